@@ -1,0 +1,59 @@
+"""The resolved configuration of a run: complete, frozen, saved as `config.yaml`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from evaluator.evaluation import Backend, BaselineName, Precision
+
+
+class Strategy(StrEnum):
+    """What the next prompt remembers."""
+
+    REFINE = "refine"
+    SAMPLE = "sample"
+
+
+class RunConfig(BaseModel):
+    """Everything that a run is made with, defaults filled in and `auto` resolved."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    strategy: Strategy = Strategy.REFINE
+    feedback: str = "G+E+P"
+    """Canonical: letters in the order G, E, P joined by `+`, or `none`."""
+    problems: tuple[str, ...] = ()
+    """Ids, resolved from --problem, --level, --filter and --limit."""
+    suite: Path | None = None
+    """None: our own suite."""
+    model: str = "offline/tuner"
+    model_args: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
+    backend: Backend = Backend.CPP
+    device: str = "cpu"
+    precision: Precision = Precision.FP32
+    protocol: Literal["refinery", "kernelbench"] = "refinery"
+    hardware: str | None = None
+    """Named device for the prompt's hardware block; None: the device at hand."""
+    budget: int = Field(default=10, ge=1)
+    """Billed completions per problem, the same for both strategies."""
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
+    budget_seconds: float | None = None
+    """Per problem, like `budget`; the first one reached stops that problem."""
+    allow_unpriced: bool = False
+    temperature: float | None = None
+    seed: int = 0
+    start_from: Literal["last", "best"] = "best"
+    """`--from`: which kernel is refined."""
+    history: Literal["last", "all"] = "all"
+    stop_early: int | None = None
+    """`--stop-early N`: end a problem after N turns without a better kernel. Off by default."""
+    baselines: tuple[BaselineName, ...] = (BaselineName.EAGER,)
+    timing_seconds: float = 10.0
+    workers: int = Field(default=1, ge=1)
+    output: Path
+    """The run directory."""

@@ -1,0 +1,71 @@
+"""One question to a model and its answer, as they are stored."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Message(BaseModel):
+    """One chat message."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    role: Literal["system", "user"]
+    content: str
+
+
+class CompletionRequest(BaseModel):
+    """Everything that decides an answer. Its canonical JSON is the key of a stored completion."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    model: str
+    """LiteLLM's name: `provider/model`."""
+    messages: tuple[Message, ...]
+    temperature: float | None = None
+    seed: int | None = None
+    arguments: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
+    """`--model-args`: api_base, top_p, max_tokens, reasoning_effort, ..."""
+    problem: str = ""
+    sample: int = 0
+    turn: int = 0
+    """Where the answer belongs (not sent to a language model; `replay/` answers by it)."""
+
+
+class Usage(BaseModel):
+    """What one answer was billed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    reasoning_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float | None = None
+    """None: the price is unknown. 0.0 only for what is known to be free."""
+
+
+class Completion(BaseModel):
+    """A model's answer. Stored before anything is done with it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    text: str
+    reasoning: str = ""
+    finish_reason: str = "stop"
+    model_asked: str
+    model_answered: str
+    usage: Usage
+    seconds: float
+    attempts: int = 1
+    """Requests sent until this answer came, refused ones included."""
+
+
+class ModelClient(Protocol):
+    """Where completions come from."""
+
+    def complete(self, request: CompletionRequest) -> Completion:
+        """Answer `request`; raises `agent.llm.errors.ModelError` when the provider can't."""
+        ...

@@ -1,0 +1,263 @@
+"""What the judge says about one candidate: the records that leave the evaluator.
+
+Everything here is frozen, is written to disk as JSON, and ties its payload to its status, so that
+an impossible result can't be written. Names of fields are a contract with other programs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from enum import StrEnum
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+SCHEMA = 1
+
+
+class Backend(StrEnum):
+    """The language in which a candidate's kernels are written."""
+
+    CUDA = "cuda"
+    TRITON = "triton"
+    CPP = "cpp"
+
+
+class Precision(StrEnum):
+    """The arithmetic that the task asks for. `fp32` means IEEE fp32, TF32 off."""
+
+    FP32 = "fp32"
+    TF32 = "tf32"
+    FP16 = "fp16"
+    BF16 = "bf16"
+
+
+class Status(StrEnum):
+    """What became of a candidate."""
+
+    NO_CODE = "no_code"
+    BUILD_ERROR = "build_error"
+    RUNTIME_ERROR = "runtime_error"
+    TIMEOUT = "timeout"
+    INCORRECT = "incorrect"
+    INTEGRITY = "integrity"
+    CORRECT = "correct"
+
+
+class Verdict(StrEnum):
+    """What the interval of the speedup over a baseline allows one to say."""
+
+    FASTER = "faster"
+    SAME = "same"
+    SLOWER = "slower"
+    UNCLEAR = "unclear"
+
+
+class BaselineName(StrEnum):
+    """What a candidate is timed against."""
+
+    EAGER = "eager"
+    COMPILE = "compile"
+
+
+class Record(BaseModel):
+    """Base of all records: frozen, and an unknown field is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Candidate(Record):
+    """A kernel to be judged: Python source that defines `ModelNew`."""
+
+    source: str
+    backend: Backend
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of backend and source, first 16 hex digits."""
+        return hashlib.sha256(f"{self.backend}\0{self.source}".encode()).hexdigest()[:16]
+
+
+class BuildReport(Record):
+    """What compiling the candidate's inline sources took and said."""
+
+    ok: bool
+    seconds: float = 0.0
+    headers: Literal["none", "light", "full"] = "none"
+    """`none`: nothing was compiled. `full`: PyTorch's own headers were needed."""
+    cached: bool = False
+    log: str = ""
+    """The compiler's output, whole (up to 64 KiB); empty for a clean build."""
+
+
+class WrongElement(Record):
+    """One element that is not what it should be."""
+
+    index: tuple[int, ...]
+    expected: float
+    actual: float
+
+
+class Mismatch(Record):
+    """Where and how an output differs from what it should be. Facts only; words are made later."""
+
+    output: int
+    """Which of the outputs, in flattened order."""
+    kind: Literal["count", "shape", "dtype", "values"]
+    expected_shape: tuple[int, ...] = ()
+    actual_shape: tuple[int, ...] = ()
+    expected_dtype: str = ""
+    actual_dtype: str = ""
+    wrong: int = 0
+    total: int = 0
+    max_abs_error: float = 0.0
+    max_rel_error: float = 0.0
+    examples: tuple[WrongElement, ...] = ()
+    """At most 8, the first ones and the worst ones."""
+    patterns: tuple[str, ...] = ()
+    """Codes, likeliest first: nan, infinite, unwritten, zeros, constant, factor, offset,
+    transposed, boundary, rows, columns, every_kth, race, precision, input_copy, scattered."""
+    details: dict[str, float | int | str] = Field(default_factory=dict)
+    """What a pattern rests on: `factor`, `offset`, `first_wrong_flat`, `period`, ..."""
+
+
+class Correctness(Record):
+    """How the outputs compared with the reference."""
+
+    calls_judged: int
+    calls_made: int
+    reference: Literal["fp64", "fp64_sliced", "fp64_cpu", "task_precision"] = "fp64"
+    """Where the reference came from; `task_precision` where the module can't run in fp64."""
+    error_ratio: float | None = None
+    """Worst RMSE of the candidate over that of the task-precision reference, both against fp64."""
+    error_ratio_limit: float | None = None
+    mismatch: Mismatch | None = None
+
+
+class BaselineTiming(Record):
+    """The candidate against one baseline, measured in the same run in alternation."""
+
+    latency_us: float
+    speedup: float
+    speedup_low: float
+    speedup_high: float
+    verdict: Verdict
+    pairs: int
+
+
+class Timing(Record):
+    """How long the candidate takes, and against what. Device time on GPU, judge's clock on CPU."""
+
+    verdict: Verdict
+    latency_us: float
+    latency_low_us: float
+    latency_high_us: float
+    speedup: float
+    """Over eager; the bounds are those of a 95 % interval."""
+    speedup_low: float
+    speedup_high: float
+    baselines: dict[BaselineName, BaselineTiming]
+    sol_fraction: float | None = None
+    """Speed-of-light bound over latency: 1.0 would be perfect. None where no peak is known."""
+    floor_us: float | None = None
+    """Hard floor: bytes that must move over the published peak. None: no published peak."""
+    bound_us: float | None = None
+    """Soft bound: the larger of bytes and operations over measured ceilings."""
+    calls: int
+    stopped: Literal["precise", "time", "calls"]
+    """Why sampling ended."""
+    wall_latency_us: float | None = None
+    """On GPU: the judge's own clock around the same calls."""
+
+
+class Seconds(Record):
+    """Where the evaluation's time went; `device` is the time that the device was ours."""
+
+    build: float = 0.0
+    judge: float = 0.0
+    device: float = 0.0
+
+
+class Evaluation(Record):
+    """One candidate, judged."""
+
+    schema_: int = Field(default=SCHEMA, alias="schema")
+    status: Status
+    reason: str = ""
+    """A stable code in snake_case, empty only for `correct`: `compile_failed`, `import_failed`,
+    `no_model_new`, `forward_raised`, `segfault`, `call_timeout`, `wrong_values`, `wrong_shape`,
+    `input_modified`, `below_floor`, ..."""
+    message: str = ""
+    """For a person, one to a few lines."""
+    detail: str = ""
+    """Longer evidence: traceback, signal and last known position (up to 16 KiB)."""
+    weights: Literal["named", "ordered", "seeded", "none"] = "none"
+    build: BuildReport | None = None
+    correctness: Correctness | None = None
+    timing: Timing | None = None
+    provenance: str | None = None
+    isolation: tuple[str, ...] = ()
+    """The layers that were active in the worker."""
+    device: str = ""
+    conditions: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
+    """Threads, clocks, throttling, other processes on the device, versions."""
+    seeds: tuple[int, ...] = ()
+    """Input seeds of the judged calls, told afterwards, for reproduction."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know: fp64 made in slices, timing not possible, fallback noticed."""
+    seconds: Seconds = Seconds()
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True
+    )
+
+    @model_validator(mode="after")
+    def _payload_fits_status(self) -> Self:
+        if self.timing is not None and self.status is not Status.CORRECT:
+            raise ValueError(f"a {self.status} candidate has no timing")
+        if (self.reason == "") != (self.status is Status.CORRECT):
+            raise ValueError("a reason is given exactly when the status is not correct")
+        if self.status is Status.CORRECT:
+            if self.correctness is None or self.correctness.calls_judged < 1:
+                raise ValueError("correct needs at least one judged call")
+            if self.correctness.mismatch is not None:
+                raise ValueError("correct has no mismatch")
+        if self.status is Status.BUILD_ERROR and (self.build is None or self.build.ok):
+            raise ValueError("build_error needs the report of a failed build")
+        if self.status is Status.NO_CODE and (self.build or self.correctness):
+            raise ValueError("no_code was neither built nor run")
+        if self.status is Status.INCORRECT and (
+            self.correctness is None or self.correctness.mismatch is None
+        ):
+            raise ValueError("incorrect needs the mismatch")
+        return self
+
+
+class Settings(Record):
+    """How to judge. Everything that changes a verdict or a figure is here and in the run's record."""
+
+    device: str = "cpu"
+    """`cpu` or `cuda:N`."""
+    precision: Precision = Precision.FP32
+    protocol: Literal["refinery", "kernelbench"] = "refinery"
+    baselines: tuple[BaselineName, ...] = (BaselineName.EAGER,)
+    build_timeout_s: float = 180.0
+    import_timeout_s: float = 60.0
+    call_timeout_s: float = 30.0
+    timing_seconds: float = 10.0
+    """Longest time spent on alternating calls, all baselines together."""
+    relative_width: float = 0.01
+    """Sampling stops when the interval of the ratio is narrower than this."""
+    memory_limit_bytes: int = 16 * 2**30
+    threads: int | None = None
+    """None: all cores."""
+
+
+class EvaluationRequest(Record):
+    """What crosses from the agent to the judge's process."""
+
+    problem_id: str
+    reference: str
+    """Source of the problem with its sizes substituted (`Problem.reference`)."""
+    candidate: Candidate
+    settings: Settings

@@ -1,0 +1,29 @@
+"""The seam between those who want a verdict and the processes that make one."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Protocol, Self
+
+from evaluator.evaluation import Evaluation, EvaluationRequest
+
+
+class Executor(Protocol):
+    """Judges candidates, one at a time per device; safe to call from several threads."""
+
+    def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        """Judge one candidate. Raises `InfrastructureError` when our side breaks."""
+        ...
+
+    def close(self) -> None:
+        """End every process that was started."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...

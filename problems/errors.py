@@ -1,0 +1,8 @@
+"""The user's own mistakes, told in one line with the remedy."""
+
+
+class UsageError(Exception):
+    """A mistake of the user's: its text is one line that says what and how to mend it.
+
+    Command lines print the text on stderr, without a traceback, and leave with exit code 2.
+    """
