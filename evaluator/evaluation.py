@@ -234,7 +234,7 @@ class Evaluation(Record):
 
 
 class Settings(Record):
-    """How to judge. Everything that changes a verdict or a figure is here and in the run's record."""
+    """How to judge. All that changes a verdict or a figure is here and in the run's record."""
 
     device: str = "cpu"
     """`cpu` or `cuda:N`."""

@@ -50,7 +50,9 @@ class LocalExecutor:
                 message = channel.receive()
             except WireError as error:
                 status = self._stop()
-                raise JudgeDiedError(f"the judge's process ended (code {status}): {error!r}") from None
+                raise JudgeDiedError(
+                    f"the judge's process ended (code {status}): {error!r}"
+                ) from None
             if message.kind is Kind.ERROR:
                 name, _, text = message.payload.decode().partition("\n")
                 kind: type[InfrastructureError] = getattr(errors, name, InfrastructureError)

@@ -1,0 +1,171 @@
+"""The trusted builder: sources, flags and names in, a read-only shared library out.
+
+A request is first compiled over the light headers (headers.py), and, where the first error may be
+theirs, over PyTorch's own. Objects and libraries are kept by the content of everything that went
+in, failures too, time-outs not. The compilers run behind walls (enclosure.py); which files they
+read is checked afterwards, and what they say is withheld when one was none of the candidate's
+business.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import threading
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from evaluator.build import headers
+from evaluator.build.cache import Cache
+from evaluator.build.enclosure import Enclosure
+from evaluator.build.flags import RefusedFlagError, device_flags, host_flags, link_flags
+from evaluator.build.sources import BadRequestError, Sources, arrange
+from evaluator.build.toolchain import Toolchain
+from evaluator.build.workshop import Attempt, Flags, Workshop
+from evaluator.build_request import BuildOutcome, BuildRequest, encode_request
+from evaluator.errors import BuilderError
+
+
+class Builder:
+    """Builds candidates' extensions on this machine. Safe to call from several threads."""
+
+    def __init__(
+        self,
+        cache_dir: Path,
+        *,
+        jobs: int | None = None,
+        timeout_s: float = 180.0,
+        cuda_arch: str | None = None,
+        light: bool = True,
+        max_cache_bytes: int = 4 * 2**30,
+    ) -> None:
+        """`jobs`: compilers at once (None: one a core). `cuda_arch`: such as `9.0a`, None: no GPU.
+
+        `light=False` always uses PyTorch's own headers. Raises BuilderError when `cache_dir`
+        cannot be made.
+        """
+        self._folder = cache_dir.resolve()
+        self._libraries = Cache(self._folder / "libraries", max_cache_bytes)
+        self._objects = Cache(self._folder / "objects", max_cache_bytes)
+        self._slots = threading.BoundedSemaphore(jobs or os.cpu_count() or 1)
+        self._timeout_s = timeout_s
+        self._architecture = cuda_arch
+        self._light = light
+        self._workshops: dict[bool, Workshop] = {}
+        self._opening = threading.Lock()
+        self._turns = [threading.Lock() for _ in range(64)]
+
+    @property
+    def isolation(self) -> tuple[str, ...]:
+        """The walls around the compilers."""
+        return self._workshop(with_cuda=False).enclosure.layers
+
+    def warm_up(self) -> float:
+        """Does now what the first build would wait for. Gives the seconds that it took."""
+        start = time.monotonic()
+        workshop = self._workshop(with_cuda=False)
+        if self._light:
+            self._told(workshop.runtime())
+        return time.monotonic() - start
+
+    def build(self, request: BuildRequest, timeout_s: float | None = None) -> BuildOutcome:
+        """Builds one extension; whatever is the candidate's fault is in the outcome.
+
+        `timeout_s` bounds each compiler run. Raises BuilderError when a compiler is missing or the
+        cache cannot be written.
+        """
+        start = time.monotonic()
+        outcome = BuildOutcome(ok=False, library="", module_name=request.name)
+        try:
+            sources = arrange(request)
+            with_cuda = request.with_cuda or any(unit.device for unit in sources.units)
+            workshop = self._workshop(with_cuda=with_cuda)
+            flags, notes = _allowed_flags(request, workshop.tools)
+        except (BadRequestError, RefusedFlagError) as refusal:
+            return replace(outcome, log=f"error: {refusal}\n")
+        key = workshop.key("library", str(self._light), encode_request(request).hex())
+        # The same request twice at once is compiled once.
+        with self._turns[int(key[:4], 16) % len(self._turns)]:
+            known = self._known(key)
+            if known is None:
+                known = self._make(
+                    key, workshop, request.name, sources, flags, notes, timeout_s or self._timeout_s
+                )
+        return replace(known, seconds=time.monotonic() - start)
+
+    def _workshop(self, *, with_cuda: bool) -> Workshop:
+        with self._opening:
+            if with_cuda not in self._workshops:
+                tools = Toolchain.find(self._architecture, with_cuda=with_cuda)
+                light_folder = headers.install(self._folder)
+                enclosure = Enclosure((*tools.visible, light_folder), tools.environment)
+                with tempfile.TemporaryDirectory(dir=self._folder, prefix="work-") as scratch:
+                    enclosure.prepare(Path(scratch))
+                self._workshops[with_cuda] = Workshop(
+                    self._folder, tools, enclosure, self._objects, self._slots, light_folder
+                )
+            return self._workshops[with_cuda]
+
+    def _known(self, key: str) -> BuildOutcome | None:
+        entry = self._libraries.get(key)
+        if entry is None:
+            return None
+        try:
+            outcome = BuildOutcome(**json.loads((entry / "outcome.json").read_text()))
+        except FileNotFoundError:  # another process made room meanwhile
+            return None
+        library = str(entry / outcome.library) if outcome.ok else ""
+        return replace(outcome, library=library, cached=True)
+
+    def _make(
+        self,
+        key: str,
+        workshop: Workshop,
+        name: str,
+        sources: Sources,
+        flags: Flags,
+        notes: str,
+        timeout_s: float,
+    ) -> BuildOutcome:
+        attempt = Attempt(None, "", headers_lacking=True)
+        light = self._light
+        if light:
+            attempt = workshop.attempt(name, sources, flags, light=True, timeout_s=timeout_s)
+        if attempt.library is None and attempt.headers_lacking:
+            light = False
+            attempt = workshop.attempt(name, sources, flags, light=False, timeout_s=timeout_s)
+        outcome = BuildOutcome(
+            ok=attempt.library is not None,
+            library=f"{name}.so" if attempt.library is not None else "",
+            module_name=name,
+            headers="light" if light else "full",
+            log=notes + attempt.log,
+        )
+        if attempt.timed_out:
+            return outcome
+        files: dict[str, bytes | Path] = {"outcome.json": json.dumps(asdict(outcome)).encode()}
+        if attempt.library is not None:
+            files[outcome.library] = attempt.library
+        entry = self._libraries.put(key, files)
+        return replace(outcome, library=str(entry / outcome.library) if outcome.ok else "")
+
+    def _told(self, runtime: tuple[Path, ...] | str) -> None:
+        if isinstance(runtime, str):
+            raise BuilderError(f"the light headers do not compile here: {runtime[:2000]}")
+
+
+def _allowed_flags(request: BuildRequest, tools: Toolchain) -> tuple[Flags, str]:
+    """The request's flags, and a line on those that were replaced. Raises RefusedFlagError."""
+    device = device_flags(request.cuda_cflags, tools.includable)
+    flags = Flags(
+        host_flags(request.cflags, tools.includable),
+        device.kept,
+        link_flags(request.ldflags, (tools.torch.libraries, Path("/usr/local"), Path("/usr/lib"))),
+    )
+    notes = "".join(
+        f"note: {flag} is replaced by the present architecture, {tools.architecture}\n"
+        for flag in device.replaced
+    )
+    return flags, notes

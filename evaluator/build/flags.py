@@ -1,0 +1,165 @@
+"""Which compiler and linker flags a candidate may pass: what is not listed is refused by name.
+
+Flags that name files, load plug-ins, or hand options to a further program unseen are not listed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+_MATHS = (
+    r"fast-math|unsafe-math-optimizations|associative-math|reciprocal-math|finite-math-only|"
+    r"signed-zeros|trapping-math|rounding-math|math-errno|fp-contract=\w+|signaling-nans|"
+    r"cx-limited-range|excess-precision=\w+"
+)
+_CODE = (
+    r"openmp|openmp-simd|unroll-loops|unroll-all-loops|tree-vectorize|tree-loop-vectorize|"
+    r"tree-slp-vectorize|vect-cost-model=\w+|simd-cost-model=\w+|strict-aliasing|inline|"
+    r"inline-functions|inline-limit=\d+|omit-frame-pointer|peel-loops|prefetch-loop-arrays|"
+    r"exceptions|rtti|permissive|PIC|pic|visibility=\w+|visibility-inlines-hidden|split-loops|"
+    r"ipa-pta|gcse|schedule-insns2?|stack-protector|plt|semantic-interposition|wrapv|"
+    r"diagnostics-color=\w+|max-errors=\d+|concepts|char8_t|signed-char|unsigned-char|lto"
+)
+_HOST = re.compile(
+    rf"-O(?:[0-3sgz]|fast)?|-m(?:arch|tune|cpu)=[\w.+-]+|-m(?:avx\w*|sse[\w.]*|fma4?|f16c|bmi2?|"
+    rf"popcnt|lzcnt|prefer-vector-width=\w+|fpmath=\w+|abm|amx-\w+|no-\w+|64|mmx|aes|movbe)|"
+    rf"-f(?:no-)?(?:{_MATHS}|{_CODE})|-std=(?:c|gnu)\+\+\w+|-[DU](?!_GLIBCXX)\w+(?:\(\w*\))?"
+    rf"(?:=[^\0]*)?|-W(?!l,|a,|p,)[\w+=-]*|-w|-g\d?|-ggdb\d?|-pthread|-pipe|-fPIC|-pedantic|-v|"
+    rf"--param=[\w-]+=\d+",
+    re.ASCII,
+)
+_DEVICE = re.compile(
+    r"-{1,2}use_fast_math|-{1,2}extra-device-vectorization|-{1,2}(?:maxrregcount|ftz|prec-div|"
+    r"prec-sqrt|fmad|threads|split-compile|std|ptxas-options|optimize|dlcm)(?:=[\w+.-]+)|"
+    r"-O[0-3]|-std=c\+\+\w+|-[DU](?!_GLIBCXX)\w+(?:\(\w*\))?(?:=[^\0]*)?|-G|-g|-{1,2}lineinfo|-lineinfo|"
+    r"-{1,2}generate-line-info|-{1,2}expt-(?:relaxed-constexpr|extended-lambda)|"
+    r"-{1,2}extended-lambda|-{1,2}resource-usage|-res-usage|-w|-{1,2}disable-warnings|"
+    r"-Wno-[\w-]+|-{1,2}diag-suppress=[\w,]+|-diag-suppress=[\w,]+|-{1,2}default-stream=[\w-]+|"
+    r"-{1,2}device-debug|-{1,2}restrict|-Xptxas=[\w=,.-]+|-Xcudafe=[\w=,.-]+|-{1,2}m64|-t=?\d+|"
+    r"-{1,2}verbose|-v|--Werror=?[\w,-]*|-{1,2}maxrregcount=\d+|-allow-unsupported-compiler|"
+    r"-{1,2}allow-unsupported-compiler",
+    re.ASCII,
+)
+_DEVICE_WITH_VALUE = {
+    "-maxrregcount": re.compile(r"\d+"),
+    "--maxrregcount": re.compile(r"\d+"),
+    "--default-stream": re.compile(r"[\w-]+"),
+    "-default-stream": re.compile(r"[\w-]+"),
+    "-std": re.compile(r"c\+\+\w+"),
+    "--std": re.compile(r"c\+\+\w+"),
+    "-diag-suppress": re.compile(r"[\w,]+"),
+    "--diag-suppress": re.compile(r"[\w,]+"),
+    "-t": re.compile(r"\d+"),
+    "--threads": re.compile(r"\d+"),
+    "-Xcudafe": re.compile(r"--?[\w=,-]+"),
+}
+_ASSEMBLER = re.compile(
+    r"-{0,2}(?:O[0-4]|v|verbose|warn-[\w-]+|w|dlcm=\w+|dscm=\w+|def-load-cache=\w+|"
+    r"maxrregcount=\d+|allow-expensive-optimizations=\w+|fmad=\w+|opt-level=\d|suppress-\w+[\w-]*|"
+    r"generate-line-info|lineinfo|preserve-relocs|disable-optimizer-constants)",
+    re.ASCII,
+)
+_LIBRARY = re.compile(
+    r"-l(?:cublas|cublasLt|cudnn|cudart|cuda|curand|cusparse|cusolver|cufft|nvrtc|nvToolsExt|gomp|"
+    r"m|pthread|dl|rt|stdc\+\+|c10|c10_cuda|torch|torch_cpu|torch_cuda|torch_python)"
+)
+_LINK = re.compile(
+    r"-fopenmp|-pthread|-O[0-3s]?|-s|-g|-flto|-Wl,(?:-O\d|--as-needed|--no-as-needed)"
+)
+_ARCHITECTURE = re.compile(
+    r"(?:-gencode|--generate-code|-arch|--gpu-architecture|-code|--gpu-code)=(.+)"
+)
+_ARCHITECTURE_APART = {
+    "-gencode",
+    "--generate-code",
+    "-arch",
+    "--gpu-architecture",
+    "-code",
+    "--gpu-code",
+}
+
+
+class RefusedFlagError(ValueError):
+    """A flag that a candidate may not pass; its text names the flag."""
+
+    def __init__(self, flag: str) -> None:
+        super().__init__(f"the flag {flag!r} is not allowed")
+        self.flag = flag
+
+
+@dataclass(frozen=True)
+class DeviceFlags:
+    """Flags for nvcc, and those that named an architecture, which the present one replaces."""
+
+    kept: tuple[str, ...]
+    replaced: tuple[str, ...]
+
+
+def _split(flags: Iterable[str]) -> list[str]:
+    # Models write '-O3 -Wall' as one string; torch's ninja file splits it as well.
+    return [word for flag in flags for word in flag.split()]
+
+
+def _include(flag: str, allowed: Iterable[Path]) -> bool:
+    if not flag.startswith("-I") or len(flag) < 3:
+        return False
+    folder = Path(flag[2:]).resolve()
+    return any(folder.is_relative_to(parent) for parent in allowed)
+
+
+def host_flags(flags: Iterable[str], includes: Iterable[Path] = ()) -> tuple[str, ...]:
+    """Flags for g++, all of them. Raises RefusedFlagError."""
+    kept = _split(flags)
+    for flag in kept:
+        if not _HOST.fullmatch(flag) and not _include(flag, includes):
+            raise RefusedFlagError(flag)
+    return tuple(kept)
+
+
+def device_flags(flags: Iterable[str], includes: Iterable[Path] = ()) -> DeviceFlags:
+    """Flags for nvcc, architectures taken out. Raises RefusedFlagError."""
+    kept: list[str] = []
+    replaced: list[str] = []
+    words = iter(_split(flags))
+    for flag in words:
+        name, _, value = flag.partition("=")
+        if _ARCHITECTURE.fullmatch(flag):
+            replaced.append(flag)
+        elif flag in _ARCHITECTURE_APART:
+            replaced.append(f"{flag} {next(words, '')}".strip())
+        elif name in ("-Xptxas", "--ptxas-options"):
+            value = value or next(words, "")
+            for option in value.split(","):
+                if not _ASSEMBLER.fullmatch(option):
+                    raise RefusedFlagError(f"{name} {value}".strip())
+            kept += ["-Xptxas", value]
+        elif name in ("-Xcompiler", "--compiler-options"):
+            value = (value or next(words, "")).strip("'\"")
+            for option in value.split(","):
+                if not _HOST.fullmatch(option):
+                    raise RefusedFlagError(f"{name} {value}".strip())
+            kept += ["-Xcompiler", value]
+        elif flag in _DEVICE_WITH_VALUE:
+            value = next(words, "")
+            if not _DEVICE_WITH_VALUE[flag].fullmatch(value):
+                raise RefusedFlagError(f"{flag} {value}".strip())
+            kept += [flag, value]
+        elif _DEVICE.fullmatch(flag) or _include(flag, includes):
+            kept.append(flag)
+        else:
+            raise RefusedFlagError(flag)
+    return DeviceFlags(tuple(kept), tuple(replaced))
+
+
+def link_flags(flags: Iterable[str], folders: Iterable[Path] = ()) -> tuple[str, ...]:
+    """Flags for the linker: known libraries, folders of the toolkit. Raises RefusedFlagError."""
+    kept = _split(flags)
+    for flag in kept:
+        known = _LIBRARY.fullmatch(flag)
+        inside = flag.startswith("-L") and _include("-I" + flag[2:], folders)
+        if not known and not inside and not _LINK.fullmatch(flag):
+            raise RefusedFlagError(flag)
+    return tuple(kept)

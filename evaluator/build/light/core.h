@@ -1,0 +1,416 @@
+// Number types, devices, shapes, options and checks: what generated kernels name besides Tensor.
+//
+// All types of our own live in an inline namespace, so that their mangled names differ from those
+// of libtorch, which lives in the same process; the builder cuts that name out of messages.
+#pragma once
+
+// PyTorch's headers bring these along, and candidates rely on it.
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cfloat>
+#include <climits>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <c10/util/BFloat16.h>
+#include <c10/util/Half.h>
+
+#include "runtime.h"
+
+namespace c10 {
+inline namespace refinery_ {
+
+using Error = ::refinery::Failure;
+using std::nullopt;
+using std::nullopt_t;
+template <class T>
+using optional = std::optional<T>;
+using std::make_optional;
+
+enum class ScalarType : int8_t {
+  Byte, Char, Short, Int, Long, Half, Float, Double, ComplexHalf, ComplexFloat, ComplexDouble,
+  Bool, QInt8, QUInt8, QInt32, BFloat16, QUInt4x2, QUInt2x4, Bits1x8, Bits2x4, Bits4x2, Bits8,
+  Bits16, Float8_e5m2, Float8_e4m3fn, Float8_e5m2fnuz, Float8_e4m3fnuz, UInt16, UInt32, UInt64,
+};
+
+#define REFINERY_SCALAR_CONSTANTS(_)                                                        \
+  _(kByte, Byte) _(kChar, Char) _(kShort, Short) _(kInt, Int) _(kLong, Long) _(kHalf, Half) \
+  _(kFloat, Float) _(kDouble, Double) _(kBool, Bool) _(kBFloat16, BFloat16)                 \
+  _(kUInt8, Byte) _(kInt8, Char) _(kInt16, Short) _(kInt32, Int) _(kInt64, Long)            \
+  _(kFloat16, Half) _(kFloat32, Float) _(kFloat64, Double) _(kF16, Half) _(kF32, Float)     \
+  _(kF64, Double) _(kI8, Char) _(kI16, Short) _(kI32, Int) _(kI64, Long) _(kU8, Byte)       \
+  _(kUInt16, UInt16) _(kUInt32, UInt32) _(kUInt64, UInt64)                                  \
+  _(kFloat8_e5m2, Float8_e5m2) _(kFloat8_e4m3fn, Float8_e4m3fn)
+#define REFINERY_CONSTANT(name, value) constexpr ScalarType name = ScalarType::value;
+REFINERY_SCALAR_CONSTANTS(REFINERY_CONSTANT)
+#undef REFINERY_CONSTANT
+
+template <class T>
+struct CppTypeToScalarType;
+template <ScalarType>
+struct ScalarTypeToCPPType;
+#define REFINERY_CPP_TYPE(cpp, name)                                                          \
+  template <>                                                                                 \
+  struct CppTypeToScalarType<cpp> : std::integral_constant<ScalarType, ScalarType::name> {};  \
+  template <>                                                                                 \
+  struct ScalarTypeToCPPType<ScalarType::name> {                                              \
+    using type = cpp;                                                                         \
+  };
+REFINERY_CPP_TYPE(uint8_t, Byte)
+REFINERY_CPP_TYPE(int8_t, Char)
+REFINERY_CPP_TYPE(int16_t, Short)
+REFINERY_CPP_TYPE(int, Int)
+REFINERY_CPP_TYPE(int64_t, Long)
+REFINERY_CPP_TYPE(::c10::Half, Half)
+REFINERY_CPP_TYPE(float, Float)
+REFINERY_CPP_TYPE(double, Double)
+REFINERY_CPP_TYPE(bool, Bool)
+REFINERY_CPP_TYPE(::c10::BFloat16, BFloat16)
+REFINERY_CPP_TYPE(uint16_t, UInt16)
+REFINERY_CPP_TYPE(uint32_t, UInt32)
+REFINERY_CPP_TYPE(uint64_t, UInt64)
+#undef REFINERY_CPP_TYPE
+template <>
+struct CppTypeToScalarType<long long>
+    : std::integral_constant<ScalarType, ScalarType::Long> {};
+
+inline const char* toString(ScalarType type) {
+  return ::refinery::dtype_name(static_cast<int>(type));
+}
+inline size_t elementSize(ScalarType type) {
+  return ::refinery::element_size(static_cast<int>(type));
+}
+inline bool isFloatingType(ScalarType t) {
+  return t == kHalf || t == kFloat || t == kDouble || t == kBFloat16;
+}
+inline bool isIntegralType(ScalarType t, bool include_bool = false) {
+  return (t >= kByte && t <= kLong) || (t >= kUInt16 && t <= kUInt64) ||
+         (include_bool && t == kBool);
+}
+inline std::ostream& operator<<(std::ostream& out, ScalarType type) {
+  return out << toString(type);
+}
+
+enum class DeviceType : int8_t { CPU = 0, CUDA = 1, HIP = 6, Meta = 14 };
+constexpr DeviceType kCPU = DeviceType::CPU;
+constexpr DeviceType kCUDA = DeviceType::CUDA;
+constexpr DeviceType kMeta = DeviceType::Meta;
+using DeviceIndex = int8_t;
+
+class Device {
+ public:
+  Device(DeviceType type, DeviceIndex index = -1) : type_(type), index_(index) {}
+  Device(const std::string& text) : Device(text.c_str()) {}
+  Device(const char* text) {
+    int type, index;
+    ::refinery::parse_device(text, &type, &index);
+    type_ = static_cast<DeviceType>(type);
+    index_ = static_cast<DeviceIndex>(index);
+  }
+  DeviceType type() const { return type_; }
+  DeviceIndex index() const { return index_; }
+  bool has_index() const { return index_ != -1; }
+  bool is_cuda() const { return type_ == kCUDA; }
+  bool is_cpu() const { return type_ == kCPU; }
+  bool is_meta() const { return type_ == kMeta; }
+  bool operator==(const Device& o) const { return type_ == o.type_ && index_ == o.index_; }
+  bool operator!=(const Device& o) const { return !(*this == o); }
+  std::string str() const {
+    std::string name = is_cpu() ? "cpu" : is_cuda() ? "cuda" : is_meta() ? "meta" : "device";
+    return has_index() ? name + ":" + std::to_string(index_) : name;
+  }
+
+ private:
+  DeviceType type_;
+  DeviceIndex index_;
+};
+inline std::ostream& operator<<(std::ostream& out, DeviceType type) {
+  return out << Device(type).str();
+}
+inline std::ostream& operator<<(std::ostream& out, const Device& device) {
+  return out << device.str();
+}
+
+enum class MemoryFormat : int8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
+enum class Layout : int8_t { Strided, Sparse };
+constexpr Layout kStrided = Layout::Strided;
+constexpr Layout kSparse = Layout::Sparse;
+
+template <class T>
+class ArrayRef {
+ public:
+  using value_type = T;
+  using iterator = const T*;
+  using const_iterator = const T*;
+  constexpr ArrayRef() : data_(nullptr), size_(0) {}
+  constexpr ArrayRef(const T& one) : data_(&one), size_(1) {}
+  constexpr ArrayRef(const T* data, size_t size) : data_(data), size_(size) {}
+  constexpr ArrayRef(const T* first, const T* last) : data_(first), size_(last - first) {}
+  ArrayRef(const std::vector<T>& all) : data_(all.data()), size_(all.size()) {}
+  template <size_t N>
+  constexpr ArrayRef(const std::array<T, N>& all) : data_(all.data()), size_(N) {}
+  template <size_t N>
+  constexpr ArrayRef(const T (&all)[N]) : data_(all), size_(N) {}
+  constexpr ArrayRef(const std::initializer_list<T>& all)
+      : data_(all.begin() == all.end() ? nullptr : all.begin()), size_(all.size()) {}
+  constexpr const T* begin() const { return data_; }
+  constexpr const T* end() const { return data_ + size_; }
+  constexpr std::reverse_iterator<iterator> rbegin() const {
+    return std::reverse_iterator<iterator>(end());
+  }
+  constexpr std::reverse_iterator<iterator> rend() const {
+    return std::reverse_iterator<iterator>(begin());
+  }
+  constexpr const T* data() const { return data_; }
+  constexpr size_t size() const { return size_; }
+  constexpr bool empty() const { return size_ == 0; }
+  constexpr const T& operator[](size_t i) const { return data_[i]; }
+  const T& at(size_t i) const {
+    if (i >= size_) throw Error(Error::index, "ArrayRef: invalid index " + std::to_string(i));
+    return data_[i];
+  }
+  constexpr const T& front() const { return data_[0]; }
+  constexpr const T& back() const { return data_[size_ - 1]; }
+  constexpr ArrayRef slice(size_t n, size_t m) const { return ArrayRef(data_ + n, m); }
+  constexpr ArrayRef slice(size_t n) const { return slice(n, size_ - n); }
+  bool equals(ArrayRef o) const { return size_ == o.size_ && std::equal(begin(), end(), o.begin()); }
+  std::vector<T> vec() const { return std::vector<T>(begin(), end()); }
+
+ private:
+  const T* data_;
+  size_t size_;
+};
+template <class T>
+bool operator==(ArrayRef<T> a, ArrayRef<T> b) { return a.equals(b); }
+template <class T>
+bool operator!=(ArrayRef<T> a, ArrayRef<T> b) { return !a.equals(b); }
+template <class T>
+bool operator==(const std::vector<T>& a, ArrayRef<T> b) { return b.equals(a); }
+template <class T>
+bool operator==(ArrayRef<T> a, const std::vector<T>& b) { return a.equals(b); }
+template <class T>
+bool operator!=(ArrayRef<T> a, const std::vector<T>& b) { return !a.equals(b); }
+template <class T>
+[[gnu::cold]] std::ostream& operator<<(std::ostream& out, ArrayRef<T> all) {
+  out << "[";
+  for (size_t i = 0; i < all.size(); i++) out << (i ? ", " : "") << all[i];
+  return out << "]";
+}
+using IntArrayRef = ArrayRef<int64_t>;
+
+class Scalar {
+ public:
+  Scalar() : Scalar(int64_t(0)) {}
+  Scalar(bool v) : kind_(boolean), integer_(v), real_(v) {}
+  template <class T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>, int> = 0>
+  Scalar(T v) : kind_(integer), integer_(static_cast<int64_t>(v)), real_(static_cast<double>(v)) {}
+  template <class T, std::enable_if_t<std::is_floating_point_v<T>, int> = 0>
+  Scalar(T v) : kind_(real), integer_(static_cast<int64_t>(v)), real_(static_cast<double>(v)) {}
+  Scalar(::c10::Half v) : Scalar(static_cast<double>(v)) {}
+  Scalar(::c10::BFloat16 v) : Scalar(static_cast<double>(v)) {}
+  template <class T>
+  T to() const {
+    return kind_ == real ? static_cast<T>(real_) : static_cast<T>(integer_);
+  }
+  double toDouble() const { return to<double>(); }
+  float toFloat() const { return to<float>(); }
+  int64_t toLong() const { return to<int64_t>(); }
+  int toInt() const { return to<int>(); }
+  bool toBool() const { return to<bool>(); }
+  bool isFloatingPoint() const { return kind_ == real; }
+  bool isIntegral(bool include_bool) const {
+    return kind_ == integer || (include_bool && kind_ == boolean);
+  }
+  bool isBoolean() const { return kind_ == boolean; }
+  ::refinery::Value value() const {
+    ::refinery::Value v(kind_ == integer ? ::refinery::Value::integer : ::refinery::Value::boolean,
+                        nullptr, integer_);
+    if (kind_ == real) v.tag = ::refinery::Value::real;
+    v.fraction = real_;
+    return v;
+  }
+
+ private:
+  enum { real, integer, boolean } kind_;
+  int64_t integer_;
+  double real_;
+};
+
+}  // namespace refinery_
+
+namespace detail {
+inline void append(std::string& out, const char* text) { out += text; }
+inline void append(std::string& out, const std::string& text) { out += text; }
+inline void append(std::string& out, char c) { out += c; }
+template <class T>
+void append(std::string& out, const T& part) {
+  if constexpr (std::is_same_v<T, bool>) {
+    out += part ? "1" : "0";
+  } else if constexpr (std::is_integral_v<T>) {
+    out += std::to_string(part);
+  } else {
+    std::ostringstream stream;
+    stream << part;
+    out += stream.str();
+  }
+}
+template <class... A>
+[[gnu::cold, gnu::noinline]] std::string torchCheckMsgImpl(const char* fallback, const A&... parts) {
+  std::string out(sizeof...(A) == 0 ? fallback : "");
+  (append(out, parts), ...);
+  return out;
+}
+}  // namespace detail
+template <class... A>
+std::string str(const A&... parts) {
+  return detail::torchCheckMsgImpl("", parts...);
+}
+}  // namespace c10
+
+namespace caffe2 {
+inline namespace refinery_ {
+// What Tensor::dtype() gives: compares with, and turns into, a ScalarType.
+class TypeMeta {
+ public:
+  TypeMeta(c10::ScalarType type) : type_(type) {}
+  operator c10::ScalarType() const { return type_; }
+  c10::ScalarType toScalarType() const { return type_; }
+  size_t itemsize() const { return c10::elementSize(type_); }
+  const char* name() const { return c10::toString(type_); }
+  bool operator==(TypeMeta o) const { return type_ == o.type_; }
+  bool operator!=(TypeMeta o) const { return type_ != o.type_; }
+  bool operator==(c10::ScalarType o) const { return type_ == o; }
+  bool operator!=(c10::ScalarType o) const { return type_ != o; }
+
+ private:
+  c10::ScalarType type_;
+};
+inline std::ostream& operator<<(std::ostream& out, TypeMeta type) { return out << type.name(); }
+}  // namespace refinery_
+template <class T>
+TypeMeta typeMetaFor() { return TypeMeta(c10::CppTypeToScalarType<T>::value); }
+}  // namespace caffe2
+
+namespace c10 {
+inline namespace refinery_ {
+
+class TensorOptions {
+ public:
+  TensorOptions() = default;
+  TensorOptions(ScalarType type) : dtype_(type) {}
+  TensorOptions(caffe2::TypeMeta type) : dtype_(type.toScalarType()) {}
+  TensorOptions(Device device) : device_(device) {}
+  TensorOptions(DeviceType type) : device_(Device(type)) {}
+  TensorOptions(Layout) {}
+  TensorOptions dtype(ScalarType type) const { return with([&](auto& o) { o.dtype_ = type; }); }
+  TensorOptions dtype(caffe2::TypeMeta type) const { return dtype(type.toScalarType()); }
+  TensorOptions dtype(std::optional<ScalarType> type) const {
+    return with([&](auto& o) { o.dtype_ = type; });
+  }
+  template <class T>
+  TensorOptions dtype() const { return dtype(CppTypeToScalarType<T>::value); }
+  TensorOptions device(Device device) const { return with([&](auto& o) { o.device_ = device; }); }
+  TensorOptions device(DeviceType type, DeviceIndex index = -1) const {
+    return device(Device(type, index));
+  }
+  TensorOptions device(std::optional<Device> device) const {
+    return with([&](auto& o) { o.device_ = device; });
+  }
+  TensorOptions device_index(DeviceIndex index) const { return device(kCUDA, index); }
+  TensorOptions layout(Layout) const { return *this; }
+  TensorOptions requires_grad(bool on) const {
+    return with([&](auto& o) { o.requires_grad_ = on; });
+  }
+  TensorOptions pinned_memory(bool on) const { return with([&](auto& o) { o.pinned_ = on; }); }
+  TensorOptions memory_format(MemoryFormat f) const { return with([&](auto& o) { o.format_ = f; }); }
+  caffe2::TypeMeta dtype() const {
+    return dtype_ ? *dtype_ : static_cast<ScalarType>(::refinery::default_dtype());
+  }
+  Device device() const { return device_.value_or(Device(kCPU)); }
+  bool requires_grad() const { return requires_grad_; }
+  bool pinned_memory() const { return pinned_; }
+  std::optional<ScalarType> dtype_opt() const { return dtype_; }
+  std::optional<Device> device_opt() const { return device_; }
+  std::optional<MemoryFormat> memory_format_opt() const { return format_; }
+
+ private:
+  template <class F>
+  TensorOptions with(F&& change) const {
+    TensorOptions copy = *this;
+    change(copy);
+    return copy;
+  }
+  std::optional<ScalarType> dtype_;
+  std::optional<Device> device_;
+  std::optional<MemoryFormat> format_;
+  bool requires_grad_ = false;
+  bool pinned_ = false;
+};
+inline TensorOptions dtype(ScalarType type) { return TensorOptions(type); }
+template <class T>
+TensorOptions dtype() { return TensorOptions(CppTypeToScalarType<T>::value); }
+inline TensorOptions device(Device device) { return TensorOptions(device); }
+inline TensorOptions requires_grad(bool on = true) { return TensorOptions().requires_grad(on); }
+
+}  // namespace refinery_
+}  // namespace c10
+
+namespace at {
+using namespace c10;
+}
+namespace torch {
+using namespace at;
+using Dtype = at::ScalarType;
+}  // namespace torch
+
+#ifndef C10_LIKELY
+#define C10_LIKELY(e) (__builtin_expect(static_cast<bool>(e), 1))
+#define C10_UNLIKELY(e) (__builtin_expect(static_cast<bool>(e), 0))
+#endif
+
+#define REFINERY_CHECK(kind, fallback, condition, ...)                                        \
+  if (C10_UNLIKELY(!(condition))) {                                                           \
+    throw ::c10::Error(::c10::Error::kind,                                                    \
+                       ::c10::detail::torchCheckMsgImpl(fallback, ##__VA_ARGS__));            \
+  }
+#define REFINERY_NO_MESSAGE(condition)                                                        \
+  "Expected " #condition " to be true, but got false.  (Could this error message be "         \
+  "improved?  If so, please report an enhancement request to PyTorch.)"
+#define TORCH_CHECK(c, ...) REFINERY_CHECK(runtime, REFINERY_NO_MESSAGE(c), c, ##__VA_ARGS__)
+#define TORCH_CHECK_INDEX(c, ...) REFINERY_CHECK(index, REFINERY_NO_MESSAGE(c), c, ##__VA_ARGS__)
+#define TORCH_CHECK_VALUE(c, ...) REFINERY_CHECK(value, REFINERY_NO_MESSAGE(c), c, ##__VA_ARGS__)
+#define TORCH_CHECK_TYPE(c, ...) REFINERY_CHECK(type, REFINERY_NO_MESSAGE(c), c, ##__VA_ARGS__)
+#define TORCH_CHECK_NOT_IMPLEMENTED(c, ...) \
+  REFINERY_CHECK(not_implemented, REFINERY_NO_MESSAGE(c), c, ##__VA_ARGS__)
+#define TORCH_CHECK_EQ(a, b) TORCH_CHECK((a) == (b), #a " == " #b)
+#define TORCH_CHECK_NE(a, b) TORCH_CHECK((a) != (b), #a " != " #b)
+#define TORCH_CHECK_LT(a, b) TORCH_CHECK((a) < (b), #a " < " #b)
+#define TORCH_CHECK_LE(a, b) TORCH_CHECK((a) <= (b), #a " <= " #b)
+#define TORCH_CHECK_GT(a, b) TORCH_CHECK((a) > (b), #a " > " #b)
+#define TORCH_CHECK_GE(a, b) TORCH_CHECK((a) >= (b), #a " >= " #b)
+#define TORCH_INTERNAL_ASSERT(c, ...) \
+  REFINERY_CHECK(runtime, #c " INTERNAL ASSERT FAILED", c, ##__VA_ARGS__)
+#define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(...)
+#define AT_ASSERT(...) TORCH_INTERNAL_ASSERT(__VA_ARGS__)
+#define AT_ASSERTM(...) TORCH_CHECK(__VA_ARGS__)
+#define AT_ERROR(...) TORCH_CHECK(false, ##__VA_ARGS__)
+#define TORCH_WARN(...) ::refinery::warn(::c10::str(__VA_ARGS__).c_str())
+#define TORCH_WARN_ONCE(...) TORCH_WARN(__VA_ARGS__)

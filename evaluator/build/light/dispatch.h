@@ -1,0 +1,99 @@
+// AT_DISPATCH_*: one lambda, compiled for each number type.
+#pragma once
+
+#include "core.h"
+
+namespace refinery {
+inline c10::ScalarType scalar_type_of(c10::ScalarType type) { return type; }
+template <class T>
+c10::ScalarType scalar_type_of(const T& type) { return type.scalarType(); }
+inline c10::ScalarType scalar_type_of(const caffe2::TypeMeta& type) { return type; }
+}  // namespace refinery
+
+#define AT_DISPATCH_CASE(which, ...)                                            \
+  case which: {                                                                 \
+    using scalar_t [[maybe_unused]] = ::c10::ScalarTypeToCPPType<which>::type;  \
+    return __VA_ARGS__();                                                       \
+  }
+#define AT_DISPATCH_SWITCH(type, name, ...)                                     \
+  [&] {                                                                         \
+    const auto& refinery_type = type;                                           \
+    constexpr const char* at_dispatch_name [[maybe_unused]] = name;             \
+    const ::c10::ScalarType refinery_st = ::refinery::scalar_type_of(refinery_type); \
+    switch (refinery_st) {                                                      \
+      __VA_ARGS__                                                               \
+      default:                                                                  \
+        TORCH_CHECK_NOT_IMPLEMENTED(false, '"', name, "\" not implemented for '", \
+                                    ::c10::toString(refinery_st), "'");         \
+        __builtin_unreachable();                                                \
+    }                                                                           \
+  }()
+
+#define REFINERY_FLOATING(...)                   \
+  AT_DISPATCH_CASE(::c10::ScalarType::Double, __VA_ARGS__) \
+  AT_DISPATCH_CASE(::c10::ScalarType::Float, __VA_ARGS__)
+#define REFINERY_INTEGRAL(...)                   \
+  AT_DISPATCH_CASE(::c10::ScalarType::Byte, __VA_ARGS__)  \
+  AT_DISPATCH_CASE(::c10::ScalarType::Char, __VA_ARGS__)  \
+  AT_DISPATCH_CASE(::c10::ScalarType::Int, __VA_ARGS__)   \
+  AT_DISPATCH_CASE(::c10::ScalarType::Long, __VA_ARGS__)  \
+  AT_DISPATCH_CASE(::c10::ScalarType::Short, __VA_ARGS__)
+#define REFINERY_HALF(...) AT_DISPATCH_CASE(::c10::ScalarType::Half, __VA_ARGS__)
+
+#define AT_DISPATCH_CASE_FLOATING_TYPES(...) REFINERY_FLOATING(__VA_ARGS__)
+#define AT_DISPATCH_CASE_FLOATING_TYPES_AND_HALF(...) \
+  REFINERY_FLOATING(__VA_ARGS__) REFINERY_HALF(__VA_ARGS__)
+#define AT_DISPATCH_CASE_INTEGRAL_TYPES(...) REFINERY_INTEGRAL(__VA_ARGS__)
+#define AT_DISPATCH_CASE_ALL_TYPES(...) \
+  REFINERY_INTEGRAL(__VA_ARGS__) REFINERY_FLOATING(__VA_ARGS__)
+
+#define AT_DISPATCH_FLOATING_TYPES(T, NAME, ...) \
+  AT_DISPATCH_SWITCH(T, NAME, REFINERY_FLOATING(__VA_ARGS__))
+#define AT_DISPATCH_FLOATING_TYPES_AND_HALF(T, NAME, ...) \
+  AT_DISPATCH_SWITCH(T, NAME, REFINERY_FLOATING(__VA_ARGS__) REFINERY_HALF(__VA_ARGS__))
+#define AT_DISPATCH_FLOATING_TYPES_AND(A, T, NAME, ...) \
+  AT_DISPATCH_SWITCH(T, NAME, REFINERY_FLOATING(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__))
+#define AT_DISPATCH_FLOATING_TYPES_AND2(A, B, T, NAME, ...)                     \
+  AT_DISPATCH_SWITCH(T, NAME,                                                   \
+                     REFINERY_FLOATING(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__) \
+                         AT_DISPATCH_CASE(B, __VA_ARGS__))
+#define AT_DISPATCH_FLOATING_TYPES_AND3(A, B, C, T, NAME, ...)                  \
+  AT_DISPATCH_SWITCH(T, NAME,                                                   \
+                     REFINERY_FLOATING(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__) \
+                         AT_DISPATCH_CASE(B, __VA_ARGS__) AT_DISPATCH_CASE(C, __VA_ARGS__))
+#define AT_DISPATCH_REDUCED_FLOATING_TYPES(T, NAME, ...) \
+  AT_DISPATCH_SWITCH(T, NAME, REFINERY_HALF(__VA_ARGS__) \
+                     AT_DISPATCH_CASE(::c10::ScalarType::BFloat16, __VA_ARGS__))
+#define AT_DISPATCH_INTEGRAL_TYPES(T, NAME, ...) \
+  AT_DISPATCH_SWITCH(T, NAME, REFINERY_INTEGRAL(__VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES(T, NAME, ...) \
+  AT_DISPATCH_SWITCH(T, NAME, REFINERY_INTEGRAL(__VA_ARGS__) REFINERY_FLOATING(__VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND(A, T, NAME, ...)                              \
+  AT_DISPATCH_SWITCH(T, NAME,                                                   \
+                     REFINERY_INTEGRAL(__VA_ARGS__) REFINERY_FLOATING(__VA_ARGS__) \
+                         AT_DISPATCH_CASE(A, __VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND2(A, B, T, NAME, ...)                          \
+  AT_DISPATCH_SWITCH(T, NAME,                                                   \
+                     REFINERY_INTEGRAL(__VA_ARGS__) REFINERY_FLOATING(__VA_ARGS__) \
+                         AT_DISPATCH_CASE(A, __VA_ARGS__) AT_DISPATCH_CASE(B, __VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND3(A, B, C, T, NAME, ...)                       \
+  AT_DISPATCH_SWITCH(T, NAME,                                                   \
+                     REFINERY_INTEGRAL(__VA_ARGS__) REFINERY_FLOATING(__VA_ARGS__) \
+                         AT_DISPATCH_CASE(A, __VA_ARGS__) AT_DISPATCH_CASE(B, __VA_ARGS__) \
+                             AT_DISPATCH_CASE(C, __VA_ARGS__))
+#define AT_DISPATCH_INDEX_TYPES(T, NAME, ...)                                   \
+  [&] {                                                                         \
+    switch (::refinery::scalar_type_of(T)) {                                    \
+      case ::c10::ScalarType::Int: {                                            \
+        using index_t = int32_t;                                                \
+        return __VA_ARGS__();                                                   \
+      }                                                                         \
+      case ::c10::ScalarType::Long: {                                           \
+        using index_t = int64_t;                                                \
+        return __VA_ARGS__();                                                   \
+      }                                                                         \
+      default:                                                                  \
+        TORCH_CHECK_NOT_IMPLEMENTED(false, '"', NAME, "\" needs int or long");  \
+        __builtin_unreachable();                                                \
+    }                                                                           \
+  }()

@@ -1,0 +1,93 @@
+// What a candidate's compiled code asks of PyTorch, as plain functions over an opaque tensor.
+//
+// The other headers of this folder are read by every candidate's compiler, so they must be cheap:
+// they include nothing of PyTorch but the number types. What needs PyTorch's own headers is behind
+// the functions below, in runtime.cpp and runtime_python.cpp, which are compiled once a machine and
+// linked into every candidate's library.
+//
+// A Handle* is a TensorImpl with one reference that its owner must give back with release().
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+typedef struct _object PyObject;
+
+namespace refinery {
+
+struct Handle;
+
+// A failure with the Python exception that it becomes.
+struct Failure : std::runtime_error {
+  enum Kind { runtime, index, value, type, not_implemented };
+  Failure(Kind what_kind, const std::string& message)
+      : std::runtime_error(message), kind(what_kind) {}
+  explicit Failure(const std::string& message) : Failure(runtime, message) {}
+  const char* what_without_backtrace() const noexcept { return what(); }
+  std::string msg() const { return what(); }
+  Kind kind;
+};
+
+// One argument of an operator. Borrows what it points to. operators.h says which types convert.
+struct Value {
+  enum Tag { none, tensor, integer, real, boolean, string, integers, tensors, device };
+  Value() = default;
+  Value(Tag what_tag, const void* what_data, int64_t what_number)
+      : tag(what_tag), number(what_number), data(what_data) {}
+  Tag tag = none;
+  int64_t number = 0;        // integer, boolean, device index, or how many there are
+  double fraction = 0;       // real
+  const void* data = nullptr;  // Handle*, int64_t[], Handle*[], char[]
+  int32_t device_type = 0;
+};
+
+// What an operator returned: its tensors in order (owned), or one number.
+struct Results {
+  std::vector<Handle*> tensors;
+  double real = 0;
+  int64_t integer = 0;
+};
+
+// Calls an operator through PyTorch's dispatcher; missing trailing arguments take their defaults.
+Results call(const char* name, const char* overload, const Value* arguments, size_t count);
+// The same for an operator that returns one tensor, and for one that works in place.
+Handle* call_one(const char* name, const char* overload, const Value* arguments, size_t count);
+void call_in_place(const char* name, const char* overload, const Value* arguments, size_t count);
+
+void retain(Handle*);
+void release(Handle*);
+int64_t use_count(const Handle*);
+const int64_t* sizes(const Handle*, size_t* count);
+const int64_t* strides(const Handle*, size_t* count);
+int64_t numel(const Handle*);
+int64_t storage_offset(const Handle*);
+int dtype(const Handle*);
+int device_type(const Handle*);
+int device_index(const Handle*);
+int layout(const Handle*);
+bool is_contiguous(const Handle*, int memory_format);
+bool requires_grad(const Handle*);
+void* data(Handle*);
+// New storage, not initialised. -1 for dtype or device type: PyTorch's default.
+Handle* empty(const int64_t* sizes, size_t count, int dtype, int device_type, int device_index,
+              bool pinned, int memory_format);
+// A tensor over memory that somebody else owns.
+Handle* from_blob(void* data, const int64_t* sizes, size_t count, const int64_t* strides,
+                  size_t stride_count, int dtype, int device_type, int device_index);
+size_t element_size(int dtype);
+const char* dtype_name(int dtype);
+int default_dtype();
+void parse_device(const char* text, int* type, int* index);
+bool set_grad_enabled(bool enabled);
+int num_threads();
+void warn(const char* message);
+
+// Python objects. from_python gives nullptr for what is no tensor.
+Handle* from_python(PyObject*);
+PyObject* to_python(Handle*);
+int dtype_from_python(PyObject*);
+
+}  // namespace refinery

@@ -1,0 +1,98 @@
+"""A request as the files that a compiler reads, named as PyTorch names them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from evaluator.build_request import BuildRequest
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_FUNCTION = re.compile(r"[A-Za-z_]\w*(?:::\w+)*", re.ASCII)
+_FILE_NAME = re.compile(r"[\w+-][\w.+-]*", re.ASCII)
+_HOST_SUFFIXES = (".cpp", ".cc", ".cxx", ".c++", ".c")
+_DEVICE_SUFFIXES = (".cu",)
+_RESERVED = ("root", "tmp")
+
+
+class BadRequestError(ValueError):
+    """A request that no compiler need see; its text says why."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file that is compiled by itself."""
+
+    name: str
+    content: str
+    device: bool
+    """True: for nvcc."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Everything in the build folder before the compilers start."""
+
+    units: tuple[Source, ...]
+    others: tuple[tuple[str, str], ...]
+    """Name and content of files that units include."""
+
+    def write(self, folder: Path) -> None:
+        """Writes all files below `folder`."""
+        every = [(unit.name, unit.content) for unit in self.units]
+        for name, content in (*every, *self.others):
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+        for path in folder.rglob("*"):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def _literal(text: str) -> str:
+    """A C++ string literal of this text."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + escaped.replace("\r", "\\r").replace("\n", "\\n") + '"'
+
+
+def _inline(request: BuildRequest) -> list[Source]:
+    lines = ["#include <torch/extension.h>"] if request.implicit_headers else []
+    lines += request.cpp_sources
+    if request.functions:
+        lines.append("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {")
+        for name, doc in request.functions:
+            if not _FUNCTION.fullmatch(name):
+                raise BadRequestError(f"{name!r} in functions is not the name of a function")
+            lines.append(f'm.def("{name}", torch::wrap_pybind_function({name}), {_literal(doc)});')
+        lines.append("}")
+    sources = [Source("main.cpp", "\n".join(lines) + "\n", device=False)]
+    if request.cuda_sources:
+        lines = ["#include <torch/types.h>", "#include <cuda.h>", "#include <cuda_runtime.h>"]
+        lines = (lines if request.implicit_headers else []) + list(request.cuda_sources)
+        sources.append(Source("cuda.cu", "\n".join(lines) + "\n", device=True))
+    return sources
+
+
+def arrange(request: BuildRequest) -> Sources:
+    """The files of a request. Raises BadRequestError for names that cannot be."""
+    if not _IDENTIFIER.fullmatch(request.name):
+        raise BadRequestError(f"the extension's name {request.name!r} is not an identifier")
+    if not request.files:
+        return Sources(tuple(_inline(request)), ())
+    units: list[Source] = []
+    others: list[tuple[str, str]] = []
+    for name, content in request.files:
+        path = PurePosixPath(name)
+        if not path.parts or len(path.parts) > 8 or path.parts[0] in _RESERVED:
+            raise BadRequestError(f"the file name {name!r} is not allowed")
+        if not all(_FILE_NAME.fullmatch(part) for part in path.parts):
+            raise BadRequestError(f"the file name {name!r} is not allowed")
+        if path.suffix in (*_HOST_SUFFIXES, *_DEVICE_SUFFIXES):
+            units.append(Source(name, content, path.suffix in _DEVICE_SUFFIXES))
+        else:
+            others.append((name, content))
+    if not units:
+        raise BadRequestError("there is no source file to compile")
+    if len({name for name, _ in request.files}) != len(request.files):
+        raise BadRequestError("two files have the same name")
+    return Sources(tuple(units), tuple(others))

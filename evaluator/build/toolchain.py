@@ -1,0 +1,259 @@
+"""Compilers, PyTorch's and Python's headers on this machine, and the command lines over them.
+
+PyTorch is found and its version read without importing it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluator.errors import BuilderError
+
+_NVCC_DEFINES = (
+    "-D__CUDA_NO_HALF_OPERATORS__",
+    "-D__CUDA_NO_HALF_CONVERSIONS__",
+    "-D__CUDA_NO_BFLOAT16_CONVERSIONS__",
+    "-D__CUDA_NO_HALF2_OPERATORS__",
+    "--expt-relaxed-constexpr",
+)
+# Names in a light library stay its own: nothing of it can stand in for libtorch's, or the reverse.
+_LIGHT_HOST = ("-fvisibility=hidden", "-fno-gnu-unique")
+
+
+def _output(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise BuilderError(f"{command[0]} cannot be run: {error}") from error
+    return done.stdout + done.stderr
+
+
+@dataclass(frozen=True)
+class Torch:
+    """An installed PyTorch, by its files."""
+
+    folder: Path
+    version: str
+    standard: str
+    """The language standard that its headers need, as a flag."""
+
+    @classmethod
+    def find(cls) -> Torch:
+        """The PyTorch of this interpreter. Raises BuilderError where there is none."""
+        spec = importlib.util.find_spec("torch")
+        if spec is None or spec.origin is None:
+            raise BuilderError("PyTorch is not installed here: pip install torch")
+        folder = Path(spec.origin).resolve().parent
+        version = re.search(r"__version__ = '([^']+)'", (folder / "version.py").read_text())
+        extension = (folder / "utils" / "cpp_extension.py").read_text()
+        standards = re.findall(r"-std=(c\+\+\d\d)\b", extension)
+        return cls(
+            folder,
+            version[1] if version else "unknown",
+            f"-std={max(standards, default='c++17')}",
+        )
+
+    @property
+    def includes(self) -> tuple[Path, ...]:
+        """Folders of its headers."""
+        include = self.folder / "include"
+        return include, include / "torch" / "csrc" / "api" / "include"
+
+    @property
+    def libraries(self) -> Path:
+        """Folder of its shared libraries."""
+        return self.folder / "lib"
+
+
+@dataclass(frozen=True)
+class Cuda:
+    """A CUDA toolkit: nvcc and what belongs to it."""
+
+    nvcc: str
+    folder: Path
+    version: str
+
+    @classmethod
+    def find(cls) -> Cuda:
+        """The toolkit of CUDA_HOME, else of the PATH, else /usr/local/cuda."""
+        homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
+        candidates = [str(Path(home) / "bin" / "nvcc") for home in homes if home]
+        candidates += [shutil.which("nvcc") or "", "/usr/local/cuda/bin/nvcc"]
+        nvcc = next((path for path in candidates if path and os.access(path, os.X_OK)), None)
+        if nvcc is None:
+            raise BuilderError(
+                "CUDA sources need nvcc, and there is none: install the CUDA toolkit or set "
+                "CUDA_HOME to where it is"
+            )
+        top = re.search(r"^#\$ TOP=(.+)$", _output([nvcc, "--dryrun", "-c", "x.cu"]), re.MULTILINE)
+        folder = Path(top[1]).resolve() if top else Path(nvcc).resolve().parent.parent
+        return cls(nvcc, folder, _output([nvcc, "--version"]).strip().splitlines()[-1])
+
+    @property
+    def libraries(self) -> Path:
+        """Folder of the toolkit's libraries."""
+        wide = self.folder / "lib64"
+        return wide if wide.exists() else self.folder / "lib"
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """What compiles a candidate on this machine."""
+
+    compiler: str
+    compiler_version: str
+    torch: Torch
+    python_include: Path
+    cuda: Cuda | None
+    architecture: str | None
+    """Compute capability such as `9.0a`, None without a GPU."""
+
+    @classmethod
+    def find(cls, architecture: str | None, *, with_cuda: bool) -> Toolchain:
+        """Raises BuilderError, with the remedy, for a compiler that is missing."""
+        compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
+        if compiler is None or shutil.which(compiler) is None:
+            raise BuilderError(
+                "there is no C++ compiler: install g++ (Debian, Ubuntu: apt-get install g++)"
+            )
+        if with_cuda and architecture is None:
+            raise BuilderError(
+                "CUDA sources need an architecture, and no GPU is known here: pass cuda_arch, "
+                "such as 9.0a"
+            )
+        python_include = Path(sysconfig.get_paths()["include"]).resolve()
+        if not (python_include / "Python.h").exists():
+            raise BuilderError(
+                "Python's headers are missing: install them (Debian, Ubuntu: apt-get install "
+                "python3-dev)"
+            )
+        return cls(
+            compiler=str(shutil.which(compiler)),
+            compiler_version=_output([compiler, "--version"]).splitlines()[0],
+            torch=Torch.find(),
+            python_include=python_include,
+            cuda=Cuda.find() if with_cuda else None,
+            architecture=architecture if with_cuda else None,
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Everything about this machine that a library depends on."""
+        processor = Path("/proc/cpuinfo")
+        features = "".join(
+            line
+            for line in (processor.read_text().splitlines() if processor.exists() else ())
+            if line.startswith(("flags", "Features", "model name"))
+        )
+        parts = (
+            self.compiler_version,
+            self.torch.version,
+            str(self.torch.folder),
+            str(self.python_include),
+            self.cuda.version if self.cuda else "",
+            self.architecture or "",
+            hashlib.sha256(features.encode()).hexdigest(),
+        )
+        return "\0".join(parts)
+
+    @property
+    def visible(self) -> tuple[Path, ...]:
+        """Folders that a compiler must see besides the system's."""
+        compiler = Path(self.compiler).resolve()
+        folders = [*self.torch.includes[:1], self.torch.libraries, self.python_include]
+        if not compiler.is_relative_to("/usr"):
+            folders.append(compiler.parent.parent)
+        if self.cuda and not self.cuda.folder.is_relative_to("/usr"):
+            folders.append(self.cuda.folder)
+        return tuple(folders)
+
+    @property
+    def includable(self) -> tuple[Path, ...]:
+        """Folders whose headers a candidate may read, the build folder aside."""
+        system = [Path("/usr/include"), Path("/usr/local/include"), Path("/usr/lib")]
+        return (*system, *self.visible, *((self.cuda.folder,) if self.cuda else ()))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """All that a compiler is told of our environment."""
+        path = ["/usr/local/bin", "/usr/bin", "/bin", str(Path(self.compiler).parent)]
+        if self.cuda:
+            path.insert(0, str(self.cuda.folder / "bin"))
+        return {"PATH": ":".join(dict.fromkeys(path)), "LC_ALL": "C"}
+
+    def _common(self, name: str, headers: Path | None) -> list[str]:
+        folders = [*((headers,) if headers else ()), *self.torch.includes, self.python_include]
+        if self.cuda:
+            folders.append(self.cuda.folder / "include")
+        common = [f"-DTORCH_EXTENSION_NAME={name}", "-DTORCH_API_INCLUDE_EXTENSION_H"]
+        for folder in folders:
+            common += ["-isystem", str(folder)]
+        return common
+
+    def host_command(
+        self, name: str, source: str, flags: tuple[str, ...], headers: Path | None
+    ) -> list[str]:
+        """Compiles a C++ file to `<source>.o`; `headers`: the light ones, None for PyTorch's."""
+        own = _LIGHT_HOST if headers else ()
+        return [
+            *(self.compiler, "-MD", "-MF", f"{source}.d", "-fdiagnostics-color=never"),
+            *(*self._common(name, headers), "-fPIC", self.torch.standard, *own, *flags),
+            *("-c", source, "-o", f"{source}.o"),
+        ]
+
+    def device_command(
+        self, name: str, source: str, flags: tuple[str, ...], headers: Path | None
+    ) -> list[str]:
+        """Compiles a CUDA file to `<source>.o`, for the present architecture only."""
+        assert self.cuda is not None and self.architecture is not None
+        number = self.architecture.replace(".", "")
+        host = ",".join(("-fPIC", *(_LIGHT_HOST if headers else ())))
+        standard = () if any("std=" in flag for flag in flags) else (self.torch.standard,)
+        return [
+            *(self.cuda.nvcc, "-MD", "-MF", f"{source}.d", *self._common(name, headers)),
+            *(*_NVCC_DEFINES, f"-gencode=arch=compute_{number},code=sm_{number}"),
+            *("-ccbin", self.compiler, "-Xcompiler", host, *flags, *standard),
+            *("-c", source, "-o", f"{source}.o"),
+        ]
+
+    def link_command(
+        self, objects: list[str], library: str, flags: tuple[str, ...], *, light: bool
+    ) -> list[str]:
+        """Links objects to a shared library.
+
+        The CUDA runtime is linked statically: it shares the device's primary context, and so its
+        streams, with PyTorch's, whatever minor version that one has, and needs no file to be found
+        in the worker.
+        """
+        folder = self.torch.libraries
+        wanted = ["c10", "c10_cuda", "torch_cpu", "torch_cuda", "torch", "torch_python"]
+        if self.cuda is None:
+            wanted = [name for name in wanted if not name.endswith("_cuda")]
+        command = [self.compiler, "-shared", *objects, "-o", library, f"-L{folder}"]
+        if light:
+            command.append("-Wl,-Bsymbolic")
+        command += [f"-l{name}" for name in wanted if (folder / f"lib{name}.so").exists()]
+        if self.cuda:
+            command += [f"-L{self.cuda.libraries}", "-lcudart_static", "-ldl", "-lrt", "-lpthread"]
+        return [*command, *flags]
+
+    def forbidden_include(self, dependencies: str, allowed: tuple[Path, ...]) -> str | None:
+        """The first file of a make-style dependency list that no candidate may read."""
+        _, _, listed = dependencies.replace("\\\n", " ").partition(": ")
+        for word in shlex.split(listed):
+            path = Path(word)
+            if not path.is_absolute() and ".." not in path.parts:
+                continue
+            real = Path(os.path.realpath(path))
+            if not any(real.is_relative_to(folder) for folder in (*self.includable, *allowed)):
+                return word
+        return None

@@ -1,0 +1,204 @@
+"""One toolchain at work: sources to objects, objects to a library, objects kept by content."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evaluator.build import headers
+from evaluator.build.cache import Cache
+from evaluator.build.diagnosis import needs_full_headers, readable
+from evaluator.build.enclosure import Enclosure, Finished
+from evaluator.build.sources import Source, Sources
+from evaluator.build.toolchain import Toolchain
+
+REVISION = "1"
+"""Changes whenever the command lines do, so that old entries of the cache are not used."""
+_RUNTIME_TIMEOUT_S = 900.0
+_LINK_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True)
+class Flags:
+    """A candidate's flags, all of them allowed."""
+
+    host: tuple[str, ...]
+    device: tuple[str, ...]
+    link: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One source after its compiler: the object's bytes, or None and what was said."""
+
+    content: bytes | None
+    log: str
+    timed_out: bool = False
+    headers_lacking: bool = False
+    """The first error may be the light headers'."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A whole request after the compilers, over one kind of headers."""
+
+    library: bytes | None
+    log: str
+    timed_out: bool = False
+    headers_lacking: bool = False
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Compiles and links behind the enclosure's walls."""
+
+    folder: Path
+    tools: Toolchain
+    enclosure: Enclosure
+    objects: Cache
+    slots: threading.Semaphore
+    """One for each compiler that may run."""
+    light_headers: Path
+    runtime_turn: threading.Lock = field(default_factory=threading.Lock)
+
+    def key(self, *parts: str) -> str:
+        """SHA-256 over the parts and everything about this machine that matters."""
+        everything = (REVISION, self.tools.fingerprint, headers.digest(), *parts)
+        return hashlib.sha256("\1".join(everything).encode()).hexdigest()
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A build folder, gone afterwards."""
+        folder = Path(tempfile.mkdtemp(dir=self.folder, prefix="work-"))
+        try:
+            folder.chmod(0o755)
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def run(self, command: Sequence[str], folder: Path, timeout_s: float) -> Finished:
+        """Runs a command when one of the slots is free; waiting does not count as time."""
+        with self.slots:
+            return self.enclosure.run(command, folder, timeout_s)
+
+    def runtime(self) -> tuple[Path, ...] | str:
+        """The objects behind the light headers, compiled once a machine; or what went wrong."""
+        with self.runtime_turn:
+            key = self.key("runtime")
+            names = headers.RUNTIME
+            entry = self.objects.get(key)
+            if entry is None:
+                with self.scratch() as folder, ThreadPoolExecutor(len(names)) as pool:
+                    said = "".join(pool.map(lambda name: self._runtime_object(name, folder), names))
+                    if said:
+                        return said
+                    made = {f"{name}.o": folder / f"{name}.o" for name in names}
+                    entry = self.objects.put(key, made)
+            return tuple(entry / f"{name}.o" for name in names)
+
+    def _runtime_object(self, name: str, folder: Path) -> str:
+        (folder / name).write_text(f'#include "{self.light_headers}/refinery/{name}"\n')
+        # binding.cpp is over the light headers, the other two speak with PyTorch's own.
+        light = self.light_headers if name == "binding.cpp" else None
+        flags = ("-O2", "-fvisibility=hidden")
+        command = self.tools.host_command("runtime", name, flags, light)
+        done = self.run(command, folder, _RUNTIME_TIMEOUT_S)
+        return "" if done.code == 0 else done.output or f"{name}: killed"
+
+    def attempt(
+        self, name: str, sources: Sources, flags: Flags, *, light: bool, timeout_s: float
+    ) -> Attempt:
+        """Compiles all units side by side and links them. `timeout_s` is for each compiler run."""
+        header_folder = self.light_headers if light else None
+        with self.scratch() as folder, ThreadPoolExecutor(len(sources.units) + 1) as pool:
+            runtime = pool.submit(self.runtime) if light else None
+            sources.write(folder)
+            compiled = list(
+                pool.map(
+                    lambda unit: self._compile(
+                        unit, sources, name, flags, folder, header_folder, timeout_s
+                    ),
+                    sources.units,
+                )
+            )
+            log = "".join(each.log for each in compiled)
+            failed = [each for each in compiled if each.content is None]
+            if failed:
+                return Attempt(
+                    None,
+                    "".join(each.log for each in failed),
+                    timed_out=any(each.timed_out for each in failed),
+                    headers_lacking=all(each.headers_lacking for each in failed),
+                )
+            parts = runtime.result() if runtime else ()
+            if isinstance(parts, str):
+                return Attempt(None, parts, headers_lacking=True)
+            objects = []
+            for number, path in enumerate(parts):
+                shutil.copyfile(path, folder / f"runtime{number}.o")
+                objects.append(f"runtime{number}.o")
+            for number, each in enumerate(compiled):
+                (folder / f"unit{number}.o").write_bytes(each.content or b"")
+                objects.insert(number, f"unit{number}.o")
+            return self._link(objects, flags, folder, log, light=light)
+
+    def _compile(
+        self,
+        unit: Source,
+        sources: Sources,
+        name: str,
+        flags: Flags,
+        folder: Path,
+        header_folder: Path | None,
+        timeout_s: float,
+    ) -> Compiled:
+        make = self.tools.device_command if unit.device else self.tools.host_command
+        command = make(name, unit.name, flags.device if unit.device else flags.host, header_folder)
+        key = self.key(*command, unit.content, repr(sources.others))
+        entry = self.objects.get(key)
+        if entry is not None:
+            return Compiled((entry / "object.o").read_bytes(), (entry / "log").read_text())
+        done = self.run(command, folder, timeout_s)
+        if done.code is None:
+            log = f"{unit.name}: error: compile timed out after {timeout_s:g} s\n"
+            return Compiled(None, log, timed_out=True)
+        listed = folder / f"{unit.name}.d"
+        allowed = (folder, *((header_folder,) if header_folder else ()))
+        bad = self.tools.forbidden_include(listed.read_text(), allowed) if listed.exists() else None
+        if bad is not None:
+            return Compiled(None, f"{unit.name}: error: include_not_allowed: {bad}\n")
+        log = readable(done.output, folder, header_folder)
+        if done.code != 0:
+            lacking = header_folder is not None and needs_full_headers(done.output)
+            return Compiled(
+                None, log or f"{unit.name}: error: the compiler failed\n", False, lacking
+            )
+        content = (folder / f"{unit.name}.o").read_bytes()
+        self.objects.put(key, {"object.o": content, "log": log.encode()})
+        return Compiled(content, log)
+
+    def _link(
+        self, objects: list[str], flags: Flags, folder: Path, log: str, *, light: bool
+    ) -> Attempt:
+        command = self.tools.link_command(objects, "library.so", flags.link, light=light)
+        done = self.run(command, folder, _LINK_TIMEOUT_S)
+        said = readable(done.output, folder)
+        if done.code != 0:
+            return Attempt(None, log + (said or "error: the linker failed\n"))
+        if light:
+            # A function over tensors that nobody defined: without this, a bare name at import.
+            listing = self.run(["nm", "-D", "-C", "--undefined-only", "library.so"], folder, 60.0)
+            missing = re.findall(r"^\s+U (.*refinery_::.*)$", listing.output, re.MULTILINE)
+            if missing:
+                names = (readable(name, folder) for name in missing)
+                lines = (f"error: undefined reference to '{name}'\n" for name in names)
+                return Attempt(None, log + "".join(lines))
+        return Attempt((folder / "library.so").read_bytes(), log + said)

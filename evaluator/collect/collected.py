@@ -1,0 +1,117 @@
+"""What the collectors bring home from one forward call: raw facts, no judgement.
+
+These records cross from the process that ran the candidate to the one that digests them. That
+process was at the candidate's mercy, so nothing in them may reach a verdict.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from evaluator.evaluation import Record
+
+
+class Hint(Record):
+    """What a rule of Nsight Compute itself said about a kernel."""
+
+    rule: str
+    kind: str
+    """`OPT` proposes something, `INF` informs, `WRN` warns."""
+    text: str
+    speedup_pct: float | None = None
+    """The tool's own estimate, of this kernel (`local`) or of the whole launch (`global`)."""
+
+
+class CollectedKernel(Record):
+    """All launches of one kernel in one forward call."""
+
+    name: str
+    """Without template arguments and parameters."""
+    launches: int
+    time_us: float
+    """Device time of all launches together."""
+    metrics: dict[str, float | None] = Field(default_factory=dict)
+    """By the names of `ncu_metrics.QUANTITIES`; None where the tool gave no value."""
+    hints: tuple[Hint, ...] = ()
+
+
+class KernelTrace(Record):
+    """The kernels of one forward call on a GPU, by device time, longest first."""
+
+    kernels: tuple[CollectedKernel, ...]
+    span_us: float | None = None
+    """From the first kernel's start to the last one's end; None under a replaying profiler."""
+    missing: tuple[str, ...] = ()
+    """Quantities that this chip or this tool does not know."""
+
+    @property
+    def busy_us(self) -> float:
+        """Device time of all kernels together."""
+        return sum(kernel.time_us for kernel in self.kernels)
+
+    @property
+    def launches(self) -> int:
+        """Number of kernels launched."""
+        return sum(kernel.launches for kernel in self.kernels)
+
+
+class CollectedOperator(Record):
+    """All calls of one operator, or of one of the candidate's own functions, on a CPU."""
+
+    name: str
+    own: bool
+    calls: int
+    time_us: float
+    """Time in it, without what it called in turn."""
+    allocated_bytes: int = 0
+    """Memory that it asked for, of all calls together."""
+
+
+class LoopFacts(Record):
+    """Floating-point instructions in the innermost loops of a compiled library."""
+
+    packed: int
+    """Those that work on several elements at once."""
+    scalar: int
+    widest_bits: int
+    """Width of the widest registers that packed instructions used: 0, 128, 256 or 512."""
+    calls: tuple[str, ...] = ()
+    """Functions of the mathematical library that are called element by element in such loops."""
+
+
+class CpuTrace(Record):
+    """One forward call on a CPU."""
+
+    operators: tuple[CollectedOperator, ...]
+    wall_us: float
+    """Median of several calls, without the profiler."""
+    cpu_us: float
+    """Processor time of the whole process for one such call."""
+    busiest_thread_us: float
+    """Processor time of the thread that worked most, which tells how evenly work was spread."""
+    profiled_us: float
+    """Wall time of the call that `operators` were collected in."""
+    threads: int
+    output_bytes: int = 0
+    loops: LoopFacts | None = None
+    """None where no library was built, or no disassembler is here."""
+
+
+class Work(Record):
+    """What the reference has to move and to compute in one forward call."""
+
+    bytes: float
+    flops: float
+    bytes_per_s: float | None = None
+    """Measured ceilings of the device; None where none is known."""
+    flops_per_s: float | None = None
+
+
+class Collected(Record):
+    """Everything that one run of the target brought home."""
+
+    gpu: KernelTrace | None = None
+    cpu: CpuTrace | None = None
+    work: Work | None = None
+    isolation: tuple[str, ...] = ()
+    """The walls around the process that ran the candidate; none under `ncu`."""

@@ -1,0 +1,42 @@
+"""Runs the target behind the walls that a judged worker has, builds apart.
+
+`python -m evaluator.collect.confined FOLDER MODE FD`: over FD it asks the trusted builder, which
+lives in the process that started this one.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from evaluator.build_request import BuildOutcome, BuildRequest, decode_outcome, encode_request
+from evaluator.sandbox import enclose_zygote
+from evaluator.wire import Channel, Kind
+
+
+def main(folder: Path, mode: Literal["torch_trace", "cpu"], fd: int) -> None:
+    """Put the walls up, then run the target."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Before torch is imported: threads that it starts must be inside as well.
+    layers = enclose_zygote()
+    from evaluator.collect import target
+
+    channel = Channel(socket.socket(fileno=fd), takes_fds=True)
+
+    def build(request: BuildRequest) -> BuildOutcome:
+        channel.send(Kind.BUILD, encode_request(request))
+        message = channel.receive()
+        outcome = decode_outcome(message.payload)
+        if message.fds:
+            return replace(outcome, library=f"/proc/self/fd/{message.fds[0]}")
+        return outcome
+
+    target.main(folder, mode, build, (*layers, "separate_builder"))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))  # type: ignore[arg-type]

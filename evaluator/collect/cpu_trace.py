@@ -1,0 +1,89 @@
+"""One forward call on a CPU: operators by torch.profiler, wall time against processor time."""
+
+from __future__ import annotations
+
+import contextlib
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from evaluator.collect.collected import CollectedOperator, CpuTrace
+
+OWN_PREFIX = "own::"
+"""How the candidate's own functions are marked in a trace."""
+_MEASURE_S = 0.5
+_LEAST_CALLS = 3
+_MOST_CALLS = 20
+
+
+def collect_cpu(
+    call: Callable[[], Any],
+    *,
+    threads: int,
+    output_bytes: int,
+    flush_bytes: int,
+) -> CpuTrace:
+    """Call repeatedly, with caches flushed before each call as the judge does."""
+    flush = torch.zeros(flush_bytes, dtype=torch.uint8)
+    walls: list[float] = []
+    cpus: list[float] = []
+    busiest: list[float] = []
+    deadline = time.perf_counter() + _MEASURE_S
+    while len(walls) < _LEAST_CALLS or (
+        time.perf_counter() < deadline and len(walls) < _MOST_CALLS
+    ):
+        flush.add_(1)
+        threads_before = _thread_times()
+        cpu, wall = time.process_time_ns(), time.perf_counter_ns()
+        call()
+        walls.append((time.perf_counter_ns() - wall) / 1e3)
+        cpus.append((time.process_time_ns() - cpu) / 1e3)
+        spent = (t - threads_before.get(n, 0) for n, t in _thread_times().items())
+        busiest.append(max(spent) / 1e3)
+    # The first use of the profiler sets it up, which would count as the call's time.
+    _profiled(call)
+    flush.add_(1)
+    profiled_us, operators = _profiled(call)
+    return CpuTrace(
+        operators=operators,
+        wall_us=statistics.median(walls),
+        cpu_us=statistics.median(cpus),
+        busiest_thread_us=statistics.median(busiest),
+        profiled_us=profiled_us,
+        threads=threads,
+        output_bytes=output_bytes,
+    )
+
+
+def _thread_times() -> dict[str, int]:
+    """Processor time of each living thread of this process, in nanoseconds."""
+    times = {"": 0}
+    for task in Path("/proc/self/task").iterdir():
+        # A thread may end meanwhile.
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            times[task.name] = int((task / "schedstat").read_text().split()[0])
+    return times
+
+
+def _profiled(call: Callable[[], Any]) -> tuple[float, tuple[CollectedOperator, ...]]:
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    with torch.profiler.profile(activities=activities, profile_memory=True) as profiler:
+        begin = time.perf_counter_ns()
+        call()
+        elapsed_us = (time.perf_counter_ns() - begin) / 1e3
+    operators = [
+        CollectedOperator(
+            name=event.key.removeprefix(OWN_PREFIX),
+            own=event.key.startswith(OWN_PREFIX) or not event.key.startswith("aten::"),
+            calls=event.count,
+            time_us=max(0.0, float(event.self_cpu_time_total)),
+            allocated_bytes=max(0, int(event.self_cpu_memory_usage)),
+        )
+        for event in profiler.key_averages()
+        if not event.key.startswith("[")
+    ]
+    return elapsed_us, tuple(sorted(operators, key=lambda operator: -operator.time_us))

@@ -1,0 +1,104 @@
+"""Hardware counters of all kernels of one forward call, by Nsight Compute."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from evaluator.collect.collected import Collected
+from evaluator.collect.ncu_export import parse_hints, parse_raw, with_hints
+from evaluator.collect.ncu_metrics import SECTIONS, names
+from evaluator.collect.target_process import run, run_under
+from evaluator.errors import ProfilerError
+from evaluator.executor.local import cache_folder
+
+REPORT = "profile.ncu-rep"
+_MOST_KERNELS = 200
+"""A forward call with more launches is cut there: each launch is replayed a dozen times."""
+_QUERY_TIMEOUT_S = 60.0
+
+
+def find_ncu() -> Path | None:
+    """The `ncu` on the path, of the CUDA toolkit, or of an installation of Nsight Compute."""
+    found = shutil.which("ncu")
+    if found:
+        return Path(found)
+    toolkits = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
+    places = [Path(toolkit) / "bin" / "ncu" for toolkit in toolkits if toolkit]
+    places.append(Path("/usr/local/cuda/bin/ncu"))
+    places += sorted(Path("/opt/nvidia/nsight-compute").glob("*/ncu"), reverse=True)
+    return next((place for place in places if place.is_file()), None)
+
+
+def collect_ncu(folder: Path, *, device_name: str, timeout_s: float) -> Collected:
+    """Profile the request in `folder` with counters; the report stays there as `REPORT`.
+
+    Raises `ProfilerError` where `ncu` is not installed, may not read counters, or fails.
+    """
+    ncu = find_ncu()
+    if ncu is None:
+        raise ProfilerError("ncu is not installed")
+    wanted, unknown = names(known_metrics(ncu, device_name))
+    report = folder / REPORT
+    options = ["--export", str(report), "--force-overwrite", "--target-processes", "all"]
+    options += ["--profile-from-start", "off", "--clock-control", "none"]
+    options += ["--launch-count", str(_MOST_KERNELS), "--metrics", ",".join(wanted)]
+    options += [option for section in SECTIONS for option in ("--section", section)]
+    collected = run_under([str(ncu), *options], folder, timeout_s=timeout_s)
+    if not report.is_file():
+        raise ProfilerError("ncu profiled no kernel")
+    pages = [
+        run(
+            [str(ncu), "--import", str(report), "--csv", "--page", page, "--print-units", "base"],
+            folder,
+            timeout_s=timeout_s,
+            whole=True,
+        )
+        for page in ("raw", "details")
+    ]
+    trace = with_hints(parse_raw(pages[0]), parse_hints(pages[1]))
+    missing = tuple(dict.fromkeys((*unknown, *trace.missing)))
+    return collected.model_copy(update={"gpu": trace.model_copy(update={"missing": missing})})
+
+
+def known_metrics(ncu: Path, device_name: str) -> frozenset[str] | None:
+    """Base names of the metrics that this `ncu` knows for the devices here, asked once and cached.
+
+    None where the question fails: then everything is asked for, and what is missing shows later.
+    """
+    stamp = f"{ncu.resolve()} {ncu.stat().st_mtime_ns} {device_name}"
+    cache = cache_folder() / "ncu_metrics.json"
+    try:
+        stored = json.loads(cache.read_text())
+        if stored["stamp"] == stamp:
+            return frozenset(stored["names"])
+    except (OSError, ValueError, KeyError):
+        pass  # never asked, or by another version: ask again
+    try:
+        answer = subprocess.run(
+            [str(ncu), "--query-metrics"],
+            capture_output=True,
+            text=True,
+            timeout=_QUERY_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    found = parse_query(answer.stdout)
+    if answer.returncode != 0 or not found:
+        return None
+    try:
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        cache.write_text(json.dumps({"stamp": stamp, "names": sorted(found)}))
+    except OSError:
+        pass  # a read-only home: asked again next time
+    return found
+
+
+def parse_query(text: str) -> frozenset[str]:
+    """Metric names from what `ncu --query-metrics` prints: the first word of each row."""
+    return frozenset(re.findall(r"^([a-z0-9]+__[a-z0-9_]+)\s", text, re.MULTILINE))

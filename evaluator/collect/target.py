@@ -1,0 +1,202 @@
+"""The process that a profiler watches: it builds a candidate and calls it once, warmed up.
+
+`python -m evaluator.collect.target FOLDER`, where FOLDER holds `request.json`, is what `ncu` starts:
+the one call lies inside cudaProfilerStart and Stop. `evaluator.collect.confined` calls the other
+modes, behind walls. What was collected goes to `collected.json`. Candidate code runs in this
+process, so what it leaves is a claim: good for advice, never for a verdict.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+# Before torch is loaded: libgomp's idle threads would spin and count as processor time.
+os.environ["OMP_WAIT_POLICY"] = "passive"
+
+import torch
+
+from evaluator.build_request import BuildOutcome, BuildRequest
+from evaluator.collect.collected import Collected, Work
+from evaluator.collect.target_process import COLLECTED, REQUEST, Mode, make_builder
+from evaluator.devices import cache_bytes
+from evaluator.evaluation import Backend, EvaluationRequest, Precision
+from evaluator.judge.ceilings import measure_ceilings
+from evaluator.judge.placement import Placement, bytes_needed
+from evaluator.judge.reference import WEIGHT_SEED, Reference
+from evaluator.judge.work import count_work
+from evaluator.sandbox import confine_worker
+from evaluator.worker import build_stub
+from evaluator.worker.weights import load_weights
+
+_FILE = "candidate.py"
+_SEED = 7
+_WARM_UP = 3
+
+
+Build = Callable[[BuildRequest], BuildOutcome]
+
+
+def main(
+    folder: Path, mode: Mode, build: Build | None = None, layers: tuple[str, ...] = ()
+) -> None:
+    """Run the request in `folder` and leave what was collected there.
+
+    `build` asks the trusted builder; None makes one here. With `layers` (the walls that stand
+    already) privileges are given up before any candidate code runs.
+    """
+    request = EvaluationRequest.model_validate_json((folder / REQUEST).read_text())
+    settings = request.settings
+    device = torch.device(settings.device)
+    threads = settings.threads or os.cpu_count() or 1
+    torch.set_num_threads(threads)
+    if settings.protocol != "kernelbench":
+        tf32 = settings.precision is Precision.TF32
+        torch.backends.cuda.matmul.allow_tf32 = tf32
+        torch.backends.cudnn.allow_tf32 = tf32
+    reference = Reference(request.reference, device, settings.precision)
+    state = reference.randomised(_SEED)
+    values = reference.fresh_inputs(_SEED)
+    work = _work(reference, values, settings.precision, settings.device, threads)
+    output_bytes = sum(t.numel() * t.element_size() for t in reference.expected(values))
+    if layers:
+        on_cpu = settings.device == "cpu"
+        memory_bytes = settings.memory_limit_bytes if on_cpu else None
+        layers += tuple(confine_worker(folder, memory_bytes=memory_bytes, cpu_seconds=600))
+    module = _candidate(folder, request, reference, state, build)
+    values = reference.fresh_inputs(_SEED + 1)
+
+    def call() -> Any:
+        with torch.no_grad():
+            return module(*values)
+
+    for _ in range(_WARM_UP):
+        call()
+    collected = Collected(work=work, isolation=layers)
+    if mode == "cpu":
+        from evaluator.collect.cpu_trace import collect_cpu
+
+        cpu = collect_cpu(
+            call,
+            threads=threads,
+            output_bytes=output_bytes,
+            flush_bytes=max(2 * cache_bytes(settings.device), 2**24),
+        )
+        collected = collected.model_copy(update={"cpu": cpu})
+    elif mode == "torch_trace":
+        from evaluator.collect.torch_trace import collect_torch_trace
+
+        torch.cuda.synchronize()
+        sm_count = torch.cuda.get_device_properties(device).multi_processor_count
+        trace = collect_torch_trace(call, sm_count=sm_count)
+        collected = collected.model_copy(update={"gpu": trace})
+    else:
+        _in_profiler_range(call)
+    (folder / COLLECTED).write_text(collected.model_dump_json())
+
+
+def _in_profiler_range(call: Callable[[], Any]) -> None:
+    torch.cuda.synchronize()
+    with torch.cuda.nvtx.range("forward"):
+        torch.cuda.cudart().cudaProfilerStart()
+        call()
+        torch.cuda.synchronize()
+        torch.cuda.cudart().cudaProfilerStop()
+
+
+def _candidate(
+    folder: Path,
+    request: EvaluationRequest,
+    reference: Reference,
+    state: dict[str, torch.Tensor],
+    build: Build | None,
+) -> torch.nn.Module:
+    """The candidate's module with the reference's weights."""
+    settings = request.settings
+    build_stub.install(build or make_builder(settings.device).build)
+    if settings.device == "cpu":
+        _mark_own_functions()
+    else:
+        torch.cuda.set_device(settings.device)
+    source = request.candidate.source
+    path = folder / _FILE if request.candidate.backend is Backend.TRITON else Path(_FILE)
+    if path.is_absolute():
+        # @triton.jit reads the function's source from a file.
+        path.write_text(source)
+    linecache.cache[str(path)] = (len(source), None, source.splitlines(keepends=True), str(path))
+    namespace = types.ModuleType("candidate")
+    namespace.__file__ = str(path)
+    sys.modules["candidate"] = namespace
+    exec(compile(source, str(path), "exec"), namespace.__dict__)
+    torch.manual_seed(WEIGHT_SEED)
+    module: torch.nn.Module = namespace.ModelNew(*reference.initial_arguments)
+    tensors = [(name, tensor.cpu()) for name, tensor in state.items()]
+    memory = torch.empty(bytes_needed([t for _, t in tensors]) + 512, dtype=torch.uint8)
+    placement = Placement(memory)
+    load_weights(module, [{"name": name} | placement.place(t) for name, t in tensors], memory)
+    module = module.to(settings.device)
+    return module if reference.dtype is torch.float32 else module.to(reference.dtype)
+
+
+def _mark_own_functions() -> None:
+    """Let functions of built extensions show up in a CPU trace under their names."""
+    from torch.utils import cpp_extension
+
+    from evaluator.collect.cpu_trace import OWN_PREFIX
+
+    def marked(builds: Callable[..., Any]) -> Callable[..., Any]:
+        def load(*arguments: Any, **options: Any) -> Any:
+            built = builds(*arguments, **options)
+            return _Marked(built, OWN_PREFIX) if isinstance(built, types.ModuleType) else built
+
+        return load
+
+    cpp_extension.load_inline = marked(cpp_extension.load_inline)
+    cpp_extension.load = marked(cpp_extension.load)
+
+
+class _Marked:
+    """An extension module each of whose functions announces itself to the profiler."""
+
+    def __init__(self, module: Any, prefix: str) -> None:
+        self._module = module
+        self._prefix = prefix
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._module, name)
+        if not callable(found) or isinstance(found, type):
+            return found
+
+        def announced(*arguments: Any, **options: Any) -> Any:
+            with torch.profiler.record_function(self._prefix + name):
+                return found(*arguments, **options)
+
+        return announced
+
+
+def _work(
+    reference: Reference, values: list[Any], precision: Precision, device: str, threads: int
+) -> Work:
+    counted = count_work(reference.model, values, precision, probe=False)
+    ceilings = measure_ceilings(device, threads)
+    operations = sum(counted.flops.values())
+    seconds = sum(
+        count / ceilings.flops[kind]
+        for kind, count in counted.flops.items()
+        if kind in ceilings.flops
+    )
+    return Work(
+        bytes=counted.bytes_soft,
+        flops=operations,
+        bytes_per_s=ceilings.bandwidth_bytes_s,
+        flops_per_s=operations / seconds if seconds else None,
+    )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), "ncu")

@@ -1,0 +1,239 @@
+"""Starts the process that runs a candidate for a profiler, and ends it when it takes too long.
+
+Without `ncu` around it the candidate is confined as it is before the judge. Under `ncu` (which
+needs the driver, and often root, for its counters) an allow-listed environment, a session of its
+own and a time-out that kills the whole group are all there is. That is why a profile is taken
+after the verdict and never feeds it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from evaluator.build.builder import Builder
+from evaluator.build_request import decode_request, encode_outcome
+from evaluator.collect.collected import Collected, LoopFacts
+from evaluator.collect.static_code import inspect_loops
+from evaluator.devices import describe
+from evaluator.errors import ProfilerError
+from evaluator.executor.local import cache_folder
+from evaluator.sandbox import clean_environment
+from evaluator.wire import Channel, ClosedError, Kind, WireError, pair
+
+Mode = Literal["ncu", "torch_trace", "cpu"]
+REQUEST = "request.json"
+COLLECTED = "collected.json"
+_ROOT = Path(__file__).resolve().parents[2]
+_LOG_BYTES = 16384
+_COLLECTED_BYTES = 16 * 2**20
+_NOBODY = 65534
+
+
+def make_builder(device: str) -> Builder:
+    """The builder that the judge of this device has, with the same cache."""
+    capability = describe(device).compute_capability
+    if capability == (0, 0):
+        return Builder(cache_folder())
+    major, minor = capability
+    return Builder(cache_folder(), cuda_arch=f"{major}.{minor}{'a' if major >= 9 else ''}")
+
+
+def run_confined(
+    folder: Path, mode: Literal["torch_trace", "cpu"], *, device: str, timeout_s: float
+) -> Collected:
+    """Run the target over `folder` (which holds the request) behind the judge's walls.
+
+    Builds are answered here, mostly from the cache that the judge filled. Raises `ProfilerError`
+    with one line when the target fails, is too slow or leaves nothing.
+    """
+    _give(folder)
+    builder = make_builder(device)
+    libraries: list[Path] = []
+    deadline = time.monotonic() + timeout_s
+    mine, theirs = pair()
+    output = folder / "output.txt"
+    with theirs, output.open("wb") as sink:
+        # It begins a session of its own once it has given up its privileges.
+        process = subprocess.Popen(
+            [sys.executable, "-m", "evaluator.collect.confined", str(folder), mode,
+             str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            cwd=folder,
+            env=_environment(folder),
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        theirs.close()
+        try:
+            _serve_builds(mine, builder, libraries, deadline)
+            process.wait(max(0.1, deadline - time.monotonic()))
+        except (WireError, subprocess.TimeoutExpired) as error:
+            raise ProfilerError(_why(error, mode, timeout_s)) from None
+        finally:
+            mine.close()
+            _kill(process)
+    text = _printed(output)
+    if process.returncode != 0:
+        raise ProfilerError(f"the {mode} collector failed: {_last_line(text)}")
+    collected = _collected(folder, mode, text)
+    if collected.cpu is not None and (loops := _loops(libraries)) is not None:
+        cpu = collected.cpu.model_copy(update={"loops": loops})
+        return collected.model_copy(update={"cpu": cpu})
+    return collected
+
+
+def run_under(prefix: Sequence[str], folder: Path, *, timeout_s: float) -> Collected:
+    """Run the target under another program, which profiles it. Raises `ProfilerError`."""
+    command = [*prefix, sys.executable, "-m", "evaluator.collect.target", str(folder)]
+    text = run(command, folder, timeout_s=timeout_s)
+    return _collected(folder, "ncu", text)
+
+
+def run(
+    command: Sequence[str], folder: Path, *, timeout_s: float, whole: bool = False
+) -> str:
+    """Run a command in `folder` and return (the end of) what it printed.
+
+    Raises `ProfilerError` if it fails.
+    """
+    output = folder / "output.txt"
+    name = Path(command[0]).name
+    with output.open("wb") as sink:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=_environment(folder),
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            status = process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            raise ProfilerError(f"{name} took longer than {timeout_s:g} s") from None
+        finally:
+            _kill(process)
+    text = _printed(output, None if whole else _LOG_BYTES)
+    if "ERR_NVGPUCTRPERM" in text:
+        raise ProfilerError("the performance counters are not open to this user (ERR_NVGPUCTRPERM)")
+    if status != 0:
+        raise ProfilerError(f"{name} ended with {status}: {_last_line(text)}")
+    return text
+
+
+def _serve_builds(
+    channel: Channel, builder: Builder, libraries: list[Path], deadline: float
+) -> None:
+    """Answer the target's build requests until it hangs up."""
+    while True:
+        try:
+            message = channel.receive(max(0.1, deadline - time.monotonic()))
+        except ClosedError:
+            return
+        if message.kind is not Kind.BUILD:
+            raise WireError(f"{message.kind.name} out of turn")
+        try:
+            request = decode_request(message.payload)
+        except ValueError as error:
+            raise WireError(f"a malformed build request: {error}") from None
+        outcome = builder.build(request, max(1.0, deadline - time.monotonic()))
+        with contextlib.ExitStack() as stack:
+            fds: tuple[int, ...] = ()
+            if outcome.ok:
+                libraries.append(Path(outcome.library))
+                library = os.open(outcome.library, os.O_RDONLY | os.O_CLOEXEC)
+                stack.callback(os.close, library)
+                fds = (library,)
+            with contextlib.suppress(ClosedError):
+                channel.send(Kind.BUILT, encode_outcome(outcome), fds)
+
+
+def _give(folder: Path) -> None:
+    """The target gives up its uid: its folder must be its own. Ceilings come along as a copy."""
+    stored = Path(_cache_home()) / "kernel-refinery" / "ceilings"
+    if stored.is_dir():
+        shutil.copytree(stored, folder / "cache" / "kernel-refinery" / "ceilings")
+    if os.geteuid() == 0:
+        os.chown(folder, _NOBODY, _NOBODY)
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    inherited = os.environ.get("PYTHONPATH")
+    copied = folder / "cache"
+    return clean_environment(folder) | {
+        "PYTHONPATH": f"{_ROOT}{os.pathsep}{inherited}" if inherited else str(_ROOT),
+        # The judge has built this candidate and measured this device already.
+        "KERNEL_REFINERY_CACHE": str(cache_folder()),
+        "XDG_CACHE_HOME": str(copied) if copied.is_dir() else _cache_home(),
+    }
+
+
+def _cache_home() -> str:
+    return os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a process and whatever its session still holds; children may outlive it."""
+    process.kill()
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _collected(folder: Path, mode: Mode, log: str) -> Collected:
+    try:
+        return Collected.model_validate_json(_read_file(folder / COLLECTED))
+    except (OSError, ValueError):
+        raise ProfilerError(f"the {mode} collector left nothing: {_last_line(log)}") from None
+
+
+def _read_file(path: Path) -> bytes:
+    """A plain file of bounded size: its folder belonged to the candidate."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _COLLECTED_BYTES:
+            raise OSError(f"{path.name} is no plain file of a sensible size")
+        return file.read()
+
+
+def _printed(output: Path, most: int | None = _LOG_BYTES) -> str:
+    content = output.read_bytes()
+    return (content if most is None else content[-most:]).decode(errors="replace")
+
+
+def _why(error: Exception, mode: Mode, timeout_s: float) -> str:
+    if isinstance(error, WireError) and str(error):
+        return f"the {mode} collector broke off: {error}"
+    return f"the {mode} collector took longer than {timeout_s:g} s"
+
+
+def _loops(libraries: list[Path]) -> LoopFacts | None:
+    found = [facts for library in libraries if (facts := inspect_loops(library)) is not None]
+    if not found:
+        return None
+    return LoopFacts(
+        packed=sum(facts.packed for facts in found),
+        scalar=sum(facts.scalar for facts in found),
+        widest_bits=max(facts.widest_bits for facts in found),
+        calls=tuple(sorted({name for facts in found for name in facts.calls})),
+    )
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # torch's tracer prints probes of its own around what it traces.
+    lines = [line for line in lines if not line.startswith("USDT:")]
+    return lines[-1][:200] if lines else "it printed nothing"

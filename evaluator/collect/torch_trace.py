@@ -1,0 +1,95 @@
+"""The kernels of one forward call with their times and launches, by torch.profiler (CUPTI)."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from evaluator.collect.collected import CollectedKernel, KernelTrace
+from evaluator.collect.ncu_export import base_name
+from evaluator.collect.ncu_metrics import QUANTITIES
+from evaluator.errors import ProfilerError
+
+_MARK = "refinery_forward"
+_KNOWN = ("grid", "block", "sm_count", "registers", "shared_bytes", "occupancy_pct")
+
+
+def collect_torch_trace(call: Callable[[], Any], *, sm_count: int) -> KernelTrace:
+    """Trace one call on a GPU, after one that sets the profiler up. Raises `ProfilerError`."""
+    import torch
+
+    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=activities) as profiler:
+        for _ in range(2):
+            with torch.profiler.record_function(_MARK):
+                call()
+                torch.cuda.synchronize()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.json"
+        profiler.export_chrome_trace(str(path))
+        return parse_trace(json.loads(path.read_text()), sm_count=sm_count)
+
+
+def parse_trace(trace: dict[str, Any], *, sm_count: int) -> KernelTrace:
+    """The kernels of the last marked call in a Chrome trace. Raises `ProfilerError` if none ran."""
+    events = [event for event in trace.get("traceEvents", []) if event.get("ph") == "X"]
+    marks = [
+        event["ts"]
+        for event in events
+        if event.get("name") == _MARK and event.get("cat") == "user_annotation"
+    ]
+    begin = max(marks) if marks else 0.0
+    kernels = [
+        event
+        for event in events
+        if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset") and event["ts"] >= begin
+    ]
+    if not kernels:
+        raise ProfilerError("torch.profiler saw no kernel (is CUPTI permitted here?)")
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for event in kernels:
+        groups.setdefault(base_name(event["name"]), []).append(event)
+    collected = [_kernel(name, launches, sm_count) for name, launches in groups.items()]
+    end = max(event["ts"] + event["dur"] for event in kernels)
+    return KernelTrace(
+        kernels=tuple(sorted(collected, key=lambda kernel: -kernel.time_us)),
+        span_us=end - min(event["ts"] for event in kernels),
+        missing=tuple(name for name in QUANTITIES if name not in (*_KNOWN, "time_us")),
+    )
+
+
+def _kernel(name: str, launches: list[dict[str, Any]], sm_count: int) -> CollectedKernel:
+    longest = max(launches, key=lambda event: event["dur"])
+    facts = longest.get("args", {})
+    metrics: dict[str, float | None] = dict.fromkeys(QUANTITIES)
+    del metrics["time_us"]
+    metrics |= {
+        "grid": _product(facts.get("grid")),
+        "block": _product(facts.get("block")),
+        "sm_count": float(sm_count),
+        "registers": _number(facts.get("registers per thread")),
+        "shared_bytes": _number(facts.get("shared memory")),
+        "occupancy_pct": _number(facts.get("est. achieved occupancy %")),
+    }
+    return CollectedKernel(
+        name=name,
+        launches=len(launches),
+        time_us=sum(event["dur"] for event in launches),
+        metrics=metrics,
+    )
+
+
+def _product(sizes: object) -> float | None:
+    if not isinstance(sizes, list):
+        return None
+    product = 1.0
+    for size in sizes:
+        product *= float(size)
+    return product
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

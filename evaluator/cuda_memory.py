@@ -1,0 +1,177 @@
+"""Device memory that one process creates and others map, by file descriptor, through the driver.
+
+The judge creates the memory with `cuMemCreate` and exports it; a worker maps it, read-only for
+inputs. A write through a read-only mapping faults in the worker's context alone. Neither torch nor
+a CUDA runtime is needed here, only libcuda. Memory for VMM lives outside torch's allocator.
+Source of the calls: CUDA Driver API, Virtual Memory Management.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from evaluator.errors import DeviceError
+
+_PINNED = 1  # CU_MEM_ALLOCATION_TYPE_PINNED
+_POSIX_FD = 1  # CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+_DEVICE = 1  # CU_MEM_LOCATION_TYPE_DEVICE
+_READ, _READ_WRITE = 1, 3  # CU_MEM_ACCESS_FLAGS_PROT_*
+
+
+class _Location(ctypes.Structure):
+    _fields_ = (("type", ctypes.c_int), ("id", ctypes.c_int))
+
+
+class _AllocationFlags(ctypes.Structure):
+    _fields_ = (
+        ("compression", ctypes.c_ubyte),
+        ("rdma", ctypes.c_ubyte),
+        ("usage", ctypes.c_ushort),
+        ("reserved", ctypes.c_ubyte * 4),
+    )
+
+
+class _Properties(ctypes.Structure):
+    _fields_ = (
+        ("type", ctypes.c_int),
+        ("handle_types", ctypes.c_int),
+        ("location", _Location),
+        ("win32", ctypes.c_void_p),
+        ("flags", _AllocationFlags),
+    )
+
+
+class _Access(ctypes.Structure):
+    _fields_ = (("location", _Location), ("flags", ctypes.c_int))
+
+
+@cache
+def _driver() -> Any:
+    try:
+        return ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        raise DeviceError("libcuda.so.1 cannot be loaded: no NVIDIA driver here") from None
+
+
+def _call(name: str, *arguments: Any) -> None:
+    code = getattr(_driver(), name)(*arguments)
+    if code:
+        text = ctypes.c_char_p()
+        _driver().cuGetErrorString(code, ctypes.byref(text))
+        raise DeviceError(f"{name}: {(text.value or b'unknown').decode()} ({code})")
+
+
+def _properties(ordinal: int) -> _Properties:
+    return _Properties(
+        type=_PINNED, handle_types=_POSIX_FD, location=_Location(type=_DEVICE, id=ordinal)
+    )
+
+
+@dataclass
+class DeviceMapping:
+    """Memory mapped into this process's address space on one device."""
+
+    address: int
+    size: int
+    handle: int
+
+    def as_bytes(self, device: str) -> Any:
+        """A uint8 torch tensor over the whole mapping; shape [size], no copy."""
+        import torch
+
+        interface = _Interface(self.address, self.size)
+        return torch.as_tensor(interface, device=device)
+
+    def unmap(self) -> None:
+        """Take the mapping away; tensors over it must be gone."""
+        _call("cuMemUnmap", ctypes.c_uint64(self.address), ctypes.c_size_t(self.size))
+        _call("cuMemAddressFree", ctypes.c_uint64(self.address), ctypes.c_size_t(self.size))
+        _call("cuMemRelease", ctypes.c_uint64(self.handle))
+
+
+class _Interface:
+    """What torch needs to see memory that is not its own."""
+
+    def __init__(self, address: int, size: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (size,),
+            "typestr": "|u1",
+            "data": (address, False),
+            "strides": None,
+            "version": 3,
+        }
+
+
+def create(ordinal: int, size: int) -> tuple[DeviceMapping, int]:
+    """Memory of at least `size` bytes on a device, mapped here for writing, and its descriptor.
+
+    The calling thread must have the device's primary context current (torch initialised).
+    Raises `DeviceError`.
+    """
+    properties = _properties(ordinal)
+    granularity = ctypes.c_size_t()
+    _call(
+        "cuMemGetAllocationGranularity",
+        ctypes.byref(granularity),
+        ctypes.byref(properties),
+        ctypes.c_int(0),
+    )
+    step = granularity.value
+    size = max(step, (size + step - 1) // step * step)
+    handle = ctypes.c_uint64()
+    _call(
+        "cuMemCreate",
+        ctypes.byref(handle),
+        ctypes.c_size_t(size),
+        ctypes.byref(properties),
+        ctypes.c_uint64(0),
+    )
+    fd = ctypes.c_int()
+    _call(
+        "cuMemExportToShareableHandle",
+        ctypes.byref(fd),
+        handle,
+        ctypes.c_int(_POSIX_FD),
+        ctypes.c_uint64(0),
+    )
+    return _map(ordinal, handle, size, _READ_WRITE), fd.value
+
+
+def import_memory(ordinal: int, fd: int, size: int, *, writable: bool) -> DeviceMapping:
+    """Map memory that another process exported; `size` is what `create` rounded to."""
+    handle = ctypes.c_uint64()
+    _call(
+        "cuMemImportFromShareableHandle",
+        ctypes.byref(handle),
+        ctypes.c_void_p(fd),
+        ctypes.c_int(_POSIX_FD),
+    )
+    return _map(ordinal, handle, size, _READ_WRITE if writable else _READ)
+
+
+def _map(ordinal: int, handle: ctypes.c_uint64, size: int, flags: int) -> DeviceMapping:
+    address = ctypes.c_uint64()
+    _call(
+        "cuMemAddressReserve",
+        ctypes.byref(address),
+        ctypes.c_size_t(size),
+        ctypes.c_size_t(0),
+        ctypes.c_uint64(0),
+        ctypes.c_uint64(0),
+    )
+    _call(
+        "cuMemMap",
+        address,
+        ctypes.c_size_t(size),
+        ctypes.c_size_t(0),
+        handle,
+        ctypes.c_uint64(0),
+    )
+    access = _Access(location=_Location(type=_DEVICE, id=ordinal), flags=flags)
+    _call(
+        "cuMemSetAccess", address, ctypes.c_size_t(size), ctypes.byref(access), ctypes.c_size_t(1)
+    )
+    return DeviceMapping(address.value, size, handle.value)

@@ -1,0 +1,39 @@
+"""One device, one measurement at a time, across processes and users of a host."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def _identity(device: str) -> str:
+    """What names the physical device, whatever CUDA_VISIBLE_DEVICES makes of its index."""
+    if device == "cpu":
+        return "cpu"
+    from evaluator.devices import gpu_uuid
+
+    return gpu_uuid(int(device.partition(":")[2] or 0))
+
+
+@contextmanager
+def device_lock(device: str) -> Iterator[None]:
+    """Hold a device alone; waits for whoever has it. `device` is `cpu` or `cuda:N`."""
+    name = re.sub(r"[^A-Za-z0-9-]", "_", _identity(device))
+    path = Path(tempfile.gettempdir()) / f"kernel-refinery-{name}.lock"
+    # Another user may have made it: opening for reading is enough to lock it.
+    flags = os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        handle = os.open(path, flags, 0o666)
+    except PermissionError:
+        # A sticky /tmp refuses O_CREAT on a file of another user's, even where it exists.
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

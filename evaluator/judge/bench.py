@@ -1,0 +1,249 @@
+"""What is set up once for a problem and serves all its candidates: reference, memory, baselines."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from evaluator.build_request import BuildOutcome, BuildRequest
+from evaluator.devices import cache_bytes, describe, peaks
+from evaluator.errors import DeviceError, InfrastructureError, UnusableReferenceError
+from evaluator.evaluation import BaselineName, EvaluationRequest, Precision, Settings
+from evaluator.judge.arena import Arena, make_arena
+from evaluator.judge.placement import Placement, bytes_needed
+from evaluator.judge.process import Zygote
+from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten
+from evaluator.judge.refusal import Refusal
+from evaluator.judge.side import Build, Side
+from evaluator.judge.speed_of_light import bounds, count_work, measure_ceilings
+
+_SLACK = 2**20
+_SHIFTS = 128
+_SHIFT_BYTES = 512
+_TRUSTED_TIMEOUT_S = 300.0
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Fresh inputs of one call: the seed, the values, and where they lie in the input arena."""
+
+    seed: int
+    values: list[Any]
+    order: list[Any]
+
+
+class Bench:
+    """One problem set up on one device. Raises `UnusableReferenceError` or `DeviceError`."""
+
+    def __init__(self, request: EvaluationRequest, device: torch.device, zygote: Zygote) -> None:
+        self.key = bench_key(request)
+        self.settings = request.settings
+        self.device = device
+        self._zygote = zygote
+        try:
+            self.reference = Reference(request.reference, device, request.settings.precision)
+            values = self.reference.fresh_inputs(_seed())
+            self.outputs = self._examine(values)
+        except torch.OutOfMemoryError as error:
+            raise DeviceError(f"the reference does not fit {device}: {error}") from None
+        self.threads = request.settings.threads or os.cpu_count() or 1
+        self.output_bytes = sum(t.numel() * t.element_size() + 512 for t in self.outputs) + _SLACK
+        needed = bytes_needed(values) + _SHIFTS * _SHIFT_BYTES
+        self.inputs = make_arena(
+            device, needed, read_only_for_others=not self.reference.changes_inputs
+        )
+        state = list(self.reference.seeded.values())
+        arguments = self.reference.initial_arguments
+        self._weights_bytes = bytes_needed(state) + bytes_needed(arguments) + _SLACK
+        self.flush = torch.zeros(
+            max(2 * cache_bytes(str(device)), 16 * 2**20), dtype=torch.uint8, device=device
+        )
+        self.work = count_work(self.reference.model, values, request.settings.precision)
+        self.bounds = bounds(
+            self.work,
+            peaks(describe(str(device)).name),
+            measure_ceilings(str(device), self.threads),
+            cache_bytes(str(device)),
+        )
+        self.baselines: dict[BaselineName, Side] = {}
+        self.baseline_notes: dict[BaselineName, str] = {}
+
+    def _examine(self, values: list[Any]) -> list[torch.Tensor]:
+        """Run the reference twice on the same values: it must repeat itself."""
+        before = [tensor.clone() for tensor in flatten_arguments(values)]
+        first = [tensor.clone() for tensor in self._run(values)]
+        after = flatten_arguments(values)
+        self.reference.changes_inputs = any(
+            not torch.equal(a.nan_to_num(), b.nan_to_num())
+            for a, b in zip(before, after, strict=True)
+        )
+        if self.reference.changes_inputs:
+            return first
+        torch.manual_seed(_seed())
+        second = self._run(values)
+        for a, b in zip(first, second, strict=True):
+            if a.is_floating_point() and not torch.allclose(
+                a.double(), b.double(), rtol=1e-2, atol=1e-3, equal_nan=True
+            ):
+                raise UnusableReferenceError(
+                    "the reference gives other outputs for the same inputs (dropout or another "
+                    "random operator): such problems are not judged"
+                )
+        return first
+
+    def _run(self, values: list[Any]) -> list[torch.Tensor]:
+        try:
+            return self.reference.expected(values)
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:
+            raise UnusableReferenceError(f"the reference's forward raised {error!r}") from error
+
+    def draw(self) -> Draw:
+        """Fresh inputs from a secret seed, at one of many addresses in the arena."""
+        seed = _seed()
+        values = self.reference.fresh_inputs(seed)
+        start = secrets.randbelow(_SHIFTS) * _SHIFT_BYTES
+        placement = Placement(self.inputs.bytes, start)
+        order = [placement.place(value) for value in values]
+        return Draw(seed, values, order)
+
+    def lay_again(self, draw: Draw) -> list[Any]:
+        """The same inputs once more, for a module that changes them."""
+        placement = Placement(self.inputs.bytes)
+        return [placement.place(value) for value in self.reference.fresh_inputs(draw.seed)]
+
+    def flush_caches(self) -> None:
+        """Push everything else out of the caches; waits until that is done on a GPU."""
+        self.flush.add_(1)
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def new_side(self, *, confine: bool = True) -> Side:
+        """A fresh worker for this bench."""
+        limit = self.settings.memory_limit_bytes if self.device.type == "cpu" else None
+        worker = self._zygote.fork(
+            memory_bytes=limit if confine else None, cpu_seconds=3600, confine=confine
+        )
+        return Side(worker, self.device, self.settings.call_timeout_s)
+
+    def tf32(self) -> bool | None:
+        """The flag for the worker; None leaves PyTorch's default, as KernelBench does."""
+        if self.settings.protocol == "kernelbench":
+            return None
+        return self.settings.precision is Precision.TF32
+
+    def load(self, side: Side, source: str, class_name: str, *, triton: bool, build: Build) -> None:
+        """Import a source on a side."""
+        side.load(
+            source,
+            class_name,
+            threads=self.threads,
+            dtype=self.reference.dtype,
+            tf32=self.tf32(),
+            triton=triton,
+            build=build,
+            import_timeout_s=self.settings.import_timeout_s,
+        )
+
+    def construct(
+        self,
+        side: Side,
+        state: dict[str, torch.Tensor],
+        *,
+        compiled: bool = False,
+        inputs: Arena | None = None,
+        timeout_s: float | None = None,
+    ) -> str:
+        """Construct a side's module with these weights; how they fitted."""
+        weights = make_arena(torch.device("cpu"), self._weights_bytes, read_only_for_others=True)
+        try:
+            placement = Placement(weights.bytes)
+            arguments = [placement.place(value) for value in self.reference.initial_arguments]
+            tensors = [{"name": n} | placement.place(t.cpu()) for n, t in state.items()]
+            return side.construct(
+                seed=WEIGHT_SEED,
+                arguments=arguments,
+                tensors=tensors,
+                weights=weights,
+                inputs=inputs or self.inputs,
+                inputs_writable=inputs is not None or self.reference.changes_inputs,
+                output_bytes=self.output_bytes,
+                compiled=compiled,
+                timeout_s=timeout_s or self.settings.import_timeout_s,
+            )
+        finally:
+            weights.close()
+
+    def baseline(self, name: BaselineName) -> Side | None:
+        """The reference itself in a worker of its own, warmed up; None where it can't be had."""
+        if name in self.baseline_notes:
+            return None
+        side = self.baselines.get(name)
+        if side is not None:
+            return side
+        compiled = name is BaselineName.COMPILE
+        side = self.new_side(confine=not compiled)
+        try:
+            self.load(side, self.reference.source, "Model", triton=compiled, build=no_build)
+            self.construct(
+                side, self.reference.seeded, compiled=compiled, timeout_s=_TRUSTED_TIMEOUT_S
+            )
+            for _ in range(3):
+                draw = self.draw()
+                side.call(draw.order, timeout_s=_TRUSTED_TIMEOUT_S)
+        except Refusal as refusal:
+            side.close()
+            said = f"baseline {name} could not be run: {refusal.message} {refusal.detail[-500:]}"
+            if name is BaselineName.EAGER:
+                raise InfrastructureError(said) from None
+            self.baseline_notes[name] = said
+            return None
+        self.baselines[name] = side
+        return side
+
+    def close(self) -> None:
+        """End the baselines and give the memory back."""
+        for side in self.baselines.values():
+            side.close()
+        self.baselines.clear()
+        self.inputs.close()
+        with contextlib.suppress(AttributeError):
+            del self.flush
+
+
+def no_build(request: BuildRequest) -> BuildOutcome:
+    """A reference compiles nothing of its own."""
+    raise UnusableReferenceError(f"the reference calls load_inline itself ({request.name})")
+
+
+def bench_key(request: EvaluationRequest) -> tuple[object, ...]:
+    """What must agree for two requests to share a bench."""
+    settings: Settings = request.settings
+    return (
+        request.reference,
+        settings.device,
+        settings.precision,
+        settings.protocol,
+        settings.threads,
+        settings.memory_limit_bytes,
+    )
+
+
+def flatten_arguments(values: list[Any]) -> list[torch.Tensor]:
+    """The tensors among forward's arguments."""
+    return flatten([v for v in values if isinstance(v, torch.Tensor)]) + [
+        tensor
+        for value in values
+        if isinstance(value, list | tuple)
+        for tensor in flatten_arguments(list(value))
+    ]
+
+
+def _seed() -> int:
+    return secrets.randbits(62)

@@ -1,0 +1,277 @@
+"""The judge: owns the reference, the seeds, the inputs, the clock and the verdict.
+
+It never runs candidate code. What comes out of a worker is bytes in a slot; everything else that a
+worker says is a claim, used for words or bounded by what the judge sees itself.
+"""
+
+from __future__ import annotations
+
+import platform
+import secrets
+import time
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+
+from evaluator.build.builder import Builder
+from evaluator.build_request import BuildOutcome, BuildRequest
+from evaluator.device_lock import device_lock
+from evaluator.devices import conditions, describe
+from evaluator.evaluation import (
+    Backend,
+    BaselineName,
+    BuildReport,
+    Correctness,
+    Evaluation,
+    EvaluationRequest,
+    Seconds,
+    Status,
+    Timing,
+)
+from evaluator.judge.bench import Bench, Draw, bench_key, flatten_arguments
+from evaluator.judge.correctness import compare
+from evaluator.judge.mismatch import add_race
+from evaluator.judge.process import Zygote
+from evaluator.judge.refusal import Refusal
+from evaluator.judge.side import Call, Side
+from evaluator.judge.tampering import wrote_to_inputs
+from evaluator.judge.timing import sample, timing_of
+
+_FIRST_CALLS = 3
+"""Calls that are all verified before any time is spent on timing."""
+
+
+@dataclass
+class _Trial:
+    """What is known of the candidate in hand so far."""
+
+    judged: int = 0
+    made: int = 0
+    worst_ratio: float | None = None
+    limit: float | None = None
+    source: Literal["fp64", "fp64_sliced", "fp64_cpu", "task_precision"] = "fp64"
+    seeds: list[int] = field(default_factory=list)
+    build_seconds: float = 0.0
+    device_seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    timing: Timing | None = None
+
+
+class Judge:
+    """Judges one candidate after the other on one device. Not safe for several threads."""
+
+    def __init__(self, device: torch.device, builder: Builder) -> None:
+        self.device = device
+        self._builder = builder
+        self._zygote: Zygote | None = None
+        self._bench: Bench | None = None
+
+    def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        """Judge one candidate. Raises `InfrastructureError` when our side breaks."""
+        begin = time.monotonic()
+        trial = _Trial()
+        side: Side | None = None
+        status, refusal = Status.CORRECT, None
+        with device_lock(request.settings.device):
+            bench = self._bench_for(request)
+            try:
+                side = bench.new_side()
+                self._try(bench, side, request, trial)
+            except Refusal as reason:
+                status, refusal = reason.status, reason
+            finally:
+                if side is not None:
+                    side.close()
+        seconds = Seconds(
+            build=trial.build_seconds,
+            judge=time.monotonic() - begin - trial.build_seconds,
+            device=trial.device_seconds,
+        )
+        correctness = Correctness(
+            calls_judged=trial.judged,
+            calls_made=trial.made,
+            reference=trial.source,
+            error_ratio=trial.worst_ratio,
+            error_ratio_limit=trial.limit,
+            mismatch=refusal.mismatch if refusal else None,
+        )
+        return Evaluation(
+            status=status,
+            reason=refusal.reason if refusal else "",
+            message=refusal.message if refusal else _praise(trial.timing),
+            detail=refusal.detail if refusal else "",
+            weights=side.fit if side else "none",
+            build=side.build if side else None,
+            correctness=correctness if trial.made else None,
+            timing=trial.timing if refusal is None else None,
+            isolation=side.worker.isolation if side else (),
+            device=describe(request.settings.device).name,
+            conditions=conditions(request.settings.device)
+            | {
+                "threads": bench.threads,
+                "torch": torch.__version__,
+                "python": platform.python_version(),
+            },
+            seeds=tuple(trial.seeds),
+            notes=tuple(trial.notes),
+            seconds=seconds,
+        )
+
+    def _bench_for(self, request: EvaluationRequest) -> Bench:
+        if self._zygote is None or not self._zygote.alive:
+            self._forget_bench()
+            self._zygote = Zygote()
+        if self._bench is None or self._bench.key != bench_key(request):
+            self._forget_bench()
+            self._bench = Bench(request, self.device, self._zygote)
+        self._bench.settings = request.settings
+        return self._bench
+
+    def _forget_bench(self) -> None:
+        if self._bench is not None:
+            self._bench.close()
+            self._bench = None
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def _try(self, bench: Bench, side: Side, request: EvaluationRequest, trial: _Trial) -> None:
+        def build(order: BuildRequest) -> BuildOutcome:
+            outcome = self._builder.build(order, request.settings.build_timeout_s)
+            trial.build_seconds += outcome.seconds
+            return outcome
+
+        candidate = request.candidate
+        try:
+            bench.load(
+                side,
+                candidate.source,
+                "ModelNew",
+                triton=candidate.backend is Backend.TRITON,
+                build=build,
+            )
+        except Refusal as refusal:
+            raise _with_build(refusal, side.build) from None
+        if side.build is not None and not side.build.ok:
+            trial.notes.append("a build failed and the candidate went on without it")
+        state = bench.reference.randomised(secrets.randbits(62))
+        fit = bench.construct(side, state)
+        if fit == "seeded":
+            # Neither names nor shapes agree: only the public seed can have given equal weights.
+            state = bench.reference.seeded
+        bench.reference.set_state(state)
+        # The worker has a module now; what it computes from here on is what counts.
+        for _ in range(_FIRST_CALLS):
+            draw = bench.draw()
+            trial.made += 1
+            try:
+                call = side.call(draw.order)
+            except Refusal as refusal:
+                side.close()
+                if (
+                    _is_fault(refusal)
+                    and not bench.reference.changes_inputs
+                    and (wrote_to_inputs(bench, candidate, state, draw, build))
+                ):
+                    raise Refusal(
+                        Status.INTEGRITY,
+                        "input_modified",
+                        "forward writes into its inputs, which are not its own",
+                        detail=refusal.message,
+                    ) from None
+                raise
+            trial.device_seconds += call.wall_us / 1e6
+            self._verify(bench, side, call, draw, trial)
+        self._time(bench, side, trial)
+
+    def _verify(self, bench: Bench, side: Side, call: Call, draw: Draw, trial: _Trial) -> None:
+        """Compare the outputs that lie in the slot now; raises `Refusal`."""
+        actual = side.outputs(call.reply)
+        trial.judged += 1
+        trial.seeds.append(draw.seed)
+        values = draw.values
+        exact, trial.source = bench.reference.exact(values)
+        expected = bench.reference.expected(values)
+        verdict = compare(
+            actual,
+            [tensor.to(self.device) for tensor in expected],
+            exact,
+            inputs=flatten_arguments(values),
+            precision=bench.settings.precision,
+            protocol=bench.settings.protocol,
+            accumulation=bench.work.accumulation,
+            poison=side.poison,
+        )
+        if verdict.error_ratio is not None:
+            trial.worst_ratio = max(verdict.error_ratio, trial.worst_ratio or 0.0)
+        trial.limit = verdict.error_ratio_limit
+        if verdict.ok:
+            return
+        mismatch = verdict.mismatch
+        assert mismatch is not None
+        if mismatch.kind == "values" and not bench.reference.changes_inputs:
+            again = side.outputs(side.call(draw.order).reply)
+            if any(
+                not torch.equal(a.nan_to_num(), b.nan_to_num())
+                for a, b in zip(actual, again, strict=False)
+            ):
+                mismatch = add_race(mismatch)
+        raise Refusal(
+            Status.INCORRECT,
+            f"wrong_{mismatch.kind}",
+            f"output {mismatch.output} is not what it should be",
+            mismatch=mismatch,
+        )
+
+    def _time(self, bench: Bench, side: Side, trial: _Trial) -> None:
+        def verify(candidate: Side, call: Call, draw: Draw) -> None:
+            self._verify(bench, candidate, call, draw, trial)
+
+        sampling = sample(
+            bench,
+            side,
+            verify,
+            seconds=bench.settings.timing_seconds,
+            relative_width=bench.settings.relative_width,
+        )
+        trial.made += len(sampling.candidate.total_us)
+        trial.device_seconds += sampling.device_seconds
+        timing, notes = timing_of(sampling, bench.bounds, self.device)
+        trial.notes += notes
+        trial.notes += [bench.baseline_notes[n] for n in bench.baseline_notes]
+        if timing.floor_us is not None and timing.latency_us < timing.floor_us:
+            raise Refusal(
+                Status.INTEGRITY,
+                "below_floor",
+                f"{timing.latency_us:.2f} us is less than the {timing.floor_us:.2f} us that moving "
+                "the bytes takes at this device's published peak: the work was not done",
+            )
+        trial.timing = timing
+
+    def close(self) -> None:
+        """End all processes."""
+        self._forget_bench()
+        if self._zygote is not None:
+            self._zygote.close()
+            self._zygote = None
+
+
+def _is_fault(refusal: Refusal) -> bool:
+    """Whether it may have been a write to memory that is mapped read-only."""
+    told = refusal.message + refusal.detail
+    return refusal.reason in ("segfault", "sigbus") or "illegal memory access" in told
+
+
+def _with_build(refusal: Refusal, build: BuildReport | None) -> Refusal:
+    if refusal.status is Status.BUILD_ERROR and build is not None:
+        refusal.detail = refusal.detail or build.log[-2000:]
+    return refusal
+
+
+def _praise(timing: Timing | None) -> str:
+    if timing is None:
+        return "correct"
+    return (
+        f"correct; {timing.speedup:.3g}x [{timing.speedup_low:.3g}, {timing.speedup_high:.3g}] "
+        f"over {BaselineName.EAGER}: {timing.verdict}"
+    )

@@ -1,0 +1,90 @@
+"""Putting Python values into an arena: tensors as bytes at chosen places, the rest as JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+_ALIGNMENT = 512
+
+
+class Placement:
+    """Lays tensors one after the other into `memory` (uint8, shape [size]), from `start` on."""
+
+    def __init__(self, memory: torch.Tensor, start: int = 0) -> None:
+        self._memory = memory
+        self._next = start
+        self.tensors: list[torch.Tensor] = []
+        """Views of what was placed, as the worker will see it."""
+
+    def place(self, value: Any) -> Any:
+        """The JSON form of `value`; its tensors are copied into the arena."""
+        if isinstance(value, torch.Tensor):
+            return self._tensor(value)
+        if isinstance(value, list):
+            return {"kind": "list", "items": [self.place(item) for item in value]}
+        if isinstance(value, torch.Size):
+            return {"kind": "size", "items": list(value)}
+        if isinstance(value, tuple):
+            return {"kind": "tuple", "items": [self.place(item) for item in value]}
+        if isinstance(value, dict):
+            items = [[key, self.place(item)] for key, item in value.items()]
+            return {"kind": "dict", "items": items}
+        if isinstance(value, torch.dtype):
+            return {"kind": "dtype", "name": str(value).removeprefix("torch.")}
+        if isinstance(value, torch.device):
+            return {"kind": "device", "name": str(value)}
+        if isinstance(value, float) and not math.isfinite(value):
+            return {"kind": "float", "text": repr(value)}
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        raise TypeError(f"an argument of type {type(value).__name__} cannot be handed to a worker")
+
+    def _tensor(self, tensor: torch.Tensor) -> dict[str, Any]:
+        tensor = tensor.detach()
+        shape, stride = tuple(tensor.shape), tuple(tensor.stride())
+        size = tensor.element_size()
+        elements = span_of(shape, stride)
+        start = -(-self._next // _ALIGNMENT) * _ALIGNMENT
+        end = start + elements * size
+        if end > self._memory.numel():
+            raise ValueError("the arena is too small")
+        flat = self._memory[start:end].view(tensor.dtype)
+        view = torch.as_strided(flat, shape, stride)
+        if 0 in stride:
+            # An expanded tensor: its storage is copied, not each of its aliases.
+            once = tuple(slice(0, 1) if s == 0 else slice(None) for s in stride)
+            view[once].copy_(tensor[once])
+        else:
+            view.copy_(tensor)
+        self._next = end
+        self.tensors.append(view)
+        return {
+            "kind": "tensor",
+            "offset": start,
+            "span": end - start,
+            "shape": list(shape),
+            "stride": list(stride),
+            "dtype": str(tensor.dtype).removeprefix("torch."),
+        }
+
+
+def span_of(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
+    """Elements from the first to the last one of a strided tensor, inclusive."""
+    if 0 in shape:
+        return 0
+    return int(1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True)))
+
+
+def bytes_needed(value: Any) -> int:
+    """An upper bound of what placing `value` takes."""
+    if isinstance(value, torch.Tensor):
+        span = span_of(tuple(value.shape), tuple(value.stride()))
+        return span * value.element_size() + _ALIGNMENT
+    if isinstance(value, dict):
+        return sum(bytes_needed(item) for item in value.values())
+    if isinstance(value, list | tuple):
+        return sum(bytes_needed(item) for item in value)
+    return 0

@@ -1,0 +1,180 @@
+"""The judge's hold on the processes that run modules: one zygote, one worker per candidate."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from evaluator.errors import InfrastructureError
+from evaluator.sandbox import clean_environment
+from evaluator.wire import Channel, ClosedError, Kind, Message, WireError, WireTimeoutError, pair
+
+_START_TIMEOUT_S = 120.0
+_LOG_BYTES = 16384
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a worker ended: its exit code or minus the signal, and the end of what it printed."""
+
+    status: int | None
+    log: str
+
+    @property
+    def signal_name(self) -> str:
+        """`SIGSEGV` and the like, empty for an ordinary exit."""
+        if self.status is None or self.status >= 0:
+            return ""
+        try:
+            return signal.Signals(-self.status).name
+        except ValueError:
+            return f"signal {-self.status}"
+
+
+class WorkerProcess:
+    """One worker: a channel to it and the means to end it, with all its children."""
+
+    def __init__(
+        self, pid: int, channel: Channel, scratch: Path, log: Path, zygote: Zygote
+    ) -> None:
+        self.pid = pid
+        self.channel = channel
+        self.isolation: tuple[str, ...] = ()
+        self._scratch = scratch
+        self._log = log
+        self._zygote = zygote
+        self._ending: Ending | None = None
+
+    def receive(self, timeout_s: float) -> Message:
+        """The next message; raises `WireError` or one of its kinds."""
+        return self.channel.receive(timeout_s)
+
+    def end(self, *, grace_s: float = 0.0) -> Ending:
+        """Kill the worker's whole process group, unless it ends by itself within `grace_s`."""
+        if self._ending is None:
+            status = self._zygote.reap(self.pid, grace_s) if grace_s else None
+            # Once it is reaped its pid may be another's; its group lives on while a child does.
+            for target in (self.pid, -self.pid) if status is None else (-self.pid,):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(target, signal.SIGKILL)
+            if status is None:
+                killed = self._zygote.reap(self.pid, 10.0)
+                status = killed if grace_s else None
+            self.channel.close()
+            self._ending = Ending(status, self._read_log())
+            shutil.rmtree(self._scratch, ignore_errors=True)
+        return self._ending
+
+    def _read_log(self) -> str:
+        with self._log.open("rb") as log:
+            log.seek(0, os.SEEK_END)
+            size = log.tell()
+            log.seek(max(0, size - _LOG_BYTES))
+            return log.read().decode(errors="replace")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+
+class Zygote:
+    """A process with torch imported, from which workers are forked. Restarted when it dies."""
+
+    def __init__(self, environment: dict[str, str] | None = None) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="refinery-"))
+        self._folder.chmod(0o755)
+        self._count = 0
+        self._channel, theirs = pair()
+        scratch = self._new_scratch()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "evaluator.worker.zygote", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                cwd=_ROOT,
+                env=clean_environment(scratch) | {"PYTHONPATH": str(_ROOT)} | (environment or {}),
+                stdin=subprocess.DEVNULL,
+                stdout=sys.stderr,
+            )
+        try:
+            self._channel.receive(_START_TIMEOUT_S)
+        except WireError as error:
+            self.close()
+            raise InfrastructureError(f"the worker's zygote did not start: {error!r}") from None
+
+    def _new_scratch(self) -> Path:
+        self._count += 1
+        scratch = self._folder / str(self._count)
+        scratch.mkdir()
+        # The worker gives up its uid: its own folder must still be its own.
+        if os.geteuid() == 0:
+            os.chown(scratch, 65534, 65534)
+        return scratch
+
+    def fork(
+        self, *, memory_bytes: int | None, cpu_seconds: int, confine: bool = True
+    ) -> WorkerProcess:
+        """A fresh worker, confined; raises `InfrastructureError` when none could be had."""
+        scratch = self._new_scratch()
+        log = self._folder / f"{self._count}.log"
+        order = {
+            "scratch": str(scratch),
+            "memory_bytes": memory_bytes,
+            "cpu_seconds": cpu_seconds,
+            "confine": confine,
+        }
+        mine, theirs = pair()
+        with theirs, log.open("wb") as output:
+            try:
+                self._channel.send(
+                    Kind.FORK, json.dumps(order).encode(), (theirs.fileno(), output.fileno())
+                )
+                answer = self._channel.receive(_START_TIMEOUT_S)
+            except WireError as error:
+                raise InfrastructureError(f"the worker's zygote is gone: {error!r}") from None
+        worker = WorkerProcess(json.loads(answer.payload)["pid"], mine, scratch, log, self)
+        try:
+            ready = worker.receive(_START_TIMEOUT_S)
+        except WireError:
+            ending = worker.end(grace_s=1.0)
+            raise InfrastructureError(
+                f"a worker could not be confined (status {ending.status}): {ending.log[-400:]}"
+            ) from None
+        worker.isolation = tuple(ready.payload.decode().split(","))
+        return worker
+
+    def reap(self, pid: int, timeout_s: float) -> int | None:
+        """How a worker ended; None if it still runs after `timeout_s`."""
+        try:
+            self._channel.send(Kind.REAP, json.dumps({"pid": pid, "timeout_s": timeout_s}).encode())
+            answer = self._channel.receive(timeout_s + 30.0)
+        except (ClosedError, WireTimeoutError):
+            return None
+        status: int | None = json.loads(answer.payload)["status"]
+        return status
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can fork workers still."""
+        return self._process.poll() is None
+
+    def close(self) -> None:
+        """End the zygote; its workers die with it."""
+        self._channel.close()
+        try:
+            self._process.wait(2.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,0 +1,25 @@
+"""Why a candidate's judgement ended early: unwound as an exception, told as data."""
+
+from __future__ import annotations
+
+from evaluator.evaluation import Mismatch, Status
+
+
+class Refusal(Exception):  # noqa: N818 - a verdict, not an error of ours
+    """A candidate failed. Never leaves the judge: it becomes an `Evaluation`."""
+
+    def __init__(
+        self,
+        status: Status,
+        reason: str,
+        message: str,
+        *,
+        detail: str = "",
+        mismatch: Mismatch | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.detail = detail
+        self.mismatch = mismatch

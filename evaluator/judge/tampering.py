@@ -1,0 +1,49 @@
+"""After a crash: was it because the candidate wrote into its inputs?"""
+
+from __future__ import annotations
+
+import torch
+
+from evaluator.evaluation import Backend, Candidate
+from evaluator.judge.arena import make_arena
+from evaluator.judge.bench import Bench, Draw
+from evaluator.judge.placement import Placement
+from evaluator.judge.refusal import Refusal
+from evaluator.judge.side import Build
+
+
+def wrote_to_inputs(
+    bench: Bench, candidate: Candidate, state: dict[str, torch.Tensor], draw: Draw, build: Build
+) -> bool:
+    """Call the candidate once more, in a fresh worker, on inputs that it may write to.
+
+    Read-only inputs end a worker that writes to them, but a crash alone does not say why. The
+    judge compares its own bytes before and after, so nothing rests on what the worker says.
+    """
+    arena = make_arena(bench.device, bench.inputs.size, read_only_for_others=False)
+    side = bench.new_side()
+    try:
+        placement = Placement(arena.bytes)
+        order = [placement.place(value) for value in draw.values]
+        before = [tensor.view(-1).view(torch.uint8).clone() for tensor in _bytes(placement)]
+        triton = candidate.backend is Backend.TRITON
+        try:
+            bench.load(side, candidate.source, "ModelNew", triton=triton, build=build)
+            bench.construct(side, state, inputs=arena)
+            side.call(order)
+        except Refusal:
+            # It may well crash again: what counts is what it left behind.
+            pass
+        after = _bytes(placement)
+        return any(
+            not torch.equal(old, new.view(-1).view(torch.uint8))
+            for old, new in zip(before, after, strict=True)
+        )
+    finally:
+        side.close()
+        del placement
+        arena.close()
+
+
+def _bytes(placement: Placement) -> list[torch.Tensor]:
+    return [tensor.contiguous() for tensor in placement.tensors if tensor.numel()]

@@ -1,0 +1,83 @@
+"""What a worker says of one call: where its outputs lie and three times. Fixed binary layout."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+DTYPES = (
+    "float32",
+    "float64",
+    "float16",
+    "bfloat16",
+    "int64",
+    "int32",
+    "int16",
+    "int8",
+    "uint8",
+    "bool",
+    "complex64",
+    "complex128",
+)
+"""Names of the dtypes that may cross, by code."""
+MAX_DIMS = 8
+MAX_OUTPUTS = 64
+_HEAD = struct.Struct("<Iddd")
+_OUTPUT = struct.Struct("<BBQ")
+
+
+@dataclass(frozen=True)
+class OutputLayout:
+    """One output as it lies in the output arena, contiguous from `offset` on."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The worker's claim about one call.
+
+    `forward_us` and `total_us` are device times on a GPU, zero on a CPU, and only claims: the judge
+    bounds them by its own clock. The outputs' bytes are what counts.
+    """
+
+    outputs: tuple[OutputLayout, ...]
+    forward_us: float = 0.0
+    total_us: float = 0.0
+
+    def encode(self) -> bytes:
+        """As bytes."""
+        parts = [_HEAD.pack(len(self.outputs), self.forward_us, self.total_us, 0.0)]
+        for output in self.outputs:
+            parts.append(_OUTPUT.pack(DTYPES.index(output.dtype), len(output.shape), output.offset))
+            parts.append(struct.pack(f"<{len(output.shape)}q", *output.shape))
+        return b"".join(parts)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Reply:
+        """From bytes that are not trusted; raises `ValueError` on anything malformed."""
+        try:
+            count, forward_us, total_us, _ = _HEAD.unpack_from(data)
+            position = _HEAD.size
+            if count > MAX_OUTPUTS:
+                raise ValueError(f"{count} outputs")
+            outputs = []
+            for _ in range(count):
+                code, dims, offset = _OUTPUT.unpack_from(data, position)
+                position += _OUTPUT.size
+                if code >= len(DTYPES) or dims > MAX_DIMS:
+                    raise ValueError(f"dtype {code}, {dims} dimensions")
+                shape = struct.unpack_from(f"<{dims}q", data, position)
+                position += 8 * dims
+                if any(size < 0 or size > 2**48 for size in shape):
+                    raise ValueError(f"shape {shape}")
+                outputs.append(OutputLayout(DTYPES[code], shape, offset))
+        except struct.error as error:
+            raise ValueError(str(error)) from None
+        if position != len(data):
+            raise ValueError("bytes left over")
+        if not (0.0 <= forward_us < 1e12 and 0.0 <= total_us < 1e12):
+            raise ValueError("times out of range")
+        return cls(tuple(outputs), forward_us, total_us)

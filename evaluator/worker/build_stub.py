@@ -1,0 +1,175 @@
+"""What `load_inline` and `load` are in a worker: they ask the trusted builder for a library.
+
+The signatures and the errors are PyTorch's. Nothing is compiled, printed or written here.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Callable, Iterable, Sequence
+from importlib.machinery import ExtensionFileLoader
+from pathlib import Path
+from typing import Any
+
+from evaluator.build_request import BuildOutcome, BuildRequest
+
+Send = Callable[[BuildRequest], BuildOutcome]
+
+_QUOTED_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"\n]+)"', re.MULTILINE)
+_DEVICE_SUFFIXES = (".cu", ".cuh")
+
+
+def install(send: Send) -> None:
+    """Replaces `load_inline` and `load` of `torch.utils.cpp_extension`.
+
+    `send` hands a request to the builder and waits for the outcome, whose `library` may be any path
+    that this process can open, `/proc/self/fd/N` included.
+    """
+    import torch.utils.cpp_extension as cpp_extension
+
+    def load_inline(
+        name: str,
+        cpp_sources: str | Sequence[str],
+        cuda_sources: str | Sequence[str] | None = None,
+        sycl_sources: object = None,
+        functions: str | Sequence[str] | dict[str, str] | None = None,
+        extra_cflags: Sequence[str] | None = None,
+        extra_cuda_cflags: Sequence[str] | None = None,
+        extra_sycl_cflags: object = None,
+        extra_ldflags: Sequence[str] | None = None,
+        extra_include_paths: str | Sequence[str] | None = None,
+        build_directory: object = None,
+        verbose: bool = False,
+        with_cuda: bool | None = None,
+        with_sycl: object = None,
+        is_python_module: bool = True,
+        with_pytorch_error_handling: bool = True,
+        keep_intermediates: bool = True,
+        use_pch: bool = False,
+        no_implicit_headers: bool = False,
+    ) -> Any:
+        """Builds inline sources, as PyTorch's function of this name."""
+        _refuse_sycl(sycl_sources, with_sycl)
+        includes = _include_flags(extra_include_paths)
+        request = BuildRequest(
+            name=name,
+            cpp_sources=_texts(cpp_sources),
+            cuda_sources=_texts(cuda_sources),
+            functions=_functions(functions),
+            cflags=(*includes, *_texts(extra_cflags)),
+            cuda_cflags=(*includes, *_texts(extra_cuda_cflags)),
+            ldflags=_texts(extra_ldflags),
+            with_cuda=bool(with_cuda) or bool(cuda_sources),
+            implicit_headers=not no_implicit_headers,
+        )
+        return _loaded(send(request), is_python_module)
+
+    def load(
+        name: str,
+        sources: str | Sequence[str],
+        extra_cflags: Sequence[str] | None = None,
+        extra_cuda_cflags: Sequence[str] | None = None,
+        extra_sycl_cflags: object = None,
+        extra_ldflags: Sequence[str] | None = None,
+        extra_include_paths: str | Sequence[str] | None = None,
+        build_directory: object = None,
+        verbose: bool = False,
+        with_cuda: bool | None = None,
+        with_sycl: object = None,
+        is_python_module: bool = True,
+        is_standalone: bool = False,
+        keep_intermediates: bool = True,
+    ) -> Any:
+        """Builds source files of this worker's disk, as PyTorch's function of this name."""
+        _refuse_sycl(None, with_sycl)
+        if is_standalone:
+            raise RuntimeError(f"Error building extension '{name}': no standalone programs here")
+        paths = [Path(source) for source in _texts(sources)]
+        folders = [Path(folder) for folder in _texts(extra_include_paths)]
+        files, outside = _files(paths, folders)
+        includes = tuple(f"-I{folder}" for folder in outside)
+        request = BuildRequest(
+            name=name,
+            cflags=(*includes, *_texts(extra_cflags)),
+            cuda_cflags=(*includes, *_texts(extra_cuda_cflags)),
+            ldflags=_texts(extra_ldflags),
+            files=files,
+            with_cuda=bool(with_cuda) or any(path.suffix in _DEVICE_SUFFIXES for path in paths),
+        )
+        return _loaded(send(request), is_python_module)
+
+    cpp_extension.load_inline = load_inline
+    cpp_extension.load = load
+
+
+def _texts(value: str | Path | Iterable[str] | None) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str | Path):
+        return (str(value),)
+    return tuple(str(each) for each in value)
+
+
+def _functions(value: str | Sequence[str] | dict[str, str] | None) -> tuple[tuple[str, str], ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return ((value, value),)
+    if isinstance(value, dict):
+        return tuple((str(name), str(doc)) for name, doc in value.items())
+    if isinstance(value, list | tuple):
+        return tuple((str(name), str(name)) for name in value)
+    raise ValueError(f"Expected 'functions' to be a list or dict, but was {type(value)}")
+
+
+def _refuse_sycl(sources: object, wanted: object) -> None:
+    if sources or wanted:
+        raise RuntimeError("SYCL sources cannot be built here")
+
+
+def _include_flags(folders: str | Sequence[str] | None) -> tuple[str, ...]:
+    return tuple(f"-I{folder}" for folder in _texts(folders))
+
+
+def _files(
+    sources: list[Path], folders: list[Path]
+) -> tuple[tuple[tuple[str, str], ...], list[Path]]:
+    """The sources and the headers that they quote, flat; and include folders that held none."""
+    found: dict[str, str] = {}
+    used: set[Path] = set()
+    waiting = [(path, path.name) for path in sources]
+    while waiting:
+        path, name = waiting.pop(0)
+        if name in found:
+            continue
+        try:
+            found[name] = path.read_text()
+        except OSError as error:
+            raise RuntimeError(f"cannot read {path}: {error.strerror}") from error
+        for quoted in _QUOTED_INCLUDE.findall(found[name]):
+            for folder in (path.parent, *folders):
+                header = folder / quoted
+                if ".." not in Path(quoted).parts and header.is_file():
+                    used.add(folder)
+                    waiting.append((header, quoted))
+                    break
+    return tuple(found.items()), [folder for folder in folders if folder not in used]
+
+
+def _loaded(outcome: BuildOutcome, is_python_module: bool) -> Any:
+    if not outcome.ok:
+        raise RuntimeError(f"Error building extension '{outcome.module_name}':\n{outcome.log}")
+    if not is_python_module:
+        import torch
+
+        torch.ops.load_library(outcome.library)
+        return outcome.library
+    loader = ExtensionFileLoader(outcome.module_name, outcome.library)
+    spec = importlib.util.spec_from_file_location(
+        outcome.module_name, outcome.library, loader=loader
+    )
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module

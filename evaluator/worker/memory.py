@@ -1,0 +1,56 @@
+"""The worker's view of the memory that the judge made: inputs to read, a slot for outputs."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from evaluator.cuda_memory import import_memory
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_long,
+]
+
+
+@dataclass(frozen=True)
+class SharedMemory:
+    """Where a piece of shared memory lies: `device` is `cpu` or a CUDA ordinal as text."""
+
+    device: str
+    size: int
+    fd: int
+
+
+def map_shared(memory: SharedMemory, *, writable: bool) -> torch.Tensor:
+    """A uint8 tensor of shape [size] over shared memory; a write to a read-only one faults."""
+    if memory.device == "cpu":
+        protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
+        address = _libc.mmap(None, memory.size, protection, mmap.MAP_SHARED, memory.fd, 0)
+        if address in (None, ctypes.c_void_p(-1).value):
+            raise OSError(ctypes.get_errno(), "mmap of shared memory failed")
+        # from_address says nothing of the protection, so torch takes it without a warning.
+        buffer = (ctypes.c_char * memory.size).from_address(address)
+        return torch.frombuffer(buffer, dtype=torch.uint8)
+    ordinal = int(memory.device)
+    mapping = import_memory(ordinal, memory.fd, memory.size, writable=writable)
+    view: torch.Tensor = mapping.as_bytes(f"cuda:{ordinal}")
+    return view
+
+
+def tensor_at(memory: torch.Tensor, layout: dict[str, Any]) -> torch.Tensor:
+    """The tensor that `layout` (offset in bytes, shape, stride in elements, dtype) describes."""
+    dtype = getattr(torch, layout["dtype"])
+    start, size = layout["offset"], layout["span"]
+    flat = memory[start : start + size].view(dtype)
+    return torch.as_strided(flat, tuple(layout["shape"]), tuple(layout["stride"]))

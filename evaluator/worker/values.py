@@ -1,0 +1,52 @@
+"""Arguments as the judge sends them: tensors by layout in shared memory, the rest as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from evaluator.worker.memory import tensor_at
+
+
+def decode(value: Any, memory: torch.Tensor, adopt: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """A Python value from its JSON form; each tensor passes through `adopt`."""
+    if not isinstance(value, dict):
+        return value
+    match value["kind"]:
+        case "tensor":
+            return adopt(tensor_at(memory, value))
+        case "list":
+            return [decode(item, memory, adopt) for item in value["items"]]
+        case "tuple":
+            return tuple(decode(item, memory, adopt) for item in value["items"])
+        case "dict":
+            return {key: decode(item, memory, adopt) for key, item in value["items"]}
+        case "dtype":
+            return getattr(torch, value["name"])
+        case "device":
+            return torch.device(value["name"])
+        case "size":
+            return torch.Size(value["items"])
+        case "float":
+            return float(value["text"])
+    raise ValueError(f"unknown kind of value {value['kind']!r}")
+
+
+def flatten(value: Any) -> list[torch.Tensor]:
+    """The tensors of a forward's result, in order; a Python number becomes a 0-dim tensor.
+
+    Raises `TypeError` for anything else.
+    """
+    if type(value) is torch.Tensor or isinstance(value, torch.nn.Parameter):
+        return [value.detach()]
+    if isinstance(value, torch.Tensor):
+        raise TypeError(f"forward returned a {type(value).__name__}, a subclass of Tensor")
+    if isinstance(value, tuple | list):
+        return [tensor for item in value for tensor in flatten(item)]
+    if isinstance(value, dict):
+        return [tensor for item in value.values() for tensor in flatten(item)]
+    if isinstance(value, bool | int | float):
+        return [torch.tensor(value)]
+    raise TypeError(f"forward returned a {type(value).__name__}; tensors were expected")

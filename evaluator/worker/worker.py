@@ -1,0 +1,186 @@
+"""One candidate's process: it loads the candidate, calls it, and returns bytes, never a verdict.
+
+Everything in this process is at the candidate's mercy from the import on; the judge believes
+nothing that it says but the bytes in the output slot.
+"""
+
+from __future__ import annotations
+
+import json
+import linecache
+import sys
+import traceback
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from evaluator.build_request import (
+    BuildOutcome,
+    BuildRequest,
+    decode_outcome,
+    encode_request,
+)
+from evaluator.failure import Failure, Phase
+from evaluator.reply import DTYPES, OutputLayout, Reply
+from evaluator.wire import Channel, Kind
+from evaluator.worker import build_stub
+from evaluator.worker.memory import SharedMemory, map_shared
+from evaluator.worker.values import decode, flatten
+from evaluator.worker.weights import FITS, load_weights
+
+_ALIGNMENT = 256
+_FILE = "candidate.py"
+
+
+@dataclass
+class Worker:
+    """The conversation of one worker with the judge."""
+
+    channel: Channel
+    device: str = "cpu"
+    module: torch.nn.Module | None = None
+    namespace: types.ModuleType | None = None
+    memory: dict[str, torch.Tensor] = field(default_factory=dict)
+    class_name: str = "ModelNew"
+    dtype: torch.dtype = torch.float32
+
+    def serve(self) -> None:
+        """Answer the judge until it hangs up."""
+        steps: dict[Kind, tuple[Phase, Callable[[dict[str, Any], tuple[int, ...]], None]]] = {
+            Kind.LOAD: ("import", self._load),
+            Kind.CONSTRUCT: ("construct", self._construct),
+            Kind.PREPARE: ("call", self._call),
+        }
+        while True:
+            message = self.channel.receive()
+            phase, step = steps[message.kind]
+            try:
+                step(json.loads(message.payload), message.fds)
+            except BaseException as error:  # noqa: BLE001 - the boundary of the process
+                self._fail(phase, error)
+
+    def _fail(self, phase: Phase, error: BaseException) -> None:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame for frame in frames if Path(frame.filename).name == _FILE]
+        failure = Failure(
+            phase,
+            type(error).__name__,
+            "".join(traceback.format_exception_only(error)).strip(),
+            "".join(traceback.format_list(own or frames[-3:])),
+        )
+        self.channel.send(Kind.FAILED, failure.encode())
+
+    def _build(self, request: BuildRequest) -> BuildOutcome:
+        self.channel.send(Kind.BUILD, encode_request(request))
+        message = self.channel.receive()
+        outcome = decode_outcome(message.payload)
+        if message.fds:
+            return replace(outcome, library=f"/proc/self/fd/{message.fds[0]}")
+        return outcome
+
+    def _load(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
+        self.device = order["device"]
+        self.class_name = order["class_name"]
+        self.dtype = getattr(torch, order["dtype"])
+        torch.set_num_threads(order["threads"])
+        if order["tf32"] is not None:
+            torch.backends.cuda.matmul.allow_tf32 = order["tf32"]
+            torch.backends.cudnn.allow_tf32 = order["tf32"]
+        if self.device != "cpu":
+            torch.cuda.set_device(self.device)
+            # Makes the context, before the candidate can.
+            torch.zeros(1, device=self.device)
+        build_stub.install(self._build)
+        source = order["source"]
+        linecache.cache[_FILE] = (len(source), None, source.splitlines(True), _FILE)
+        if order["triton"]:
+            # @triton.jit reads the function's source from a file.
+            path = Path.cwd() / _FILE
+            path.write_text(source)
+            code = compile(source, str(path), "exec")
+        else:
+            code = compile(source, _FILE, "exec")
+        self.namespace = types.ModuleType("candidate")
+        self.namespace.__file__ = _FILE
+        sys.modules["candidate"] = self.namespace
+        exec(code, self.namespace.__dict__)
+        if not isinstance(getattr(self.namespace, self.class_name, None), type):
+            raise NameError(f"the file defines no class {self.class_name}")
+        self.channel.send(Kind.IMPORTED)
+
+    def _construct(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
+        weights_fd, inputs_fd, outputs_fd = fds
+        weights = map_shared(
+            SharedMemory("cpu", order["weights"]["size"], weights_fd), writable=False
+        )
+        where = "cpu" if self.device == "cpu" else self.device.split(":")[1]
+        self.memory["inputs"] = map_shared(
+            SharedMemory(where, order["inputs"]["size"], inputs_fd),
+            writable=order["inputs"]["writable"],
+        )
+        self.memory["outputs"] = map_shared(
+            SharedMemory(where, order["outputs"]["size"], outputs_fd), writable=True
+        )
+        torch.manual_seed(order["seed"])
+        arguments = [decode(value, weights, torch.Tensor.clone) for value in order["arguments"]]
+        module = getattr(self.namespace, self.class_name)(*arguments)
+        if not isinstance(module, torch.nn.Module):
+            raise TypeError(f"{self.class_name} is not a torch.nn.Module")
+        fit = load_weights(module, order["tensors"], weights)
+        module = module.to(self.device)
+        if self.dtype is not torch.float32:
+            module = module.to(self.dtype)
+        if order["compile"]:
+            module = torch.compile(module)
+        self.module = module
+        self.channel.send(Kind.CONSTRUCTED, bytes([FITS.index(fit)]))
+
+    def _call(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
+        assert self.module is not None
+        inputs = self.memory["inputs"]
+        arguments = [decode(value, inputs, lambda tensor: tensor) for value in order["arguments"]]
+        slot = self.memory["outputs"]
+        self.channel.send(Kind.PREPARED)
+        self.channel.receive()
+        if self.device == "cpu":
+            with torch.no_grad():
+                result = self.module(*arguments)
+            self.channel.send(Kind.RETURNED)
+            reply = Reply(copy_out(result, slot))
+        else:
+            begin, middle, end = (torch.cuda.Event(enable_timing=True) for _ in range(3))
+            with torch.no_grad():
+                begin.record()
+                result = self.module(*arguments)
+                middle.record()
+                outputs = copy_out(result, slot)
+                end.record()
+            torch.cuda.synchronize()
+            reply = Reply(outputs, begin.elapsed_time(middle) * 1e3, begin.elapsed_time(end) * 1e3)
+            self.channel.send(Kind.RETURNED)
+        self.channel.send(Kind.DONE, reply.encode())
+
+
+def copy_out(result: Any, slot: torch.Tensor) -> tuple[OutputLayout, ...]:
+    """Copy every output into the slot, one after the other; raises if they don't fit."""
+    layouts = []
+    offset = 0
+    for tensor in flatten(result):
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        if dtype not in DTYPES:
+            raise TypeError(f"an output has dtype {dtype}, which no problem here uses")
+        size = tensor.numel() * tensor.element_size()
+        if offset + size > slot.numel():
+            raise ValueError(
+                f"outputs are larger than they should be: one has shape {tuple(tensor.shape)}"
+            )
+        if size:
+            target = slot[offset : offset + size].view(tensor.dtype).view(tensor.shape)
+            target.copy_(tensor)
+        layouts.append(OutputLayout(dtype, tuple(tensor.shape), offset))
+        offset = (offset + size + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT
+    return tuple(layouts)

@@ -1,0 +1,223 @@
+"""Where problems are found: our own levels, a folder in KernelBench's format, or a lone file.
+
+Nothing of a problem is executed here: what the loader knows, it reads from the syntax tree.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from problems.errors import UsageError
+from problems.problem import Problem
+from problems.sizes import metadata, parse
+
+OUR_SUITE = "refinery"
+DEMO: tuple[str, ...] = (
+    "level1_7_rms_norm",
+    "level1_15_diag_matmul",
+    "level2_1_bias_swish_gate_residual",
+)
+"""What the main job works on when it is told nothing."""
+
+_LEVEL = re.compile(r"level_?(\d+)", re.IGNORECASE)
+_FILE = re.compile(r"(\d+)_(.+)")
+_NEEDED = ("Model", "get_inputs", "get_init_inputs")
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A problem file that was found but not read."""
+
+    path: Path
+    suite: str
+    level: int
+    number: int
+    stem: str
+
+    @property
+    def id(self) -> str:
+        return f"level{self.level}_{_safe(self.stem)}"
+
+    @property
+    def name(self) -> str:
+        return self.stem.partition("_")[2]
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Other ways to call it; those without a level may be shared with other problems."""
+        return (
+            self.id,
+            f"level{self.level}/{self.stem}",
+            f"{self.level}/{self.stem}",
+            f"level{self.level}/{self.number}",
+            f"{self.level}/{self.number}",
+            f"level{self.level}_{self.number}",
+            self.stem,
+            self.name,
+        )
+
+
+def load_suite(suite: Path | None = None) -> list[Problem]:
+    """All problems of a suite, by level and number; None is our own.
+
+    A suite is a folder with `level{L}/{number}_{name}.py` in it. Raises `UsageError` for a folder
+    without levels and for a file that is no problem.
+    """
+    return [_read(entry) for entry in _entries(suite)]
+
+
+def load_problem(ref: str, suite: Path | None = None) -> Problem:
+    """One problem by id, by alias or by path.
+
+    `ref` is an id (`level1_19_relu`), an alias (`1/19`, `level1/19_relu`, or the bare name where
+    only one problem of the suite has it; case does not matter), or the path of a file. A file
+    under a folder `level{L}` keeps its suite, level and number; any other is a lone file, whose
+    id is its stem and whose level is 0. Raises `UsageError` for what can't be found or read.
+    """
+    path = Path(ref).expanduser()
+    if path.is_file():
+        return _read(_entry_at(path))
+    entries = list(_entries(suite))
+    wanted = ref.removesuffix(".py").lower()
+    found = [e for e in entries if wanted in {alias.lower() for alias in e.aliases}]
+    if len(found) == 1:
+        return _read(found[0])
+    where = _suite_name(suite)
+    if found:
+        shared = ", ".join(entry.id for entry in found[:4])
+        raise UsageError(
+            f"{ref!r} is the name of {len(found)} problems of {where}; give one id: {shared}"
+        )
+    if path.suffix == ".py":
+        raise UsageError(f"no such file: {ref}; check the path, or give a problem's id")
+    names = {alias.lower(): entry.id for entry in entries for alias in entry.aliases}
+    near = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)
+    ids = list(dict.fromkeys(names[name] for name in near))
+    hint = f"did you mean {' or '.join(ids)}?" if ids else "`python -m problems.list` names all"
+    raise UsageError(f"no problem {ref!r} in {where}; {hint}")
+
+
+def select(
+    problems: Iterable[Problem],
+    level: int | None = None,
+    filter: str | None = None,
+    limit: int | None = None,
+) -> list[Problem]:
+    """Those problems that fit every condition given, in their order; possibly none.
+
+    `filter` is a regular expression, searched for in the id and in the category without regard to
+    case. `limit` keeps the first so many. Raises `UsageError` for an invalid expression.
+    """
+    try:
+        pattern = re.compile(filter or "", re.IGNORECASE)
+    except re.error as error:
+        raise UsageError(
+            f"--filter {filter!r} is no regular expression ({error}); put \\ before a special"
+            " character"
+        ) from None
+    chosen = [
+        problem
+        for problem in problems
+        if (level is None or problem.level == level)
+        and (pattern.search(problem.id) or pattern.search(problem.category))
+    ]
+    return chosen if limit is None else chosen[: max(limit, 0)]
+
+
+def _suite_name(suite: Path | None) -> str:
+    return OUR_SUITE if suite is None else (suite.resolve().name or str(suite))
+
+
+def _entries(suite: Path | None) -> Iterator[_Entry]:
+    folder = Path(__file__).parent if suite is None else suite.expanduser()
+    if not folder.is_dir():
+        raise UsageError(
+            f"no such suite: {folder} is no folder; --suite takes one with level1/ ..."
+        )
+    levels = [
+        (int(match[1]), path)
+        for path in folder.iterdir()
+        if path.is_dir() and (match := _LEVEL.fullmatch(path.name))
+    ]
+    if not levels:
+        raise UsageError(
+            f"{folder} has no folder level1, level2, ...; give the folder that holds them"
+            " (KernelBench's is KernelBench/KernelBench)"
+        )
+    for level, path in sorted(levels):
+        yield from _entries_of_level(_suite_name(suite), level, path)
+
+
+def _entries_of_level(suite: str, level: int, folder: Path) -> Iterator[_Entry]:
+    found = [
+        (int(match[1]), path)
+        for path in folder.glob("*.py")
+        if (match := _FILE.fullmatch(path.stem))
+    ]
+    for number, path in sorted(found):
+        yield _Entry(path.resolve(), suite, level, number, path.stem)
+
+
+def _entry_at(path: Path) -> _Entry:
+    path = path.resolve()
+    level, file = _LEVEL.fullmatch(path.parent.name), _FILE.fullmatch(path.stem)
+    if level and file:
+        ours = path.parent.parent == Path(__file__).resolve().parent
+        suite = OUR_SUITE if ours else path.parent.parent.name
+        return _Entry(path, suite, int(level[1]), int(file[1]), path.stem)
+    return _Entry(path, path.parent.name, 0, 0, path.stem)
+
+
+def _read(entry: _Entry) -> Problem:
+    try:
+        source = entry.path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"can't read {entry.path}: {error}; it must be UTF-8 text") from None
+    tree = parse(source, str(entry.path))
+    missing = [name for name in _NEEDED if name not in _defined(tree.body)]
+    if missing:
+        raise UsageError(
+            f"{entry.path} defines no {' and no '.join(missing)}; a problem needs"
+            " `class Model(nn.Module)`, `get_inputs()` and `get_init_inputs()`"
+        )
+    category, _ = metadata(tree)
+    return Problem(
+        id=entry.id if entry.level else _safe(entry.stem),
+        suite=entry.suite,
+        level=entry.level,
+        name=entry.name if entry.level else entry.stem,
+        category=ast.literal_eval(category.value) if category else "",
+        path=entry.path,
+        source=source,
+        hash=hashlib.sha256(source.encode()).hexdigest()[:16],
+    )
+
+
+def _defined(body: Sequence[ast.stmt]) -> set[str]:
+    """Names that the module binds at its top, also under `if` and `try`."""
+    names: set[str] = set()
+    for statement in body:
+        match statement:
+            case ast.ClassDef() | ast.FunctionDef():
+                names.add(statement.name)
+            case ast.Assign():
+                names.update(t.id for t in statement.targets if isinstance(t, ast.Name))
+            case ast.ImportFrom():
+                names.update(alias.asname or alias.name for alias in statement.names)
+            case ast.If():
+                names |= _defined(statement.body) | _defined(statement.orelse)
+            case ast.Try():
+                names |= _defined(statement.body)
+            case _:
+                pass
+    return names
+
+
+def _safe(stem: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", stem)

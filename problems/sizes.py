@@ -1,0 +1,159 @@
+"""One problem file, two sizes: the constants of a large GPU, replaced where the device is a CPU.
+
+The text is edited where the syntax tree says and nowhere else, so that comments, spacing and
+everything that a model will read stay as their author wrote them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from problems.errors import UsageError
+from problems.problem import SizeClass
+
+Span = tuple[int, int]
+"""First byte and the byte after the last, in the UTF-8 source."""
+
+
+def with_sizes(source: str, size_class: SizeClass) -> str:
+    """The problem's source with one class of sizes in force and our metadata removed.
+
+    `SizeClass.CPU` puts the values of the dict literal `CPU_SIZES` in place of those that the
+    module-level constants of the same names have; `SizeClass.GPU` leaves the constants alone. The
+    statements `CATEGORY = "..."` and `CPU_SIZES = {...}` disappear in both cases, unless the file
+    reads these names itself. A source without them comes back unchanged.
+
+    Raises `UsageError` for a key of `CPU_SIZES` that no module-level assignment defines, and for
+    a source that is not Python.
+    """
+    tree = parse(source)
+    category, cpu_sizes = metadata(tree)
+    statements = [statement for statement in (category, cpu_sizes) if statement is not None]
+    if not statements:
+        return source
+    text = source.encode()
+    starts = _line_starts(text)
+    edits = [(span, "") for span in _removed_lines(tree, statements, text, starts)]
+    if cpu_sizes is not None and size_class is SizeClass.CPU:
+        for name, value in _sizes(cpu_sizes):
+            for node in _values(tree, name):
+                edits.append((_span(node, starts), ast.unparse(value)))
+    for (start, end), replacement in sorted(edits, reverse=True):
+        text = text[:start] + replacement.encode() + text[end:]
+    return text.decode()
+
+
+def parse(source: str, name: str = "the problem") -> ast.Module:
+    """The syntax tree. Raises `UsageError` that names the line where the source is not Python."""
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError) as error:  # ValueError: null bytes, before Python 3.12
+        line = getattr(error, "lineno", None) or 1
+        what = getattr(error, "msg", error)
+        raise UsageError(
+            f"{name}: line {line}: {what}; mend the file, it is not valid Python"
+        ) from None
+
+
+def metadata(tree: ast.Module) -> tuple[ast.Assign | None, ast.Assign | None]:
+    """The statements that declare `CATEGORY` and `CPU_SIZES`, or None.
+
+    A plain KernelBench file may use these names for something of its own: what the file reads, or
+    what has another type, is not ours.
+    """
+    read = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+    found: dict[str, ast.Assign] = {}
+    for name, statement in _assignments(tree):
+        if not isinstance(statement, ast.Assign) or name in read:
+            continue
+        is_text = isinstance(statement.value, ast.Constant) and isinstance(
+            statement.value.value, str
+        )
+        is_table = isinstance(statement.value, ast.Dict)
+        if (name == "CATEGORY" and is_text) or (name == "CPU_SIZES" and is_table):
+            found[name] = statement
+    return found.get("CATEGORY"), found.get("CPU_SIZES")
+
+
+def _assignments(tree: ast.Module) -> Iterator[tuple[str, ast.Assign | ast.AnnAssign]]:
+    """Module-level `name = value` and `name: type = value`, with one plain name each."""
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target = statement.targets[0]
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            target = statement.target
+        else:
+            continue
+        if isinstance(target, ast.Name):
+            yield target.id, statement
+
+
+def _sizes(statement: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
+    assert isinstance(statement.value, ast.Dict)
+    for key, value in zip(statement.value.keys, statement.value.values, strict=True):
+        if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
+            raise UsageError(
+                f"line {statement.lineno}: CPU_SIZES has a key that is no string;"
+                ' write {"NAME": value, ...}'
+            )
+        yield key.value, value
+
+
+def _values(tree: ast.Module, name: str) -> list[ast.expr]:
+    values = [
+        statement.value
+        for other, statement in _assignments(tree)
+        if other == name and statement.value is not None
+    ]
+    if not values:
+        raise UsageError(
+            f"CPU_SIZES names {name!r}, which no module-level assignment defines;"
+            f" add `{name} = ...` or take the key out"
+        )
+    return values
+
+
+def _line_starts(text: bytes) -> list[int]:
+    starts = [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    return starts
+
+
+def _span(node: ast.expr | ast.stmt, starts: list[int]) -> Span:
+    assert node.end_lineno is not None and node.end_col_offset is not None
+    return (
+        starts[node.lineno - 1] + node.col_offset,
+        starts[node.end_lineno - 1] + node.end_col_offset,
+    )
+
+
+def _removed_lines(
+    tree: ast.Module, statements: list[ast.Assign], text: bytes, starts: list[int]
+) -> list[Span]:
+    """The lines of these statements, and the blank ones after them that would double others."""
+    lines: set[int] = set()
+    for statement in statements:
+        assert statement.end_lineno is not None
+        first, last = statement.lineno, statement.end_lineno
+        for other in tree.body:
+            if other is not statement and other.lineno <= last and (other.end_lineno or 0) >= first:
+                raise UsageError(
+                    f"line {first}: CATEGORY and CPU_SIZES need lines of their own;"
+                    " put the other statement on another line"
+                )
+        lines.update(range(first, last + 1))
+    blank_before = True
+    for number in range(1, len(starts)):
+        if number in lines:
+            continue
+        blank = not text[starts[number - 1] : starts[number]].strip()
+        if blank and blank_before and number - 1 in lines:
+            lines.add(number)
+        blank_before = blank
+    return [(starts[number - 1], starts[number]) for number in sorted(lines)]

@@ -1,0 +1,406 @@
+"""C++ candidates as language models write them: each module builds at import and can be compared.
+
+Every text defines `inputs()`, `reference(*inputs)` and `candidate(*inputs)`.
+"""
+
+CANDIDATES: dict[str, str] = {}
+
+CANDIDATES["relu_openmp"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+#include <torch/extension.h>
+#include <vector>
+#include <omp.h>
+
+torch::Tensor relu_forward(torch::Tensor input) {
+    TORCH_CHECK(input.is_contiguous(), "input must be contiguous");
+    TORCH_CHECK(input.dtype() == torch::kFloat32, "input must be float32");
+    auto output = torch::empty_like(input);
+    const float* in = input.data_ptr<float>();
+    float* out = output.data_ptr<float>();
+    const int64_t n = input.numel();
+    #pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < n; ++i) {
+        out[i] = in[i] > 0.0f ? in[i] : 0.0f;
+    }
+    return output;
+}
+"""
+ext = load_inline(name="relu_ext", cpp_sources=source, functions=["relu_forward"], verbose=True,
+                  extra_cflags=["-O3", "-fopenmp", "-march=native"], extra_ldflags=["-fopenmp"])
+inputs = lambda: (torch.randn(1000, 37),)
+reference = torch.relu
+candidate = ext.relu_forward
+'''
+
+CANDIDATES["softmax_rows"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+cpp_source = """
+#include <torch/extension.h>
+#include <cmath>
+#include <algorithm>
+#include <limits>
+
+at::Tensor softmax_cpu(const at::Tensor& x, int64_t dim) {
+  const auto rows = x.size(0), cols = x.size(1);
+  TORCH_CHECK(x.dim() == 2 && dim == 1, "expected a matrix, got ", x.dim(), " dimensions");
+  at::Tensor x_ = x.contiguous();
+  at::Tensor y = at::empty({rows, cols}, x.options());
+  const float* xp = x_.data_ptr<float>();
+  float* yp = y.data_ptr<float>();
+  at::parallel_for(0, rows, 16, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; r++) {
+      float m = -std::numeric_limits<float>::infinity();
+      for (int64_t c = 0; c < cols; c++) m = std::max(m, xp[r * cols + c]);
+      float s = 0;
+      for (int64_t c = 0; c < cols; c++) { yp[r*cols+c] = std::exp(xp[r*cols+c] - m); s += yp[r*cols+c]; }
+      for (int64_t c = 0; c < cols; c++) yp[r*cols+c] /= s;
+    }
+  });
+  return y;
+}
+"""
+ext = load_inline("softmax_ext", [cpp_source], functions={"softmax_cpu": "Softmax over rows"},
+                  extra_cflags=["-O3 -ffast-math", "-fopenmp"])
+inputs = lambda: (torch.randn(300, 129),)
+reference = lambda x: torch.softmax(x, dim=1)
+candidate = lambda x: ext.softmax_cpu(x, 1)
+'''
+
+CANDIDATES["own_pybind_module"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = r"""
+#include <torch/extension.h>
+namespace py = pybind11;
+using namespace torch;
+
+static Tensor scale_add(Tensor x, double scale, c10::optional<Tensor> bias, bool relu) {
+  Tensor y = x * scale;
+  if (bias.has_value()) y = y + bias.value();
+  return relu ? at::relu(y) : y;
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  m.doc() = "scaling";
+  m.def("scale_add", &scale_add, "scale and add", py::arg("x"), py::arg("scale") = 2.0,
+        py::arg("bias") = py::none(), py::arg("relu") = false);
+  m.def("twice", [](torch::Tensor x) { return x + x; }, py::call_guard<py::gil_scoped_release>());
+}
+"""
+ext = load_inline(name="own_module", cpp_sources=[source])
+inputs = lambda: (torch.randn(5, 7), torch.randn(7))
+reference = lambda x, b: (x * 2 + b, torch.relu(x * 3), x + x, "scaling")
+candidate = lambda x, b: (ext.scale_add(x, bias=b), ext.scale_add(x, 3.0, relu=True), ext.twice(x), ext.__doc__)
+'''
+
+CANDIDATES["dispatch_types"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+template <typename scalar_t>
+void gelu_kernel(const scalar_t* __restrict__ in, scalar_t* __restrict__ out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    float v = static_cast<float>(in[i]);
+    out[i] = static_cast<scalar_t>(0.5f * v * (1.0f + std::erf(v * (float)M_SQRT1_2)));
+  }
+}
+
+torch::Tensor gelu(torch::Tensor x) {
+  auto y = torch::zeros_like(x);
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::ScalarType::Half, at::ScalarType::BFloat16, x.scalar_type(), "gelu", ([&] {
+    gelu_kernel<scalar_t>(x.data_ptr<scalar_t>(), y.data_ptr<scalar_t>(), x.numel());
+  }));
+  return y;
+}
+"""
+ext = load_inline(name="gelu_types", cpp_sources=source, functions="gelu", extra_cflags=["-O2"])
+inputs = lambda: (torch.randn(100), torch.randn(100).half(), torch.randn(100).double())
+reference = lambda *xs: tuple(torch.nn.functional.gelu(x) for x in xs)
+candidate = lambda *xs: tuple(ext.gelu(x) for x in xs)
+tolerance = 2e-3
+'''
+
+CANDIDATES["accessors"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+#include <torch/extension.h>
+torch::Tensor pool(torch::Tensor x, int k) {
+  auto B = x.size(0), C = x.size(1), H = x.size(2), W = x.size(3);
+  auto out = torch::empty({B, C, H / k, W / k}, torch::dtype(x.dtype()).device(x.device()));
+  auto a = x.accessor<float, 4>();
+  auto o = out.accessor<float, 4>();
+  #pragma omp parallel for collapse(2)
+  for (int64_t b = 0; b < B; b++)
+    for (int64_t c = 0; c < C; c++)
+      for (int64_t i = 0; i < H / k; i++)
+        for (int64_t j = 0; j < W / k; j++) {
+          float best = a[b][c][i * k][j * k];
+          for (int di = 0; di < k; di++)
+            for (int dj = 0; dj < k; dj++) best = std::max(best, a[b][c][i * k + di][j * k + dj]);
+          o[b][c][i][j] = best;
+        }
+  return out;
+}
+"""
+ext = load_inline(name="pooling", cpp_sources=source, functions=["pool"], extra_cflags=["-O3", "-fopenmp"])
+inputs = lambda: (torch.randn(2, 3, 8, 8),)
+reference = lambda x: torch.nn.functional.max_pool2d(x, 2)
+candidate = lambda x: ext.pool(x, 2)
+'''
+
+CANDIDATES["several_outputs"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+std::vector<torch::Tensor> stats(torch::Tensor x, std::vector<int64_t> shape) {
+  auto v = x.view(shape);
+  return {v.mean(1), v.sum(-1, true), std::get<0>(v.max(1)), v.reshape({-1}), v.transpose(0, 1)};
+}
+std::tuple<torch::Tensor, int64_t, double, std::string, bool> mixed(torch::Tensor x, std::string s) {
+  return std::make_tuple(x.t().contiguous(), x.numel(), x[0][0].item<double>(), s + "!", x.is_cuda());
+}
+"""
+ext = load_inline(name="many", cpp_sources=[source], functions=["stats", "mixed"])
+inputs = lambda: (torch.randn(4, 6),)
+def reference(x):
+    v = x.view(6, 4)
+    return (v.mean(1), v.sum(-1, keepdim=True), v.max(1)[0], v.reshape(-1), v.T,
+            x.T, 24, x[0, 0].item(), "hi!", False)
+candidate = lambda x: (*ext.stats(x, [6, 4]), *ext.mixed(x, "hi"))
+'''
+
+CANDIDATES["matmul_and_epilogue"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+#include <torch/torch.h>
+#include <torch/extension.h>
+
+torch::Tensor linear_relu(const torch::Tensor& x, const torch::Tensor& w, const torch::Tensor& b) {
+  auto out = torch::addmm(b, x, w.t());
+  float* p = out.data_ptr<float>();
+  auto n = out.numel();
+  for (int64_t i = 0; i < n; ++i) if (p[i] < 0) p[i] = 0;
+  out.mul_(0.5);
+  out += 1;
+  return torch::clamp(out, 0.0, 3.0);
+}
+"""
+ext = load_inline(name="linear_relu_ext", cpp_sources=source, functions=["linear_relu"], extra_cflags=["-O3"])
+inputs = lambda: (torch.randn(9, 16), torch.randn(8, 16), torch.randn(8))
+reference = lambda x, w, b: (torch.relu(torch.nn.functional.linear(x, w, b)) * 0.5 + 1).clamp(0, 3)
+candidate = ext.linear_relu
+'''
+
+CANDIDATES["declaration_and_definition"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+declaration = "torch::Tensor cumulative(torch::Tensor x, int64_t dim);"
+definition = """
+torch::Tensor cumulative(torch::Tensor x, int64_t dim) {
+  TORCH_CHECK(x.ndimension() == 2 && dim >= 0 && dim < 2, "bad dim ", dim);
+  auto y = x.clone();
+  auto* p = y.mutable_data_ptr<float>();
+  auto s0 = y.stride(0), s1 = y.stride(1);
+  auto n = y.size(dim), m = y.size(1 - dim);
+  auto along = dim == 0 ? s0 : s1, across = dim == 0 ? s1 : s0;
+  for (int64_t j = 0; j < m; j++)
+    for (int64_t i = 1; i < n; i++) p[i * along + j * across] += p[(i - 1) * along + j * across];
+  return y;
+}
+"""
+ext = load_inline("cumulative_ext", [declaration, definition], functions=["cumulative"])
+inputs = lambda: (torch.randn(11, 5),)
+reference = lambda x: (x.cumsum(0), x.cumsum(1))
+candidate = lambda x: (ext.cumulative(x, 0), ext.cumulative(x, dim=1)) if False else (
+    ext.cumulative(x, 0), ext.cumulative(x, 1))
+'''
+
+CANDIDATES["integers_and_masks"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+#include <torch/extension.h>
+torch::Tensor embed(torch::Tensor table, torch::Tensor index) {
+  auto idx = index.to(torch::kInt64).contiguous();
+  auto opts = torch::TensorOptions().dtype(table.scalar_type()).device(table.device()).requires_grad(false);
+  auto out = torch::full({idx.size(0), table.size(1)}, -1.0, opts);
+  const int64_t* ip = idx.data_ptr<int64_t>();
+  for (int64_t i = 0; i < idx.size(0); i++) {
+    TORCH_CHECK_INDEX(ip[i] >= 0 && ip[i] < table.size(0), "index ", ip[i], " out of range");
+    out[i].copy_(table[ip[i]]);
+  }
+  return torch::where(out > 0, out, torch::zeros_like(out));
+}
+torch::Tensor count(torch::Tensor x) { return (x == 3).sum().to(torch::kLong); }
+"""
+ext = load_inline(name="embedding", cpp_sources=source, functions=["embed", "count"])
+inputs = lambda: (torch.randn(10, 4), torch.randint(0, 10, (7,), dtype=torch.int32))
+reference = lambda t, i: (torch.relu(t[i.long()]), (i == 3).sum())
+candidate = lambda t, i: (ext.embed(t, i), ext.count(i))
+'''
+
+CANDIDATES["struct_and_templates"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+#include <torch/extension.h>
+#include <array>
+namespace {
+struct Plan { torch::Tensor weight; std::vector<at::Tensor> parts; int64_t block; };
+template <typename T, int BLOCK>
+inline T dot(const T* a, const T* b, int64_t n) {
+  std::array<T, BLOCK> acc{};
+  int64_t i = 0;
+  for (; i + BLOCK <= n; i += BLOCK)
+    for (int k = 0; k < BLOCK; k++) acc[k] += a[i + k] * b[i + k];
+  T s = 0;
+  for (auto v : acc) s += v;
+  for (; i < n; i++) s += a[i] * b[i];
+  return s;
+}
+}
+torch::Tensor matvec(torch::Tensor a, torch::Tensor b) {
+  Plan plan{a.contiguous(), {b.contiguous()}, 8};
+  auto out = at::zeros({plan.weight.sizes()[0]}, plan.weight.options());
+  auto o = out.data_ptr<float>();
+  auto n = plan.weight.size(-1);
+  at::IntArrayRef sizes = plan.weight.sizes();
+  std::vector<int64_t> copy(sizes.begin(), sizes.end());
+  if (copy != sizes.vec() || plan.parts.size() != 1) AT_ERROR("impossible");
+  for (int64_t r = 0; r < copy[0]; r++)
+    o[r] = dot<float, 8>(plan.weight.data_ptr<float>() + r * n, plan.parts[0].data_ptr<float>(), n);
+  return out;
+}
+"""
+ext = load_inline(name="matvec_ext", cpp_sources=source, functions=["matvec"], extra_cflags=["-O3", "-std=c++17"])
+inputs = lambda: (torch.randn(13, 100), torch.randn(100))
+reference = lambda a, b: a @ b
+candidate = ext.matvec
+'''
+
+CANDIDATES["half_precision_loop"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+#include <torch/extension.h>
+#include <c10/util/Half.h>
+torch::Tensor rms_norm(torch::Tensor x, torch::Tensor w, float eps) {
+  auto out = at::empty(x.sizes(), x.options());
+  auto rows = x.numel() / x.size(-1);
+  auto d = x.size(-1);
+  const at::Half* xp = x.const_data_ptr<at::Half>();
+  const c10::Half* wp = w.data_ptr<c10::Half>();
+  auto* op = out.data_ptr<at::Half>();
+  for (int64_t r = 0; r < rows; ++r) {
+    float ss = 0.f;
+    for (int64_t i = 0; i < d; ++i) { float v = xp[r * d + i]; ss += v * v; }
+    float inv = 1.0f / sqrtf(ss / d + eps);
+    for (int64_t i = 0; i < d; ++i) op[r * d + i] = static_cast<at::Half>(float(xp[r * d + i]) * inv * float(wp[i]));
+  }
+  return out;
+}
+"""
+ext = load_inline(name="rms", cpp_sources=source, functions=["rms_norm"], extra_cflags=["-O3"])
+inputs = lambda: (torch.randn(6, 64).half(), torch.randn(64).half())
+reference = lambda x, w: (x.float() * (x.float().pow(2).mean(-1, keepdim=True) + 1e-5).rsqrt() * w.float()).half()
+candidate = lambda x, w: ext.rms_norm(x, w, 1e-5)
+tolerance = 2e-3
+'''
+
+CANDIDATES["cat_and_pad"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+#include <torch/extension.h>
+using torch::Tensor;
+Tensor join(std::vector<Tensor> all) {
+  Tensor first = torch::cat(all, 1);
+  Tensor second = torch::stack({all[0], all[0]});
+  Tensor third = first.slice(1, 0, 3).unsqueeze(0);
+  auto chunks = first.chunk(2, 0);
+  std::cout << "";
+  return torch::cat({second.flatten(), third.flatten(), chunks[0].flatten(), torch::ones({2})}, 0);
+}
+void fill(Tensor& x, float v) { x.fill_(v); }
+"""
+ext = load_inline(name="joiner", cpp_sources=source, functions=["join", "fill"])
+inputs = lambda: (torch.randn(4, 3), torch.randn(4, 2))
+def reference(a, b):
+    first = torch.cat([a, b], 1)
+    joined = torch.cat([torch.stack([a, a]).flatten(), first[:, :3].flatten(), first[:2].flatten(), torch.ones(2)])
+    return joined, torch.full((3,), 2.5)
+def candidate(a, b):
+    x = torch.zeros(3)
+    ext.fill(x, 2.5)
+    return ext.join([a, b]), x
+'''
+
+CANDIDATES["convolution_then_loop"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+#include <torch/extension.h>
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+at::Tensor conv_bias_swish(at::Tensor x, at::Tensor w, c10::optional<at::Tensor> b, std::vector<int64_t> stride, int64_t pad) {
+  auto y = at::conv2d(x, w, b, stride, {pad, pad});
+  y = y.contiguous();
+  float* p = y.data_ptr<float>();
+  at::parallel_for(0, y.numel(), 1024, [p](int64_t s, int64_t e) {
+    for (int64_t i = s; i < e; ++i) p[i] = p[i] / (1.0f + std::exp(-p[i]));
+  });
+  torch::NoGradGuard no_grad;
+  return y;
+}
+"""
+ext = load_inline(name="conv_swish", cpp_sources=source, functions=["conv_bias_swish"],
+                  extra_cflags=["-O3", "-fopenmp", "-funroll-loops"])
+inputs = lambda: (torch.randn(2, 3, 9, 9), torch.randn(4, 3, 3, 3), torch.randn(4))
+reference = lambda x, w, b: torch.nn.functional.silu(torch.nn.functional.conv2d(x, w, b, [2, 2], 1))
+candidate = lambda x, w, b: ext.conv_bias_swish(x, w, b, [2, 2], 1)
+'''
+
+CANDIDATES["old_style_checks"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+#include <torch/extension.h>
+#define CHECK_CPU(x) TORCH_CHECK(!x.type().is_cuda(), #x " must be a CPU tensor")
+#define CHECK_CONTIGUOUS(x) AT_ASSERTM(x.is_contiguous(), #x " must be contiguous")
+#define CHECK_INPUT(x) CHECK_CPU(x); CHECK_CONTIGUOUS(x)
+torch::Tensor difference(torch::Tensor a, torch::Tensor b) {
+  CHECK_INPUT(a); CHECK_INPUT(b);
+  TORCH_CHECK(a.sizes() == b.sizes(), "sizes differ: ", a.sizes(), " and ", b.sizes());
+  auto result = torch::zeros(a.sizes(), a.options());
+  AT_DISPATCH_FLOATING_TYPES(a.type(), "difference", [&] {
+    auto x = a.data<scalar_t>(), y = b.data<scalar_t>();
+    auto out = result.data_ptr<scalar_t>();
+    for (int64_t i = 0; i < a.numel(); i++) out[i] = x[i] - y[i];
+  });
+  return result;
+}
+"""
+ext = load_inline(name="difference_ext", cpp_sources=source, functions=["difference"], with_cuda=False)
+inputs = lambda: (torch.randn(3, 3), torch.randn(3, 3))
+reference = lambda a, b: a - b
+candidate = ext.difference
+'''

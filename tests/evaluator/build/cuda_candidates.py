@@ -1,0 +1,298 @@
+"""CUDA candidates as language models write them: (cpp_sources, cuda_sources, functions, flags)."""
+
+from evaluator.build_request import BuildRequest
+
+CUDA: dict[str, BuildRequest] = {}
+
+
+def add(name: str, cpp: str, cuda: str, functions: tuple[str, ...], *flags: str) -> None:
+    CUDA[name] = BuildRequest(
+        name=name,
+        cpp_sources=(cpp,),
+        cuda_sources=(cuda,),
+        functions=tuple((each, each) for each in functions),
+        cuda_cflags=flags,
+        with_cuda=True,
+    )
+
+
+add(
+    "elementwise_add",
+    "torch::Tensor elementwise_add_cuda(torch::Tensor a, torch::Tensor b);",
+    """
+#include <torch/extension.h>
+#include <cuda_runtime.h>
+
+__global__ void elementwise_add_kernel(const float* a, const float* b, float* out, int size) {
+    int idx = blockIdx.x * blockDim.x + threadIdx.x;
+    if (idx < size) out[idx] = a[idx] + b[idx];
+}
+
+torch::Tensor elementwise_add_cuda(torch::Tensor a, torch::Tensor b) {
+    auto size = a.numel();
+    auto out = torch::zeros_like(a);
+    const int block_size = 256;
+    const int num_blocks = (size + block_size - 1) / block_size;
+    elementwise_add_kernel<<<num_blocks, block_size>>>(a.data_ptr<float>(), b.data_ptr<float>(), out.data_ptr<float>(), size);
+    return out;
+}
+""",
+    ("elementwise_add_cuda",),
+    "-O3",
+    "--use_fast_math",
+)
+
+add(
+    "streams_and_guards",
+    "torch::Tensor relu(torch::Tensor x);",
+    """
+#include <torch/extension.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAException.h>
+#define CHECK_CUDA(x) TORCH_CHECK(x.is_cuda(), #x " must be a CUDA tensor")
+#define CHECK_INPUT(x) CHECK_CUDA(x); TORCH_CHECK(x.is_contiguous(), #x " must be contiguous")
+
+__global__ void relu_kernel(const float4* __restrict__ x, float4* __restrict__ y, int64_t n) {
+  int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+  if (i < n) {
+    float4 v = __ldg(x + i);
+    v.x = fmaxf(v.x, 0.f); v.y = fmaxf(v.y, 0.f); v.z = fmaxf(v.z, 0.f); v.w = fmaxf(v.w, 0.f);
+    y[i] = v;
+  }
+}
+torch::Tensor relu(torch::Tensor x) {
+  CHECK_INPUT(x);
+  const at::cuda::OptionalCUDAGuard device_guard(device_of(x));
+  c10::cuda::CUDAGuard guard(x.device());
+  auto y = torch::empty_like(x);
+  auto n = x.numel() / 4;
+  cudaStream_t stream = at::cuda::getCurrentCUDAStream().stream();
+  int sms = at::cuda::getCurrentDeviceProperties()->multiProcessorCount;
+  relu_kernel<<<std::min<int64_t>((n + 255) / 256, sms * 32), 256, 0, stream>>>(
+      reinterpret_cast<const float4*>(x.data_ptr<float>()), reinterpret_cast<float4*>(y.data_ptr<float>()), n);
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+  AT_CUDA_CHECK(cudaGetLastError());
+  return y;
+}
+""",
+    ("relu",),
+    "-O3",
+    "-lineinfo",
+    "-Xptxas",
+    "-v,-O3",
+)
+
+add(
+    "tiled_matmul",
+    "at::Tensor matmul(at::Tensor a, at::Tensor b);",
+    """
+#include <cuda_runtime.h>
+#define TILE 32
+__global__ void matmul_kernel(const float* A, const float* B, float* C, int M, int N, int K) {
+  __shared__ float As[TILE][TILE + 1];
+  __shared__ float Bs[TILE][TILE + 1];
+  int row = blockIdx.y * TILE + threadIdx.y, col = blockIdx.x * TILE + threadIdx.x;
+  float acc = 0.0f;
+  for (int t = 0; t < (K + TILE - 1) / TILE; ++t) {
+    As[threadIdx.y][threadIdx.x] = (row < M && t * TILE + threadIdx.x < K) ? A[row * K + t * TILE + threadIdx.x] : 0.f;
+    Bs[threadIdx.y][threadIdx.x] = (col < N && t * TILE + threadIdx.y < K) ? B[(t * TILE + threadIdx.y) * N + col] : 0.f;
+    __syncthreads();
+    #pragma unroll
+    for (int k = 0; k < TILE; ++k) acc += As[threadIdx.y][k] * Bs[k][threadIdx.x];
+    __syncthreads();
+  }
+  if (row < M && col < N) C[row * N + col] = acc;
+}
+at::Tensor matmul(at::Tensor a, at::Tensor b) {
+  TORCH_CHECK(a.dim() == 2 && b.dim() == 2 && a.size(1) == b.size(0), "shapes: ", a.sizes(), b.sizes());
+  int M = a.size(0), K = a.size(1), N = b.size(1);
+  auto c = torch::empty({M, N}, a.options());
+  dim3 threads(TILE, TILE), blocks((N + TILE - 1) / TILE, (M + TILE - 1) / TILE);
+  matmul_kernel<<<blocks, threads, 0, c10::cuda::getCurrentCUDAStream()>>>(a.contiguous().data_ptr<float>(), b.contiguous().data_ptr<float>(), c.data_ptr<float>(), M, N, K);
+  return c;
+}
+""".replace("#include <cuda_runtime.h>", "#include <cuda_runtime.h>\n#include <c10/cuda/CUDAStream.h>"),
+    ("matmul",),
+    "-gencode=arch=compute_80,code=sm_80",
+)
+
+add(
+    "dispatch_half",
+    "torch::Tensor gelu(torch::Tensor x);",
+    """
+#include <torch/extension.h>
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+template <typename scalar_t>
+__global__ void gelu_kernel(const scalar_t* __restrict__ x, scalar_t* __restrict__ y, size_t n) {
+  for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) {
+    using acc_t = at::opmath_type<scalar_t>;
+    acc_t v = static_cast<acc_t>(x[i]);
+    y[i] = static_cast<scalar_t>(v * acc_t(0.5) * (acc_t(1) + erf(v * acc_t(0.70710678))));
+  }
+}
+torch::Tensor gelu(torch::Tensor x) {
+  auto y = torch::empty_like(x);
+  const int threads = 256;
+  const auto blocks = (x.numel() + threads - 1) / threads;
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, x.scalar_type(), "gelu_cuda", ([&] {
+    gelu_kernel<scalar_t><<<blocks, threads>>>(x.data_ptr<scalar_t>(), y.data_ptr<scalar_t>(), x.numel());
+  }));
+  return y;
+}
+""",
+    ("gelu",),
+    "-std=c++17",
+)
+
+add(
+    "packed_accessors",
+    "torch::Tensor diag_scale(torch::Tensor a, torch::Tensor b);",
+    """
+template <typename scalar_t>
+__global__ void k(const torch::PackedTensorAccessor32<scalar_t, 1, torch::RestrictPtrTraits> a,
+                  const torch::PackedTensorAccessor32<scalar_t, 2, torch::RestrictPtrTraits> b,
+                  torch::PackedTensorAccessor32<scalar_t, 2, torch::RestrictPtrTraits> out) {
+  const int n = blockIdx.y, c = blockIdx.x * blockDim.x + threadIdx.x;
+  if (c < b.size(1)) out[n][c] = a[n] * b[n][c];
+}
+torch::Tensor diag_scale(torch::Tensor a, torch::Tensor b) {
+  auto out = torch::zeros_like(b);
+  const dim3 blocks((b.size(1) + 1023) / 1024, b.size(0));
+  AT_DISPATCH_FLOATING_TYPES(b.type(), "diag_scale", ([&] {
+    k<scalar_t><<<blocks, 1024>>>(a.packed_accessor32<scalar_t, 1, torch::RestrictPtrTraits>(),
+                                  b.packed_accessor32<scalar_t, 2, torch::RestrictPtrTraits>(),
+                                  out.packed_accessor32<scalar_t, 2, torch::RestrictPtrTraits>());
+  }));
+  return out;
+}
+""",
+    ("diag_scale",),
+)
+
+add(
+    "warp_reduction",
+    "std::vector<torch::Tensor> layer_norm(torch::Tensor x, torch::Tensor w, torch::Tensor b, double eps);",
+    """
+#include <vector>
+__inline__ __device__ float warp_sum(float v) {
+  #pragma unroll
+  for (int o = 16; o > 0; o >>= 1) v += __shfl_xor_sync(0xffffffff, v, o);
+  return v;
+}
+template <int THREADS>
+__global__ void __launch_bounds__(THREADS) ln(const float* x, const float* w, const float* b, float* y, float* mean, int d, float eps) {
+  __shared__ float s[2][32];
+  const float* row = x + (size_t)blockIdx.x * d;
+  float a = 0, q = 0;
+  for (int i = threadIdx.x; i < d; i += THREADS) { float v = row[i]; a += v; q += v * v; }
+  a = warp_sum(a); q = warp_sum(q);
+  if (threadIdx.x % 32 == 0) { s[0][threadIdx.x / 32] = a; s[1][threadIdx.x / 32] = q; }
+  __syncthreads();
+  a = q = 0;
+  for (int i = 0; i < THREADS / 32; i++) { a += s[0][i]; q += s[1][i]; }
+  float m = a / d, inv = rsqrtf(q / d - m * m + eps);
+  for (int i = threadIdx.x; i < d; i += THREADS) y[(size_t)blockIdx.x * d + i] = (row[i] - m) * inv * w[i] + b[i];
+  if (threadIdx.x == 0) mean[blockIdx.x] = m;
+}
+std::vector<torch::Tensor> layer_norm(torch::Tensor x, torch::Tensor w, torch::Tensor b, double eps) {
+  auto y = torch::empty_like(x);
+  int d = x.size(-1);
+  int rows = x.numel() / d;
+  auto mean = torch::empty({rows}, torch::TensorOptions().dtype(torch::kFloat32).device(torch::kCUDA, x.get_device()));
+  ln<256><<<rows, 256>>>(x.data_ptr<float>(), w.data_ptr<float>(), b.data_ptr<float>(), y.data_ptr<float>(), mean.data_ptr<float>(), d, (float)eps);
+  cudaError_t err = cudaGetLastError();
+  TORCH_CHECK(err == cudaSuccess, "launch failed: ", cudaGetErrorString(err));
+  return {y, mean};
+}
+""",
+    ("layer_norm",),
+    "-O3",
+    "-maxrregcount=64",
+)
+
+add(
+    "cublas_and_epilogue",
+    "torch::Tensor gemm_relu(torch::Tensor a, torch::Tensor b);",
+    """
+#include <torch/extension.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <cublas_v2.h>
+__global__ void relu_(float* x, int64_t n) {
+  CUDA_KERNEL_LOOP(i, n) x[i] = x[i] > 0 ? x[i] : 0;
+}
+torch::Tensor gemm_relu(torch::Tensor a, torch::Tensor b) {
+  const int m = a.size(0), k = a.size(1), n = b.size(1);
+  auto c = at::empty({m, n}, a.options());
+  cublasHandle_t handle = at::cuda::getCurrentCUDABlasHandle();
+  const float alpha = 1.0f, beta = 0.0f;
+  TORCH_CUDABLAS_CHECK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &alpha, b.data_ptr<float>(), n,
+                                   a.data_ptr<float>(), k, &beta, c.data_ptr<float>(), n));
+  relu_<<<(c.numel() + 511) / 512, 512, 0, at::cuda::getCurrentCUDAStream()>>>(c.data_ptr<float>(), c.numel());
+  return c;
+}
+""",
+    ("gemm_relu",),
+)
+
+add(
+    "binding_in_cpp",
+    """
+#include <torch/extension.h>
+void launch(const float* in, float* out, int n, cudaStream_t stream);
+#include <c10/cuda/CUDAStream.h>
+torch::Tensor swish(const torch::Tensor& input) {
+  auto in = input.contiguous();
+  auto out = torch::empty(in.sizes(), in.options());
+  launch(in.data_ptr<float>(), out.data_ptr<float>(), static_cast<int>(in.numel()), c10::cuda::getCurrentCUDAStream(in.device().index()));
+  return out.view_as(input);
+}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("swish", &swish, "Swish (CUDA)", py::arg("input")); }
+""".replace("#include <torch/extension.h>", "#include <torch/extension.h>\n#include <cuda_runtime.h>"),
+    """
+__global__ void swish_kernel(const float* in, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = in[i] / (1.f + __expf(-in[i]));
+}
+void launch(const float* in, float* out, int n, cudaStream_t stream) {
+  swish_kernel<<<(n + 255) / 256, 256, 0, stream>>>(in, out, n);
+}
+""",
+    (),
+)
+
+add(
+    "half_tensor_cores",
+    "torch::Tensor wmma_matmul(torch::Tensor a, torch::Tensor b);",
+    """
+#include <torch/extension.h>
+#include <mma.h>
+#include <cuda_fp16.h>
+using namespace nvcuda;
+__global__ void wmma_kernel(const half* a, const half* b, float* c, int M, int N, int K) {
+  int warpM = (blockIdx.x * blockDim.x + threadIdx.x) / 32, warpN = blockIdx.y * blockDim.y + threadIdx.y;
+  wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fa;
+  wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> fb;
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> acc;
+  wmma::fill_fragment(acc, 0.0f);
+  for (int i = 0; i < K; i += 16) {
+    wmma::load_matrix_sync(fa, a + warpM * 16 * K + i, K);
+    wmma::load_matrix_sync(fb, b + i * N + warpN * 16, N);
+    wmma::mma_sync(acc, fa, fb, acc);
+  }
+  wmma::store_matrix_sync(c + warpM * 16 * N + warpN * 16, acc, N, wmma::mem_row_major);
+}
+torch::Tensor wmma_matmul(torch::Tensor a, torch::Tensor b) {
+  TORCH_CHECK(a.scalar_type() == at::ScalarType::Half, "half only");
+  auto c = torch::zeros({a.size(0), b.size(1)}, a.options().dtype(torch::kFloat));
+  dim3 block(128, 4), grid((a.size(0) + 63) / 64, (b.size(1) + 63) / 64);
+  wmma_kernel<<<grid, block>>>(reinterpret_cast<const half*>(a.data_ptr<at::Half>()),
+                               reinterpret_cast<half*>(b.data_ptr<at::Half>()), c.data_ptr<float>(), a.size(0), b.size(1), a.size(1));
+  return c.to(torch::kHalf);
+}
+""",
+    ("wmma_matmul",),
+    "-U__CUDA_NO_HALF_OPERATORS__",
+    "--expt-extended-lambda",
+)

@@ -1,0 +1,115 @@
+"""Nsight Compute is played by a script that answers as it does; the exports are real ones."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from evaluator.collect.collected import Collected, Work
+from evaluator.collect.ncu import REPORT, collect_ncu, known_metrics
+from evaluator.collect.target_process import COLLECTED, run
+from evaluator.errors import ProfilerError
+
+DATA = Path(__file__).parents[2] / "data" / "ncu"
+WORK = Collected(work=Work(bytes=1e6, flops=0.0)).model_dump_json()
+
+SCRIPT = """#!/bin/sh
+echo "$@" >> {log}
+case "$*" in
+  *--query-metrics*) printf 'Device X (GH100)\\ngpu__time_duration  Counter  ns  time\\n'
+                     printf 'gpu__dram_throughput  Throughput  %%  of peak\\n' ;;
+  *"--page raw"*) cat {data}/gelu_h200_raw.csv ;;
+  *"--page details"*) cat {data}/gelu_h200_details.csv ;;
+  *) {profile} ;;
+esac
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KERNEL_REFINERY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    return folder
+
+
+def install(folder: Path, profile: str) -> Path:
+    script = folder.parent / "bin" / "ncu"
+    script.parent.mkdir()
+    log = folder.parent / "log"
+    script.write_text(SCRIPT.format(log=log, data=DATA, profile=profile))
+    script.chmod(0o755)
+    return script
+
+
+def test_kernels_rules_and_work_come_together(folder: Path) -> None:
+    install(folder, f"echo report > {folder / REPORT}; echo '{WORK}' > {folder / COLLECTED}")
+    collected = collect_ncu(folder, device_name="X", timeout_s=20)
+    assert collected.gpu is not None
+    assert collected.gpu.kernels[0].name == "gelu_k"
+    assert collected.gpu.kernels[0].hints
+    assert collected.work is not None
+    assert collected.work.bytes == 1e6
+    # Neither known by the chip nor in the export.
+    assert "l1_hit_pct" in collected.gpu.missing
+    asked = (folder.parent / "log").read_text()
+    assert "--profile-from-start off --clock-control none" in asked
+    assert "gpu__time_duration.sum" in asked
+    assert "lts__t_sector_hit_rate" not in asked
+
+
+def test_metrics_are_asked_for_once(folder: Path) -> None:
+    script = install(folder, "true")
+    assert known_metrics(script, "X") == {"gpu__time_duration", "gpu__dram_throughput"}
+    assert known_metrics(script, "X") == {"gpu__time_duration", "gpu__dram_throughput"}
+    assert (folder.parent / "log").read_text().count("--query-metrics") == 1
+    known_metrics(script, "another device")
+    assert (folder.parent / "log").read_text().count("--query-metrics") == 2
+
+
+@pytest.mark.parametrize(
+    ("profile", "message"),
+    [
+        ("echo '==ERROR== ERR_NVGPUCTRPERM - no permission'; exit 1", "ERR_NVGPUCTRPERM"),
+        ("echo 'RuntimeError: boom'; exit 9", "ended with 9: RuntimeError: boom"),
+        ("true", "left nothing"),
+        (f"echo '{WORK}' > collected.json", "profiled no kernel"),
+        ("sleep 60", "longer than 0.5 s"),
+    ],
+)
+def test_failures_are_one_line(folder: Path, profile: str, message: str) -> None:
+    install(folder, profile)
+    with pytest.raises(ProfilerError, match=message) as caught:
+        collect_ncu(folder, device_name="X", timeout_s=0.5 if "sleep" in profile else 20)
+    assert "\n" not in str(caught.value)
+
+
+def test_absence_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator.collect.ncu.find_ncu", lambda: None)
+    with pytest.raises(ProfilerError, match="not installed"):
+        collect_ncu(folder, device_name="X", timeout_s=1)
+
+
+def test_no_key_reaches_the_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "hunter2")
+    assert "hunter2" not in run(["env"], folder, timeout_s=20)
+
+
+def test_children_die_with_the_time_out(folder: Path) -> None:
+    with pytest.raises(ProfilerError):
+        run(["sh", "-c", "sleep 300 & echo $! > child; wait"], folder, timeout_s=0.5)
+    child = int((folder / "child").read_text())
+    deadline = time.monotonic() + 10
+    while alive(child) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not alive(child)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

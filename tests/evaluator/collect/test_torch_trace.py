@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+
+from evaluator.collect.torch_trace import parse_trace
+from evaluator.errors import ProfilerError
+
+
+def event(name: str, cat: str, ts: float, dur: float, **facts: object) -> dict[str, object]:
+    return {"ph": "X", "name": name, "cat": cat, "ts": ts, "dur": dur, "args": facts}
+
+
+def test_only_the_last_marked_call_counts() -> None:
+    facts = {"grid": [64, 2, 1], "block": [256, 1, 1], "registers per thread": 40}
+    trace = parse_trace(
+        {
+            "traceEvents": [
+                event("refinery_forward", "user_annotation", 0, 50),
+                event("k(float*)", "kernel", 10, 99),
+                event("refinery_forward", "user_annotation", 100, 50),
+                event("k(float*)", "kernel", 110, 5, **facts),
+                event("k(float*)", "kernel", 120, 15, **facts),
+                event("Memset (Device)", "gpu_memset", 140, 2),
+                event("aten::add", "cpu_op", 141, 2),
+                {"ph": "i", "name": "instant", "ts": 142},
+            ]
+        },
+        sm_count=132,
+    )
+    kernel, memset = trace.kernels
+    assert (kernel.name, kernel.launches, kernel.time_us) == ("k", 2, 20)
+    assert kernel.metrics["grid"] == 128
+    assert kernel.metrics["registers"] == 40
+    assert kernel.metrics["sm_count"] == 132
+    assert memset.metrics["grid"] is None
+    assert trace.span_us == 32
+    assert trace.busy_us == 22
+    assert trace.launches == 3
+    assert "dram_pct" in trace.missing
+
+
+def test_no_kernel_is_an_error_of_the_profiler() -> None:
+    with pytest.raises(ProfilerError):
+        parse_trace({"traceEvents": [event("aten::add", "cpu_op", 1, 2)]}, sm_count=1)

@@ -1,0 +1,349 @@
+"""The whole judge on real processes: what is right passes, what is wrong fails for its reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluator.evaluation import BaselineName, Status, Verdict
+from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+
+
+def forward(body: str, head: str = "") -> str:
+    """A candidate whose forward is `body`."""
+    indented = body.replace("\n", "\n        ")
+    start = HONEST.split("    def forward")[0]
+    return f"{head}\n{start}    def forward(self, x):\n        {indented}\n"
+
+
+def test_an_honest_copy_is_correct_and_about_as_fast(evaluate):
+    evaluation = evaluate(HONEST, timing_seconds=1.0)
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert evaluation.weights == "named"
+    assert evaluation.correctness.calls_judged >= 3
+    assert evaluation.correctness.reference == "fp64"
+    assert evaluation.correctness.error_ratio < evaluation.correctness.error_ratio_limit
+    timing = evaluation.timing
+    assert timing.speedup_low <= timing.speedup <= timing.speedup_high
+    assert timing.baselines[BaselineName.EAGER].pairs >= 6
+    assert len(set(evaluation.seeds)) == len(evaluation.seeds) >= 3
+    assert "no_new_privs" in evaluation.isolation
+
+
+def test_doing_the_work_many_times_is_slower(evaluate):
+    source = forward(
+        "for _ in range(8):\n    y = torch.relu(x * self.scale + self.bias) * 2.0\nreturn y"
+    )
+    evaluation = evaluate(source, timing_seconds=1.0)
+    assert evaluation.status is Status.CORRECT
+    assert evaluation.timing.verdict is Verdict.SLOWER
+
+
+@pytest.mark.parametrize(
+    ("body", "pattern"),
+    [
+        ("return torch.zeros_like(x)", "zeros"),
+        ("return torch.relu(x * self.scale) * 2.0", None),
+        ("return torch.relu(x * self.scale + self.bias)", "factor"),
+        ("y = torch.relu(x * self.scale + self.bias) * 2.0\ny[-1] = 0\nreturn y", "boundary"),
+        ("return (torch.relu(x * self.scale + self.bias) * 2.0).bfloat16().float()", "precision"),
+    ],
+)
+def test_wrong_values_are_incorrect(evaluate, body, pattern):
+    evaluation = evaluate(forward(body))
+    assert evaluation.status is Status.INCORRECT
+    assert evaluation.reason == "wrong_values"
+    assert evaluation.correctness.mismatch.wrong > 0
+    if pattern:
+        assert pattern in evaluation.correctness.mismatch.patterns
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("return (torch.relu(x * self.scale + self.bias) * 2.0).double()", "wrong_dtype"),
+        ("return torch.relu(x * self.scale + self.bias)[:1] * 2.0", "wrong_shape"),
+        ("y = torch.relu(x * self.scale + self.bias) * 2.0\nreturn y, y", "wrong_count"),
+    ],
+)
+def test_wrong_forms_are_incorrect(evaluate, body, reason):
+    evaluation = evaluate(forward(body))
+    assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, reason)
+
+
+def test_an_ignored_bias_fails_although_the_reference_starts_with_zeros(evaluate):
+    evaluation = evaluate(forward("return torch.relu(x) * 2.0"))
+    assert evaluation.status is Status.INCORRECT
+
+
+def test_a_result_that_depends_on_chance_is_called_a_race(evaluate):
+    body = (
+        "y = torch.relu(x * self.scale + self.bias) * 2.0\ny[torch.randint(256, ())] += 1\nreturn y"
+    )
+    evaluation = evaluate(forward(body))
+    assert evaluation.status is Status.INCORRECT
+    assert "race" in evaluation.correctness.mismatch.patterns
+
+
+def test_keeping_the_first_result_fails(evaluate):
+    source = forward(
+        "if not CACHE:\n    CACHE.append(torch.relu(x * self.scale + self.bias) * 2.0)\n"
+        "return CACHE[0]",
+        head="CACHE = []",
+    )
+    assert evaluate(source).status is Status.INCORRECT
+
+
+def test_being_right_only_at_first_fails_while_timed(evaluate):
+    source = forward(
+        "CALLS.append(1)\ny = torch.relu(x * self.scale + self.bias) * 2.0\n"
+        "return y if len(CALLS) < 5 else torch.empty_like(y)",
+        head="CALLS = []",
+    )
+    assert evaluate(source, timing_seconds=3.0).status is Status.INCORRECT
+
+
+@pytest.mark.parametrize(
+    ("source", "status", "reason"),
+    [
+        ("import torch\n", Status.RUNTIME_ERROR, "no_model_new"),
+        ("class ModelNew(:\n", Status.RUNTIME_ERROR, "syntax_error"),
+        ("import nothing_of_that_name\n", Status.RUNTIME_ERROR, "import_raised"),
+        (forward("raise ValueError('oh dear')"), Status.RUNTIME_ERROR, "forward_raised"),
+        (forward("import os\nos._exit(0)"), Status.RUNTIME_ERROR, "exited"),
+        (forward("raise SystemExit(0)"), Status.RUNTIME_ERROR, "forward_raised"),
+        (
+            forward("import ctypes\nctypes.string_at(8)\nreturn x"),
+            Status.RUNTIME_ERROR,
+            "segfault",
+        ),
+        (forward("import os\nos.abort()"), Status.RUNTIME_ERROR, "abort"),
+        (forward("return f(x)", "def f(x): return f(x)"), Status.RUNTIME_ERROR, "forward_raised"),
+        (
+            forward("return torch.empty(2 ** 36).fill_(1.0)"),
+            Status.RUNTIME_ERROR,
+            "forward_raised",
+        ),
+        (forward("x.zero_()\nreturn x"), Status.INTEGRITY, "input_modified"),
+        (
+            forward("return torch.cat([x] * 20)"),
+            Status.RUNTIME_ERROR,
+            "forward_raised",
+        ),
+    ],
+)
+def test_every_end_has_its_reason(evaluate, source, status, reason):
+    evaluation = evaluate(source)
+    assert (evaluation.status, evaluation.reason) == (status, reason), evaluation.message
+    assert evaluation.timing is None
+
+
+def test_the_message_quotes_the_candidates_own_line(evaluate):
+    evaluation = evaluate(forward("y = x + 1\nraise ValueError('oh dear')"))
+    assert "ValueError: oh dear" in evaluation.message
+    assert "raise ValueError('oh dear')" in evaluation.detail
+    assert "candidate.py" in evaluation.detail
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (forward("while True: pass"), "call_timeout"),
+        ("import time\ntime.sleep(60)\n", "import_timeout"),
+        (forward("import os, signal\nsignal.pause()"), "call_timeout"),
+    ],
+)
+def test_what_never_ends_is_ended(evaluate, source, reason):
+    evaluation = evaluate(source, import_timeout_s=1.0, call_timeout_s=1.0)
+    assert (evaluation.status, evaluation.reason) == (Status.TIMEOUT, reason)
+
+
+def test_the_judge_goes_on_after_all_that(evaluate):
+    assert evaluate(forward("import os\nos.abort()")).status is Status.RUNTIME_ERROR
+    assert evaluate(HONEST).status is Status.CORRECT
+
+
+def test_a_chatty_candidate_does_not_disturb(evaluate):
+    source = forward("print('a' * 10000)\nreturn torch.relu(x * self.scale + self.bias) * 2.0")
+    assert evaluate(source).status is Status.CORRECT
+
+
+def test_keys_do_not_reach_the_worker(evaluate, monkeypatch):
+    body = "import os\nraise ValueError(sorted(os.environ))"
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    evaluation = evaluate(forward(body))
+    assert "PATH" in evaluation.message
+    assert "OPENAI_API_KEY" not in evaluation.message
+
+
+def test_renamed_parameters_fit_by_order(evaluate):
+    source = HONEST.replace("self.bias", "self.b").replace("self.scale", "self.s")
+    evaluation = evaluate(source)
+    assert (evaluation.status, evaluation.weights) == (Status.CORRECT, "ordered")
+
+
+SEEDED = """
+import torch
+import torch.nn as nn
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.both = [torch.zeros(features), torch.ones(features)]
+
+    def forward(self, x):
+        return torch.relu(x * self.both[1] + self.both[0]) * 2.0
+"""
+
+
+def test_weights_that_fit_nowhere_fall_back_on_the_public_seed(evaluate):
+    evaluation = evaluate(SEEDED)
+    assert (evaluation.status, evaluation.weights) == (Status.CORRECT, "seeded")
+
+
+MANY = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self, shape, scale=None, *, names=("a",)):
+        super().__init__()
+        self.shape = shape
+
+    def forward(self, x, index, factor, pair):
+        values, where = torch.max(x * factor, dim=-1)
+        return {"values": values, "where": where}, (x.index_select(0, index) + pair[0], pair[1] * 2)
+
+def get_inputs():
+    pair = (torch.randn(33), torch.randn(33).t())
+    return [torch.randn(64, 33), torch.randint(0, 64, (17,)), 2.5, pair]
+
+def get_init_inputs():
+    return [torch.Size([64, 33])]
+"""
+
+
+def test_many_outputs_integers_scalars_and_nested_arguments(evaluate):
+    evaluation = evaluate(MANY.replace("class Model(", "class ModelNew("), MANY)
+    assert evaluation.status is Status.CORRECT, evaluation.message
+
+
+STRIDED = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x, y):
+        return x @ y
+
+def get_inputs():
+    return [torch.randn(64, 48).t(), torch.randn(1, 32).expand(64, 32)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_strides_reach_the_candidate(evaluate):
+    source = STRIDED.replace("class Model(", "class ModelNew(").replace(
+        "return x @ y",
+        "assert x.stride() == (1, 48) and y.stride() == (0, 1)\n        return x @ y",
+    )
+    evaluation = evaluate(source, STRIDED)
+    assert evaluation.status is Status.CORRECT, evaluation.message
+
+
+def test_a_random_reference_is_refused_as_a_problem(evaluate):
+    from evaluator.errors import UnusableReferenceError
+
+    reference = SCALE_AND_BIAS.replace(
+        "return torch.relu(", "return torch.rand_like(x) + torch.relu("
+    )
+    with pytest.raises(UnusableReferenceError, match="random"):
+        evaluate(HONEST, reference)
+
+
+def test_a_module_that_works_in_place_is_judged(evaluate):
+    reference = SCALE_AND_BIAS.replace("return torch.relu(", "return x.mul_(1.0) + torch.relu(")
+    reference = reference.replace("x.mul_(1.0)", "x.mul_(0.5)")
+    candidate = reference.split("ROWS,")[0].replace("class Model(", "class ModelNew(")
+    evaluation = evaluate(candidate, reference)
+    assert evaluation.status is Status.CORRECT, evaluation.message
+
+
+def test_batch_norm_in_train_mode(evaluate):
+    reference = SCALE_AND_BIAS.replace(
+        "self.bias =", "self.norm = nn.BatchNorm1d(features)\n        self.bias ="
+    ).replace("torch.relu(x", "torch.relu(self.norm(x)")
+    candidate = reference.split("ROWS,")[0].replace("class Model(", "class ModelNew(")
+    assert evaluate(candidate, reference).status is Status.CORRECT
+    assert evaluate(HONEST, reference).status is not Status.CORRECT
+
+
+def test_half_precision(evaluate):
+    evaluation = evaluate(HONEST, precision="bf16")
+    assert evaluation.status is Status.CORRECT, evaluation.message
+
+
+BUILT = """
+import torch
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+
+source = r'''
+#include <torch/extension.h>
+
+torch::Tensor scaled(torch::Tensor x, torch::Tensor scale, torch::Tensor bias) {
+    TORCH_CHECK(x.dim() == 2, "two dimensions");
+    auto y = torch::empty_like(x);
+    const float* in = x.data_ptr<float>();
+    const float* s = scale.data_ptr<float>();
+    const float* b = bias.data_ptr<float>();
+    float* out = y.data_ptr<float>();
+    const int64_t rows = x.size(0), columns = x.size(1);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++) {
+            const float v = in[i * columns + j] * s[j] + b[j];
+            out[i * columns + j] = v > 0 ? 2 * v : 0;
+        }
+    return y;
+}
+'''
+kernels = load_inline(name="kernels", cpp_sources=source, functions=["scaled"], verbose=True)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.scale = nn.Parameter(torch.ones(features))
+
+    def forward(self, x):
+        return kernels.scaled(x, self.scale, self.bias)
+"""
+
+
+def test_inline_sources_are_built_by_the_trusted_builder(evaluate):
+    first = evaluate(BUILT)
+    assert first.status is Status.CORRECT, first.message
+    assert first.build.ok
+    assert first.build.headers == "light"
+    again = evaluate(BUILT)
+    assert again.build.cached
+
+
+def test_what_does_not_build_says_why(evaluate):
+    evaluation = evaluate(BUILT.replace("const float* in = x", "const float* in = no_such_name"))
+    assert (evaluation.status, evaluation.reason) == (Status.BUILD_ERROR, "compile_failed")
+    assert "no_such_name" in evaluation.build.log
+
+
+def test_a_failed_check_in_compiled_code_is_the_candidates_own_error(evaluate):
+    evaluation = evaluate(BUILT.replace("x.dim() == 2", "x.dim() == 3"))
+    assert (evaluation.status, evaluation.reason) == (Status.RUNTIME_ERROR, "forward_raised")
+    assert "two dimensions" in evaluation.message
+
+
+def test_a_write_out_of_bounds_is_contained(evaluate):
+    evaluation = evaluate(BUILT.replace("const int64_t rows = x.size(0)", "const int64_t rows = 1L << 30"))
+    assert evaluation.status is Status.RUNTIME_ERROR
+    assert evaluation.reason == "segfault"
