@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from evaluator.devices import describe
+
 
 def _identity(device: str) -> str:
     """What names the physical device, whatever CUDA_VISIBLE_DEVICES makes of its index."""
     if device == "cpu":
         return "cpu"
-    from evaluator.devices import gpu_uuid
-
-    return gpu_uuid(int(device.partition(":")[2] or 0))
+    return describe(device).uuid
 
 
 @contextmanager

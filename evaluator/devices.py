@@ -57,6 +57,8 @@ class DeviceInfo:
     shared_memory_per_block_bytes: int = 0
     registers_per_sm: int = 0
     driver: str = ""
+    uuid: str = ""
+    """Of a GPU: the same whatever CUDA_VISIBLE_DEVICES makes of its index."""
     cores: int = 0
     """Logical cores that this process may run on."""
     flags: tuple[str, ...] = ()
@@ -144,6 +146,7 @@ def _gpu(nvml: Any, handle: Any) -> DeviceInfo:
         shared_memory_per_block_bytes=per_block,
         registers_per_sm=REGISTERS_PER_SM,
         driver=_text(nvml.nvmlSystemGetDriverVersion()),
+        uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
     )
 
 

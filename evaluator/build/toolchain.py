@@ -146,8 +146,8 @@ class Toolchain:
         )
 
     @property
-    def fingerprint(self) -> str:
-        """Everything about this machine that a library depends on."""
+    def host_fingerprint(self) -> str:
+        """Everything about this machine that C++ objects depend on."""
         processor = Path("/proc/cpuinfo")
         features = "".join(
             line
@@ -159,11 +159,15 @@ class Toolchain:
             self.torch.version,
             str(self.torch.folder),
             str(self.python_include),
-            self.cuda.version if self.cuda else "",
-            self.architecture or "",
             hashlib.sha256(features.encode()).hexdigest(),
         )
         return "\0".join(parts)
+
+    @property
+    def fingerprint(self) -> str:
+        """Everything about this machine that a library depends on."""
+        cuda = (self.cuda.version, str(self.cuda.folder)) if self.cuda else ()
+        return "\0".join((self.host_fingerprint, *cuda, self.architecture or ""))
 
     @property
     def visible(self) -> tuple[Path, ...]:

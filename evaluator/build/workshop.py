@@ -56,6 +56,11 @@ class Attempt:
     headers_lacking: bool = False
 
 
+def _digest(*parts: str) -> str:
+    everything = "\1".join((REVISION, headers.digest(), *parts))
+    return hashlib.sha256(everything.encode()).hexdigest()
+
+
 @dataclass(frozen=True)
 class Workshop:
     """Compiles and links behind the enclosure's walls."""
@@ -71,8 +76,7 @@ class Workshop:
 
     def key(self, *parts: str) -> str:
         """SHA-256 over the parts and everything about this machine that matters."""
-        everything = (REVISION, self.tools.fingerprint, headers.digest(), *parts)
-        return hashlib.sha256("\1".join(everything).encode()).hexdigest()
+        return _digest(self.tools.fingerprint, *parts)
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
@@ -92,7 +96,7 @@ class Workshop:
     def runtime(self) -> tuple[Path, ...] | str:
         """The objects behind the light headers, compiled once a machine; or what went wrong."""
         with self.runtime_turn:
-            key = self.key("runtime")
+            key = _digest(self.tools.host_fingerprint, "runtime")
             names = headers.RUNTIME
             entry = self.objects.get(key)
             if entry is None:

@@ -1,6 +1,6 @@
 """The process that a profiler watches: it builds a candidate and calls it once, warmed up.
 
-`python -m evaluator.collect.target FOLDER`, where FOLDER holds `request.json`, is what `ncu` starts:
+`python -m evaluator.collect.target FOLDER` (FOLDER holds `request.json`) is what `ncu` starts:
 the one call lies inside cudaProfilerStart and Stop. `evaluator.collect.confined` calls the other
 modes, behind walls. What was collected goes to `collected.json`. Candidate code runs in this
 process, so what it leaves is a claim: good for advice, never for a verdict.

@@ -15,10 +15,11 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 from evaluator.build.builder import Builder
 from evaluator.build_request import decode_request, encode_outcome
@@ -61,20 +62,19 @@ def run_confined(
     libraries: list[Path] = []
     deadline = time.monotonic() + timeout_s
     mine, theirs = pair()
-    output = folder / "output.txt"
-    with theirs, output.open("wb") as sink:
-        # It begins a session of its own once it has given up its privileges.
-        process = subprocess.Popen(
-            [sys.executable, "-m", "evaluator.collect.confined", str(folder), mode,
-             str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            cwd=folder,
-            env=_environment(folder),
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=subprocess.STDOUT,
-        )  # fmt: skip
-        theirs.close()
+    with tempfile.TemporaryFile() as sink:
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "evaluator.collect.confined", str(folder), mode,
+                 str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                cwd=folder,
+                env=_environment(folder),
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+            )  # fmt: skip
+        # It begins a session of its own once it gives up its privileges.
         try:
             _serve_builds(mine, builder, libraries, deadline)
             process.wait(max(0.1, deadline - time.monotonic()))
@@ -83,7 +83,7 @@ def run_confined(
         finally:
             mine.close()
             _kill(process)
-    text = _printed(output)
+        text = _printed(sink)
     if process.returncode != 0:
         raise ProfilerError(f"the {mode} collector failed: {_last_line(text)}")
     collected = _collected(folder, mode, text)
@@ -100,16 +100,13 @@ def run_under(prefix: Sequence[str], folder: Path, *, timeout_s: float) -> Colle
     return _collected(folder, "ncu", text)
 
 
-def run(
-    command: Sequence[str], folder: Path, *, timeout_s: float, whole: bool = False
-) -> str:
+def run(command: Sequence[str], folder: Path, *, timeout_s: float, whole: bool = False) -> str:
     """Run a command in `folder` and return (the end of) what it printed.
 
     Raises `ProfilerError` if it fails.
     """
-    output = folder / "output.txt"
     name = Path(command[0]).name
-    with output.open("wb") as sink:
+    with tempfile.TemporaryFile() as sink:
         process = subprocess.Popen(
             command,
             cwd=folder,
@@ -125,7 +122,7 @@ def run(
             raise ProfilerError(f"{name} took longer than {timeout_s:g} s") from None
         finally:
             _kill(process)
-    text = _printed(output, None if whole else _LOG_BYTES)
+        text = _printed(sink, None if whole else _LOG_BYTES)
     if "ERR_NVGPUCTRPERM" in text:
         raise ProfilerError("the performance counters are not open to this user (ERR_NVGPUCTRPERM)")
     if status != 0:
@@ -209,8 +206,9 @@ def _read_file(path: Path) -> bytes:
         return file.read()
 
 
-def _printed(output: Path, most: int | None = _LOG_BYTES) -> str:
-    content = output.read_bytes()
+def _printed(sink: IO[bytes], most: int | None = _LOG_BYTES) -> str:
+    sink.seek(0)
+    content = sink.read()
     return (content if most is None else content[-most:]).decode(errors="replace")
 
 

@@ -1,7 +1,7 @@
 """Is what the candidate returned what an honest implementation would return?
 
-The rule, in K (candidate), L (reference) and R (fp64 reference), is stated in `accept_rule`. Outputs
-are walked in chunks; no fp64 copy of a whole output is ever made.
+The rule, in K (candidate), L (reference) and R (fp64 reference), is stated in `accept_rule`.
+Outputs are walked in chunks; no fp64 copy of a whole output is ever made.
 """
 
 from __future__ import annotations

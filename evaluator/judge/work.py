@@ -210,6 +210,8 @@ class _Counter(TorchDispatchMode):  # type: ignore[misc]
         self._reach: dict[int, dict[int, float]] = {}
         self._dense: dict[int, bool] = {}
         self._sums: dict[int, int] = {}
+        # Not the storage's own size: an operator may have resized it from something larger.
+        self._sizes: dict[int, int] = {}
 
     def watch(self, tensor: Tensor, number: int | None, *, dense: bool) -> None:
         """Call before running: this tensor is an input or a parameter."""
@@ -240,8 +242,12 @@ class _Counter(TorchDispatchMode):  # type: ignore[misc]
         if key in self.origins and key not in self._changed:
             number, whole = self.origins[key]
             return {} if number is None else {number: _unique(tensor) / max(1, _unique(whole))}
-        held = tensor.untyped_storage().nbytes() // tensor.element_size()
-        return self._reach.get(key, {}) if _unique(tensor) >= held else {}
+        return self._reach.get(key, {}) if _bytes(tensor) >= self._held_bytes(tensor) else {}
+
+    def _held_bytes(self, tensor: Tensor) -> int:
+        """Of the tensor that this one is a view of, or of itself."""
+        held = self._sizes.get(_key(tensor))
+        return int(tensor.untyped_storage().nbytes()) if held is None else held
 
     def __torch_dispatch__(
         self,
@@ -278,10 +284,10 @@ class _Counter(TorchDispatchMode):  # type: ignore[misc]
         dense = reach is not None and work_rules.dense(name, free_of_zeros)
         for tensor in made:
             key = _key(tensor)
-            partial = in_place and _unique(tensor) * tensor.element_size() < (
-                tensor.untyped_storage().nbytes()
-            )
+            partial = in_place and _bytes(tensor) < self._held_bytes(tensor)
             self._reach[key] = {} if partial or reach is None else reach
+            if key not in before:
+                self._sizes[key] = _bytes(tensor)
             self._dense[key] = dense and not partial and tensor.is_floating_point()
             self._sums[key] = total if linear else (sums if own == 1 else 1)
             if key in before:

@@ -1,7 +1,10 @@
 // Streams, device guards, checks and the cuBLAS handle: PyTorch's, asked for through its C shim.
 #pragma once
 
+#if __has_include(<cublas_v2.h>)
 #include <cublas_v2.h>
+#define REFINERY_CUBLAS 1
+#endif
 #include <cuda_runtime_api.h>
 
 #include "tensor.h"
@@ -127,8 +130,10 @@ using c10::cuda::device_count;
 using c10::cuda::getCurrentCUDAStream;
 using c10::cuda::getDefaultCUDAStream;
 using c10::cuda::OptionalCUDAGuard;
+#ifdef REFINERY_CUBLAS
 // PyTorch's own: the type is CUDA's, so the declaration is the same.
 cublasHandle_t getCurrentCUDABlasHandle();
+#endif
 inline namespace refinery_ {
 inline const cudaDeviceProp* getDeviceProperties(c10::DeviceIndex index) {
   static std::unordered_map<int, cudaDeviceProp> known;

@@ -112,7 +112,9 @@ at::Tensor matmul(at::Tensor a, at::Tensor b) {
   matmul_kernel<<<blocks, threads, 0, c10::cuda::getCurrentCUDAStream()>>>(a.contiguous().data_ptr<float>(), b.contiguous().data_ptr<float>(), c.data_ptr<float>(), M, N, K);
   return c;
 }
-""".replace("#include <cuda_runtime.h>", "#include <cuda_runtime.h>\n#include <c10/cuda/CUDAStream.h>"),
+""".replace(
+        "#include <cuda_runtime.h>", "#include <cuda_runtime.h>\n#include <c10/cuda/CUDAStream.h>"
+    ),
     ("matmul",),
     "-gencode=arch=compute_80,code=sm_80",
 )
@@ -249,7 +251,9 @@ torch::Tensor swish(const torch::Tensor& input) {
   return out.view_as(input);
 }
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("swish", &swish, "Swish (CUDA)", py::arg("input")); }
-""".replace("#include <torch/extension.h>", "#include <torch/extension.h>\n#include <cuda_runtime.h>"),
+""".replace(
+        "#include <torch/extension.h>", "#include <torch/extension.h>\n#include <cuda_runtime.h>"
+    ),
     """
 __global__ void swish_kernel(const float* in, float* out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;

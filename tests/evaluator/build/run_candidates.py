@@ -16,7 +16,11 @@ from tests.evaluator.build.cpp_candidates import CANDIDATES
 
 
 def flat(value):
-    return [each for item in value for each in flat(item)] if isinstance(value, list | tuple) else [value]
+    return (
+        [each for item in value for each in flat(item)]
+        if isinstance(value, list | tuple)
+        else [value]
+    )
 
 
 def compare(expected, actual, tolerance: float) -> str:
@@ -54,8 +58,12 @@ def main() -> None:
             )
         except (RuntimeError, AssertionError, TypeError, ImportError) as error:
             problem = f"{type(error).__name__}: {error}"
-        report[name] = {"problem": problem, "headers": outcomes[-1].headers,
-                        "seconds": outcomes[-1].seconds, "log": outcomes[-1].log}
+        report[name] = {
+            "problem": problem,
+            "headers": outcomes[-1].headers,
+            "seconds": outcomes[-1].seconds,
+            "log": outcomes[-1].log,
+        }
     print(json.dumps(report))
 
 

@@ -344,6 +344,8 @@ def test_a_failed_check_in_compiled_code_is_the_candidates_own_error(evaluate):
 
 
 def test_a_write_out_of_bounds_is_contained(evaluate):
-    evaluation = evaluate(BUILT.replace("const int64_t rows = x.size(0)", "const int64_t rows = 1L << 30"))
+    evaluation = evaluate(
+        BUILT.replace("const int64_t rows = x.size(0)", "const int64_t rows = 1L << 30")
+    )
     assert evaluation.status is Status.RUNTIME_ERROR
     assert evaluation.reason == "segfault"

@@ -1,0 +1,210 @@
+"""The judge on a GPU: shared device memory, device times, crashes that stay in the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from evaluator.evaluation import (
+    Backend,
+    Candidate,
+    Evaluation,
+    EvaluationRequest,
+    Settings,
+    Status,
+    Verdict,
+)
+from evaluator.executor.local import LocalExecutor
+from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS, Evaluate
+from tests.evaluator.judge.test_judge import MANY, forward
+
+pytestmark = pytest.mark.gpu
+
+LARGE = SCALE_AND_BIAS.replace("256, 512", "16384, 4096")
+
+CUDA = """
+# plan: one fused pass
+import torch
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+
+cuda_source = r'''
+#include <torch/extension.h>
+#include <cuda_runtime.h>
+
+__global__ void scaled_kernel(const float* x, const float* s, const float* b, float* y,
+                              long n, int columns) {
+    long i = blockIdx.x * (long)blockDim.x + threadIdx.x;
+    if (i < n) {
+        float v = x[i] * s[i % columns] + b[i % columns];
+        y[i] = v > 0.f ? 2.f * v : 0.f;
+    }
+}
+
+torch::Tensor scaled(torch::Tensor x, torch::Tensor s, torch::Tensor b) {
+    auto y = torch::empty_like(x);
+    long n = x.numel();
+    scaled_kernel<<<(n + 255) / 256, 256>>>(x.data_ptr<float>(), s.data_ptr<float>(),
+        b.data_ptr<float>(), y.data_ptr<float>(), n, (int)x.size(1));
+    return y;
+}
+'''
+kernels = load_inline(
+    name="kernels",
+    cpp_sources="torch::Tensor scaled(torch::Tensor x, torch::Tensor s, torch::Tensor b);",
+    cuda_sources=cuda_source,
+    functions=["scaled"],
+    verbose=True,
+    extra_cuda_cflags=["-O3"],
+)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.scale = nn.Parameter(torch.ones(features))
+
+    def forward(self, x):
+        return kernels.scaled(x, self.scale, self.bias)
+"""
+
+TRITON = """
+# plan: one fused pass in Triton
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scaled_kernel(x, s, b, y, n, columns, BLOCK: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = at < n
+    v = tl.load(x + at, mask) * tl.load(s + at % columns, mask) + tl.load(b + at % columns, mask)
+    tl.store(y + at, tl.maximum(v, 0.0) * 2.0, mask)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.scale = nn.Parameter(torch.ones(features))
+
+    def forward(self, x):
+        y = torch.empty_like(x)
+        n = x.numel()
+        scaled_kernel[(triton.cdiv(n, 1024),)](x, self.scale, self.bias, y, n, x.size(1), BLOCK=1024)
+        return y
+"""
+
+
+@pytest.fixture(scope="module")
+def gpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluate]:
+    with LocalExecutor("cuda:0", tmp_path_factory.mktemp("cache")) as executor:
+
+        def judge(
+            source: str,
+            reference: str = LARGE,
+            backend: Backend = Backend.CUDA,
+            **settings: object,
+        ) -> Evaluation:
+            chosen = {"device": "cuda:0", "timing_seconds": 1.0}
+            request = EvaluationRequest(
+                problem_id="test",
+                reference=reference,
+                candidate=Candidate(source=source, backend=backend),
+                settings=Settings.model_validate(chosen | settings),
+            )
+            return executor.evaluate(request)
+
+        yield judge
+
+
+def test_an_honest_copy_is_as_fast_as_eager(gpu):
+    evaluation = gpu(HONEST, timing_seconds=5.0)
+    print(evaluation.model_dump_json(indent=1))
+    assert evaluation.status is Status.CORRECT, evaluation.message + evaluation.detail
+    timing = evaluation.timing
+    assert 0.97 < timing.speedup < 1.03
+    assert timing.floor_us < timing.latency_us
+    assert 0 < timing.sol_fraction < 1
+    assert timing.wall_latency_us >= timing.latency_us
+
+
+def test_a_fused_kernel_is_faster(gpu):
+    evaluation = gpu(CUDA)
+    print(evaluation.model_dump_json(indent=1))
+    assert evaluation.status is Status.CORRECT, evaluation.message + evaluation.detail
+    assert evaluation.timing.verdict is Verdict.FASTER
+    assert evaluation.build.headers == "light"
+
+
+def test_triton(gpu):
+    evaluation = gpu(TRITON, backend=Backend.TRITON)
+    assert evaluation.status is Status.CORRECT, evaluation.message + evaluation.detail
+    assert evaluation.timing.verdict is Verdict.FASTER
+
+
+def test_many_outputs_and_nested_arguments(gpu):
+    evaluation = gpu(MANY.replace("class Model(", "class ModelNew("), MANY)
+    assert evaluation.status is Status.CORRECT, evaluation.message
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("return torch.relu(x * self.scale) * 2.0", Status.INCORRECT),
+        ("return torch.empty_like(x)", Status.INCORRECT),
+        (
+            "return (torch.relu(x * self.scale + self.bias) * 2.0).bfloat16().float()",
+            Status.INCORRECT,
+        ),
+        ("raise ValueError('oh dear')", Status.RUNTIME_ERROR),
+        ("return torch.empty(2**40, device=x.device)", Status.RUNTIME_ERROR),
+        ("import os\nos.abort()", Status.RUNTIME_ERROR),
+        ("while True: pass", Status.TIMEOUT),
+        ("torch.cuda._sleep(10**12)\nreturn x", Status.TIMEOUT),
+    ],
+)
+def test_what_is_wrong_is_refused_and_the_device_stays_well(gpu, body, status):
+    evaluation = gpu(forward(body), call_timeout_s=5.0)
+    assert evaluation.status is status, evaluation.message
+    assert gpu(HONEST).status is Status.CORRECT
+
+
+def test_an_illegal_access_stays_in_its_worker(gpu):
+    evaluation = gpu(CUDA.replace("if (i < n) {", "if (true) { i += 1L << 40;"))
+    assert evaluation.status is Status.RUNTIME_ERROR
+    assert "illegal memory access" in evaluation.message
+    assert gpu(CUDA).status is Status.CORRECT
+
+
+def test_a_write_to_the_inputs_is_found_out(gpu):
+    evaluation = gpu(forward("x.zero_()\nreturn x"))
+    assert (evaluation.status, evaluation.reason) == (Status.INTEGRITY, "input_modified")
+    assert gpu(HONEST).status is Status.CORRECT
+
+
+def test_work_on_a_side_stream_does_not_look_fast(gpu):
+    body = (
+        "stream = torch.cuda.Stream()\nwith torch.cuda.stream(stream):\n"
+        "    y = torch.relu(x * self.scale + self.bias) * 2.0\nreturn y"
+    )
+    evaluation = gpu(forward(body))
+    assert (
+        evaluation.status is not Status.CORRECT or evaluation.timing.verdict is not Verdict.FASTER
+    )
+
+
+@pytest.mark.parametrize("precision", ["fp16", "bf16", "tf32"])
+def test_other_precisions(gpu, precision):
+    evaluation = gpu(HONEST, precision=precision)
+    assert evaluation.status is Status.CORRECT, evaluation.message
+
+
+def test_compile_is_a_baseline_too(gpu):
+    evaluation = gpu(CUDA, baselines=("eager", "compile"), timing_seconds=4.0)
+    assert evaluation.status is Status.CORRECT
+    assert set(evaluation.timing.baselines) == {"eager", "compile"}, evaluation.notes
