@@ -99,7 +99,14 @@ def _judged(problem: str, cheat: Cheat, attempt: Attempt, scene: Scene) -> Findi
     from evaluator.evaluation import Precision
     from evaluator.judge.correctness import compare
 
-    verdict = compare(attempt.outputs, scene.expected, scene.exact, scene.inputs, Precision.FP32)
+    verdict = compare(
+        attempt.outputs,
+        scene.expected,
+        scene.exact,
+        scene.inputs,
+        Precision.FP32,
+        accumulation=scene.accumulation,
+    )
     ratio = verdict.error_ratio
     if ratio is not None and verdict.error_ratio_limit:
         ratio /= verdict.error_ratio_limit
@@ -127,13 +134,16 @@ def main(
         str | None,
         typer.Option(help="Only ids or categories that this regular expression is found in."),
     ] = None,
-    device: Annotated[str, typer.Option(help="cpu or cuda:N; it chooses the sizes too.")] = "cpu",
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda or cuda:N; it chooses the sizes too.")
+    ] = "cpu",
     seed: Annotated[int, typer.Option(help="Chooses parameters and inputs.")] = 0,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object a line on stdout.")
     ] = False,
 ) -> None:
     """Show that the accept rule refuses every cheat on every problem; exit code 1 if not."""
+    from evaluator.device_choice import resolve_device
     from problems.errors import UsageError
     from problems.loader import load_problem, load_suite, select
 
@@ -142,7 +152,7 @@ def main(
         chosen = select(chosen, level=level, filter=filter)
         if not chosen:
             raise UsageError("no problem fits; `python -m problems.list` names all")
-        _check_device(device)
+        device = resolve_device(device)
     except UsageError as error:
         print(error, file=sys.stderr)
         raise typer.Exit(2) from None
@@ -157,19 +167,6 @@ def main(
         if not as_json:
             print(f"{one.id:44} {_summary(findings)}", flush=True)
     raise typer.Exit(0 if sound else 1)
-
-
-def _check_device(device: str) -> None:
-    from problems.errors import UsageError
-
-    if device == "cpu":
-        return
-    import torch
-
-    name, _, index = device.partition(":")
-    count = torch.cuda.device_count() if name == "cuda" else 0
-    if not (index or "0").isdigit() or int(index or "0") >= count:
-        raise UsageError(f"no device {device!r} here; use cpu or cuda:0 up to the number of GPUs")
 
 
 def _summary(findings: list[Finding]) -> str:

@@ -14,7 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from evaluator.evaluation import Precision
 from evaluator.judge.reference import Reference
+from evaluator.judge.work import count_work
 
 
 class Cheat(StrEnum):
@@ -63,6 +65,8 @@ class Scene:
     arguments: list[Any] = field(init=False)
     expected: list[Tensor] = field(init=False)
     exact: list[Tensor] | None = field(init=False)
+    accumulation: int = field(init=False)
+    """Longest sum behind an output element, which the judge's rule makes room for."""
 
     def __post_init__(self) -> None:
         self.state = self.reference.randomised(self.seed)
@@ -70,6 +74,8 @@ class Scene:
         self.arguments = self.reference.fresh_inputs(self.seed + 1)
         self.expected = self.run(self.arguments)
         self.exact, _ = self.reference.exact(_copied(self.arguments))
+        work = count_work(self.reference.model, self.arguments, Precision.FP32, probe=False)
+        self.accumulation = work.accumulation
 
     @property
     def inputs(self) -> list[Tensor]:
@@ -170,7 +176,13 @@ def _half_input(scene: Scene) -> Iterator[Attempt | NotApplicable]:
                 found = True
                 arguments = list(scene.arguments)
                 arguments[place] = half
-                yield Attempt(scene.run(arguments), f"input {place}, dimension {dim}")
+                where = f"input {place}, dimension {dim}"
+                try:
+                    outputs = scene.run(arguments)
+                except (RuntimeError, ValueError, IndexError):
+                    yield NotApplicable(f"the module raises without half of {where}")
+                    continue
+                yield Attempt(outputs, where)
     if not found:
         yield NotApplicable("no input has a half that could be left out")
 

@@ -63,7 +63,13 @@ class BaselineName(StrEnum):
 class Record(BaseModel):
     """Base of all records: frozen, and an unknown field is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        use_attribute_docstrings=True,
+        # A mismatch may show a NaN, and it must read back as one.
+        ser_json_inf_nan="strings",
+    )
 
 
 class Candidate(Record):

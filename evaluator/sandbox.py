@@ -39,12 +39,17 @@ ENVIRONMENT = (
     "NVIDIA_VISIBLE_DEVICES",
     "NVIDIA_DRIVER_CAPABILITIES",
     "OMP_NUM_THREADS",
-    "PYTHONPATH",
     "VIRTUAL_ENV",
 )
 """All that a worker inherits of the environment. Nothing that could hold a key."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+def python_path() -> str:
+    """PYTHONPATH for a process of ours: our packages, wherever it is started, and what was there."""
+    ours = str(Path(__file__).resolve().parents[1])
+    return os.pathsep.join(filter(None, [ours, os.environ.get("PYTHONPATH", "")]))
 
 
 def clean_environment(scratch: Path) -> dict[str, str]:
@@ -59,6 +64,7 @@ def clean_environment(scratch: Path) -> dict[str, str]:
         # libgomp's idle threads spin otherwise and disturb whoever is timed next.
         "OMP_WAIT_POLICY": "passive",
         "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPATH": python_path(),
         "PYTHONUNBUFFERED": "1",
     }
 

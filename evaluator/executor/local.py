@@ -15,9 +15,8 @@ from typing import Self
 from evaluator import errors
 from evaluator.errors import InfrastructureError, JudgeDiedError
 from evaluator.evaluation import Evaluation, EvaluationRequest
+from evaluator.sandbox import python_path
 from evaluator.wire import Channel, Kind, WireError, pair
-
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 def cache_folder() -> Path:
@@ -76,7 +75,7 @@ class LocalExecutor:
                     str(self._cache),
                 ],
                 pass_fds=[theirs.fileno()],
-                env=os.environ | {"PYTHONPATH": str(_ROOT)},
+                env=os.environ | {"PYTHONPATH": python_path()},
                 stdin=subprocess.DEVNULL,
                 stdout=sys.stderr.fileno() if hasattr(sys.stderr, "fileno") else None,
                 # Ctrl-C is for the agent: it decides what happens to work in flight.

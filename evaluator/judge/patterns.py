@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -70,7 +69,7 @@ def recognise(
     for code, where in _places(wrong, found):
         note(code, where)
     if not codes:
-        note("precision", _precision(found, actual.dtype))
+        note("precision", _precision(found, actual))
     return tuple(codes or ["scattered"]), details
 
 
@@ -278,17 +277,17 @@ def _every_kth(wrong: Tensor, found: Wrong) -> Detail | None:
     return None
 
 
-def _precision(found: Wrong, dtype: torch.dtype) -> Detail | None:
+def _precision(found: Wrong, actual: Tensor) -> Detail | None:
     """Small errors everywhere, of the size that rounding to fewer bits leaves."""
-    if not dtype.is_floating_point or found.flat.numel() < 4:
+    if not actual.is_floating_point() or found.count < max(4, 0.2 * actual.numel()):
         return None
     scale = float(found.expected.square().mean().sqrt())
     error = (found.actual - found.expected).abs()
-    typical, worst = float(error.median()), float(error.max())
-    if scale == 0 or not math.isfinite(worst) or worst > 0.1 * scale or worst > 100 * typical:
+    worst = float((error / found.expected.abs().clamp(min=0.05 * scale)).max()) if scale else 1.0
+    if not worst <= 0.2:
         return None
     detail: Detail = {"relative_rms": float(error.square().mean().sqrt()) / scale}
-    if dtype is torch.float32:
+    if actual.dtype is torch.float32:
         bits = found.actual.float().view(torch.int32)
         if bool((bits & 0xFFFF == 0).all()):
             detail["looks_like"] = "bf16"

@@ -20,7 +20,6 @@ from evaluator.wire import Channel, ClosedError, Kind, Message, WireError, WireT
 
 _START_TIMEOUT_S = 120.0
 _LOG_BYTES = 16384
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ class WorkerProcess:
 class Zygote:
     """A process with torch imported, from which workers are forked. Restarted when it dies."""
 
-    def __init__(self, environment: dict[str, str] | None = None) -> None:
+    def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="refinery-"))
         self._folder.chmod(0o755)
         self._count = 0
@@ -102,8 +101,7 @@ class Zygote:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "evaluator.worker.zygote", str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
-                cwd=_ROOT,
-                env=clean_environment(scratch) | {"PYTHONPATH": str(_ROOT)} | (environment or {}),
+                env=clean_environment(scratch),
                 stdin=subprocess.DEVNULL,
                 stdout=sys.stderr,
             )

@@ -83,7 +83,11 @@ def count_work(
                 flops, accumulation = parts.flops, max(accumulation, parts.accumulation)
         proven = counter.proven(outputs)
         if probe and any(proven.values()):
-            proven = _probed(module, inputs, proven)
+            try:
+                proven = _probed(module, inputs, proven)
+            except torch.OutOfMemoryError:
+                # What can't be probed is not held against anyone.
+                proven = {}
     origins = counter.origins
     return Work(
         bytes_soft=counter.bytes_read() + counter.bytes_written(outputs),
@@ -166,6 +170,8 @@ def _probed(
             number += 1
             if number != replaced:
                 return value.clone()
+            if not value.is_floating_point():
+                return value.reshape(-1).roll(1).reshape(value.shape)
             noise = torch.rand(min(value.numel(), 65521), generator=generator).to(value.device)
             repeated = noise.repeat(-(-value.numel() // noise.numel()))[: value.numel()]
             return value * (0.5 + repeated.reshape(value.shape).to(value.dtype))

@@ -77,6 +77,14 @@ def test_what_does_not_apply_says_why(tmp_path: Path) -> None:
     assert findings["parameter"].result == "accepted"
 
 
+def test_a_module_that_raises_on_half_an_input_is_told(tmp_path: Path) -> None:
+    body = "return torch.linalg.cholesky(x) + self.bias"
+    spd = "torch.eye(64) + 0.1 * torch.rand(1, 1) * torch.ones(64, 64)"
+    finding = _audited(tmp_path, body, spd)["half_input"]
+    assert finding.result == "not_applicable"
+    assert "raises without half of input 0" in finding.detail
+
+
 def test_one_faked_output_of_several_is_found(tmp_path: Path) -> None:
     findings = _audited(tmp_path, "return torch.tanh(x + self.bias), x.sum(dim=1) * 0.0")
     assert findings["zeros"].result == "accepted"

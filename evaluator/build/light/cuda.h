@@ -20,7 +20,10 @@ inline std::optional<Device> device_of(const at::Tensor& t) {
   return t.defined() ? std::make_optional(t.device()) : std::nullopt;
 }
 
+}  // namespace refinery_
+
 namespace cuda {
+inline namespace refinery_ {
 inline void check(cudaError_t error, const char* = "", int = 0) {
   if (error != cudaSuccess) {
     (void)cudaGetLastError();
@@ -101,8 +104,8 @@ class CUDAGuard : public OptionalCUDAGuard {
   explicit CUDAGuard(DeviceIndex index) : OptionalCUDAGuard(index) {}
   explicit CUDAGuard(Device device) : OptionalCUDAGuard(std::optional<Device>(device)) {}
 };
-}  // namespace cuda
 }  // namespace refinery_
+}  // namespace cuda
 }  // namespace c10
 
 namespace at {

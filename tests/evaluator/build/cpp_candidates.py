@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (models write long lines)
 """C++ candidates as language models write them: each module builds at import and can be compared.
 
 Every text defines `inputs()`, `reference(*inputs)` and `candidate(*inputs)`.

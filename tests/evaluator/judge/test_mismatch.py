@@ -177,3 +177,14 @@ def test_race_comes_first():
         "nan",
         "rows",
     )
+
+
+def test_a_mismatch_with_nan_reads_back_from_json():
+    exact = right().double()
+    nan = changed((3, 4), math.nan)
+    infinite = changed((3, 4), math.inf)
+    for wrong in (nan, infinite):
+        mismatch = compare([wrong], [right()], [exact], [], Precision.FP32).mismatch
+        again = Mismatch.model_validate_json(mismatch.model_dump_json())
+        assert again.examples[0].actual == pytest.approx(mismatch.examples[0].actual, nan_ok=True)
+        assert math.isfinite(again.max_abs_error)

@@ -275,3 +275,9 @@ def test_the_floor_holds_for_real_kernels_on_a_gpu():
     assert found.floor_us is not None
     assert found.floor_us < start.elapsed_time(stop) * 1e3
     assert found.floor_us < found.bound_us
+
+
+def test_probing_takes_integer_inputs():
+    numbers = torch.randint(1, 9, (64, 256))
+    assert work(lambda x: x.float() * 2, numbers, probe=True).bytes_read_hard == 64 * 256 * 8
+    assert work(lambda x: x.float() - x.float(), numbers, probe=True).bytes_read_hard == 0

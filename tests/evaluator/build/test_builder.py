@@ -1,0 +1,277 @@
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluator.build.builder import Builder
+from evaluator.build.cache import Cache
+from evaluator.build.toolchain import Toolchain
+from evaluator.build_request import BuildRequest
+from evaluator.errors import BuilderError
+from tests.evaluator.build.cuda_candidates import CUDA
+
+NVCC = shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()
+CUBLAS = Path("/usr/local/cuda/include/cublas_v2.h").exists()
+
+# Without the implicit headers a build takes a moment: for tests that are about something else.
+BARE = BuildRequest("bare", ('extern "C" int answer() { return 42; }',), implicit_headers=False)
+
+
+def source(body: str, **changes) -> BuildRequest:
+    return replace(
+        BuildRequest("candidate", (body,), functions=(("f", "f"),)),
+        **changes,
+    )
+
+
+def test_a_library_is_built_cached_and_read_only(builder):
+    first, second = builder.build(BARE), builder.build(BARE)
+    assert first.ok and first.headers == "light" and not first.cached and first.log == ""
+    assert second.ok and second.cached and second.library == first.library
+    assert ctypes.CDLL(first.library).answer() == 42
+    assert Path(first.library).stat().st_mode & 0o222 == 0
+    assert Path(first.library).name == "bare.so"
+
+
+def test_flags_and_names_are_part_of_what_is_cached(builder):
+    other = builder.build(replace(BARE, cflags=("-DX=2",)))
+    assert other.ok and other.library != builder.build(BARE).library
+
+
+def test_a_syntax_error_reads_as_the_compiler_said_it(builder):
+    broken = source("torch::Tensor f(torch::Tensor x) {\n  int n = 3\n  return x;\n}")
+    outcome = builder.build(broken)
+    assert not outcome.ok and outcome.headers == "light" and outcome.library == ""
+    assert "main.cpp:4:3: error: expected ',' or ';' before 'return'" in outcome.log
+    assert "refinery_::" not in outcome.log and "/work-" not in outcome.log
+    again = builder.build(broken)
+    assert again.cached and again.log == outcome.log
+
+
+def test_an_undeclared_name_is_the_candidates_own_error(builder):
+    outcome = builder.build(source("torch::Tensor f(torch::Tensor x) { return x * factr; }"))
+    assert not outcome.ok and outcome.headers == "light"
+    assert "'factr' was not declared in this scope" in outcome.log
+
+
+def test_a_function_that_nobody_wrote(builder):
+    declared = builder.build(source("torch::Tensor f(torch::Tensor x);"))
+    assert not declared.ok
+    assert declared.log == "error: undefined reference to 'f(at::Tensor)'\n"
+    unknown = builder.build(source("int g() { return 1; }"))
+    assert not unknown.ok and "'f' was not declared in this scope" in unknown.log
+
+
+def test_refused_flags_are_named_and_nothing_is_compiled(builder):
+    for changes in (
+        {"cflags": ("-O2", "-fplugin=evil.so")},
+        {"cuda_cflags": ("-optf=evil.so",)},
+        {"ldflags": ("-Wl,-rpath,evil.so",)},
+    ):
+        outcome = builder.build(replace(BARE, **changes))
+        assert not outcome.ok and outcome.headers == "none"
+        assert "evil.so" in outcome.log and "not allowed" in outcome.log
+
+
+@pytest.mark.parametrize("name", ["", "a-b", "a b", "1a", "a;b", "../x", "a\n"])
+def test_a_name_that_is_no_identifier_is_refused(builder, name):
+    outcome = builder.build(replace(BARE, name=name))
+    assert not outcome.ok and "not an identifier" in outcome.log
+
+
+@pytest.mark.parametrize("file", ["../x.cpp", "/etc/x.cpp", "a/../../x.cpp", "", "tmp/x.cpp"])
+def test_file_names_that_reach_out_are_refused(builder, file):
+    outcome = builder.build(BuildRequest("candidate", files=((file, "int x;"),)))
+    assert not outcome.ok and "not allowed" in outcome.log
+
+
+def test_files_of_a_load_are_compiled_with_their_own_headers(builder):
+    files = (
+        ("one.cpp", '#include "sub/two.h"\nextern "C" int one() { return two() + 1; }'),
+        ("two.cc", '#include "sub/two.h"\nint two() { return 2; }'),
+        ("sub/two.h", "int two();"),
+    )
+    outcome = builder.build(BuildRequest("several", files=files))
+    assert outcome.ok, outcome.log
+    assert ctypes.CDLL(outcome.library).one() == 3
+
+
+@pytest.mark.parametrize("walls", [True, False])
+def test_a_file_of_ours_never_reaches_the_log(builder, cache, tmp_path, walls, monkeypatch):
+    secret = tmp_path / "home" / "token"
+    secret.parent.mkdir()
+    secret.write_text("sk-live-0123456789 not C++\n")
+    monkeypatch.setenv("HOME", str(secret.parent))
+    monkeypatch.setenv("API_KEY", "sk-live-0123456789")
+    if not walls:
+        builder = Builder(cache)
+        enclosure = builder._workshop(with_cuda=False).enclosure
+        monkeypatch.setattr(enclosure, "_mode", ())
+    nonce = f"// {walls}\n"  # the two cases must not answer for each other from the cache
+    request = BuildRequest("leak", (f'{nonce}#include "{secret}"\nint x;',), implicit_headers=False)
+    outcome = builder.build(request)
+    assert not outcome.ok and "sk-live" not in outcome.log
+    if "compiler: own file system" not in builder.isolation:
+        assert "include_not_allowed" in outcome.log
+    else:
+        assert "No such file" in outcome.log
+
+
+def test_behind_the_walls_the_assembler_finds_nothing_either(builder, tmp_path):
+    if "compiler: own file system" not in builder.isolation:
+        pytest.skip("this system forbids namespaces")
+    secret = tmp_path / "token"
+    secret.write_text("sk-live-0123456789")
+    body = f'__asm__(".incbin \\"{secret}\\"");\n#if __has_include("{secret}")\n#error seen\n#endif'
+    outcome = builder.build(BuildRequest("leak", (body,), implicit_headers=False))
+    assert not outcome.ok and "seen" not in outcome.log and "file not found" in outcome.log
+
+
+def test_the_same_request_at_once_is_built_once(builder):
+    request = replace(BARE, cflags=("-DCONCURRENT",))
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(lambda _: builder.build(request), range(8)))
+    assert all(outcome.ok for outcome in outcomes)
+    assert len({outcome.library for outcome in outcomes}) == 1
+    assert sum(not outcome.cached for outcome in outcomes) == 1
+
+
+def test_builders_of_several_processes_share_a_cache(builder, cache):
+    request = replace(BARE, cflags=("-DSHARED",))
+    others = [Builder(cache, cuda_arch="9.0a") for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = list(pool.map(lambda each: each.build(request), others))
+    assert all(outcome.ok for outcome in outcomes)
+    assert len({outcome.library for outcome in outcomes}) == 1
+
+
+def test_a_compiler_that_runs_for_ever_is_killed_and_not_remembered(builder):
+    slow = """
+    template <unsigned long A, unsigned long B> struct T {
+      static constexpr unsigned long v = T<A * 3 + 1, B - 1>::v + T<A * 5 + 2, B - 1>::v;
+    };
+    template <unsigned long A> struct T<A, 0> { static constexpr unsigned long v = A; };
+    int x = T<1, 40>::v;
+    """
+    request = BuildRequest("slow", (slow,), implicit_headers=False)
+    before = set(compilers())
+    start = time.monotonic()
+    outcome = builder.build(request, timeout_s=1.0)
+    assert not outcome.ok and "compile timed out after 1 s" in outcome.log
+    assert time.monotonic() - start < 60
+    assert not [pid for pid in compilers() if pid not in before and slow_one(pid)]
+    assert not builder.build(request, timeout_s=0.5).cached
+
+
+def compilers() -> list[int]:
+    return [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit()]
+
+
+def slow_one(pid: int) -> bool:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return b"cc1plus" in words and b"TORCH_EXTENSION_NAME=slow" in words
+
+
+def test_a_missing_compiler_is_told_with_the_remedy(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(BuilderError, match=r"install g\+\+"):
+        Builder(tmp_path / "cache").build(BARE)
+
+
+def test_cuda_without_an_architecture_is_told_with_the_remedy(tmp_path):
+    with pytest.raises(BuilderError, match="cuda_arch"):
+        Builder(tmp_path / "cache").build(CUDA["elementwise_add"])
+
+
+def test_a_cache_that_cannot_be_made_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BuilderError, match="cannot be made"):
+        Builder(tmp_path / "file" / "cache")
+
+
+def test_the_cache_forgets_what_was_used_longest_ago(tmp_path):
+    cache = Cache(tmp_path / "cache", max_bytes=2500)
+    for number, name in enumerate("abc"):
+        entry = cache.put(name, {"x": b"0" * 1000})
+        os.utime(entry, (number, number))
+    assert cache.get("a") is None and cache.get("b") is not None
+    cache.put("d", {"x": b"0" * 1000})
+    assert cache.get("c") is None and cache.get("d") is not None
+    assert not list((tmp_path / "cache").glob(".*"))
+
+
+def test_an_entry_is_written_once_whoever_comes_first(tmp_path):
+    cache = Cache(tmp_path / "cache", max_bytes=10**6)
+    barrier = threading.Barrier(8)
+
+    def put(number: int) -> bytes:
+        barrier.wait()
+        return (cache.put("same", {"x": bytes([number]) * 1000}) / "x").read_bytes()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(put, range(8)))) == 1
+
+
+def test_dependencies_outside_the_known_folders_are_found():
+    tools = Toolchain.find(None, with_cuda=False)
+    listed = "main.o: main.cpp /usr/include/stdio.h \\\n /usr/include/../../etc/passwd\n"
+    assert tools.forbidden_include(listed, ()) == "/usr/include/../../etc/passwd"
+    assert tools.forbidden_include("main.o: main.cpp /usr/include/stdio.h\n", ()) is None
+    assert tools.forbidden_include("main.o: main.cpp ../x.h\n", ()) == "../x.h"
+
+
+QUICK = ("streams_and_guards", "dispatch_half", "binding_in_cpp")
+
+
+@pytest.mark.skipif(not NVCC, reason="nvcc is not installed")
+@pytest.mark.parametrize(
+    "name",
+    [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in CUDA],
+)
+def test_cuda_candidates_take_the_light_path(builder, name):
+    if "cublas" in name and not CUBLAS:
+        pytest.skip("cuBLAS's headers are not installed")
+    outcome = builder.build(CUDA[name])
+    assert outcome.ok, outcome.log
+    assert outcome.headers == "light"
+
+
+@pytest.mark.skipif(not NVCC, reason="nvcc is not installed")
+def test_a_mistake_in_a_kernel_reads_as_nvcc_said_it(builder):
+    broken = BuildRequest(
+        "broken",
+        ("torch::Tensor f(torch::Tensor x);",),
+        ("__global__ void k(float* x) { x[threadIdx.x] = scale; }",),
+        functions=(("f", "f"),),
+        with_cuda=True,
+    )
+    outcome = builder.build(broken)
+    assert not outcome.ok and outcome.headers == "light"
+    assert 'cuda.cu(4): error: identifier "scale" is undefined' in outcome.log
+
+
+def test_what_the_light_headers_lack_is_built_with_the_full_ones(builder):
+    body = "torch::Tensor f(torch::Tensor x) { return torch::lgamma(x); }"
+    outcome = builder.build(source(body), timeout_s=600)
+    assert outcome.ok, outcome.log
+    assert outcome.headers == "full"
+
+
+@pytest.mark.slow
+def test_an_error_over_the_full_headers_is_what_is_told(builder):
+    body = "torch::Tensor f(torch::Tensor x) { return x.no_such_method(); }"
+    outcome = builder.build(source(body), timeout_s=600)
+    assert not outcome.ok and outcome.headers == "full"
+    assert "has no member named 'no_such_method'" in outcome.log

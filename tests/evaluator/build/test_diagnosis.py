@@ -1,0 +1,47 @@
+from pathlib import Path
+
+import pytest
+
+from evaluator.build.diagnosis import MAX_LOG_BYTES, needs_full_headers, readable
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "main.cpp:3:5: error: 'class at::refinery_::Tensor' has no member named 'lgamma'\n",
+        "main.cpp:3:5: error: 'lgamma' is not a member of 'torch'\n",
+        "main.cpp:2:10: fatal error: ATen/native/cuda/Loops.cuh: No such file or directory\n",
+        "/c/headers-1/refinery/binding.h:53:3: error: static assertion failed\n",
+        "main.cpp:3:5: error: 'AT_DISPATCH_V2' was not declared in this scope\n",
+        "main.cpp:3:5: error: 'deque' is not a member of 'std'\n",
+        "main.cpp:3:14: error: expected constructor before '(' token\n"
+        "    3 | TORCH_LIBRARY(x, m) {\n",
+        'cuda.cu(9): error: namespace "torch::" has no member "lgamma"\n',
+        'cuda.cu(9): error: class "at::Tensor" has no member "lgamma"\n',
+        "/x/torch/include/ATen/ops/add.h(3): error: identifier is undefined\n",
+    ],
+)
+def test_errors_that_name_our_headers_ask_for_the_full_ones(log):
+    assert needs_full_headers("In file included from main.cpp:1:\n" + log)
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "main.cpp:3:5: error: expected ';' before 'return'\n    3 |   TORCH_CHECK(x)\n",
+        "main.cpp:3:5: error: 'foo' was not declared in this scope\n",
+        'cuda.cu(9): error: identifier "blockIdy" is undefined\n',
+        'cuda.cu(7): error: expected a ";"\n',
+        "main.cpp:3:5: error: 'y' was not declared in this scope\n"
+        "main.cpp:4:5: error: 'lgamma' is not a member of 'torch'\n",
+        "",
+    ],
+)
+def test_the_candidates_own_errors_stand(log):
+    assert not needs_full_headers(log)
+
+
+def test_the_log_has_no_paths_or_names_of_ours_and_a_limit():
+    log = readable("/w/1/main.cpp:1: at::refinery_::Tensor /h/torch/x.h", Path("/w/1"), Path("/h"))
+    assert log == "main.cpp:1: at::Tensor torch/x.h"
+    assert len(readable("é" * MAX_LOG_BYTES, Path("/w")).encode()) < MAX_LOG_BYTES + 100
