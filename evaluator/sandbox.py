@@ -47,7 +47,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def python_path() -> str:
-    """PYTHONPATH for a process of ours: our packages, wherever it is started, and what was there."""
+    """PYTHONPATH for a process of ours: our packages, then what was there already."""
     ours = str(Path(__file__).resolve().parents[1])
     return os.pathsep.join(filter(None, [ours, os.environ.get("PYTHONPATH", "")]))
 

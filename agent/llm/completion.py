@@ -46,6 +46,17 @@ class Usage(BaseModel):
     cost_usd: float | None = None
     """None: the price is unknown. 0.0 only for what is known to be free."""
 
+    def __add__(self, other: Usage) -> Usage:
+        """Both together; an unknown price makes the sum unknown."""
+        costs = (self.cost_usd, other.cost_usd)
+        return Usage(
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs),
+        )
+
 
 class Completion(BaseModel):
     """A model's answer. Stored before anything is done with it."""

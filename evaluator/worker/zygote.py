@@ -25,8 +25,7 @@ def main(fd: int) -> None:
     """Fork a worker for each FORK, tell how a worker ended for each REAP."""
     channel = Channel(socket.socket(fileno=fd), takes_fds=True)
     layers = enclose_zygote()
-    importlib.import_module("evaluator.worker.worker")
-    importlib.import_module("torch.utils.cpp_extension")
+    import_ahead()
     channel.send(Kind.FORKED, json.dumps({"layers": layers}).encode())
     while True:
         try:
@@ -45,6 +44,20 @@ def main(fd: int) -> None:
         elif message.kind is Kind.REAP:
             status = _reap(order["pid"], order["timeout_s"])
             channel.send(Kind.REAPED, json.dumps({"status": status}).encode())
+
+
+def import_ahead() -> None:
+    """Import what every worker needs, without waking CUDA, which would spoil all children."""
+    import torch
+
+    importlib.import_module("evaluator.worker.worker")
+    asked = torch.cuda.is_available
+    # On import this module asks whether there is a GPU, and asking initialises the driver.
+    torch.cuda.is_available = lambda: True
+    try:
+        importlib.import_module("torch.utils.cpp_extension")
+    finally:
+        torch.cuda.is_available = asked
 
 
 def _reap(pid: int, timeout_s: float) -> int | None:

@@ -1,0 +1,61 @@
+"""How our commands begin and end: errors in one line on stderr, the exit code as the verdict."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+
+import typer
+from typer.main import get_command
+
+from evaluator.errors import InfrastructureError
+from problems.errors import UsageError
+
+USAGE_ERROR = 2
+INTERRUPTED = 130
+
+Line = tuple[str, str]
+"""A style of rich's (empty: none) and a line of text."""
+
+
+def serve(app: typer.Typer, program: str, arguments: list[str] | None = None) -> int:
+    """Run a one-command app and return its exit code; a user's mistake becomes one line.
+
+    So does a failure of our machine that reaches this far (disk full, device lost): there is
+    nothing that a traceback would add for the person who has to mend it.
+    """
+    words = sys.argv[1:] if arguments is None else arguments
+    try:
+        outcome = get_command(app).main(words, prog_name=program, standalone_mode=False)
+    except typer.Abort:
+        return INTERRUPTED
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except typer.TyperException as error:
+        return _refuse(f"{error.format_message()} (--help lists the options)")
+    except UsageError as error:
+        return _refuse(str(error))
+    except InfrastructureError as error:
+        return _refuse(str(error) or type(error).__name__)
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`); nothing may be written at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return outcome if isinstance(outcome, int) else 0
+
+
+def print_lines(lines: Iterable[Line], *, stderr: bool = False) -> None:
+    """Styled on a terminal, plain text elsewhere; long lines are never cut."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, stderr=stderr)
+    for style, line in lines:
+        console.print(Text(line, style=style), soft_wrap=True)
+
+
+def _refuse(text: str) -> int:
+    print(f"error: {' '.join(text.split())}", file=sys.stderr)
+    return USAGE_ERROR

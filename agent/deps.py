@@ -1,0 +1,65 @@
+"""The live objects that the nodes of one problem's graph runs work with."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from agent.budget import Ledger
+from agent.config import RunConfig
+from agent.events import Watch
+from agent.llm.completion import ModelClient
+from agent.prompt import Hardware
+from agent.store import RunStore
+from evaluator.evaluation import Evaluation, EvaluationRequest, Settings
+from evaluator.executor.executor import Executor
+from problems.problem import Problem
+from tools.execute import size_class_of
+from tools.profile_report import Profile
+
+Profiler = Callable[[EvaluationRequest, Evaluation], Profile]
+"""Raises `InfrastructureError` (`ProfilerError`) when it can't."""
+
+
+@dataclass(frozen=True)
+class Deps:
+    """The graph's context for one problem. Never checkpointed."""
+
+    config: RunConfig
+    problem: Problem
+    hardware: Hardware
+    """For the prompt; may describe another device than the one that judges."""
+    device_name: str
+    """For records of turns that no device has judged."""
+    client: ModelClient
+    executor: Executor
+    profiler: Profiler
+    store: RunStore
+    ledger: Ledger
+    watch: Watch
+    stop: threading.Event
+    """Set: finish and record the turn in progress, then end."""
+    clock: Callable[[], float] = field(default=time.monotonic)
+
+    @property
+    def settings(self) -> Settings:
+        """How candidates are judged in this run."""
+        return settings_of(self.config)
+
+    @property
+    def reference(self) -> str:
+        """The problem's source with the sizes that suit the device."""
+        return self.problem.reference(size_class_of(self.config.device))
+
+
+def settings_of(config: RunConfig) -> Settings:
+    """How candidates of a run are judged."""
+    return Settings(
+        device=config.device,
+        precision=config.precision,
+        protocol=config.protocol,
+        baselines=config.baselines,
+        timing_seconds=config.timing_seconds,
+    )

@@ -1,0 +1,277 @@
+"""python -m agent.doctor : what this machine can do, and how to mend what it can't.
+
+It looks and does not touch: no CUDA context, no torch import, no value of any key is read out.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from agent.command_line import Line, print_lines, serve
+
+State = Literal["yes", "no", "note"]
+
+KEYS = {
+    "ANTHROPIC_API_KEY": "anthropic/...",
+    "OPENAI_API_KEY": "openai/...",
+    "GEMINI_API_KEY": "gemini/...",
+    "DEEPSEEK_API_KEY": "deepseek/...",
+    "MISTRAL_API_KEY": "mistral/...",
+    "XAI_API_KEY": "xai/...",
+    "GROQ_API_KEY": "groq/...",
+    "OPENROUTER_API_KEY": "openrouter/...",
+    "TOGETHERAI_API_KEY": "together_ai/...",
+    "FIREWORKS_AI_API_KEY": "fireworks_ai/...",
+    "AZURE_API_KEY": "azure/...",
+    "AWS_ACCESS_KEY_ID": "bedrock/...",
+    "HF_TOKEN": "huggingface/...",
+}
+"""The variables under which LiteLLM looks for keys, and the models that they open."""
+
+ROOT_LAYERS = ("mount_namespace", "network_namespace", "ipc_namespace")
+USER_LAYERS = ("user_namespace", "network_namespace", "ipc_namespace")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked for: `no` lacks something, `note` is neither good nor bad."""
+
+    group: str
+    name: str
+    state: State
+    found: str
+    remedy: str = ""
+
+
+def examine() -> Iterator[Finding]:
+    """Everything there is to say about this machine, group by group."""
+    yield from _software()
+    yield from _compilers()
+    yield from _gpus()
+    yield from _profilers()
+    yield from _isolation()
+    yield from _space()
+    yield from _keys()
+
+
+def _software() -> Iterator[Finding]:
+    from agent.toolchain import torch_version
+
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield _finding(
+        "software", "python", sys.version_info >= (3, 11), version, "install Python 3.11 or newer"
+    )
+    torch = torch_version()
+    yield _finding("software", "torch", bool(torch), torch or "", "pip install torch")
+    for name in ("litellm", "langgraph", "triton"):
+        try:
+            yield Finding("software", name, "yes", importlib.metadata.version(name))
+        except importlib.metadata.PackageNotFoundError:
+            optional = name == "triton"
+            remedy = "only for --backend triton" if optional else "make install"
+            yield Finding("software", name, "note" if optional else "no", "", remedy)
+
+
+def _compilers() -> Iterator[Finding]:
+    from agent.toolchain import cxx_compiler, nvcc_compiler
+    from evaluator.devices import list_gpus
+
+    cxx = cxx_compiler()
+    yield _finding(
+        "compilers", "g++", bool(cxx), _version(cxx), "apt install g++, or set CXX (backend cpp)"
+    )
+    nvcc = nvcc_compiler()
+    remedy = "install the CUDA toolkit and set CUDA_HOME (backend cuda)"
+    if nvcc is None and not list_gpus():
+        yield Finding("compilers", "nvcc", "note", "", "not needed without a GPU")
+    else:
+        yield _finding("compilers", "nvcc", bool(nvcc), _version(nvcc), remedy)
+    header = Path(sysconfig.get_path("include")) / "Python.h"
+    remedy = "apt install python3-dev: compiled kernels are Python extensions"
+    yield _finding("compilers", "Python.h", header.exists(), str(header.parent), remedy)
+    ninja = shutil.which("ninja") or shutil.which("ninja", path=str(Path(sys.executable).parent))
+    yield _finding("compilers", "ninja", bool(ninja), _version(ninja), "pip install ninja")
+
+
+def _gpus() -> Iterator[Finding]:
+    from agent.toolchain import torch_version
+    from evaluator.devices import list_gpus
+
+    gpus = list_gpus()
+    if not gpus:
+        yield Finding(
+            "devices", "GPU", "note", "none visible", "kernels are written in C++ for the CPU"
+        )
+        return
+    for index, gpu in enumerate(gpus):
+        yield Finding(
+            "devices", f"cuda:{index}", "yes", f"{gpu.name}, {gpu.memory_bytes / 2**30:.0f} GiB"
+        )
+    if (torch_version() or "").endswith("+cpu"):
+        remedy = "install a CUDA build of torch: pip install torch --index-url (see pytorch.org)"
+        yield Finding("devices", "torch for CUDA", "no", "torch is a CPU build", remedy)
+
+
+def _profilers() -> Iterator[Finding]:
+    from evaluator.devices import list_gpus
+
+    needed = bool(list_gpus())
+    ncu = shutil.which("ncu") or next(
+        (str(p) for p in sorted(Path("/opt/nvidia/nsight-compute").glob("*/ncu"), reverse=True)),
+        None,
+    )
+    for name, path, remedy in [
+        ("ncu", ncu, "install Nsight Compute; torch.profiler is used until then"),
+        ("compute-sanitizer", shutil.which("compute-sanitizer"), "comes with the CUDA toolkit"),
+    ]:
+        if path or needed:
+            yield _finding("profilers", name, bool(path), _version(path), remedy)
+        else:
+            yield Finding("profilers", name, "note", "", "not needed without a GPU")
+    parameters = Path("/proc/driver/nvidia/params")
+    if not parameters.exists():
+        return
+    try:
+        restricted = "RmProfilingAdminOnly: 1" in parameters.read_text()
+    except OSError as error:
+        yield Finding("profilers", "counters", "note", f"can't tell: {error.strerror}")
+        return
+    allowed = not restricted or os.geteuid() == 0
+    yield _finding(
+        "profilers",
+        "counters",
+        allowed,
+        "root" if restricted and allowed else "open to users" if allowed else "root only",
+        "set NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module, or run as root",
+    )
+
+
+def _isolation() -> Iterator[Finding]:
+    layers = _layers_that_hold()
+    wanted = ROOT_LAYERS if os.geteuid() == 0 else USER_LAYERS
+    for layer in wanted:
+        yield _finding("isolation", layer, layer in layers, "holds", _namespace_remedy())
+    for layer in layers:
+        if layer not in wanted:
+            yield Finding("isolation", layer, "yes", "holds")
+    seccomp = Path("/proc/sys/kernel/seccomp/actions_avail").exists()
+    yield Finding("isolation", "seccomp", "note", "available" if seccomp else "not available")
+    lsm = Path("/sys/kernel/security/lsm")
+    landlock = lsm.exists() and "landlock" in lsm.read_text()
+    yield Finding("isolation", "landlock", "note", "available" if landlock else "not available")
+    cgroup = Path("/sys/fs/cgroup")
+    controllers = cgroup / "cgroup.controllers"
+    memory = controllers.exists() and "memory" in controllers.read_text().split()
+    writable = memory and os.access(cgroup, os.W_OK)
+    yield Finding(
+        "isolation",
+        "cgroup memory",
+        "note",
+        "writable" if writable else "not writable" if memory else "not available",
+    )
+
+
+def _layers_that_hold() -> tuple[str, ...]:
+    """The walls that a worker would get here: they are put up, in a process of their own."""
+    code = "from evaluator.sandbox import enclose_zygote; print(*enclose_zygote())"
+    try:
+        result = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    return tuple(result.stdout.split())
+
+
+def _namespace_remedy() -> str:
+    if os.geteuid() == 0:
+        return "run the container with --cap-add SYS_ADMIN (kernels run here without this wall)"
+    if Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").exists():
+        return "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or run as root"
+    return "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), or run as root"
+
+
+def _space() -> Iterator[Finding]:
+    for name, path, wanted, remedy in [
+        ("/dev/shm", Path("/dev/shm"), 1, "give the container more: docker run --shm-size 4g"),
+        ("disk here", Path.cwd(), 2, "free some space, or put runs elsewhere with -o"),
+        ("scratch", Path(os.environ.get("TMPDIR", "/tmp")), 1, "free some space, or set TMPDIR"),
+    ]:
+        if not path.exists():
+            yield Finding("space", name, "no", "missing", remedy)
+            continue
+        free = shutil.disk_usage(path).free / 2**30
+        yield _finding("space", name, free >= wanted, f"{free:.1f} GiB free", remedy)
+
+
+def _keys() -> Iterator[Finding]:
+    for name, models in KEYS.items():
+        present = bool(os.environ.get(name))
+        yield Finding("keys", name, "yes" if present else "note", "set" if present else "", models)
+
+
+def _finding(group: str, name: str, good: bool, found: str, remedy: str) -> Finding:
+    return Finding(group, name, "yes", found) if good else Finding(group, name, "no", "", remedy)
+
+
+def _version(path: str | None) -> str:
+    """The last number-like word of `path --version`, with the path; empty without a path."""
+    if path is None:
+        return ""
+    try:
+        output = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=20, check=False
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return path
+    words = [word.strip(",()") for line in output.splitlines() for word in line.split()]
+    numbers = [word for word in words if word[:1].isdigit() and "." in word]
+    return f"{numbers[0]} at {path}" if numbers else path
+
+
+def finding_lines(findings: Iterable[Finding]) -> Iterator[Line]:
+    """A person's view of the findings."""
+    styles = {"yes": "green", "no": "red", "note": "dim"}
+    for group, members in groupby(findings, key=lambda finding: finding.group):
+        yield "bold", group
+        for finding in members:
+            mark = "-" if finding.state == "note" else finding.state
+            told = ": ".join(text for text in (finding.found, finding.remedy) if text)
+            yield styles[finding.state], f"  {mark:<4}{finding.name:<24}{told}"
+
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command()
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 when something is missing.")
+    ] = False,
+) -> None:
+    """Say what this machine can do: compilers, devices, profilers, isolation, space, keys."""
+    findings = list(examine())
+    missing = [finding for finding in findings if finding.state == "no"]
+    if as_json:
+        typer.echo(json.dumps({"ok": not missing, "findings": [asdict(f) for f in findings]}))
+    else:
+        print_lines(finding_lines(findings))
+    raise typer.Exit(1 if strict and missing else 0)
+
+
+if __name__ == "__main__":
+    sys.exit(serve(app, "python -m agent.doctor"))

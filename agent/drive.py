@@ -1,0 +1,180 @@
+"""Drives all problems of a run through the state machine, several at a time."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent.budget import Ledger, charge_for, charge_for_nothing, spent_on
+from agent.config import RunConfig
+from agent.course import Course
+from agent.deps import Deps, Profiler
+from agent.environment import record_environment, record_isolation
+from agent.events import Event, Unwatched, Watch
+from agent.llm.completion import ModelClient
+from agent.prompt import Hardware
+from agent.record import TurnSeconds
+from agent.result import RunResult, Stop
+from agent.store import RunStore
+from agent.strategies import samples_of
+from evaluator.devices import describe, hardware_lines
+from evaluator.executor.executor import Executor
+from problems.errors import UsageError
+from problems.problem import Problem
+
+if TYPE_CHECKING:
+    from agent.course import Graph
+
+
+def drive(
+    config: RunConfig,
+    problems: Sequence[Problem],
+    *,
+    client: ModelClient,
+    executor: Executor,
+    profiler: Profiler,
+    store: RunStore,
+    watch: Watch | None = None,
+    stop: threading.Event | None = None,
+    first_wait_s: float = 1.0,
+) -> RunResult:
+    """Take every problem through its turns until its budget is spent.
+
+    Goes on where `store` says that an earlier command ended. `config.workers` graph runs are under
+    way at a time, one for each (problem, sample). A problem on which our machine or the model's
+    provider fails for good ends with that error told, and the others go on. Setting `stop` lets
+    every turn in progress be finished and recorded, and begins no further one. `first_wait_s` is
+    how long an evaluation waits before it is tried again when our own side broke.
+
+    Raises `UsageError` where the run was begun on another device or with another version of a
+    problem, and for what the provider refuses for good (`ModelRefusedError`); what is recorded by
+    then stays.
+    """
+    _refuse_changed_problems(problems, store)
+    device_name = describe(config.device).name
+    record_environment(store, device_name)
+    hardware = hardware_of(config)
+    stop = stop or threading.Event()
+    one_at_a_time = _OneAtATime(watch or Unwatched())
+    ledger = _ledger(problems, store)
+    with _compiled_graph(store, first_wait_s) as graph:
+        courses = [
+            Course(
+                Deps(
+                    config=config,
+                    problem=problem,
+                    hardware=hardware,
+                    device_name=device_name,
+                    client=client,
+                    executor=executor,
+                    profiler=profiler,
+                    store=store,
+                    ledger=ledger,
+                    watch=one_at_a_time,
+                    stop=stop,
+                ),
+                graph,
+            )
+            for problem in problems
+        ]
+        with ThreadPoolExecutor(config.workers, thread_name_prefix="turns") as pool:
+            futures = [
+                pool.submit(course.take, sample)
+                for course in courses
+                for sample in samples_of(config)
+            ]
+            try:
+                for future in as_completed(futures):
+                    future.result()
+            except BaseException:
+                stop.set()  # the turns in progress are finished, and no other begins
+                raise
+        results = tuple(course.result() for course in courses)
+    record_isolation(store, results)
+    interrupted = any(result.stop is Stop.INTERRUPTED for result in results)
+    run = RunResult(run=store.path, problems=results, interrupted=interrupted)
+    store.save_result(run)
+    return run
+
+
+def hardware_of(config: RunConfig) -> Hardware:
+    """The device that the prompt describes: the one named by `--hardware`, else the one at hand."""
+    first, *rest = hardware_lines(config.hardware or config.device)
+    return Hardware(first, tuple(rest))
+
+
+def _refuse_changed_problems(problems: Sequence[Problem], store: RunStore) -> None:
+    for problem in problems:
+        for turn in store.log.of(problem.id)[:1]:
+            if turn.problem_hash != problem.hash:
+                raise UsageError(
+                    f"{problem.path} has changed since {store.path} was begun; choose another"
+                    " folder with -o, or start over with --redo"
+                )
+
+
+def _ledger(problems: Sequence[Problem], store: RunStore) -> Ledger:
+    """What was spent before this command, turns in progress whose answer is paid for included."""
+    ledger = Ledger()
+    for problem in problems:
+        ledger.charge(problem.id, spent_on(store.log.of(problem.id)))
+    for key, draft in store.drafts():
+        ledger.charge(key.problem, charge_for_nothing(draft.wasted))
+        if not store.has_completion(draft.completion):
+            continue
+        answer = store.completion(draft.completion).completion
+        judged = draft.evaluation.seconds if draft.evaluation else None
+        seconds = TurnSeconds(
+            model=answer.seconds,
+            build=judged.build if judged else 0.0,
+            judge=judged.judge if judged else 0.0,
+            device=judged.device if judged else 0.0,
+            profile=draft.profile_seconds,
+        )
+        ledger.charge(key.problem, charge_for(answer.usage, seconds))
+    return ledger
+
+
+@contextmanager
+def _compiled_graph(store: RunStore, first_wait_s: float) -> Iterator[Graph]:
+    """The state machine with its checkpoints in the run directory."""
+    from agent.graph import build_graph
+
+    graph = build_graph(first_wait_s)
+    from langgraph.checkpoint.sqlite import SqliteSaver
+
+    path = store.path / "checkpoints.sqlite"
+    with closing(_connect(path)) as connection:
+        yield graph.compile(checkpointer=SqliteSaver(connection))
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Open the checkpoints, anew where the file is no database: they are bookmarks, no more."""
+    connection = sqlite3.connect(path, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA schema_version")
+    except sqlite3.DatabaseError:
+        connection.close()
+        for leftover in path.parent.glob(f"{path.name}*"):
+            leftover.unlink()
+        connection = sqlite3.connect(path, check_same_thread=False)
+    # A power cut may cost the newest bookmarks; waiting for the disk at each one isn't worth it.
+    connection.execute("PRAGMA synchronous = NORMAL")
+    return connection
+
+
+class _OneAtATime:
+    """Passes events on from several threads, one call at a time."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._lock = threading.Lock()
+
+    def notice(self, event: Event) -> None:
+        with self._lock:
+            self._watch.notice(event)

@@ -1,0 +1,150 @@
+"""`--dry-run`: what would be run, on what, asked how, and the most that it could cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agent import figures
+from agent.command_line import Line, print_lines
+from agent.config import RunConfig
+from agent.resolution import Resolution
+from agent.run_files import RunFiles
+from problems.problem import Problem
+
+FEEDBACK_TOKENS = 30_000
+"""Assumed at most for what the feedback letters add to a first prompt."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run would do. Nothing has been asked, written or measured."""
+
+    config: RunConfig
+    problems: tuple[Problem, ...]
+    prompt: str
+    """Of the first problem's first turn."""
+    prompt_tokens: int
+    """Estimated, of `prompt`."""
+    calls: int
+    """Billed completions at most."""
+    most_usd: float | None
+    """None where a price or the length of an answer has no known limit."""
+    recorded: int = 0
+    """Turns that the run directory holds already."""
+
+
+def plan(resolution: Resolution) -> Plan:
+    """Work out the plan. Raises `UsageError` where the run itself would."""
+    from agent.drive import hardware_of
+    from agent.job import check_spending
+    from agent.llm.tokens import estimated_tokens
+    from agent.prompt import first_prompt
+    from tools.execute import size_class_of
+
+    config, problems = resolution.config, resolution.problems
+    check_spending(config)
+    reference = problems[0].reference(size_class_of(config.device))
+    prompt = first_prompt(config, reference, hardware_of(config))
+    tokens = estimated_tokens([prompt])
+    return Plan(
+        config=config,
+        problems=problems,
+        prompt=prompt,
+        prompt_tokens=tokens,
+        calls=config.budget * len(problems),
+        most_usd=_most_usd(config, len(problems), tokens),
+        recorded=sum(1 for _ in RunFiles(config.output).turns()),
+    )
+
+
+def _most_usd(config: RunConfig, problems: int, prompt_tokens: int) -> float | None:
+    """The calls' own bound or that of `--budget-usd`, whichever is lower.
+
+    Dollars are looked at between calls, so the limit may be overshot by one call a problem.
+    """
+    from agent.llm.pricing import most_it_can_cost
+
+    limit = config.model_args.get("max_tokens", config.model_args.get("max_completion_tokens"))
+    longest = prompt_tokens + (FEEDBACK_TOKENS if config.feedback != "none" else 0)
+    one = most_it_can_cost(
+        config.model, longest, limit if isinstance(limit, int) else None, 1, config.model_args
+    )
+    if one is None:
+        return None
+    calls = one * config.budget * problems
+    if config.budget_usd is None:
+        return calls
+    return min(calls, (config.budget_usd + one) * problems)
+
+
+def show_plan(resolution: Resolution, *, as_json: bool) -> None:
+    """Print the plan on stdout: it is what was asked for."""
+    found = plan(resolution)
+    if as_json:
+        print(json.dumps(plan_json(found)))
+    else:
+        print_lines(plan_lines(found, resolution.notes))
+
+
+def plan_json(found: Plan) -> dict[str, object]:
+    """The plan as JSON values."""
+    return {
+        "config": found.config.model_dump(mode="json"),
+        "problems": [
+            {"id": problem.id, "suite": problem.suite, "hash": problem.hash}
+            for problem in found.problems
+        ],
+        "prompt": found.prompt,
+        "prompt_tokens": found.prompt_tokens,
+        "calls": found.calls,
+        "most_usd": found.most_usd,
+        "recorded": found.recorded,
+    }
+
+
+def plan_lines(found: Plan, notes: tuple[str, ...] = ()) -> Iterator[Line]:
+    """The plan for a person."""
+    import yaml
+
+    yield "bold", "settings (a file for -c)"
+    for line in yaml.safe_dump(found.config.model_dump(mode="json"), sort_keys=False).splitlines():
+        yield "", f"  {line}"
+    yield "bold", f"problems: {len(found.problems)}"
+    width = max(len(problem.id) for problem in found.problems)
+    for problem in found.problems:
+        yield "", f"  {problem.id:<{width}}  {problem.category}".rstrip()
+    yield "bold", f"first prompt, of {found.problems[0].id}: about {found.prompt_tokens:,} tokens"
+    for line in found.prompt.splitlines():
+        yield "cyan", f"  {line}".rstrip()
+    yield "bold", "the most it can cost"
+    problems = len(found.problems)
+    yield "", f"  {found.calls} calls: {found.config.budget} for each of {problems} problems"
+    yield "", f"  {_cost(found)}"
+    if found.recorded:
+        yield "", f"  {found.recorded} turns are recorded already and are not done again"
+    for limit, text in _limits(found.config):
+        yield "", f"  {limit} {text} a problem, looked at between calls"
+    for note in notes:
+        yield "yellow", f"note: {note}"
+    if found.config.model == figures.TUNER:
+        yield "dim", f"{figures.TUNER_NOTE}."
+    yield "dim", "nothing was asked, written or measured"
+
+
+def _cost(found: Plan) -> str:
+    if found.most_usd is None:
+        return "dollars: unknown, for want of a price or of --model-args max_tokens=N"
+    if found.most_usd == 0:
+        return "free"
+    return f"at most ${found.most_usd:,.2f}, if every prompt and answer were as long as can be"
+
+
+def _limits(config: RunConfig) -> Iterator[tuple[str, str]]:
+    if config.budget_usd is not None:
+        yield "--budget-usd", f"${config.budget_usd:g}"
+    if config.budget_tokens is not None:
+        yield "--budget-tokens", f"{config.budget_tokens:,}"
+    if config.budget_seconds is not None:
+        yield "--budget-seconds", f"{config.budget_seconds:g}"

@@ -1,0 +1,59 @@
+"""The main job: wires model, judge, profiler, store and view together, drives, and lets all go."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack
+
+from agent.config import RunConfig
+from agent.display import Mode, open_display
+from agent.interrupt import two_stage_interrupt
+from agent.resolution import Resolution
+from agent.result import RunResult
+from agent.store import open_store
+
+
+def check_spending(config: RunConfig) -> None:
+    """Raise `UsageError` where the model can't be asked, or a limit in dollars can't be kept."""
+    from agent.budget import refuse_unpriced
+    from agent.llm.check import check_model
+    from agent.llm.pricing import most_it_can_cost
+
+    check_model(config.model, config.model_args, temperature=config.temperature)
+    if config.budget_usd is not None:
+        price = most_it_can_cost(config.model, 1, 1, 1, config.model_args)
+        refuse_unpriced(config, price_known=price is not None)
+
+
+def run_job(resolution: Resolution, mode: Mode = "none", *, redo: bool = False) -> RunResult:
+    """Do what `resolution` says, or what is left of it.
+
+    Raises `UsageError` before anything is written where the model or the run directory can't be
+    used, and `InfrastructureError` where this machine fails.
+    """
+    from agent.drive import drive, hardware_of
+    from agent.llm.client import make_client
+    from evaluator.executor.local import LocalExecutor
+    from tools.profile import profile
+
+    config, stop = resolution.config, threading.Event()
+    check_spending(config)
+    hardware_of(config)
+    with ExitStack() as stack:
+        client = make_client(config.model, config.model_args, run_dir=config.output, stop=stop)
+        store = stack.enter_context(open_store(config, redo=redo))
+        executor = stack.enter_context(LocalExecutor(config.device))
+        display = stack.enter_context(open_display(mode, config))
+        stack.enter_context(two_stage_interrupt(stop, display.say, at_once=display.close))
+        for note in resolution.notes:
+            display.say(f"note: {note}")
+        return drive(
+            config,
+            resolution.problems,
+            client=client,
+            executor=executor,
+            profiler=profile,
+            store=store,
+            watch=display,
+            stop=stop,
+        )

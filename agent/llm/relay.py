@@ -1,0 +1,102 @@
+"""`relay/FOLDER`: each prompt becomes a file, and whoever writes the answer file is the model.
+
+`<problem>-<sample>-<turn>.prompt.md` appears whole; `<problem>-<sample>-<turn>.answer.md` is
+waited for. An answer counts once its file has stopped changing, so it may be written in place;
+writing it under another name and renaming it is safer still.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from agent.durable import write_durably
+from agent.llm.completion import Message, Usage
+from agent.llm.errors import ModelInterruptedError, ModelRefusedError, ModelUnavailableError
+from agent.llm.provider import Place, ProviderAnswer
+from agent.llm.tokens import estimated_tokens
+from problems.errors import UsageError
+
+
+class RelayProvider:
+    """Waits for a person or a program. Tokens are estimated from characters; it costs nothing
+    that we know of, and what the answerer was paid is their affair."""
+
+    arguments: frozenset[str] = frozenset({"timeout"})
+
+    def __init__(self, *, poll_s: float = 0.25, settle_s: float = 1.0) -> None:
+        self._poll_s = poll_s
+        self._settle_s = settle_s
+        """An answer that has not changed for this long is whole."""
+
+    def check(self, name: str) -> None:
+        """Raise `UsageError` where the folder isn't there or can't be written."""
+        folder = Path(name)
+        if not folder.is_dir():
+            raise UsageError(f"there is no folder {folder} to relay through; mkdir -p {folder}")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise UsageError(f"the relay folder {folder} can't be written; chmod u+wx {folder}")
+
+    def answer(
+        self,
+        name: str,
+        messages: Sequence[Message],
+        temperature: float | None,
+        seed: int | None,
+        place: Place,
+    ) -> ProviderAnswer:
+        """Write the prompt and wait for the answer.
+
+        An answer that is there already counts if it lies beside this very prompt: so a resumed
+        run goes on. Raises `ModelRefusedError` where it belongs to another prompt,
+        `ModelUnavailableError` after `timeout` seconds, `ModelInterruptedError` on stop.
+        """
+        stem = Path(name) / f"{place.problem}-{place.sample}-{place.turn}"
+        prompt_path = stem.with_name(f"{stem.name}.prompt.md")
+        answer_path = stem.with_name(f"{stem.name}.answer.md")
+        prompt = _as_text(messages)
+        if not prompt_path.exists() or prompt_path.read_bytes() != prompt.encode():
+            if answer_path.exists():
+                raise ModelRefusedError(
+                    f"{answer_path} answers another prompt; relay through an empty folder, or"
+                    " remove it"
+                )
+            write_durably(prompt_path, prompt)
+        text = self._wait_for(answer_path, place)
+        usage = Usage(
+            prompt_tokens=estimated_tokens([prompt]),
+            completion_tokens=estimated_tokens([text]),
+            cost_usd=0.0,
+        )
+        return ProviderAnswer(text=text, model="relay", usage=usage)
+
+    def _wait_for(self, path: Path, place: Place) -> str:
+        began = since = time.monotonic()
+        before: tuple[int, int] | None = None
+        while True:
+            now, seen = time.monotonic(), _size_and_time(path)
+            if seen != before:
+                before, since = seen, now
+            elif seen is not None and seen[0] > 0 and now - since >= self._settle_s:
+                return path.read_text(encoding="utf-8", errors="replace")
+            if place.timeout_s is not None and now - began > place.timeout_s:
+                raise ModelUnavailableError(f"no {path} within {place.timeout_s:g} s")
+            if place.stop.wait(self._poll_s):
+                raise ModelInterruptedError(f"stopped while waiting for {path}")
+
+
+def _size_and_time(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def _as_text(messages: Sequence[Message]) -> str:
+    """A lone user message as it is; several under headings."""
+    if len(messages) == 1:
+        return messages[0].content
+    return "\n\n".join(f"<!-- {message.role} -->\n{message.content}" for message in messages)

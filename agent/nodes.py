@@ -1,0 +1,266 @@
+"""The four things that a turn does: propose, execute, profile, decide.
+
+Each is `(state, runtime) -> update` and begins by looking at what the run directory knows already,
+so that it may be run again after a kill: what was paid for is not bought twice, what was judged is
+not judged twice. Every step is on disk before the next one begins.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+
+from agent.answer import extract
+from agent.budget import charge_for, charge_for_nothing, exhausted
+from agent.draft import Draft, Stage
+from agent.durable import StoreError
+from agent.events import Evaluated, ModelAnswered, Profiled, TurnRecorded, TurnStarted, Waiting
+from agent.feedback import sections
+from agent.llm.completion import CompletionRequest, Message
+from agent.llm.errors import ModelUnavailableError
+from agent.prompt import render_prompt
+from agent.record import TurnRecord, TurnSeconds
+from agent.result import Spent, Stop
+from agent.state import TurnState, TurnUpdate
+from agent.store import request_hash
+from agent.strategies import (
+    call_index,
+    call_seed,
+    is_stale,
+    letters_of,
+    remember,
+    turns_of,
+)
+from agent.turn_log import TurnKey, key_of
+from evaluator.errors import InfrastructureError, UnusableReferenceError
+from evaluator.evaluation import Candidate, Evaluation, EvaluationRequest, Status
+from tools.execute import evaluation_request, size_class_of
+from tools.execute import execute as judge
+
+if TYPE_CHECKING:
+    from langgraph.runtime import Runtime
+
+    from agent.deps import Deps
+
+ATTEMPTS = 3
+"""How often an evaluation is tried when our own side breaks."""
+
+
+def propose(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
+    """Render the prompt and get its answer; both are stored before anything is done with them."""
+    deps, key = runtime.context, _key(state)
+    store = deps.store
+    call = call_index(key.sample, key.turn)
+    deps.watch.notice(TurnStarted(key.problem, key.sample, key.turn, call))
+    draft = store.draft(key) or _new_draft(deps, key)
+    if not store.has_completion(draft.completion):
+        request = _request(deps, key, store.prompt(draft.prompt))
+        try:
+            with store.in_flight(key, draft, Stage.MODEL) as draft:
+                answer = deps.client.complete(request)
+                completion = store.save_completion(request, draft.prompt, answer)
+                store.save_draft(key, draft.model_copy(update={"completion": completion}))
+        except ModelUnavailableError as error:
+            if error.usage is not None:
+                wasted = draft.wasted + error.usage
+                store.save_draft(key, draft.model_copy(update={"wasted": wasted}))
+                deps.ledger.charge(key.problem, charge_for_nothing(error.usage))
+            raise
+        charge = charge_for(answer.usage, TurnSeconds(model=answer.seconds))
+        deps.ledger.charge(key.problem, charge)
+    answer = store.completion(_draft(deps, key).completion).completion
+    deps.watch.notice(ModelAnswered(*key, answer.usage, answer.seconds, answer.finish_reason))
+    return {}
+
+
+def execute(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
+    """Take the kernel out of the answer and have it built, verified and timed."""
+    deps, key = runtime.context, _key(state)
+    store, draft = deps.store, _draft(deps, key)
+    if draft.evaluation is None:
+        answer = store.completion(draft.completion).completion
+        extraction = extract(answer.text, answer.finish_reason)
+        if extraction.source is None:
+            verdict = Evaluation(
+                status=Status.NO_CODE, reason="no_code", message=extraction.problem
+            )
+            judged = draft.model_copy(update={"plan": extraction.plan, "evaluation": verdict})
+            store.save_draft(key, judged)
+        else:
+            candidate = Candidate(source=extraction.source, backend=deps.config.backend)
+            found = {"candidate": store.save_kernel(candidate), "plan": extraction.plan}
+            with store.in_flight(key, draft.model_copy(update=found), Stage.JUDGE) as draft:
+                try:
+                    verdict = judge(deps.executor, deps.problem, candidate, deps.settings)
+                except InfrastructureError as error:
+                    attempt = runtime.execution_info.node_attempt if runtime.execution_info else 1
+                    if worth_retrying(error) and attempt < ATTEMPTS:
+                        deps.watch.notice(Waiting(*key, str(error)))
+                    raise
+                store.save_draft(key, draft.model_copy(update={"evaluation": verdict}))
+            deps.ledger.charge(key.problem, Spent(seconds=_seconds(verdict)))
+        draft = _draft(deps, key)
+    assert draft.evaluation is not None
+    deps.watch.notice(Evaluated(*key, draft.evaluation))
+    correct = draft.evaluation.status is Status.CORRECT
+    return {"wants_profile": correct and "P" in letters_of(deps.config)}
+
+
+def profile(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
+    """Profile a correct kernel. A profiler that fails costs the turn its P and nothing else."""
+    deps, key = runtime.context, _key(state)
+    store, draft = deps.store, _draft(deps, key)
+    if draft.profile is None and not draft.profile_error:
+        verdict = draft.evaluation
+        assert verdict is not None
+        began, error = deps.clock(), ""
+        with store.in_flight(key, draft, Stage.PROFILE) as draft:
+            try:
+                found = deps.profiler(_request_of(deps, draft), verdict)
+            except InfrastructureError as failure:
+                found, error = None, str(failure) or type(failure).__name__
+            took = found.seconds if found and found.seconds else deps.clock() - began
+            news = {"profile": found, "profile_error": error, "profile_seconds": took}
+            store.save_draft(key, draft.model_copy(update=news))
+        deps.ledger.charge(key.problem, Spent(seconds=TurnSeconds(profile=took)))
+        draft = _draft(deps, key)
+    if draft.profile is not None and draft.candidate is not None:
+        store.save_profile(draft.candidate, draft.profile)
+    deps.watch.notice(Profiled(*key, draft.profile, draft.profile_error))
+    return {}
+
+
+def decide(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
+    """Record the turn, keep the best kernel where a person finds it, and say what comes next."""
+    deps, key = runtime.context, _key(state)
+    record = _record(deps, key, _draft(deps, key))
+    deps.store.record(record)
+    best = deps.store.keep_best(key.problem)
+    is_best = best is not None and key_of(best) == key
+    spent = deps.ledger.spent(key.problem)
+    deps.watch.notice(TurnRecorded(key.problem, record, is_best, spent.cost_usd))
+    stop = why_stop(deps)
+    turn = deps.store.log.next_turn(key.problem, key.sample)
+    if stop is None and turn >= turns_of(deps.config):
+        stop = Stop.CALLS
+    return {"turn": turn, "wants_profile": False, "stop": stop or ""}
+
+
+def why_stop(deps: Deps) -> Stop | None:
+    """Why the problem gets no further call; None while it does."""
+    if limit := exhausted(deps.config, deps.ledger.spent(deps.problem.id)):
+        return limit
+    if is_stale(deps.config, deps.store.log.of(deps.problem.id)):
+        return Stop.EARLY
+    return Stop.INTERRUPTED if deps.stop.is_set() else None
+
+
+def after_execute(state: TurnState) -> Literal["profile", "decide"]:
+    """Only a correct kernel is profiled, and only where a prompt may say so."""
+    return "profile" if state["wants_profile"] else "decide"
+
+
+def after_decide(state: TurnState) -> Literal["propose", "end"]:
+    """Another turn, unless there is a reason to stop."""
+    return "end" if state["stop"] else "propose"
+
+
+def worth_retrying(error: Exception) -> bool:
+    """Our side broke in a way that another attempt may get past; asked by the graph's retries."""
+    lasting = UnusableReferenceError | StoreError
+    return isinstance(error, InfrastructureError) and not isinstance(error, lasting)
+
+
+def _key(state: TurnState) -> TurnKey:
+    return TurnKey(state["problem"], state["sample"], state["turn"])
+
+
+def _draft(deps: Deps, key: TurnKey) -> Draft:
+    draft = deps.store.draft(key)
+    assert draft is not None, f"{key} has no draft"
+    return draft
+
+
+def _new_draft(deps: Deps, key: TurnKey) -> Draft:
+    """The prompt, rendered and stored; from now on this turn has no other."""
+    config, store = deps.config, deps.store
+    turns = store.log.of(key.problem, key.sample)
+    memory = remember(config, [turn for turn in turns if turn.turn < key.turn])
+    letters = letters_of(config)
+    feedback = sections(letters, memory, store.kernel)
+    text = render_prompt(config, deps.reference, deps.hardware, key.turn, feedback)
+    parent = memory.base.candidate if memory.base and "G" in letters else None
+    draft = Draft(
+        prompt=store.save_prompt(text),
+        completion=request_hash(_request(deps, key, text)),
+        parent=parent,
+    )
+    store.save_draft(key, draft)
+    return draft
+
+
+def _request(deps: Deps, key: TurnKey, prompt: str) -> CompletionRequest:
+    config = deps.config
+    return CompletionRequest(
+        model=config.model,
+        messages=(Message(role="user", content=prompt),),
+        temperature=config.temperature,
+        seed=call_seed(config, key.sample, key.turn),
+        arguments=config.model_args,
+        problem=key.problem,
+        sample=key.sample,
+        turn=key.turn,
+    )
+
+
+def _request_of(deps: Deps, draft: Draft) -> EvaluationRequest:
+    assert draft.candidate is not None
+    source = deps.store.kernel(draft.candidate)
+    candidate = Candidate(source=source, backend=deps.config.backend)
+    return evaluation_request(deps.problem, candidate, deps.settings)
+
+
+def _seconds(evaluation: Evaluation) -> TurnSeconds:
+    seconds = evaluation.seconds
+    return TurnSeconds(build=seconds.build, judge=seconds.judge, device=seconds.device)
+
+
+def _record(deps: Deps, key: TurnKey, draft: Draft) -> TurnRecord:
+    config, problem, verdict = deps.config, deps.problem, draft.evaluation
+    assert verdict is not None
+    answer = deps.store.completion(draft.completion).completion
+    took = {"model": answer.seconds, "profile": draft.profile_seconds}
+    return TurnRecord(
+        suite=problem.suite,
+        problem=problem.id,
+        problem_hash=problem.hash,
+        category=problem.category,
+        sample=key.sample,
+        turn=key.turn,
+        call=call_index(key.sample, key.turn),
+        strategy=config.strategy.value,
+        feedback=config.feedback,
+        model=config.model,
+        model_answered=answer.model_answered,
+        temperature=config.temperature,
+        run_seed=config.seed,
+        protocol=config.protocol,
+        precision=config.precision,
+        size_class=size_class_of(config.device),
+        backend=config.backend,
+        device=verdict.device or deps.device_name,
+        prompt=draft.prompt,
+        completion=draft.completion,
+        candidate=draft.candidate,
+        plan=draft.plan,
+        parent=draft.parent,
+        finish_reason=answer.finish_reason,
+        evaluation=verdict,
+        profile=draft.profile,
+        profile_error=draft.profile_error,
+        usage=draft.wasted + answer.usage,
+        attempts=answer.attempts,
+        repeated=draft.repeated,
+        seconds=_seconds(verdict).model_copy(update=took),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )

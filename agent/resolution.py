@@ -1,0 +1,134 @@
+"""From what a user asked for to a complete `RunConfig`: defaults, `auto`, problems, directory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent import toolchain
+from agent.config import RunConfig, Strategy
+from agent.options import RunOptions
+from agent.run_name import run_name
+from evaluator.device_choice import resolve_device
+from evaluator.evaluation import Backend, BaselineName
+from problems.errors import UsageError
+from problems.loader import DEMO, load_problem, load_suite, select
+from problems.problem import Problem
+
+MAX_GPU_WORKERS = 4
+RUNS = Path("runs")
+"""Where runs without an -o of their own are kept."""
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """What will be run, with what a reader should be told about how it was arrived at."""
+
+    config: RunConfig
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...] = ()
+
+
+def resolve(options: RunOptions) -> Resolution:
+    """Fill in everything that is unset. Raises `UsageError` for what can't be, or contradicts."""
+    notes: list[str] = []
+    problems = choose_problems(options)
+    device, backend = choose_device(options)
+    config = RunConfig.model_validate(
+        {
+            **_settings(options),
+            **_policy(options, notes),
+            "problems": tuple(problem.id for problem in problems),
+            "device": device,
+            "backend": backend,
+            "workers": options.workers or _default_workers(device, len(problems)),
+            "output": options.output or RUNS,
+        }
+    )
+    if config.strategy is Strategy.SAMPLE and config.temperature == 0:
+        raise UsageError(
+            "--strategy sample at --temperature 0 would ask for the same answer each time; leave"
+            " the temperature unset or give one above 0"
+        )
+    if options.output is None:
+        config = config.model_copy(update={"output": RUNS / run_name(config)})
+    return Resolution(config, tuple(problems), tuple(notes))
+
+
+def choose_problems(options: RunOptions) -> list[Problem]:
+    """The problems named, else the suite, else the demo; then narrowed. Never empty."""
+    if options.problems is not None:
+        chosen = [load_problem(ref, options.suite) for ref in options.problems]
+    elif options.suite or options.levels or options.filter:
+        chosen = load_suite(options.suite)
+    else:
+        chosen = [load_problem(ref) for ref in DEMO]
+    if options.levels is not None:
+        chosen = [problem for problem in chosen if problem.level in options.levels]
+    chosen = select(chosen, filter=options.filter, limit=options.limit)
+    if not chosen:
+        raise UsageError("no problem is left after --level and --filter; loosen them")
+    chosen = list({problem.path.resolve(): problem for problem in chosen}.values())
+    twice = [id for id, count in Counter(problem.id for problem in chosen).items() if count > 1]
+    if twice:
+        raise UsageError(f"two problem files share the id {twice[0]!r}; rename one of them")
+    return chosen
+
+
+def choose_device(options: RunOptions) -> tuple[str, Backend]:
+    """`cpu` or `cuda:N`, and the backend that goes with it; checks that both can work here."""
+    # Kernels in C++ are for the CPU, whatever else is here.
+    device = resolve_device(options.device or "auto", prefer_gpu=options.backend != "cpp")
+    backend = _backend_for(device, options.backend or "auto")
+    if missing := toolchain.missing_for(backend):
+        raise UsageError(f"--backend {backend}: {missing}")
+    if backend is Backend.TRITON and (options.model or "offline/tuner") == "offline/tuner":
+        raise UsageError("offline/tuner writes cuda and cpp, not triton; name a model with -m")
+    return device, backend
+
+
+def _backend_for(device: str, asked: str) -> Backend:
+    on_gpu = device != "cpu"
+    if asked == "auto":
+        return Backend.CUDA if on_gpu else Backend.CPP
+    backend = Backend(asked)
+    if on_gpu and backend is Backend.CPP:
+        raise UsageError("--backend cpp makes kernels for the CPU; add --device cpu")
+    if not on_gpu and backend is not Backend.CPP:
+        raise UsageError(
+            f"--backend {asked} needs an NVIDIA GPU; use --backend cpp, or --device cuda on a"
+            " machine that has one"
+        )
+    return backend
+
+
+def _settings(options: RunOptions) -> dict[str, object]:
+    """Everything whose meaning is the same before and after; the rest is resolved."""
+    given = options.given()
+    return {key: value for key, value in given.items() if key in RunConfig.model_fields}
+
+
+def _policy(options: RunOptions, notes: list[str]) -> dict[str, object]:
+    """What is remembered and measured, in the one form in which it is recorded."""
+    baselines = {BaselineName.EAGER: None, **dict.fromkeys(options.baselines or ())}
+    policy: dict[str, object] = {"baselines": tuple(baselines)}
+    if options.strategy is Strategy.SAMPLE:
+        fields = RunConfig.model_fields
+        remembered = {"feedback": "none"} | {
+            name: fields[name].default for name in ("start_from", "history")
+        }
+        given = [
+            f"--{name.removeprefix('start_')}"
+            for name, unused in remembered.items()
+            if getattr(options, name) not in (None, unused)
+        ]
+        if given:
+            notes.append(f"samples are independent drafts: {', '.join(given)} not used")
+        policy |= remembered
+    return policy
+
+
+def _default_workers(device: str, problems: int) -> int:
+    """On a CPU one: a compiler beside a measurement disturbs it. On a GPU builds may overlap."""
+    return 1 if device == "cpu" else min(MAX_GPU_WORKERS, problems)

@@ -1,0 +1,18 @@
+"""The default name of a run: read by people, decided by what makes the run the same run."""
+
+from __future__ import annotations
+
+import re
+
+from agent.config import RunConfig, Strategy
+from agent.identity import digest
+
+
+def run_name(config: RunConfig) -> str:
+    """`refine-gep-tuner-cpp-3f2a91b0`: no time stamp, so the same command finds the same run."""
+    parts: list[str] = [config.strategy]
+    if config.strategy is Strategy.REFINE:
+        parts.append(config.feedback.replace("+", "").lower())
+    model = re.sub(r"[^A-Za-z0-9.]+", "_", config.model.rpartition("/")[2]).strip("_.")
+    parts += [model[:24] or "model", config.backend, digest(config)]
+    return "-".join(parts)

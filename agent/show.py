@@ -1,0 +1,91 @@
+"""python -m agent.show RUN : any recorded trajectory, turn by turn. Needs only turns.jsonl."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Argument, Option
+
+from agent.command_line import Line, print_lines, serve
+
+if TYPE_CHECKING:
+    from agent.record import TurnRecord
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command()
+def show(
+    run: Annotated[Path, Argument(help="A run directory, or its turns.jsonl.")],
+    problem: Annotated[
+        str | None, Option("--problem", metavar="ID", help="Only this problem.")
+    ] = None,
+    sample: Annotated[int | None, Option("--sample", metavar="N", help="Only this sample.")] = None,
+    turn: Annotated[int | None, Option("--turn", metavar="N", help="Only this turn.")] = None,
+    as_json: Annotated[
+        bool, Option("--json", help="The records as they stand, one JSON object a line.")
+    ] = False,
+    prompt: Annotated[bool, Option("--prompt", help="Each turn's prompt too.")] = False,
+    no_diff: Annotated[bool, Option("--no-diff", help="No diffs between kernels.")] = False,
+) -> None:
+    """Print a run turn by turn: status, time, speedup, bottleneck, cost, plan, what changed."""
+    from agent.run_files import RunFiles
+    from agent.trajectory import by_problem, overview, turn_lines
+    from problems.errors import UsageError
+
+    folder = run.parent if run.is_file() else run
+    turns = _of_problem(folder, problem)
+    chosen = [
+        record
+        for record in turns
+        if sample in (None, record.sample) and turn in (None, record.turn)
+    ]
+    if not chosen:
+        raise UsageError(f"{folder} holds no such turn yet; it has {len(turns)} turns in all")
+    if as_json:
+        for record in chosen:
+            typer.echo(record.model_dump_json(by_alias=True))
+        return
+    files, everything = RunFiles(folder), by_problem(turns)
+    lines: list[Line] = [*_heading(folder, turns[0]), *overview(turns)]
+    for name, records in by_problem(chosen).items():
+        lines += [("", ""), ("bold underline", name)]
+        for record in records:
+            lines += turn_lines(record, everything[name], files, prompt=prompt, diff=not no_diff)
+    print_lines(lines)
+
+
+def _of_problem(folder: Path, problem: str | None) -> list[TurnRecord]:
+    from agent.settings_file import nearest
+    from agent.turn_log import FILE, read_turns
+    from problems.errors import UsageError
+
+    if not (folder / FILE).is_file():
+        raise UsageError(f"{folder} holds no {FILE}; give a run directory, such as one under runs/")
+    turns = list(read_turns(folder))
+    problems = {record.problem for record in turns}
+    if problem is not None and problem not in problems:
+        raise UsageError(f"no problem {problem!r} in {folder}: {nearest(problem, problems)}")
+    return [record for record in turns if problem in (None, record.problem)]
+
+
+def _heading(folder: Path, first: TurnRecord) -> Iterable[Line]:
+    from agent import figures
+
+    temperature = "" if first.temperature is None else f" at temperature {first.temperature:g}"
+    yield (
+        "bold",
+        f"{folder}: {first.strategy} {first.feedback}, {first.model}{temperature},"
+        f" {first.backend} on {first.device}, {first.precision}",
+    )
+    if first.model == figures.TUNER:
+        yield "dim", f"{figures.TUNER_NOTE}."
+    yield "", ""
+
+
+if __name__ == "__main__":
+    sys.exit(serve(app, "python -m agent.show"))

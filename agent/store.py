@@ -1,0 +1,192 @@
+"""The run directory as its one writer sees it: what is known is kept, and nothing is done twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TextIO
+
+from agent.best import best_of
+from agent.claim import claim
+from agent.config import RunConfig
+from agent.draft import Draft, Stage
+from agent.durable import (
+    disk_errors_told,
+    sweep,
+    write_durably,
+    write_once,
+)
+from agent.llm.completion import Completion, CompletionRequest
+from agent.record import TurnRecord
+from agent.result import RunResult
+from agent.run_files import RunFiles, StoredCompletion
+from agent.turn_log import TurnKey, TurnLog, key_of
+from evaluator.evaluation import Candidate
+from tools.profile_report import Profile
+
+
+def text_hash(text: str) -> str:
+    """SHA-256, first 16 hex digits."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def request_hash(request: CompletionRequest) -> str:
+    """Hash of everything that decides an answer; where it belongs is part of it."""
+    return text_hash(json.dumps(request.model_dump(mode="json"), sort_keys=True))
+
+
+class RunStore(RunFiles):
+    """Writes a run directory. Safe to call from several threads, one thread a turn; made by
+    `open_store`, which holds the lock until `close`."""
+
+    def __init__(self, path: Path, lock: TextIO) -> None:
+        super().__init__(path)
+        self._lock = lock
+        self._best_lock = threading.Lock()
+        self.log = TurnLog(path)
+        sweep(path)
+
+    def close(self) -> None:
+        """Let go of the run directory."""
+        self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def add_environment(self, facts: Mapping[str, object]) -> None:
+        """Merge `facts` (JSON values) into `environment.json`."""
+        merged = {**self.environment(), **facts}
+        text = json.dumps(merged, indent=2, sort_keys=True, default=str) + "\n"
+        write_durably(self.path / "environment.json", text)
+
+    def save_result(self, result: RunResult) -> None:
+        """Write `result.json`."""
+        text = result.model_dump_json(by_alias=True, indent=2)
+        write_durably(self.path / "result.json", text + "\n")
+
+    # The turn in progress.
+
+    def _draft_path(self, key: TurnKey) -> Path:
+        return self.path / "pending" / f"{key}.json"
+
+    def draft(self, key: TurnKey) -> Draft | None:
+        """What is known of a turn that is not recorded yet; None where nothing is."""
+        path = self._draft_path(key)
+        if not path.exists():
+            return None
+        return Draft.model_validate_json(path.read_text(encoding="utf-8"))
+
+    def drafts(self) -> Iterator[tuple[TurnKey, Draft]]:
+        """All turns in progress; drafts of turns that are recorded by now are removed."""
+        for path in sorted((self.path / "pending").glob("*.json")):
+            problem, sample, turn = path.stem.rsplit(".", 2)
+            key = TurnKey(problem, int(sample), int(turn))
+            if key in self.log:
+                path.unlink()
+            elif (draft := self.draft(key)) is not None:
+                yield key, draft
+
+    def save_draft(self, key: TurnKey, draft: Draft) -> None:
+        """Replace what is known of a turn."""
+        write_durably(self._draft_path(key), draft.model_dump_json(by_alias=True))
+
+    @contextmanager
+    def in_flight(self, key: TurnKey, draft: Draft, stage: Stage) -> Iterator[Draft]:
+        """Mark that `stage` has begun, for as long as the block lasts.
+
+        Yields the draft to build on: it counts one repetition more if a kill had interrupted this
+        stage before. The block ends by saving its outcome; an exception takes the mark away.
+        """
+        again = draft.in_flight is stage
+        marked = draft.model_copy(
+            update={"in_flight": stage, "repeated": draft.repeated + int(again)}
+        )
+        self.save_draft(key, marked)
+        unmarked = marked.model_copy(update={"in_flight": None})
+        try:
+            yield unmarked
+        except BaseException:
+            self.save_draft(key, unmarked)
+            raise
+
+    # What a turn leaves behind.
+
+    def save_prompt(self, text: str) -> str:
+        """Keep a prompt; returns its hash."""
+        prompt = text_hash(text)
+        write_once(self.path / "prompts" / f"{prompt}.txt", text)
+        return prompt
+
+    def save_completion(self, request: CompletionRequest, prompt: str, answer: Completion) -> str:
+        """Keep an answer before anything is done with it; returns its hash."""
+        completion = request_hash(request)
+        stored = StoredCompletion(
+            problem=request.problem,
+            sample=request.sample,
+            turn=request.turn,
+            prompt=prompt,
+            temperature=request.temperature,
+            seed=request.seed,
+            arguments=request.arguments,
+            completion=answer,
+        )
+        write_durably(self.completion_path(completion), stored.model_dump_json(indent=2) + "\n")
+        return completion
+
+    def has_completion(self, completion: str) -> bool:
+        """That answer has been paid for and is here."""
+        return self.completion_path(completion).exists()
+
+    def save_kernel(self, candidate: Candidate) -> str:
+        """Keep a kernel's source; returns its hash."""
+        write_once(self.kernel_path(candidate.hash), candidate.source)
+        return candidate.hash
+
+    def save_profile(self, candidate: str, profile: Profile) -> None:
+        """Keep a kernel's profile as a file of its own, beside what a profiler may leave there."""
+        path = self.profile_folder(candidate) / "profile.json"
+        write_durably(path, profile.model_dump_json(indent=2) + "\n")
+
+    def record(self, record: TurnRecord) -> None:
+        """Write a turn down, once, and forget its draft."""
+        self.log.append(record)
+        with disk_errors_told(self.path):
+            self._draft_path(key_of(record)).unlink(missing_ok=True)
+
+    def keep_best(self, problem: str) -> TurnRecord | None:
+        """Put a problem's best kernel where a person looks for it; returns its turn."""
+        with self._best_lock:
+            best = best_of(self.log.of(problem))
+            if best is not None and best.candidate is not None:
+                path, source = self.best_path(problem), self.kernel(best.candidate)
+                if not path.exists() or path.read_text(encoding="utf-8") != source:
+                    write_durably(path, source)
+            return best
+
+
+def open_store(config: RunConfig, *, redo: bool = False) -> RunStore:
+    """Open `config.output` for writing, made if need be; `redo` empties it of an earlier run first.
+
+    A run found there goes on; its `config.yaml` takes over what may change (budget, workers).
+    Raises `UsageError` where the folder is in use, holds something else, or a run made with other
+    settings, or can't be written: nothing has been written over then.
+    """
+    lock = claim(config, redo=redo)
+    try:
+        return RunStore(config.output, lock)
+    except BaseException:
+        lock.close()
+        raise

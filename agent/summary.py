@@ -1,0 +1,156 @@
+"""What a run came to: told to a person in a few lines a problem, to a program as JSON."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from agent import figures
+from agent.command_line import INTERRUPTED, USAGE_ERROR, Line, print_lines
+from agent.config import RunConfig
+from agent.record import TurnRecord
+from agent.resolution import Resolution
+from agent.result import ProblemResult, RunResult, Spent, Stop
+from agent.run_files import RunFiles
+from evaluator.evaluation import Precision, Status
+from problems.problem import Problem
+
+_STOPPED = {
+    Stop.CALLS: "",
+    Stop.TOKENS: "stopped by --budget-tokens",
+    Stop.USD: "stopped by --budget-usd",
+    Stop.SECONDS: "stopped by --budget-seconds",
+    Stop.UNPRICED: "stopped: an answer came without a price (--allow-unpriced goes on)",
+    Stop.EARLY: "stopped early, as asked",
+    Stop.INTERRUPTED: "interrupted",
+}
+
+
+def tell(result: RunResult, resolution: Resolution, *, as_json: bool, require_correct: bool) -> int:
+    """Print the summary on stderr and, if asked, the JSON on stdout; the exit code is returned."""
+    turns = list(RunFiles(result.run).turns())
+    config, problems = resolution.config, resolution.problems
+    print_lines(summary_lines(result, turns, config, problems), stderr=True)
+    if as_json:
+        print(result_json(result, turns, config, problems), flush=True)
+    if result.interrupted:
+        return INTERRUPTED
+    if result.failed:
+        return USAGE_ERROR
+    return int(require_correct and not result.all_correct)
+
+
+def check_command(kernel: Path, problem: Problem, config: RunConfig) -> str:
+    """The exact command that judges `kernel` again as the run did."""
+    command = ["python", "-m", "evaluator.check", str(kernel)]
+    command += ["--problem", problem.id if problem.level else str(problem.path)]
+    if config.suite is not None and problem.level:
+        command += ["--suite", str(config.suite)]
+    command += ["--device", config.device]
+    if config.precision is not Precision.FP32:
+        command += ["--precision", config.precision]
+    if config.protocol != "refinery":
+        command += ["--protocol", config.protocol]
+    for baseline in config.baselines[1:]:
+        command += ["--baseline", baseline]
+    if config.timing_seconds != RunConfig.model_fields["timing_seconds"].default:
+        command += ["--timing-seconds", f"{config.timing_seconds:g}"]
+    return shlex.join(command)
+
+
+def summary_lines(
+    result: RunResult, turns: Sequence[TurnRecord], config: RunConfig, problems: Sequence[Problem]
+) -> Iterator[Line]:
+    """The summary, line by line."""
+    by_id = {problem.id: problem for problem in problems}
+    yield "", ""
+    for entry in result.problems:
+        correct = sum(
+            turn.problem == entry.problem and turn.evaluation.status is Status.CORRECT
+            for turn in turns
+        )
+        yield "bold", entry.problem
+        yield from _problem_lines(entry, correct, config, by_id[entry.problem])
+    if config.model == figures.TUNER:
+        yield "dim", f"{figures.TUNER_NOTE}."
+    solved = sum(entry.best is not None for entry in result.problems)
+    spent = result.spent
+    yield (
+        "",
+        f"{solved} of {len(result.problems)} problems have a correct kernel; {_spent(spent)};"
+        f" run: {result.run}",
+    )
+    if result.interrupted:
+        yield "yellow", "interrupted: the same command again goes on from here"
+    yield "dim", f"every turn: python -m agent.show {shlex.quote(str(result.run))}"
+
+
+def _problem_lines(
+    entry: ProblemResult, correct: int, config: RunConfig, problem: Problem
+) -> Iterator[Line]:
+    stopped = entry.error if entry.stop is Stop.ERROR else _STOPPED[entry.stop]
+    counts = f"correct {correct}/{entry.turns}, {_spent(entry.spent)}"
+    if entry.best is None or entry.best_path is None:
+        last = f", the last turn: {figures.outcome(entry.last)}" if entry.last else ""
+        yield "yellow", f"  no correct kernel{last}"
+        yield "", f"  {counts}"
+    else:
+        yield _best_style(entry.best), f"  best: {_best(entry.best)}"
+        if entry.last is not None and entry.last.call != entry.best.call:
+            yield "", f"  last: {figures.outcome(entry.last)} ({figures.place(entry.last)})"
+        yield "", f"  {counts}"
+        yield "", f"  {entry.best_path}"
+        yield "cyan", f"  {check_command(entry.best_path, problem, config)}"
+    if stopped:
+        yield "red" if entry.stop is Stop.ERROR else "yellow", f"  {stopped}"
+
+
+def _best(record: TurnRecord) -> str:
+    text = f"{figures.outcome(record)} ({figures.place(record)})"
+    timing = record.evaluation.timing
+    if timing is None:
+        return text
+    text += f", {figures.latency(timing.latency_us)}"
+    for name, baseline in timing.baselines.items():
+        if name != "eager":
+            text += f", {figures.ratio(baseline.speedup)}x over {name} ({baseline.verdict})"
+    if timing.sol_fraction is not None:
+        text += f", {figures.percent(timing.sol_fraction)} of the speed-of-light bound"
+    return text
+
+
+def _best_style(record: TurnRecord) -> str:
+    timing = record.evaluation.timing
+    return "green" if timing is not None and timing.verdict == "faster" else ""
+
+
+def _spent(spent: Spent) -> str:
+    cost = figures.cost(spent.cost_usd)
+    if spent.cost_usd is None:
+        cost = f"cost unknown ({spent.unpriced} answers without a price)"
+    calls = f"{spent.calls} call{'s' * (spent.calls != 1)}"
+    return f"{calls}, {spent.tokens:,} tokens, {cost}, {figures.duration(spent.wall_seconds)}"
+
+
+def result_json(
+    result: RunResult, turns: Sequence[TurnRecord], config: RunConfig, problems: Sequence[Problem]
+) -> str:
+    """The result as one JSON object: `RunResult`, with figures a script would else work out."""
+    by_id = {problem.id: problem for problem in problems}
+    content = result.model_dump(mode="json", by_alias=True)
+    content["config"] = config.model_dump(mode="json")
+    content["spent"] = result.spent.model_dump(mode="json")
+    content["all_correct"] = result.all_correct
+    for entry, written in zip(result.problems, content["problems"], strict=True):
+        written["correct"] = sum(
+            turn.problem == entry.problem and turn.evaluation.status is Status.CORRECT
+            for turn in turns
+        )
+        written["check"] = (
+            check_command(entry.best_path, by_id[entry.problem], config)
+            if entry.best_path
+            else None
+        )
+    return json.dumps(content)

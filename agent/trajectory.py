@@ -1,0 +1,166 @@
+"""A recorded run as lines for people: an overview, then each problem turn by turn."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+
+from agent import figures
+from agent.best import best_of
+from agent.budget import spent_on
+from agent.command_line import Line
+from agent.record import TurnRecord
+from agent.run_files import RunFiles
+from evaluator.evaluation import BaselineName, Status
+
+MESSAGE_LINES = 12
+
+
+def overview(turns: Sequence[TurnRecord]) -> Iterator[Line]:
+    """One line a problem, in the order in which the problems first appear."""
+    problems = by_problem(turns)
+    width = max((len(problem) for problem in problems), default=0)
+    yield "dim", f"{'problem':<{width}}  turns  correct  {'best over eager':<20}  spent"
+    for problem, records in problems.items():
+        best = best_of(records)
+        timing = best.evaluation.timing if best else None
+        text = figures.speedup(timing) if timing else "no correct kernel" if not best else "-"
+        correct = sum(record.evaluation.status is Status.CORRECT for record in records)
+        cost = figures.cost(spent_on(records).cost_usd)
+        style = "green" if timing and timing.verdict == "faster" else ""
+        yield style, f"{problem:<{width}}  {len(records):>5}  {correct:>7}  {text:<20}  {cost}"
+
+
+def by_problem(turns: Sequence[TurnRecord]) -> dict[str, list[TurnRecord]]:
+    """The records of each problem, by call."""
+    problems: dict[str, list[TurnRecord]] = {}
+    for turn in turns:
+        problems.setdefault(turn.problem, []).append(turn)
+    for records in problems.values():
+        records.sort(key=lambda record: (record.call, record.sample, record.turn))
+    return problems
+
+
+def turn_lines(
+    record: TurnRecord,
+    records: Sequence[TurnRecord],
+    files: RunFiles,
+    *,
+    prompt: bool = False,
+    diff: bool = True,
+) -> Iterator[Line]:
+    """One turn of a problem whose turns are `records`; what isn't on disk any more is left out."""
+    is_best = best_of(records) is record
+    status = record.evaluation.status
+    style = "bold green" if is_best else "bold" if status is Status.CORRECT else "bold yellow"
+    place = figures.place(record)
+    yield style, f"{place}: {status}, {figures.outcome(record)}{'  (best)' if is_best else ''}"
+    if record.plan:
+        yield "", f"  plan: {record.plan}"
+    yield from _figures(record)
+    yield from _failure(record)
+    yield from _profile(record)
+    yield "dim", f"  {_spent(record)}"
+    if prompt:
+        yield from _prompt(record, files)
+    if diff:
+        yield from _diff(record, records, files)
+    yield "", ""
+
+
+def _figures(record: TurnRecord) -> Iterator[Line]:
+    timing = record.evaluation.timing
+    if timing is None:
+        return
+    parts = [f"time: {figures.latency(timing.latency_us)}"]
+    for name, baseline in timing.baselines.items():
+        part = f"{name}: {figures.latency(baseline.latency_us)}"
+        if name is not BaselineName.EAGER:
+            part += f" ({figures.ratio(baseline.speedup)}x, {baseline.verdict})"
+        parts.append(part)
+    if timing.sol_fraction is not None:
+        parts.append(f"{figures.percent(timing.sol_fraction)} of the speed-of-light bound")
+    yield "", f"  {', '.join(parts)}"
+
+
+def _failure(record: TurnRecord) -> Iterator[Line]:
+    if record.evaluation.status is Status.CORRECT:
+        return
+    # The first line of the message stands in the heading already.
+    lines = record.evaluation.message.strip().splitlines()[1:]
+    build = record.evaluation.build
+    if record.evaluation.status is Status.BUILD_ERROR and build is not None and not lines:
+        lines = build.log.strip().splitlines()
+    lines = lines or record.evaluation.detail.strip().splitlines()[-MESSAGE_LINES:]
+    for line in lines[:MESSAGE_LINES]:
+        yield "yellow", f"  | {line}"
+    if len(lines) > MESSAGE_LINES:
+        yield "dim", f"  | ({len(lines) - MESSAGE_LINES} more lines in turns.jsonl)"
+
+
+def _profile(record: TurnRecord) -> Iterator[Line]:
+    if record.profile is not None:
+        yield "magenta", f"  bottleneck: {record.profile.bottleneck} (from {record.profile.rung})"
+        for line in record.profile.summary.splitlines():
+            yield "", f"  : {line}"
+    elif record.profile_error:
+        yield "yellow", f"  no profile: {record.profile_error}"
+
+
+def _spent(record: TurnRecord) -> str:
+    seconds, usage = record.seconds, record.usage
+    phases = [("model", seconds.model), ("build", seconds.build), ("judge", seconds.judge)]
+    if seconds.profile:
+        phases.append(("profile", seconds.profile))
+    times = ", ".join(f"{name} {figures.duration(value)}" for name, value in phases)
+    tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens"
+    again = f", repeated {record.repeated}x" if record.repeated else ""
+    return f"{times}; {tokens}, {figures.cost(usage.cost_usd)}{again}"
+
+
+def _prompt(record: TurnRecord, files: RunFiles) -> Iterator[Line]:
+    try:
+        text = files.prompt(record.prompt)
+    except FileNotFoundError:
+        yield "dim", f"  (prompt {record.prompt} is not kept here)"
+        return
+    yield "dim", f"  prompt {record.prompt}:"
+    for line in text.splitlines():
+        yield "cyan", f"  > {line}"
+
+
+def _diff(record: TurnRecord, records: Sequence[TurnRecord], files: RunFiles) -> Iterator[Line]:
+    """Against the kernel that was to be refined, else the sample's kernel before this one."""
+    if record.candidate is None:
+        return
+    before = _before(record, records)
+    if before is None or before.candidate is None:
+        return
+    if before.candidate == record.candidate:
+        yield "dim", f"  the same kernel as that of turn {before.turn}"
+        return
+    try:
+        old, new = files.kernel(before.candidate), files.kernel(record.candidate)
+    except FileNotFoundError as error:
+        yield "dim", f"  (no diff: {error.filename} is not kept here)"
+        return
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    for line in difflib.unified_diff(
+        old.splitlines(),
+        new.splitlines(),
+        f"turn {before.turn} {before.candidate}",
+        f"turn {record.turn} {record.candidate}",
+        n=2,
+        lineterm="",
+    ):
+        yield styles.get(line[:1], ""), f"  {line}"
+
+
+def _before(record: TurnRecord, records: Sequence[TurnRecord]) -> TurnRecord | None:
+    earlier = [
+        other
+        for other in records
+        if other.sample == record.sample and other.turn < record.turn and other.candidate
+    ]
+    parents = [other for other in earlier if other.candidate == record.parent]
+    return next(iter(reversed(parents or earlier)), None)

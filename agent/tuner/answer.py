@@ -1,0 +1,78 @@
+"""The offline kernel writer's answer to one prompt: prose and a file, or prose alone.
+
+It is no language model. It reads what the prompt says, traces the reference without PyTorch, picks
+a schedule and writes the kernels out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from agent.tuner import cpp
+from agent.tuner.errors import CannotTrace
+from agent.tuner.fused import Fused
+from agent.tuner.module_file import write
+from agent.tuner.partition import Program, partition
+from agent.tuner.policy import choose
+from agent.tuner.prompt import read
+from agent.tuner.rewrite import fewest_passes
+from agent.tuner.schedule import Schedule, space
+from agent.tuner.trace import trace
+
+EMITTERS: Mapping[str, Callable[[Sequence[Fused], Schedule], str]] = {"cpp": cpp.load}
+"""Backend -> the Python text that builds the kernels and calls the result `kernels`."""
+
+PRECISIONS = ("fp32", "tf32", "")
+
+
+def answer(
+    messages: Sequence[Mapping[str, str]], temperature: float | None = None, seed: int | None = None
+) -> str:
+    """Answer a prompt (OpenAI's message dictionaries), deterministically."""
+    request = read(messages)
+    if request.backend not in EMITTERS:
+        return _sorry(f"I write kernels for {_listed(EMITTERS)}, not for `{request.backend}`")
+    if request.precision not in PRECISIONS:
+        return _sorry(f"I write fp32 kernels only, not `{request.precision}`")
+    try:
+        traced = trace(request.reference)
+    except CannotTrace as limit:
+        return _sorry(f"I can't follow this module: {limit} is beyond me")
+    program = partition(traced.graph)
+    if not program.kernels:
+        return _sorry(
+            "the module's work is in operators that I leave to PyTorch, and nothing follows them "
+            "that I could fuse"
+        )
+    rewritten = partition(fewest_passes(traced.graph, traced.builder))
+
+    def kernels(schedule: Schedule) -> str:
+        return EMITTERS[request.backend](_variant(program, rewritten, schedule).kernels, schedule)
+
+    known = space(request.backend, program.family)
+    schedule, reason = choose(request, known, temperature, seed, kernels)
+    variant = _variant(program, rewritten, schedule)
+    text = write(schedule.plan(), traced.tree, variant, kernels(schedule))
+    return f"{_described(variant)} Schedule: {reason}.\n\n```python\n{text}```\n"
+
+
+def _variant(exact: Program, rewritten: Program, schedule: Schedule) -> Program:
+    return rewritten if schedule.choices.get("passes") == "fewest" else exact
+
+
+def _sorry(why: str) -> str:
+    return f"I have no kernel for this one: {why}. I am a rule-based writer, not a language model."
+
+
+def _listed(names: Mapping[str, object]) -> str:
+    return ", ".join(f"`{n}`" for n in names)
+
+
+def _described(program: Program) -> str:
+    kernels = program.kernels
+    left = sum(1 for s in program.steps if not isinstance(s, Fused) and s.kind == "library")
+    fused = sum(len(k.body) for k in kernels)
+    operations = "1 operation" if fused == 1 else f"{fused} operations"
+    into = "one kernel" if len(kernels) == 1 else f"{len(kernels)} kernels"
+    rest = f"; {left} stay with PyTorch" if left else ""
+    return f"{operations} go into {into} ({', '.join(k.nest for k in kernels[:8])}){rest}."

@@ -1,0 +1,253 @@
+"""Single-precision functions for C++ kernels, in three styles.
+
+`poly` is branch-free, so loops over it vectorise, and good to about 2 units in the last place:
+argument reduction by powers of two and polynomials fitted for this file (Lawson's iteration on
+Chebyshev nodes, degrees chosen so that the fit's error is below 4e-9). `libm` calls the C library
+for every element. `crude` keeps some 5 to 7 bits: fast, and wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+_BITS = """\
+static inline float from_bits(int32_t i) { float f; std::memcpy(&f, &i, 4); return f; }
+static inline int32_t to_bits(float f) { int32_t i; std::memcpy(&i, &f, 4); return i; }
+"""
+
+_POLY: Mapping[str, tuple[str, str]] = {
+    "bits": ("", _BITS),
+    # x = n ln 2 + r, |r| <= ln 2 / 2; expm1(r) = r + r^2 P(r). Below 2^-125 exp is taken for 0:
+    # denormal numbers are slow, and nobody needs them.
+    "reduce_exp_": (
+        "bits",
+        """\
+static inline float reduce_exp_(float x, float& q) {
+  const float n = nearbyintf(x * 1.442695041f);
+  const float r = fmaf(n, -1.428606820e-6f, fmaf(n, -0.693145752f, x));
+  float p = 1.395067933e-3f;
+  p = fmaf(p, r, 8.369020853e-3f);
+  p = fmaf(p, r, 4.166620376e-2f);
+  p = fmaf(p, r, 1.666651791e-1f);
+  p = fmaf(p, r, 5.000000095e-1f);
+  q = fmaf(p * r, r, r);
+  return n;
+}
+""",
+    ),
+    "exp_": (
+        "reduce_exp_",
+        """\
+static inline float exp_(float x) {
+  const float y = x > 88.72284f ? 89.0f : (x < -86.9f ? -86.9f : x);
+  float q;
+  const int32_t n = (int32_t)reduce_exp_(y, q);
+  const float value = (q + 1.0f) * 2.0f * from_bits((n + 126) << 23);
+  return x < -86.9f ? 0.0f : value;
+}
+""",
+    ),
+    "expm1_": (
+        "reduce_exp_",
+        """\
+static inline float expm1_(float x) {
+  const float y = x > 87.0f ? 87.0f : (x < -30.0f ? -30.0f : x);
+  float q;
+  const int32_t n = (int32_t)reduce_exp_(y, q);
+  const float scale = from_bits((n + 127) << 23);
+  const float value = fmaf(scale, q, scale - 1.0f);
+  return x > 87.0f ? INFINITY : value;
+}
+""",
+    ),
+    # x = 2^k m, m in [sqrt(1/2), sqrt(2)); log(1 + f) = f - f^2 / 2 + f^3 P(f).
+    "log_": (
+        "bits",
+        """\
+static inline float log_(float x) {
+  const bool tiny = x < 1.17549435e-38f;
+  const float y = tiny ? x * 8388608.0f : x;
+  const int32_t i = to_bits(y) - 0x3f3504f3;
+  const float k = (float)(i >> 23) - (tiny ? 23.0f : 0.0f);
+  const float f = from_bits((i & 0x007fffff) + 0x3f3504f3) - 1.0f;
+  const float z = f * f;
+  float p = 6.915578354e-2f;
+  p = fmaf(p, f, -1.178879941e-1f);
+  p = fmaf(p, f, 1.187230923e-1f);
+  p = fmaf(p, f, -1.238449426e-1f);
+  p = fmaf(p, f, 1.421878042e-1f);
+  p = fmaf(p, f, -1.666924531e-1f);
+  p = fmaf(p, f, 2.000221928e-1f);
+  p = fmaf(p, f, -2.499998663e-1f);
+  p = fmaf(p, f, 3.333331058e-1f);
+  float r = fmaf(p * f, z, k * 1.428606820e-6f);
+  r = fmaf(-0.5f, z, r) + f;
+  r = fmaf(k, 0.693145752f, r);
+  r = x == 0.0f ? -INFINITY : r;
+  r = x == INFINITY ? INFINITY : r;
+  return x < 0.0f ? NAN : r;
+}
+""",
+    ),
+    # The rounding of 1 + x is paid back.
+    "log1p_": (
+        "log_",
+        """\
+static inline float log1p_(float x) {
+  const float u = 1.0f + x;
+  return log_(u) + (x - (u - 1.0f)) / u;
+}
+""",
+    ),
+    "sigmoid_": (
+        "exp_",
+        """\
+static inline float sigmoid_(float x) { return 1.0f / (1.0f + exp_(-x)); }
+""",
+    ),
+    # x + x^3 P(x^2) near zero, else 1 - 2 / (exp(2 |x|) + 1).
+    "tanh_": (
+        "exp_",
+        """\
+static inline float tanh_(float x) {
+  const float a = fabsf(x);
+  const float z = x * x;
+  float p = 2.122953687e-3f;
+  p = fmaf(p, z, -8.156539382e-3f);
+  p = fmaf(p, z, 2.169272892e-2f);
+  p = fmaf(p, z, -5.394540506e-2f);
+  p = fmaf(p, z, 1.333319618e-1f);
+  p = fmaf(p, z, -3.333333058e-1f);
+  const float near = fmaf(p * z, x, x);
+  const float far = 1.0f - 2.0f / (exp_(2.0f * (a > 10.0f ? 10.0f : a)) + 1.0f);
+  return a < 0.6f ? near : (x < 0.0f ? -far : far);
+}
+""",
+    ),
+    # x P(x^2) near zero, else 1 - exp(-Q(|x|)).
+    "erf_": (
+        "exp_",
+        """\
+static inline float erf_(float x) {
+  const float a = fabsf(x);
+  const float z = x * x;
+  float p = 7.889119540e-5f;
+  p = fmaf(p, z, -8.020841282e-4f);
+  p = fmaf(p, z, 5.189535340e-3f);
+  p = fmaf(p, z, -2.685444459e-2f);
+  p = fmaf(p, z, 1.128360018e-1f);
+  p = fmaf(p, z, -3.761262714e-1f);
+  p = fmaf(p, z, 1.128379166e0f);
+  const float b = a > 4.0f ? 4.0f : a;
+  float q = 2.168685001e-5f;
+  q = fmaf(q, b, -4.413363778e-4f);
+  q = fmaf(q, b, 4.204561878e-3f);
+  q = fmaf(q, b, -2.520825675e-2f);
+  q = fmaf(q, b, 1.084185774e-1f);
+  q = fmaf(q, b, 6.332198931e-1f);
+  q = fmaf(q, b, 1.129578424e0f);
+  q = fmaf(q, b, -1.880402330e-4f);
+  const float far = 1.0f - exp_(-q);
+  return a < 1.0f ? x * p : (x < 0.0f ? -far : far);
+}
+""",
+    ),
+    # x = n pi / 2 + r; good for |x| up to some 10^4.
+    "sincos_": (
+        "",
+        """\
+static inline float sincos_(float x, int32_t shift) {
+  const float n = nearbyintf(x * 0.636619772f);
+  float r = fmaf(n, -1.5707962513e0f, x);
+  r = fmaf(n, -7.5497894159e-8f, r);
+  r = fmaf(n, -5.3903029534e-15f, r);
+  const float z = r * r;
+  float s = 2.718220717e-6f;
+  s = fmaf(s, z, -1.983932551e-4f);
+  s = fmaf(s, z, 8.333329358e-3f);
+  s = fmaf(s, z, -1.666666664e-1f);
+  s = fmaf(s * z, r, r);
+  float c = -2.720937472e-7f;
+  c = fmaf(c, z, 2.479950972e-5f);
+  c = fmaf(c, z, -1.388888372e-3f);
+  c = fmaf(c, z, 4.166666662e-2f);
+  c = fmaf(c * z, z, fmaf(-0.5f, z, 1.0f));
+  const int32_t k = (int32_t)n + shift;
+  const float v = (k & 1) ? c : s;
+  return (k & 2) ? -v : v;
+}
+""",
+    ),
+    "sin_": ("sincos_", "static inline float sin_(float x) { return sincos_(x, 0); }\n"),
+    "cos_": ("sincos_", "static inline float cos_(float x) { return sincos_(x, 1); }\n"),
+    "rsqrt_": ("", "static inline float rsqrt_(float x) { return 1.0f / sqrtf(x); }\n"),
+}
+
+_CRUDE: Mapping[str, tuple[str, str]] = {
+    **_POLY,
+    # The exponent's bits from a scaled argument: up to 4 % off.
+    "exp_": (
+        "bits",
+        """\
+static inline float exp_(float x) {
+  x = x > 88.0f ? 88.0f : (x < -87.0f ? -87.0f : x);
+  return from_bits((int32_t)(x * 12102203.0f) + 1064866805);
+}
+""",
+    ),
+    "expm1_": ("exp_", "static inline float expm1_(float x) { return exp_(x) - 1.0f; }\n"),
+    "log_": (
+        "bits",
+        """\
+static inline float log_(float x) {
+  return (float)(to_bits(x) - 1064866805) * 8.26295829e-8f;
+}
+""",
+    ),
+    "log1p_": ("log_", "static inline float log1p_(float x) { return log_(1.0f + x); }\n"),
+    "tanh_": (
+        "exp_",
+        "static inline float tanh_(float x) { return 1.0f - 2.0f / (exp_(2.0f * x) + 1.0f); }\n",
+    ),
+    "erf_": (
+        "tanh_",
+        """\
+static inline float erf_(float x) { return tanh_(1.128379f * x + 0.1009f * x * x * x); }
+""",
+    ),
+}
+
+_LIBM: Mapping[str, tuple[str, str]] = {
+    name: ("", f"static inline float {name}(float x) {{ return {body}; }}\n")
+    for name, body in {
+        "exp_": "expf(x)",
+        "expm1_": "expm1f(x)",
+        "log_": "logf(x)",
+        "log1p_": "log1pf(x)",
+        "sigmoid_": "1.0f / (1.0f + expf(-x))",
+        "tanh_": "tanhf(x)",
+        "erf_": "erff(x)",
+        "sin_": "sinf(x)",
+        "cos_": "cosf(x)",
+        "rsqrt_": "1.0f / sqrtf(x)",
+    }.items()
+}
+
+STYLES = {"poly": _POLY, "crude": _CRUDE, "libm": _LIBM}
+
+
+def prelude(style: str, names: Iterable[str]) -> str:
+    """Definitions of the functions `names` (`exp_`, ...) and of what they call."""
+    table = STYLES[style]
+    wanted: dict[str, None] = {}
+
+    def want(name: str) -> None:
+        needs, _ = table[name]
+        if needs and needs not in wanted:
+            want(needs)
+        wanted[name] = None
+
+    for name in names:
+        if name not in wanted:
+            want(name)
+    return "".join(table[name][1] for name in wanted)

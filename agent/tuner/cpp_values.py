@@ -1,0 +1,210 @@
+"""Names, loads and expressions of a C++ kernel: what its loops (`cpp_nests.py`) are made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from math import prod
+
+from agent.tuner.expression import CTYPES, literal, spell
+from agent.tuner.fused import Fused, Nest
+from agent.tuner.graph import Kind, Node
+from agent.tuner.schedule import Schedule
+from agent.tuner.staging import Staging
+
+TORCH_TYPES = {"float32": "torch::kFloat32", "int64": "torch::kInt64", "bool": "torch::kBool"}
+
+
+def declaration(kernel: Fused) -> str:
+    """The C++ signature, without its semicolon."""
+    result = "torch::Tensor" if len(kernel.outputs) == 1 else "std::vector<torch::Tensor>"
+    words = [
+        f"double a{i}" if o.node.op == "scalar" else f"torch::Tensor t{i}"
+        for i, o in enumerate(kernel.operands)
+    ]
+    return f"{result} {kernel.name}({', '.join(words)})"
+
+
+class CppValues:
+    """One function. Values are called `v<n>` by their position, operands `a<n>`, outputs `o<n>`."""
+
+    def __init__(self, kernel: Fused, schedule: Schedule) -> None:
+        self.kernel = kernel
+        self.schedule = schedule
+        self.lines: list[str] = []
+        self.depth = 1
+        self.number = {n: i for i, n in enumerate(kernel.body)}
+        self.staging = Staging()
+        self.staged: dict[Node, int] = {}
+        """Values that a pass has left in their buffers."""
+        self.columns = kernel.nest is Nest.COLUMNS
+        self.masks = [
+            i
+            for i, o in enumerate(kernel.operands)
+            if o.node.dtype == "bool" and not self.columns and any(o.reduced + o.inner)
+        ]
+        """Bool operands along the vector loop: widened first, since bytes among floats would make
+        the compiler take four times as many lanes, and the rest of a row without any."""
+
+    # Text -----------------------------------------------------------------------------------------
+
+    def put(self, *lines: str) -> None:
+        """Append lines; braces at their ends set the indentation."""
+        for line in lines:
+            if line.startswith("}"):
+                self.depth -= 1
+            self.lines.append(line if line.startswith("#") else "  " * self.depth + line)
+            if line.endswith("{"):
+                self.depth += 1
+
+    def _arguments(self) -> None:
+        for i, operand in enumerate(self.kernel.operands):
+            node, ctype = operand.node, CTYPES[operand.node.dtype]
+            if node.op == "scalar":
+                self.put(f"const float s{i} = (float)a{i};")
+                continue
+            message = f'"{self.kernel.name}: operand {i} has another size"'
+            self.put(f"TORCH_CHECK(t{i}.numel() == {node.numel}, {message});")
+            self.put(f"t{i} = t{i}.contiguous();")
+            self.put(f"const {ctype}* __restrict__ a{i} = t{i}.data_ptr<{ctype}>();")
+
+    def _allocate(self) -> None:
+        first = next(i for i, o in enumerate(self.kernel.operands) if o.node.op != "scalar")
+        for i, output in enumerate(self.kernel.outputs):
+            node, ctype = output.node, CTYPES[output.node.dtype]
+            sizes = ", ".join(map(str, node.shape))
+            options = f"t{first}.options().dtype({TORCH_TYPES[node.dtype]})"
+            self.put(f"auto r{i} = torch::empty({{{sizes}}}, {options});")
+            self.put(f"{ctype}* __restrict__ o{i} = r{i}.data_ptr<{ctype}>();")
+
+    def _parallel(self, tasks: str) -> None:
+        """Open the loop over tasks."""
+        threads = self.schedule["threads"]
+        if threads != "one":
+            half = " num_threads(std::max(1, omp_get_max_threads() / 2))"
+            self.put(
+                f"#pragma omp parallel for schedule(static){half if threads == 'half' else ''}"
+            )
+        self.put(f"for (int64_t task = 0; task < {tasks}; ++task) {{")
+
+    def _simd(self, reductions: Iterable[str] = ()) -> None:
+        if self.schedule["vec"] != "1":
+            self.put(" ".join(["#pragma omp simd", *reductions]))
+
+    @property
+    def streaming(self) -> bool:
+        """Whether full outputs go past the caches."""
+        return self.schedule["stores"] == "stream"
+
+    # Values ---------------------------------------------------------------------------------------
+
+    def name(self, node: Node) -> str:
+        """How a value is called where it is used."""
+        if node.kind is Kind.CONST:
+            return literal(node)
+        if node.kind is Kind.IOTA:
+            return self._counter(node)
+        if node in self.number:
+            suffix = "[j]" if self.columns and node not in self.kernel.full else ""
+            return f"v{self.number[node]}{suffix}"
+        position = self.kernel.operand(node)
+        if node.op == "scalar":
+            return f"s{position}"
+        return f"x{position}" + ("[j]" if self._row_array(position) else "")
+
+    def _counter(self, node: Node) -> str:
+        tag, position = self.kernel.counters[node]
+        if tag == "o":
+            sizes = self.kernel.outer
+            return f"(row / {prod(sizes[position + 1 :])} % {sizes[position]})"
+        return "(first + j)" if tag == "i" and self.columns else "i"
+
+    def _row_array(self, position: int) -> bool:
+        """A COLUMNS operand that varies along the inner dimension only: read in place."""
+        operand = self.kernel.operands[position]
+        return self.columns and operand.reduced == (0,) and operand.inner == (1,)
+
+    def _offset(self, strides: Sequence[int], row: str) -> str:
+        """Offset of the operand for the flattened outer index `row`."""
+        sizes = self.kernel.outer
+        if not any(strides):
+            return "0"
+        natural = [prod(sizes[d + 1 :]) for d in range(len(sizes))]
+        unit = strides[-1]
+        if unit and all(s == n * unit for s, n in zip(strides, natural, strict=True)):
+            return f"{row} * {unit}" if unit > 1 else row
+        terms = []
+        for d, stride in enumerate(strides):
+            if stride:
+                index = f"{row} / {natural[d]}" if natural[d] > 1 else row
+                index = f"({index}) % {sizes[d]}" if d > 0 else f"({index})"
+                terms.append(f"{index} * {stride}")
+        return " + ".join(terms)
+
+    def _row_pointers(self, row: str) -> None:
+        """Pointers to the row of each operand; values of those that are constant along it."""
+        for i, operand in enumerate(self.kernel.operands):
+            if operand.node.op == "scalar":
+                continue
+            ctype, offset = CTYPES[operand.node.dtype], self._offset(operand.outer, row)
+            along = any(operand.reduced) or any(operand.inner)
+            if along:
+                at = f" + {offset}" if offset != "0" else ""
+                moved = " + first" if self.columns and any(operand.inner) else ""
+                called = "x" if self._row_array(i) else "p"
+                self.put(f"const {ctype}* __restrict__ {called}{i} = a{i}{at}{moved};")
+            else:
+                self.put(f"const {ctype} x{i} = a{i}[{offset}];")
+
+    def _demand(self, roots: Iterable[Node]) -> list[Node]:
+        """Full body nodes to be computed for `roots`, operands before users; staged ones end it."""
+        wanted: set[Node] = set()
+        stack = list(roots)
+        while stack:
+            node = stack.pop()
+            if node in wanted or node not in self.kernel.full or node not in self.number:
+                continue
+            wanted.add(node)
+            if node not in self.staged:
+                stack.extend(node.args)
+        return [n for n in self.kernel.body if n in wanted]
+
+    def _elements(self, roots: Iterable[Node], index: str) -> None:
+        """Loads and expressions that the values `roots` need at element `index`."""
+        wanted = list(roots)
+        demanded = self._demand(wanted)
+        read = {a for n in demanded if n not in self.staged for a in n.args} | set(wanted)
+        self._loads(read, index)
+        for node in demanded:
+            called = f"v{self.number[node]}"
+            if node in self.staged:
+                self.put(f"const float {called} = g{self.staged[node]}[{index}];")
+            else:
+                self.put(f"const {CTYPES[node.dtype]} {called} = {self._spell(node)};")
+
+    def _loads(self, read: Iterable[Node], index: str) -> None:
+        for i, operand in enumerate(self.kernel.operands):
+            if operand.node not in read or operand.node.op == "scalar" or self._row_array(i):
+                continue
+            if any(operand.reduced) or any(operand.inner):
+                at = index if not self.columns else self._column_index(i)
+                source = f"m{i}[{at}{self.mask_base}]" if i in self.masks else f"p{i}[{at}]"
+                self.put(f"const {CTYPES[operand.node.dtype]} x{i} = {source};")
+
+    mask_base = ""
+    """What is subtracted from an element's index to find it among the widened masks."""
+
+    def _widen(self, begin: str, end: str) -> None:
+        """Fill the buffers of `masks` for elements `begin` to `end`."""
+        for i in self.masks:
+            at = f"i{self.mask_base}"
+            self.put(f"for (int64_t i = {begin}; i < {end}; ++i) m{i}[{at}] = p{i}[i];")
+
+    def _column_index(self, position: int) -> str:
+        operand = self.kernel.operands[position]
+        along = [f"i * {operand.reduced[0]}"] if any(operand.reduced) else []
+        return " + ".join([*along, *(["j"] if any(operand.inner) else [])])
+
+    def _spell(self, node: Node) -> str:
+        text = spell(node, self.name)
+        return text[1:-1] if re.fullmatch(r"\([^()]*\)", text) else text

@@ -1,0 +1,133 @@
+"""Rewrites that make room for fusion: views out of the way, nothing computed changes.
+
+A reduction that drops its dimension leaves a view behind, and so does a `flatten` between two
+elementwise operations: both would cut a kernel in two. The first kind moves after what follows it,
+the second before what it follows.
+"""
+
+from __future__ import annotations
+
+from agent.tuner.graph import Builder, Graph, Kind, Node, Shape, ordered, users
+
+
+def normalise(graph: Graph, b: Builder) -> Graph:
+    """The same graph with its views moved."""
+    graph = _rebuild(graph, b, _hoist)
+    return _rebuild(graph, b, _sink)
+
+
+def _rebuild(graph: Graph, b: Builder, rule: Rule) -> Graph:
+    nodes = graph.nodes()
+    readers = {n: len(r) for n, r in users(nodes).items()}
+    new: dict[Node, Node] = {}
+    for node in nodes:
+        args = tuple(new[a] for a in node.args)
+        new[node] = rule(b, node, args, readers)
+    return Graph(graph.arguments, tuple(new[o] for o in graph.outputs), graph.returns)
+
+
+class Rule:
+    """How one node is made again over its new operands."""
+
+    def __call__(
+        self, b: Builder, node: Node, args: tuple[Node, ...], readers: dict[Node, int]
+    ) -> Node:
+        """The node, or what takes its place."""
+        raise NotImplementedError
+
+
+def remake(b: Builder, node: Node, args: tuple[Node, ...]) -> Node:
+    """`node` with other operands of the same shapes."""
+    if args == node.args:
+        return node
+    if node.kind is Kind.VIEW:
+        return b.view(args[0], node.shape)
+    fields = {f: getattr(node, f) for f in node.__dataclass_fields__}
+    return b.add(Node(**{**fields, "args": args}))
+
+
+class _Hoist(Rule):
+    def __call__(
+        self, b: Builder, node: Node, args: tuple[Node, ...], readers: dict[Node, int]
+    ) -> Node:
+        if node.kind is Kind.VIEW and readers.get(node.args[0], 0) == 1:
+            return _view_first(b, args[0], node.shape)
+        return remake(b, node, args)
+
+
+def _view_first(b: Builder, value: Node, shape: Shape) -> Node:
+    """`value.view(shape)` with the view at the operands, where every operand is whole."""
+    if value.shape == shape:
+        return value
+    whole = value.kind is Kind.POINTWISE and all(a.shape in (value.shape, ()) for a in value.args)
+    if not whole or _unit(value.shape) == _unit(shape):
+        return b.view(value, shape)
+    args = tuple(_view_first(b, a, shape) if a.shape else a for a in value.args)
+    return b.pointwise(value.op, *args, dtype=value.dtype)
+
+
+def _unit(shape: Shape) -> Shape:
+    return tuple(n for n in shape if n != 1)
+
+
+class _Sink(Rule):
+    def __call__(
+        self, b: Builder, node: Node, args: tuple[Node, ...], readers: dict[Node, int]
+    ) -> Node:
+        if node.kind is Kind.POINTWISE:
+            for argument in args:
+                if _squeezed(argument) and len(argument.shape) == len(node.shape):
+                    return _after(b, node, args, argument)
+        if node.kind is Kind.REDUCE and _squeezed(args[0]):
+            kept = _kept(args[0])
+            dims = tuple(kept[d] for d in node.dims)
+            return b.view(b.reduce(node.op, args[0].args[0], dims), node.shape)
+        return remake(b, node, args)
+
+
+def _squeezed(node: Node) -> bool:
+    """A view that only drops dimensions of size 1 from something computed."""
+    if node.kind is not Kind.VIEW:
+        return False
+    source = node.args[0]
+    computed = source.kind in (Kind.POINTWISE, Kind.REDUCE)
+    fewer = len(source.shape) > len(node.shape)
+    return computed and fewer and _unit(source.shape) == _unit(node.shape)
+
+
+def _kept(view: Node) -> list[int]:
+    """For each dimension of a squeezing view, the dimension of its source that it is."""
+    source, kept, position = view.args[0].shape, [], 0
+    spare = len(source) - len(view.shape)
+    for size in view.shape:
+        while source[position] != size and spare:
+            position += 1
+            spare -= 1
+        kept.append(position)
+        position += 1
+    return kept
+
+
+def _after(b: Builder, node: Node, args: tuple[Node, ...], view: Node) -> Node:
+    """The operation on the view's source, then the view."""
+    rank, kept = len(view.args[0].shape), _kept(view)
+
+    def raised(shape: Shape) -> Shape:
+        result = [1] * rank
+        for size, d in zip(reversed(shape), reversed(kept), strict=False):
+            result[d] = size
+        return tuple(result)
+
+    new = tuple(a if not a.shape else b.view(a, raised(a.shape)) for a in args)
+    return b.view(b.pointwise(node.op, *new, dtype=node.dtype), node.shape)
+
+
+_hoist = _Hoist()
+_sink = _Sink()
+
+
+def check(graph: Graph) -> None:
+    """Shapes agree throughout (for tests)."""
+    for node in ordered(graph.outputs):
+        if node.kind is Kind.VIEW:
+            assert node.numel == node.args[0].numel

@@ -1,0 +1,28 @@
+"""What a run is called in a table: nobody may take the rule-based writer for a language model."""
+
+from __future__ import annotations
+
+TUNER = "offline/tuner"
+NOTES = {
+    "offline/": "rule-based kernel writer, not a language model",
+    "replay/": "recorded answers",
+    "relay/": "answered through files, by a person or another program",
+}
+
+
+def model_note(model: str) -> str:
+    """What must be said beside a model's name; empty for a language model."""
+    return next((note for prefix, note in NOTES.items() if model.startswith(prefix)), "")
+
+
+def model_label(model: str) -> str:
+    """`offline/tuner (rule-based kernel writer, not a language model)`."""
+    note = model_note(model)
+    # What follows is a folder of the machine that the run was made on.
+    name = model.partition("/")[0] if model.startswith(("replay/", "relay/")) else model
+    return f"{name} ({note})" if note else name
+
+
+def policy_label(strategy: str, feedback: str) -> str:
+    """`refine G+E+P`; `sample`, which has no feedback to name."""
+    return f"{strategy} {feedback}" if strategy == "refine" else strategy

@@ -1,0 +1,121 @@
+"""What one run reached and spent, as arrays over problems and calls. No failure is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    BoolArray = NDArray[np.bool_]
+    FloatArray = NDArray[np.float64]
+
+COSTS = ("tokens", "cost_usd", "seconds_wall", "seconds_device")
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """One run: a row a problem, a column a call.
+
+    A call that was not made (the budget of a problem ended early) counts as one that gave nothing.
+    """
+
+    run: str
+    problems: tuple[str, ...]
+    made: BoolArray
+    """Shape (problems, calls): the call was made."""
+    correct: BoolArray
+    """Shape (problems, calls): the answer was a correct kernel."""
+    speedup: FloatArray
+    """Shape (problems, calls): over eager; 0 where no correct kernel was timed."""
+    low: FloatArray
+    """Shape (problems, calls): lower end of the speedup's 95 % interval; 0 as above."""
+    spent: dict[str, FloatArray]
+    """For each of `COSTS`, shape (problems, calls); NaN: unknown. 0 for a call not made."""
+
+    @property
+    def calls(self) -> int:
+        """Columns."""
+        return int(self.made.shape[1])
+
+    @cached_property
+    def solved(self) -> BoolArray:
+        """Shape (problems, calls): a correct kernel was found by then."""
+        return np.logical_or.accumulate(self.correct, axis=1)
+
+    @cached_property
+    def best(self) -> FloatArray:
+        """Shape (problems, calls): speedup of the best correct kernel so far; 0: none yet.
+
+        It is the highest of several measured figures, so a little of it is luck; `best_low` says
+        how much of it the measurement vouches for.
+        """
+        return np.maximum.accumulate(self.speedup, axis=1)
+
+    @cached_property
+    def best_low(self) -> FloatArray:
+        """Shape (problems, calls): lower end of the interval of that best kernel; 0: none yet."""
+        before = np.concatenate([np.zeros((len(self.problems), 1)), self.best[:, :-1]], axis=1)
+        here = np.where(self.speedup > before, np.arange(self.calls), 0)
+        return np.take_along_axis(self.low, np.maximum.accumulate(here, axis=1), axis=1)
+
+    def faster(self, p: float) -> BoolArray:
+        """Shape (problems, calls): best so far is correct and more than `p` times as fast.
+
+        The point estimate, strictly greater: KernelBench's fast_p (arXiv 2502.10517) is the share
+        of problems. For p = 0 a correct kernel that could not be timed counts too.
+        """
+        return self.solved if p == 0 else self.best > p
+
+    def clearly_faster(self, p: float) -> BoolArray:
+        """Shape (problems, calls): the lower end of the best kernel's interval is above `p`.
+
+        Unchanged eager timed against itself is 'faster' by its point estimate half of the time;
+        by this it is in 1 of 40.
+        """
+        return self.best_low > p
+
+    @cached_property
+    def kept(self) -> FloatArray:
+        """Shape (problems, calls): the speedup that a user is left with, at least 1.
+
+        Where no kernel is correct, or none is faster, one keeps eager: a ratio of 1. So failures
+        count, nothing is dropped, and the geometric mean exists.
+        """
+        return np.maximum(self.best, 1.0)
+
+
+def outcomes(
+    turns: pd.DataFrame, problems: Sequence[str] | None = None, calls: int | None = None
+) -> Outcomes:
+    """Arrange one run of `load_runs`.
+
+    `problems` chooses and orders the rows (default: all), `calls` the number of columns (default:
+    as many as were made).
+    """
+    names = tuple(problems if problems is not None else dict.fromkeys(turns["problem"]))
+    width = int(turns["call"].max()) + 1 if calls is None else calls
+    turns = turns[turns["problem"].isin(names) & (turns["call"] < width)]
+    place = {name: row for row, name in enumerate(names)}
+    at = (turns["problem"].map(place).to_numpy(dtype=int), turns["call"].to_numpy(dtype=int))
+
+    def laid_out(values: FloatArray | float) -> FloatArray:
+        table = np.zeros((len(names), width))
+        table[at] = values
+        return table
+
+    return Outcomes(
+        run=str(turns["run"].iloc[0]) if len(turns) else "",
+        problems=names,
+        made=laid_out(1.0) > 0,
+        correct=laid_out(np.asarray(turns["status"] == "correct", dtype=float)) > 0,
+        speedup=np.nan_to_num(laid_out(turns["speedup"].to_numpy(dtype=float))),
+        low=np.nan_to_num(laid_out(turns["speedup_low"].to_numpy(dtype=float))),
+        spent={name: laid_out(turns[name].to_numpy(dtype=float)) for name in COSTS},
+    )

@@ -1,0 +1,161 @@
+"""python -m experiments.report RUN [RUN...] : what runs reached and spent, problem by problem."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Argument, Option
+
+from agent.command_line import Line, print_lines, serve
+
+if TYPE_CHECKING:
+    from experiments.run_report import ProblemReport, RunReport
+    from experiments.table import Table
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command()
+def report(
+    runs: Annotated[
+        list[Path], Argument(help="Run directories, or folders of them.", metavar="RUN...")
+    ],
+    seed: Annotated[int, Option("--seed", help="Seed of the bootstrap.")] = 0,
+    as_json: Annotated[bool, Option("--json", help="One JSON object a run, a line each.")] = False,
+    markdown: Annotated[bool, Option("--markdown", help="As Markdown, for a README.")] = False,
+) -> None:
+    """Sum runs up: shares of problems solved and sped up, speedups with intervals, what it cost."""
+    from experiments.run_facts import load_all
+    from experiments.run_report import report_on
+    from problems.errors import UsageError
+
+    if as_json and markdown:
+        raise UsageError("--json and --markdown exclude each other; choose one")
+    for place, run in enumerate(load_all(runs)):
+        told = report_on(run, seed=seed)
+        if as_json:
+            typer.echo(told.model_dump_json())
+        elif markdown:
+            typer.echo("\n".join([""] * (place > 0) + list(markdown_lines(told))))
+        else:
+            print_lines([("", "")] * (place > 0) + list(report_lines(told)))
+
+
+def report_lines(told: RunReport) -> Iterator[Line]:
+    """A run's report, line by line."""
+    facts = told.facts
+    yield "bold", f"{facts.run}: {facts.title}"
+    yield "", _circumstances(told)
+    yield from (("yellow", note) for note in _notes(told))
+    yield "", ""
+    heading, *lines = problem_table(told).plain()
+    yield "bold", heading
+    for problem, line in zip(told.problems, lines, strict=True):
+        yield ("green" if problem.verdict == "faster" else ""), line
+    yield "", ""
+    yield from (("", line) for line in figure_table(told).plain())
+
+
+def markdown_lines(told: RunReport) -> Iterator[str]:
+    """A run's report as Markdown."""
+    yield f"### {told.facts.run}"
+    yield ""
+    yield f"{told.facts.title}. {_circumstances(told)}"
+    yield from _notes(told)
+    yield ""
+    yield from problem_table(told).markdown()
+    yield ""
+    yield from figure_table(told).markdown()
+
+
+def _circumstances(told: RunReport) -> str:
+    facts = told.facts
+    made = ", ".join(f"{count} {status}" for status, count in told.statuses.items())
+    torch = f", torch {facts.versions['torch']}" if "torch" in facts.versions else ""
+    commit = f", commit {facts.commit[:12]}" if facts.commit else ""
+    return (
+        f"{facts.backend} on {facts.device}, {facts.precision}{torch}{commit};"
+        f" {len(told.problems)} problems, {facts.turns} calls: {made}."
+    )
+
+
+def _notes(told: RunReport) -> Iterator[str]:
+    facts = told.facts
+    if facts.unbegun:
+        yield f"note: no turn yet of {len(facts.unbegun)} problems ({', '.join(facts.unbegun[:4])})"
+    short = [problem.problem for problem in told.problems if problem.calls < facts.budget]
+    if short:
+        yield f"note: fewer than {facts.budget} calls on {len(short)} problems"
+    if len(facts.rungs) > 1:
+        yield f"note: profiles come from different profilers ({', '.join(facts.rungs)})"
+
+
+def problem_table(told: RunReport) -> Table:
+    """One row a problem: its best kernel, and what finding it cost."""
+    from experiments.table import Table, figure
+
+    compiled = any(problem.compile_speedup is not None for problem in told.problems)
+    heading = ["problem", "correct", "best over eager", "verdict", "found at call"]
+    heading += ["over compile"] * compiled
+    heading += ["of the bound", "bottleneck", "tokens", "dollars", "wall"]
+    rows = []
+    for problem in told.problems:
+        cells = [
+            problem.problem,
+            f"{problem.correct}/{problem.calls}",
+            _speedup(problem),
+            problem.verdict or "-",
+            str(problem.best_call or "-"),
+        ]
+        if compiled:
+            cells.append(_or_dash(problem.compile_speedup, "ratio"))
+        cells += [
+            _or_dash(problem.sol_fraction, "share"),
+            problem.bottleneck or "-",
+            figure(problem.tokens, "tokens"),
+            figure(problem.cost_usd, "usd"),
+            figure(problem.seconds_wall, "seconds"),
+        ]
+        rows.append(tuple(cells))
+    left = frozenset({0, 3, heading.index("bottleneck")})
+    return Table(tuple(heading), rows, left)
+
+
+def figure_table(told: RunReport) -> Table:
+    """The figures of the run as a whole, with their intervals."""
+    from experiments.table import Table, interval
+
+    rows = []
+    for row in told.figures:
+        label = row.label
+        if row.problems < len(told.problems):
+            label = f"{label} ({row.problems} of {len(told.problems)})"
+        found = row.estimate
+        shown = (
+            "unknown" if found is None else interval(found.value, found.low, found.high, row.unit)
+        )
+        rows.append((label, shown))
+    return Table(("over all problems", "mean and 95 % interval"), rows)
+
+
+def _speedup(problem: ProblemReport) -> str:
+    from experiments.table import interval
+
+    best = problem.speedup
+    if best is None:
+        return "not timed" if problem.correct else "no correct kernel"
+    return interval(best.value, best.low, best.high, "ratio")
+
+
+def _or_dash(value: float | None, unit: str) -> str:
+    from experiments.table import DASH, figure
+
+    return DASH if value is None else figure(value, "share" if unit == "share" else "ratio")
+
+
+if __name__ == "__main__":
+    sys.exit(serve(app, "python -m experiments.report"))

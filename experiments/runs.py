@@ -1,0 +1,230 @@
+"""Runs as tables: one row a turn, read straight from `turns.jsonl`.
+
+A run is a run directory, or the compact form of one that `experiments.compact` makes: a folder
+with `turns.jsonl` (or `turns.jsonl.gz`), `config.yaml` and `environment.json`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from problems.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA = 1
+FILES = ("turns.jsonl", "turns.jsonl.gz")
+LIMITS = ("budget_usd", "budget_tokens", "budget_seconds", "stop_early")
+"""Settings besides the number of calls that may end a problem."""
+
+_LEVEL = re.compile(r"level_?(\d+)")
+
+
+def load_runs(path: Path | str | Sequence[Path | str]) -> pd.DataFrame:
+    """Read runs: a run directory, a folder of them (up to two levels down), or several of either.
+
+    One row a turn, in the order run, problem, call. Absent text is empty, an absent number is NaN.
+
+    - which run: `run` (the folder's name), `path`, `strategy`, `feedback`, `model`,
+      `model_answered`, `temperature`, `run_seed`, `backend`, `device`, `precision`, `protocol`,
+      `size_class`, `budget` (calls a problem; NaN: not recorded), `limits` (what else may end a
+      problem, such as `stop_early=3`)
+    - which turn: `suite`, `problem`, `problem_hash`, `level` (0: a lone file), `category`,
+      `sample`, `turn`, `call`, `candidate`, `parent`, `plan`, `finish_reason`, `created`
+    - what became of it: `status`, `reason`, `message`, `weights`, `provenance`, `verdict`,
+      `latency_us`, `speedup`, `speedup_low`, `speedup_high` (over eager, 95 % interval),
+      `compile_speedup` (over torch.compile), `sol_fraction`, `error_ratio`, `bottleneck`, `rung`,
+      `best_so_far` (speedup of the problem's best correct kernel up to this call; NaN: none yet)
+    - what it took: `prompt_tokens`, `completion_tokens`, `reasoning_tokens`, `cached_tokens`,
+      `tokens` (prompt and completion), `cost_usd` (NaN: unknown), `seconds_model`,
+      `seconds_build`, `seconds_judge`, `seconds_profile`, `seconds_wall` (their sum),
+      `seconds_device` (lies within), `headers`, `build_cached`, `attempts`, `repeated`
+
+    Raises `UsageError` where there is no run, or a line is not a turn; a last line that a kill
+    tore is passed over.
+    """
+    import pandas as pd
+
+    given = [path] if isinstance(path, Path | str) else list(path)
+    found = [folder for entry in given for folder in run_folders(Path(entry))]
+    folders = list({folder.resolve(): folder for folder in found}.values())
+    names = _names(folders)
+    rows: list[dict[str, Any]] = []
+    for folder in folders:
+        turns = list(_rows(folder))
+        if not turns:
+            raise UsageError(f"{folder} holds no turn yet; start or resume that run first")
+        rows += _in_order(names[folder], folder, turns)
+    return pd.DataFrame.from_records(rows)
+
+
+def run_folders(path: Path) -> list[Path]:
+    """The runs at `path` or up to two levels below, by name. Raises `UsageError` for none."""
+    if path.name in FILES:
+        path = path.parent
+    if not path.is_dir():
+        raise UsageError(f"there is no folder {path}; name a run directory, or a folder of them")
+    found = {
+        file.parent
+        for depth in ("", "*/", "*/*/")
+        for name in FILES
+        for file in path.glob(depth + name)
+    }
+    if path in found:
+        return [path]
+    if not found:
+        raise UsageError(f"{path} holds no run (no {FILES[0]}); name a folder that agent.run made")
+    return sorted(found)
+
+
+def read_records(folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The line number and the record of each turn, as written; a torn last line is passed over."""
+    plain, packed = (folder / name for name in FILES)
+    file = plain if plain.is_file() else packed
+    with gzip.open(file, "rb") if file is packed else file.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                record = json.loads(line)
+            except ValueError as error:
+                if not line.endswith(b"\n"):
+                    return
+                raise UsageError(
+                    f"{file} line {number} is not JSON ({error}); remove that line"
+                ) from error
+            if not isinstance(record, dict):
+                raise UsageError(f"{file} line {number} is not a turn; remove that line")
+            yield number, record
+
+
+def _rows(folder: Path) -> Iterator[dict[str, Any]]:
+    settings = _settings(folder)
+    seen = set()
+    for number, record in read_records(folder):
+        schema = record.get("schema")
+        if schema != SCHEMA:
+            raise UsageError(
+                f"{folder} line {number} has schema {schema!r}, and this version reads {SCHEMA};"
+                " read it with the version that wrote it"
+            )
+        try:
+            key = (record["problem"], record["sample"], record["turn"])
+            if key not in seen:
+                seen.add(key)
+                yield {**settings, **_row(record)}
+        except (KeyError, TypeError, AttributeError) as error:
+            raise UsageError(
+                f"{folder} line {number} is not a whole turn ({error}); remove that line"
+            ) from error
+
+
+def _row(record: Mapping[str, Any]) -> dict[str, Any]:
+    evaluation, usage, seconds = record["evaluation"], record["usage"], record["seconds"]
+    timing = evaluation.get("timing") or {}
+    profile = record.get("profile") or {}
+    build = evaluation.get("build") or {}
+    level = _LEVEL.match(record["problem"])
+    wall = sum(float(seconds[part]) for part in ("model", "build", "judge", "profile"))
+    return {
+        **{name: record[name] for name in ("strategy", "feedback", "model")},
+        "model_answered": record.get("model_answered", ""),
+        "temperature": _number(record.get("temperature")),
+        "run_seed": record["run_seed"],
+        "backend": record.get("backend", ""),
+        **{name: record[name] for name in ("device", "precision", "protocol", "size_class")},
+        "suite": record["suite"],
+        "problem": record["problem"],
+        "problem_hash": record["problem_hash"],
+        "level": int(level[1]) if level else 0,
+        "category": record.get("category") or "",
+        **{name: int(record[name]) for name in ("sample", "turn", "call")},
+        "candidate": record["candidate"] or "",
+        "parent": record.get("parent") or "",
+        "plan": record.get("plan", ""),
+        "finish_reason": record["finish_reason"],
+        "created": record.get("created", ""),
+        "status": evaluation["status"],
+        "reason": evaluation.get("reason", ""),
+        "message": evaluation.get("message", "").partition("\n")[0],
+        "weights": evaluation.get("weights", ""),
+        "provenance": evaluation.get("provenance") or "",
+        "verdict": timing.get("verdict", ""),
+        **{
+            name: _number(timing.get(name))
+            for name in ("latency_us", "speedup", "speedup_low", "speedup_high")
+        },
+        "compile_speedup": _number(timing.get("baselines", {}).get("compile", {}).get("speedup")),
+        "sol_fraction": _number(timing.get("sol_fraction")),
+        "error_ratio": _number((evaluation.get("correctness") or {}).get("error_ratio")),
+        "bottleneck": profile.get("bottleneck", ""),
+        "rung": profile.get("rung", ""),
+        **{
+            name: int(usage[name])
+            for name in ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
+        },
+        "tokens": int(usage["prompt_tokens"]) + int(usage["completion_tokens"]),
+        "cost_usd": _number(usage["cost_usd"]),
+        **{
+            f"seconds_{part}": float(seconds[part])
+            for part in ("model", "build", "judge", "profile")
+        },
+        "seconds_wall": wall,
+        "seconds_device": float(seconds["device"]),
+        "headers": build.get("headers", ""),
+        "build_cached": bool(build.get("cached", False)),
+        "attempts": int(record.get("attempts", 1)),
+        "repeated": int(record.get("repeated", 0)),
+    }
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def run_config(folder: Path) -> dict[str, Any]:
+    """A run's `config.yaml`; empty where it was not kept. Raises `UsageError`."""
+    import yaml
+
+    path = folder / "config.yaml"
+    try:
+        config = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    except yaml.YAMLError as error:
+        raise UsageError(f"{path} is not YAML ({' '.join(str(error).split())})") from error
+    if not isinstance(config, dict):
+        raise UsageError(f"{path} holds no settings; restore it, or remove it")
+    return config
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    """What only `config.yaml` knows."""
+    config = run_config(folder)
+    limits = [f"{key}={config[key]}" for key in LIMITS if config.get(key) is not None]
+    return {"budget": _number(config.get("budget")), "limits": ", ".join(limits)}
+
+
+def _in_order(run: str, folder: Path, turns: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """By problem, in the order in which they first appear, then by call; with `best_so_far`."""
+    problems = {
+        name: place for place, name in enumerate(dict.fromkeys(t["problem"] for t in turns))
+    }
+    best: dict[str, float] = {}
+    for turn in sorted(turns, key=lambda turn: (problems[turn["problem"]], turn["call"])):
+        problem, speedup = turn["problem"], turn["speedup"]
+        if speedup > best.get(problem, 0.0):
+            best[problem] = speedup
+        so_far = best.get(problem, float("nan"))
+        yield {"run": run, "path": str(folder), **turn, "best_so_far": so_far}
+
+
+def _names(folders: Sequence[Path]) -> dict[Path, str]:
+    """The folder's name; with its parent's where that is not enough to tell runs apart."""
+    names = [folder.resolve().name for folder in folders]
+    return {
+        folder: name if names.count(name) == 1 else f"{folder.resolve().parent.name}/{name}"
+        for folder, name in zip(folders, names, strict=True)
+    }

@@ -1,0 +1,194 @@
+"""Intervals and tests over problems: what a difference between two runs is worth.
+
+Every figure that we compare is a mean over problems (of 0 or 1 for a share, of logarithms for a
+geometric mean), so one bootstrap serves all: problems are drawn with replacement, the same draws
+for both runs, since what makes a problem hard makes it hard for both. The randomness of the models
+lies within: a problem's value is one draw of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+    IntArray = NDArray[np.int64]
+
+LEVEL = 0.95
+DRAWS = 10_000
+FEWEST = 6
+"""Problems that must differ before anything can be clear: with five, even 5 : 0 happens to two
+equal runs in 1 of 16 comparisons (two-sided sign test)."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure and its interval at `LEVEL`."""
+
+    value: float
+    low: float
+    high: float
+
+    def map(self, function: Callable[[float], float]) -> Estimate:
+        """All three through an increasing `function`."""
+        return Estimate(function(self.value), function(self.low), function(self.high))
+
+
+@dataclass(frozen=True)
+class Resamples:
+    """How often each problem is drawn: the same draws for every figure of a comparison."""
+
+    counts: IntArray
+    """Shape (draws, problems); each row sums to the number of problems."""
+    seed: int
+
+    @classmethod
+    def of(cls, problems: int, *, seed: int = 0, draws: int = DRAWS) -> Resamples:
+        """Draw `problems` of `problems` with replacement, `draws` times."""
+        if problems < 1:
+            raise ValueError("a bootstrap needs at least one problem")
+        generator = np.random.default_rng(seed)
+        chances = np.full(problems, 1.0 / problems)
+        return cls(generator.multinomial(problems, chances, size=draws), seed)
+
+    def mean(self, values: FloatArray) -> Estimate:
+        """The mean of `values`, shape (problems,), with its interval; see `means`."""
+        return self.means(np.asarray(values, dtype=float)[:, None])[0]
+
+    def means(self, values: FloatArray) -> list[Estimate]:
+        """The mean of each column of `values`, shape (problems, columns), with its interval.
+
+        Percentile bootstrap, its tails widened for few problems as Hesterberg proposes (2015,
+        arXiv 1411.5279, "expanded percentile"): plain percentiles of 12 problems cover 91 %, not
+        95 %. One problem alone has no spread: its interval is infinite.
+        """
+        table = np.asarray(values, dtype=float)
+        problems = table.shape[0]
+        centres = table.mean(axis=0)
+        if problems == 1:
+            return [Estimate(float(centre), -math.inf, math.inf) for centre in centres]
+        tail = tail_share(problems)
+        drawn = self.counts.astype(float) @ table / problems
+        low, high = np.quantile(drawn, [tail, 1 - tail], axis=0)
+        return [
+            # Rounding may put the mean of equal values a hair beside them.
+            Estimate(float(c), float(min(a, c)), float(max(b, c)))
+            for c, a, b in zip(centres, low, high, strict=True)
+        ]
+
+    def share(self, hits: NDArray[np.bool_]) -> Estimate:
+        """The share of problems that `hits`, shape (problems,), is true for; see `shares`."""
+        return self.shares(np.asarray(hits)[:, None])[0]
+
+    def shares(self, hits: NDArray[np.bool_]) -> list[Estimate]:
+        """The share of true values in each column of `hits`, shape (problems, columns).
+
+        Where all problems agree there is nothing to draw differently, and a bootstrap would call
+        12 of 12 certain: there the interval is Wilson's.
+        """
+        table = np.asarray(hits, dtype=float)
+        estimates = self.means(table)
+        return [
+            wilson(round(estimate.value * len(table)), len(table))
+            if estimate.value in (0.0, 1.0)
+            else Estimate(estimate.value, max(estimate.low, 0.0), min(estimate.high, 1.0))
+            for estimate in estimates
+        ]
+
+
+def tail_share(problems: int) -> float:
+    """The share of resamples to leave out at either end, for an interval at `LEVEL`.
+
+    Phi(-sqrt(n / (n - 1)) * t), with Student's t quantile at n - 1 degrees of freedom.
+    """
+    spread = math.sqrt(problems / (problems - 1)) * student_t(0.5 + LEVEL / 2, problems - 1)
+    return NormalDist().cdf(-spread)
+
+
+def student_t(chance: float, freedom: int) -> float:
+    """Quantile of Student's t: exact for 1 and 2 degrees of freedom, else the expansion in
+    1/freedom of Abramowitz and Stegun 26.7.5 (error below 0.02 at 3 degrees, 97.5 %)."""
+    if freedom == 1:
+        return math.tan(math.pi * (chance - 0.5))
+    if freedom == 2:
+        return (2 * chance - 1) * math.sqrt(2 / (4 * chance * (1 - chance)))
+    z = NormalDist().inv_cdf(chance)
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return math.fsum(term / freedom**power for power, term in enumerate(terms))
+
+
+def wilson(hits: int, of: int) -> Estimate:
+    """Wilson's interval of a share (1927): never of no width, and inside [0, 1]."""
+    z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
+    share = hits / of
+    centre = (share + z * z / (2 * of)) / (1 + z * z / of)
+    half = z / (1 + z * z / of) * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
+    return Estimate(share, max(0.0, min(centre - half, share)), min(1.0, max(centre + half, share)))
+
+
+def sign_flip_chance(differences: FloatArray, *, seed: int = 0, draws: int = DRAWS) -> float:
+    """How often two equal runs would differ by as much: the paired randomisation test.
+
+    `differences`: shape (problems,). If neither run were better, each difference could as well
+    have the other sign (Fisher 1935); for shares this is McNemar's exact test. Two-sided; all sign
+    patterns up to 13 differing problems, `draws` random ones above.
+    """
+    unequal = np.asarray(differences, dtype=float)
+    unequal = unequal[unequal != 0]
+    if unequal.size == 0:
+        return 1.0
+    if unequal.size <= 13:
+        patterns = np.arange(2**unequal.size)[:, None] >> np.arange(unequal.size) & 1
+        extra = 0
+    else:
+        patterns = np.random.default_rng(seed).integers(0, 2, size=(draws, unequal.size))
+        extra = 1
+    sums = np.abs((2 * patterns - 1) @ unequal)
+    observed = abs(unequal.sum())
+    at_least = int(np.count_nonzero(sums >= observed * (1 - 1e-9)))
+    return (at_least + extra) / (len(patterns) + extra)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """B minus A over the same problems, and whether anything may be concluded from it."""
+
+    estimate: Estimate
+    chance: float
+    """Of a difference at least as large between two equal runs (`sign_flip_chance`)."""
+    differing: int
+    """Problems on which the two runs differ."""
+
+    @property
+    def sign(self) -> int:
+        """1: B is clearly higher; -1: A is; 0: unclear.
+
+        Clear asks for three things: zero outside the bootstrap interval, a chance below 5 %, and
+        `FEWEST` differing problems. The bootstrap alone is too easily convinced by few problems:
+        4 : 0 of 12 is outside its interval, and happens to equal runs in 1 of 8 comparisons.
+        """
+        if self.chance > 1 - LEVEL or self.differing < FEWEST:
+            return 0
+        return int(self.estimate.low > 0) - int(self.estimate.high < 0)
+
+
+def difference(a: FloatArray, b: FloatArray, resamples: Resamples) -> Difference:
+    """Compare two runs by one value a problem, in the same order of problems."""
+    paired = np.asarray(b, dtype=float) - np.asarray(a, dtype=float)
+    return Difference(
+        resamples.mean(paired), sign_flip_chance(paired), int(np.count_nonzero(paired))
+    )

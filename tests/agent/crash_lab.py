@@ -1,0 +1,209 @@
+"""Runs a job many times over and kills it with SIGKILL, each time somewhere else, then resumes it.
+
+`python -m tests.agent.crash_lab FOLDER` imports everything once and forks a child for each run, so
+that a hundred kills take seconds. Each experiment leaves `FOLDER/<name>/run` and a diary beside it;
+`FOLDER/undisturbed` is the run that nothing happened to.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import agent.durable
+from agent.drive import drive
+from agent.events import Event
+from agent.graph import build_graph
+from agent.store import open_store
+from tests.agent.stand_in import (
+    Diary,
+    Listener,
+    ScriptedClient,
+    StandInExecutor,
+    StandInProfiler,
+    config,
+    problem,
+)
+
+RANDOM_KILLS = 10
+BUDGET = 3
+SAMPLE = {"strategy": "sample", "budget": 6, "workers": 4, "problems": ("first",)}
+
+
+def run_job(folder: Path, listener: Listener | None = None, **settings: object) -> None:
+    """The same command, whatever happened before."""
+    diary = Diary(folder / "diary.txt")
+    settings = {"budget": BUDGET, **settings}
+    run = config(folder / "run", **settings)
+    with open_store(run) as store:
+        drive(
+            run,
+            [problem(name) for name in run.problems],
+            client=ScriptedClient(diary, delay_s=0.002),
+            executor=StandInExecutor(diary, delay_s=0.002),
+            profiler=StandInProfiler(diary, delay_s=0.002),
+            store=store,
+            watch=listener,
+            first_wait_s=0.0,
+        )
+
+
+def in_child(work: Callable[[], None], kill_after_s: float | None = None) -> int:
+    """Do `work` in a forked child; its exit status, negative for the signal that ended it."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        finally:
+            if code:
+                import traceback
+
+                traceback.print_exc()
+            sys.stderr.flush()
+            os._exit(code)
+    if kill_after_s is not None:
+        time.sleep(kill_after_s)
+        os.kill(child, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def killed_at_event(folder: Path, index: int, **settings: object) -> int:
+    """Die when the event of that index is told: at the borders of the nodes."""
+
+    def at(seen: int, _: Event) -> None:
+        if seen == index:
+            die()
+
+    return in_child(lambda: run_job(folder, Listener(at), **settings))
+
+
+def killed_at_write(folder: Path, index: int, **settings: object) -> int:
+    """Die when the file of that index has been written but not put in its place."""
+
+    def work() -> None:
+        written, sync = 0, os.fsync
+
+        def counting(handle: int) -> None:
+            nonlocal written
+            sync(handle)
+            if written == index:
+                die()
+            written += 1
+
+        agent.durable.os.fsync = counting  # type: ignore[assignment]
+        run_job(folder, **settings)
+
+    return in_child(work)
+
+
+def killed_in(folder: Path, what: str, index: int, **settings: object) -> int:
+    """Die in the middle of the call, evaluation or profile of that index."""
+
+    def work() -> None:
+        begun, write = 0, Diary.write
+
+        def counting(self: Diary, *words: object) -> None:
+            nonlocal begun
+            write(self, *words)
+            if words[:2] == ("begin", what):
+                if begun == index:
+                    die()
+                begun += 1
+
+        Diary.write = counting  # type: ignore[method-assign]
+        run_job(folder, **settings)
+
+    return in_child(work)
+
+
+def fresh(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    return folder
+
+
+def expect(code: int, wanted: int, folder: Path) -> None:
+    if code != wanted:
+        raise SystemExit(f"{folder.name}: ended with {code}, expected {wanted}")
+
+
+def resume(folder: Path, **settings: object) -> None:
+    expect(in_child(lambda: run_job(folder, **settings)), 0, folder)
+
+
+def until_it_survives(
+    folder: Path, name: str, kill: Callable[..., int], **settings: object
+) -> None:
+    """Kill at index 0, 1, 2, ... until there is nothing left to be killed at; resume each."""
+    for index in range(1000):
+        place = fresh(folder / f"{name}-{index:03}")
+        code = kill(place, index, **settings)
+        if code == 0:
+            return
+        expect(code, -signal.SIGKILL, place)
+        resume(place, **settings)
+    raise SystemExit(f"{name}: no end")
+
+
+def main(folder: Path) -> None:
+    """All experiments."""
+    build_graph()  # imports what would else be imported in each child
+    import langgraph.checkpoint.sqlite  # noqa: F401
+
+    undisturbed = fresh(folder / "undisturbed")
+    began = time.monotonic()
+    resume(undisturbed)
+    took = time.monotonic() - began
+    resume(undisturbed)  # a finished run does nothing when it is run again
+    until_it_survives(folder, "event", killed_at_event)
+    until_it_survives(folder, "write", killed_at_write, problems=("first",))
+    for what in ("model", "judge", "profile"):
+        for index in (0, 2):
+            place = fresh(folder / f"in-{what}-{index}")
+            expect(killed_in(place, what, index), -signal.SIGKILL, place)
+            resume(place)
+    chance = random.Random(7)
+    for index in range(RANDOM_KILLS):
+        killed_at_random(fresh(folder / f"random-{index:03}"), chance.uniform(0, took))
+    for index in range(3):  # killed again and again, also while it resumes
+        place = fresh(folder / f"often-{index:03}")
+        killed_at_random(place, *(chance.uniform(0, took / 2) for _ in range(5)))
+    resume(fresh(folder / "undisturbed-sample"), **SAMPLE)
+    for index in range(5):
+        place = fresh(folder / f"sample-{index:03}")
+        killed_at_random(place, chance.uniform(0, took), **SAMPLE)
+    place = fresh(folder / "without-checkpoints")
+    expect(killed_at_event(place, 12), -signal.SIGKILL, place)
+    for file in (place / "run").glob("checkpoints.sqlite*"):
+        file.unlink()
+    resume(place)
+    place = fresh(folder / "broken-checkpoints")
+    expect(killed_at_event(place, 12), -signal.SIGKILL, place)
+    (place / "run" / "checkpoints.sqlite").write_bytes(b"no database" * 1000)
+    resume(place)
+    place = fresh(folder / "torn-line")
+    expect(killed_at_event(place, 16), -signal.SIGKILL, place)
+    turns = place / "run" / "turns.jsonl"
+    turns.write_bytes(turns.read_bytes()[:-40])
+    resume(place)
+
+
+def killed_at_random(place: Path, *after_s: float, **settings: object) -> None:
+    """Kill after each of these times, which may be after the end, then resume."""
+    for seconds in after_s:
+        in_child(lambda: run_job(place, **settings), seconds)
+    resume(place, **settings)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,84 @@
+from pathlib import Path
+
+import pytest
+
+from agent.config import RunConfig
+from agent.llm.completion import Completion, CompletionRequest, Message, Usage
+from agent.llm.recording import RecordedAnswer, load_recording, save_recording
+from agent.store import open_store
+from problems.errors import UsageError
+
+
+def made_run(path: Path, *turns: tuple[str, int, int, str]) -> Path:
+    """A run directory with stored completions, written by the run store itself."""
+    with open_store(RunConfig(output=path)) as store:
+        for problem, sample, turn, text in turns:
+            request = CompletionRequest(
+                model="openai/gpt-4o",
+                messages=(Message(role="user", content="Write."),),
+                problem=problem,
+                sample=sample,
+                turn=turn,
+            )
+            answer = Completion(
+                text=text,
+                reasoning="because",
+                finish_reason="length",
+                model_asked="openai/gpt-4o",
+                model_answered="gpt-4o-2024-08-06",
+                usage=Usage(prompt_tokens=10, completion_tokens=5, cost_usd=0.25),
+                seconds=2.0,
+            )
+            store.save_completion(request, store.save_prompt("Write."), answer)
+    return path
+
+
+def test_a_run_directory_is_a_recording(tmp_path):
+    run = made_run(tmp_path / "run", ("p", 0, 0, "first"), ("p", 0, 1, "second"), ("q", 3, 0, "x"))
+    recording = load_recording(run)
+    assert set(recording.answers) == {("p", 0, 0), ("p", 0, 1), ("q", 3, 0)}
+    found = recording.answers["p", 0, 1]
+    assert (found.text, found.reasoning, found.finish_reason) == ("second", "because", "length")
+    assert (found.model, found.usage.cost_usd) == ("gpt-4o-2024-08-06", 0.25)
+
+
+def test_lines_are_a_recording_and_come_back_as_written(tmp_path):
+    answers = [
+        RecordedAnswer(problem="p", turn=1, text="a\u2028b\n```"),
+        RecordedAnswer(problem="p", turn=0, text="é", usage=Usage(prompt_tokens=3)),
+    ]
+    path = tmp_path / "made.jsonl"
+    save_recording(path, answers)
+    assert list(load_recording(path).answers.values()) == answers[::-1]  # in order of turns
+
+
+def test_what_a_recording_lacks_is_named(tmp_path):
+    recording = load_recording(made_run(tmp_path / "run", ("p", 0, 0, "a"), ("p", 0, 1, "b")))
+    assert "p, sample 0, turn 2" in recording.missing("p", 0, 2)
+    assert "0/0, 0/1" in recording.missing("p", 0, 2)
+    assert "no answer for q (it holds p)" in recording.missing("q", 0, 0)
+
+
+@pytest.mark.parametrize(
+    "text", ["nonsense\n", "[1]\n", '{"problem": "p", "turn": "x", "text": ""}']
+)
+def test_a_broken_line_is_named(tmp_path, text):
+    path = tmp_path / "broken.jsonl"
+    path.write_text('{"problem": "p", "turn": 0, "text": "t"}\n' + text)
+    with pytest.raises(UsageError, match=r"broken\.jsonl, line 2: "):
+        load_recording(path)
+
+
+def test_what_is_no_recording(tmp_path):
+    with pytest.raises(UsageError, match="there is no recording"):
+        load_recording(tmp_path / "gone")
+    with pytest.raises(UsageError, match="not a run directory"):
+        load_recording(tmp_path)
+    binary = tmp_path / "b.jsonl"
+    binary.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UsageError, match="can't be read"):
+        load_recording(binary)
+    broken = made_run(tmp_path / "run", ("p", 0, 0, "a"))
+    (broken / "completions" / "zzz.json").write_text("{}")
+    with pytest.raises(UsageError, match="not a stored completion"):
+        load_recording(broken)

@@ -1,0 +1,138 @@
+"""Records made by hand, for tests that read or show what a run has written."""
+
+from agent.events import Evaluated, Event, ModelAnswered, TurnRecorded, TurnStarted
+from agent.llm.completion import Usage
+from agent.record import TurnRecord, TurnSeconds
+from agent.result import ProblemResult, Spent, Stop
+from evaluator.evaluation import (
+    BaselineName,
+    BaselineTiming,
+    Correctness,
+    Evaluation,
+    Mismatch,
+    Status,
+    Timing,
+    Verdict,
+)
+from tools.profile_report import Bottleneck, Profile, Rung
+
+
+def timing(speedup: float = 1.97, latency_us: float = 812.3) -> Timing:
+    low, high = speedup * 0.99, speedup * 1.01
+    verdict = Verdict.FASTER if low > 1 else Verdict.SLOWER if high < 1 else Verdict.SAME
+    eager = BaselineTiming(
+        latency_us=latency_us * speedup,
+        speedup=speedup,
+        speedup_low=low,
+        speedup_high=high,
+        verdict=verdict,
+        pairs=40,
+    )
+    return Timing(
+        verdict=verdict,
+        latency_us=latency_us,
+        latency_low_us=latency_us * 0.99,
+        latency_high_us=latency_us * 1.01,
+        speedup=speedup,
+        speedup_low=low,
+        speedup_high=high,
+        baselines={BaselineName.EAGER: eager},
+        sol_fraction=0.61,
+        calls=80,
+        stopped="precise",
+    )
+
+
+def correct(speedup: float = 1.97) -> Evaluation:
+    return Evaluation(
+        status=Status.CORRECT,
+        correctness=Correctness(calls_judged=5, calls_made=5),
+        timing=timing(speedup),
+    )
+
+
+def incorrect() -> Evaluation:
+    mismatch = Mismatch(output=0, kind="values", wrong=3, total=8)
+    return Evaluation(
+        status=Status.INCORRECT,
+        reason="wrong_values",
+        message="3 of 8 elements differ\nsecond line",
+        correctness=Correctness(calls_judged=1, calls_made=1, mismatch=mismatch),
+    )
+
+
+def profile() -> Profile:
+    return Profile(
+        rung=Rung.CPU,
+        device="cpu",
+        bottleneck=Bottleneck.MEMORY_BANDWIDTH,
+        headline="It moves 3.2 GB/s.",
+        kernels=(),
+        summary="It moves 3.2 GB/s.\nThat is half of what this machine can.",
+    )
+
+
+def turn(
+    number: int,
+    evaluation: Evaluation | None = None,
+    *,
+    problem: str = "level1_1_square",
+    candidate: str | None = "c0ffee",
+    **fields: object,
+) -> TurnRecord:
+    return TurnRecord.model_validate(
+        {
+            "suite": "refinery",
+            "problem": problem,
+            "problem_hash": "0123456789abcdef",
+            "sample": 0,
+            "turn": number,
+            "call": number,
+            "strategy": "refine",
+            "feedback": "G+E+P",
+            "model": "offline/tuner",
+            "model_answered": "tuner",
+            "temperature": None,
+            "run_seed": 0,
+            "protocol": "refinery",
+            "precision": "fp32",
+            "size_class": "cpu",
+            "backend": "cpp",
+            "device": "a CPU",
+            "prompt": "aa",
+            "completion": "bb",
+            "candidate": candidate,
+            "plan": "two rows a thread",
+            "finish_reason": "stop",
+            "evaluation": (evaluation or correct()).model_dump(by_alias=True),
+            "usage": Usage(prompt_tokens=900, completion_tokens=400, cost_usd=0.0).model_dump(),
+            "seconds": TurnSeconds(model=1.0, build=2.0, judge=3.0).model_dump(),
+            "created": "2026-01-02T03:04:05Z",
+            **fields,
+        }
+    )
+
+
+def problem_result(
+    best: TurnRecord | None, last: TurnRecord, turns: int, stop: Stop = Stop.CALLS, error: str = ""
+) -> ProblemResult:
+    return ProblemResult(
+        problem=last.problem,
+        best=best,
+        last=last,
+        best_path=None,
+        turns=turns,
+        spent=Spent(calls=turns),
+        stop=stop,
+        error=error,
+    )
+
+
+def turn_events(problem: str, number: int, evaluation: Evaluation, best: bool) -> list[Event]:
+    record = turn(number, evaluation, problem=problem)
+    return [
+        TurnStarted(problem, 0, number, number),
+        ModelAnswered(problem, 0, number, Usage(), 1.0, "stop"),
+        Evaluated(problem, 0, number, evaluation),
+        TurnRecorded(problem, record, best, 0.0123 * (number + 1)),
+    ]

@@ -1,0 +1,116 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from agent import doctor, toolchain
+from agent.command_line import serve
+from agent.doctor import KEYS, Finding, app, examine
+from agent.toolchain import cxx_compiler, missing_for, nvcc_compiler
+from evaluator.evaluation import Backend
+
+
+def found(findings: list[Finding], name: str) -> Finding:
+    (finding,) = [finding for finding in findings if finding.name == name]
+    return finding
+
+
+@pytest.fixture(scope="module")
+def here() -> list[Finding]:
+    return list(examine())
+
+
+def test_this_machine_is_described(here: list[Finding]) -> None:
+    groups = list(dict.fromkeys(finding.group for finding in here))
+    assert groups == [
+        *("software", "compilers", "devices", "profilers", "isolation", "space", "keys")
+    ]
+    assert found(here, "python").state == "yes"
+    assert found(here, "torch").found == toolchain.torch_version()
+    assert found(here, "g++").state == ("yes" if cxx_compiler() else "no")
+
+
+def test_what_is_missing_comes_with_a_remedy(here: list[Finding]) -> None:
+    assert all(finding.remedy for finding in here if finding.state == "no")
+    assert all("\n" not in finding.found + finding.remedy for finding in here)
+
+
+def test_isolation_is_tried_and_not_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_layers_that_hold", lambda: ("network_namespace",))
+    findings = list(doctor._isolation())
+    assert found(findings, "network_namespace").state == "yes"
+    ipc = found(findings, "ipc_namespace")
+    assert (ipc.state, bool(ipc.remedy)) == ("no", True)
+
+
+def test_keys_are_named_and_never_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in KEYS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "very-secret")
+    assert serve(app, "doctor", ["--json"]) == 0
+    out = capsys.readouterr().out
+    findings = [Finding(**entry) for entry in json.loads(out)["findings"]]
+    assert found(findings, "ANTHROPIC_API_KEY").state == "yes"
+    assert found(findings, "OPENAI_API_KEY").state == "note"
+    assert "very-secret" not in out
+
+
+def test_the_exit_code_speaks_only_when_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lacking = [Finding("software", "torch", "no", "", "pip install torch")]
+    monkeypatch.setattr(doctor, "examine", lambda: iter(lacking))
+    assert serve(app, "doctor", []) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "software",
+        f"  no  {'torch':<24}pip install torch",
+    ]
+    assert serve(app, "doctor", ["--strict"]) == 1
+    monkeypatch.setattr(doctor, "examine", lambda: iter(()))
+    assert serve(app, "doctor", ["--strict"]) == 0
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    """A machine with nothing on its path."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in ("CXX", "CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(toolchain, "USUAL_NVCC", tmp_path / "nvcc")
+    return monkeypatch
+
+
+def program(folder: Path, name: str) -> str:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_missing_compilers_are_named_with_what_installs_them(
+    bare: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert "install g++" in (missing_for(Backend.CPP) or "")
+    assert "install g++" in (missing_for(Backend.CUDA) or "")
+    program(tmp_path, "g++")
+    assert missing_for(Backend.CPP) is None
+    assert "CUDA toolkit" in (missing_for(Backend.CUDA) or "")
+    program(tmp_path, "nvcc")
+    assert missing_for(Backend.CUDA) is None
+
+
+def test_compilers_are_found_where_their_variables_point(
+    bare: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    nvcc = program(tmp_path / "cuda" / "bin", "nvcc")
+    bare.setenv("CUDA_HOME", str(tmp_path / "cuda"))
+    assert nvcc_compiler() == nvcc
+    clang = program(tmp_path, "clang++")
+    bare.setenv("CXX", "clang++")
+    assert cxx_compiler() == clang
+    bare.setenv("CXX", os.fspath(tmp_path / "gone"))
+    assert cxx_compiler() is None

@@ -1,0 +1,64 @@
+"""What makes a run the same run."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.config import RunConfig
+from agent.identity import MAY_CHANGE, digest, first_difference, identity
+
+
+def run(**settings: object) -> RunConfig:
+    return RunConfig.model_validate({"output": Path("x"), **settings})
+
+
+OTHER = {
+    "strategy": "sample",
+    "feedback": "G",
+    "problems": ("a",),
+    "suite": "elsewhere",
+    "model": "openai/x",
+    "model_args": {"top_p": 0.5},
+    "backend": "triton",
+    "device": "cuda:0",
+    "precision": "bf16",
+    "protocol": "kernelbench",
+    "hardware": "H200",
+    "budget": 3,
+    "budget_usd": 1.0,
+    "budget_tokens": 5,
+    "budget_seconds": 6.0,
+    "allow_unpriced": True,
+    "temperature": 0.3,
+    "seed": 9,
+    "start_from": "last",
+    "history": "last",
+    "stop_early": 2,
+    "baselines": ("eager", "compile"),
+    "timing_seconds": 3.0,
+    "workers": 4,
+    "output": "y",
+}
+
+
+@pytest.mark.parametrize("name", RunConfig.model_fields)
+def test_each_setting_is_either_identity_or_may_change(name: str) -> None:
+    changed = run(**{name: OTHER[name]})
+    assert changed != run()
+    if name in MAY_CHANGE:
+        assert digest(changed) == digest(run()) and first_difference(run(), changed) is None
+    else:
+        assert digest(changed) != digest(run())
+        difference = first_difference(run(), changed)
+        assert difference is not None and difference[0] == name
+
+
+def test_order_of_problems_and_where_things_lie_do_not_count() -> None:
+    assert digest(run(problems=("a", "b"))) == digest(run(problems=("b", "a")))
+    assert digest(run(suite="/here/bench")) == digest(run(suite="../there/bench"))
+    assert digest(run(device="cuda:0")) == digest(run(device="cuda:5"))
+
+
+def test_it_is_what_json_can_say() -> None:
+    assert identity(run())["temperature"] is None
+    assert len(digest(run())) == 8

@@ -1,0 +1,154 @@
+from pathlib import Path
+
+import pytest
+
+from agent import toolchain
+from agent.config import Strategy
+from agent.options import RunOptions
+from agent.resolution import choose_problems, resolve
+from evaluator import device_choice
+from evaluator.devices import DeviceInfo
+from evaluator.evaluation import Backend, BaselineName
+from problems.errors import UsageError
+from problems.loader import DEMO
+
+GPU = DeviceInfo("NVIDIA H200", "cuda", (9, 0), sms=132, memory_bytes=141 * 10**9)
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A machine without a GPU, whatever this one has."""
+    monkeypatch.setattr(device_choice, "list_gpus", list)
+    monkeypatch.setattr(device_choice, "_torch_build", lambda: "2.13.0")
+    monkeypatch.setattr(toolchain, "missing_for", lambda backend: None)
+    return monkeypatch
+
+
+@pytest.fixture
+def gpus(machine: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    machine.setattr(device_choice, "list_gpus", lambda: [GPU, GPU])
+    return machine
+
+
+@pytest.mark.usefixtures("machine")
+def test_nothing_said_is_the_demo_on_the_cpu() -> None:
+    found = resolve(RunOptions()).config
+    assert found.problems == DEMO
+    assert (found.strategy, found.feedback, found.model) == ("refine", "G+E+P", "offline/tuner")
+    assert (found.device, found.backend, found.budget) == ("cpu", Backend.CPP, 10)
+    assert found.output.parent == Path("runs")
+
+
+@pytest.mark.usefixtures("gpus")
+def test_nothing_said_is_the_gpu_where_there_is_one() -> None:
+    found = resolve(RunOptions()).config
+    assert (found.device, found.backend) == ("cuda:0", Backend.CUDA)
+    assert found.workers > 1
+
+
+@pytest.mark.usefixtures("gpus")
+@pytest.mark.parametrize(
+    ("given", "device", "backend"),
+    [
+        ({"backend": "cpp"}, "cpu", Backend.CPP),
+        ({"device": "cuda"}, "cuda:0", Backend.CUDA),
+        ({"device": "cuda:1"}, "cuda:1", Backend.CUDA),
+        ({"device": "cpu"}, "cpu", Backend.CPP),
+        ({"backend": "triton", "model": "openai/x"}, "cuda:0", Backend.TRITON),
+    ],
+)
+def test_device_and_backend_go_together(
+    given: dict[str, str], device: str, backend: Backend
+) -> None:
+    found = resolve(RunOptions.model_validate(given)).config
+    assert (found.device, found.backend) == (device, backend)
+
+
+@pytest.mark.usefixtures("gpus")
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"device": "cuda:2"}, "the GPUs here are cuda:0 to cuda:1"),
+        ({"device": "cuda", "backend": "cpp"}, "add --device cpu"),
+        ({"device": "cpu", "backend": "cuda"}, "needs an NVIDIA GPU"),
+        ({"backend": "triton"}, "offline/tuner writes cuda and cpp"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(given: dict[str, str], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        resolve(RunOptions.model_validate(given))
+
+
+def test_a_cpu_build_of_torch_cannot_use_a_gpu(gpus: pytest.MonkeyPatch) -> None:
+    gpus.setattr(device_choice, "_torch_build", lambda: "2.13.0+cpu")
+    assert resolve(RunOptions()).config.device == "cpu"
+    with pytest.raises(UsageError, match=r"torch 2\.13\.0\+cpu knows no CUDA"):
+        resolve(RunOptions(device="cuda"))
+
+
+def test_a_missing_compiler_is_told(machine: pytest.MonkeyPatch) -> None:
+    machine.setattr(toolchain, "missing_for", lambda backend: "no C++ compiler found")
+    with pytest.raises(UsageError, match=r"--backend cpp: no C\+\+ compiler found"):
+        resolve(RunOptions())
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_gpu_asked_for_where_there_is_none() -> None:
+    with pytest.raises(UsageError, match="no GPU is visible here; use --device cpu"):
+        resolve(RunOptions(device="cuda"))
+
+
+@pytest.mark.usefixtures("machine")
+def test_samples_at_temperature_zero_are_refused() -> None:
+    with pytest.raises(UsageError, match="same answer each time"):
+        resolve(RunOptions(strategy=Strategy.SAMPLE, temperature=0.0))
+    assert resolve(RunOptions(strategy=Strategy.REFINE, temperature=0.0)).config.temperature == 0
+
+
+@pytest.mark.usefixtures("machine")
+def test_samples_are_one_experiment_whatever_the_letters() -> None:
+    plain = resolve(RunOptions(strategy=Strategy.SAMPLE))
+    lettered = resolve(
+        RunOptions(strategy=Strategy.SAMPLE, feedback="G+E", start_from="last", history="last")
+    )
+    assert lettered.config == plain.config
+    assert lettered.config.feedback == "none"
+    assert "--feedback, --from, --history not used" in lettered.notes[0]
+    assert plain.notes == ()
+
+
+@pytest.mark.usefixtures("machine")
+def test_eager_is_always_measured() -> None:
+    found = resolve(RunOptions(baselines=(BaselineName.COMPILE,))).config
+    assert found.baselines == (BaselineName.EAGER, BaselineName.COMPILE)
+
+
+@pytest.mark.usefixtures("machine")
+def test_the_default_name_follows_what_makes_the_run() -> None:
+    name = resolve(RunOptions()).config.output
+    assert resolve(RunOptions(budget=20, workers=2)).config.output == name
+    assert resolve(RunOptions(feedback="G+E")).config.output != name
+    assert resolve(RunOptions(seed=1)).config.output != name
+    assert resolve(RunOptions(output=Path("x"))).config.output == Path("x")
+
+
+def test_problems_are_narrowed() -> None:
+    level1 = choose_problems(RunOptions(levels=(1,)))
+    assert {problem.level for problem in level1} == {1}
+    assert len(choose_problems(RunOptions(levels=(1,), limit=2))) == 2
+    assert [p.id for p in choose_problems(RunOptions(filter="7_RMS"))] == ["level1_7_rms_norm"]
+    assert len(choose_problems(RunOptions(limit=2))) == 2
+    twice = RunOptions(problems=("level1_7_rms_norm", "1/7"))
+    assert [p.id for p in choose_problems(twice)] == ["level1_7_rms_norm"]
+    with pytest.raises(UsageError, match="no problem is left"):
+        choose_problems(RunOptions(levels=(9,)))
+
+
+def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
+    source = choose_problems(RunOptions(limit=1))[0].source
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mine.py").write_text(source)
+    refs = (str(tmp_path / "a" / "mine.py"), str(tmp_path / "b" / "mine.py"))
+    with pytest.raises(UsageError, match="share the id 'mine'"):
+        choose_problems(RunOptions(problems=refs))

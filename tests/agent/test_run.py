@@ -1,0 +1,250 @@
+"""The command itself, in processes of its own, as its user types it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from agent.command_line import serve
+from agent.options import RunOptions
+from agent.resolution import resolve
+from agent.run import app
+from agent.show import app as show
+from agent.store import open_store
+from tests.agent.relay_answers import answering
+
+HEAVY = ("torch", "litellm", "langgraph", "pandas", "rich", "matplotlib", "numpy", "jinja2")
+PROBLEM = "level1_7_rms_norm"
+ROOT = Path(__file__).parents[2]
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """Ours, without a GPU and without any provider's key."""
+    kept = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
+    return {**kept, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(ROOT), **extra}
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "agent.run", *map(str, arguments)]
+
+
+def run(*arguments: object, **extra: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments), env=environment(**extra), capture_output=True, text=True, timeout=120
+    )
+
+
+def refused(result: subprocess.CompletedProcess[str]) -> str:
+    """The one line on stderr of a command that left with code 2 and did nothing."""
+    assert result.returncode == 2, result.stderr
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    return line
+
+
+def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
+    code = (
+        "import sys\n"
+        "from agent.command_line import serve\n"
+        "from agent.run import app\n"
+        "assert serve(app, 'x', ['--help']) == 0\n"
+        f"print(sorted(set({HEAVY}) & set(sys.modules)))\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, timeout=60
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[-1] == "[]"
+    for option in ("--strategy", "--feedback", "--from", "--budget-usd", "-m, --model"):
+        assert option in result.stdout
+
+
+def test_draw_prints_the_state_machine() -> None:
+    result = run("--draw")
+    assert result.returncode == 0
+    assert "propose" in result.stdout
+    assert "graph TD" in result.stdout
+
+
+CASES: list[tuple[list[str], str]] = [
+    (["--problem", "level1_7_rms_nrom"], "did you mean level1_7_rms_norm"),
+    (["--problem", "{tmp}/none.py"], "no such file"),
+    (["--problem", "{tmp}/no_model.py"], "no_model.py defines no Model"),
+    (["--problem", "{tmp}/broken.py"], "broken.py"),
+    (["--suite", "{tmp}/nowhere"], "no such suite"),
+    (["--level", "9"], "no problem is left"),
+    (["--filter", "("], "no regular expression"),
+    (["--device", "cuda"], "no GPU is visible here; use --device cpu"),
+    (["--backend", "cuda"], "needs an NVIDIA GPU"),
+    (["--hardware", "H9000"], "unknown hardware 'H9000'"),
+    (["--strategy", "evolve"], "--strategy: 'evolve' should be 'refine' or 'sample'"),
+    (["--strategy", "sample", "--temperature", "0"], "same answer each time"),
+    (["--feedback", "G+X"], "--feedback: 'G+X' is not any of G, E, P joined by +, nor none"),
+    (["--budget", "0"], "--budget"),
+    (["--display", "fancy"], "--display: 'fancy' is not one of rich, plain, none"),
+    (["--budgte", "3"], "No such option: --budgte"),
+    (["-c", "budgte=3"], "unknown key 'budgte' in -c budgte=3: did you mean 'budget'?"),
+    (["-c", "{tmp}/bad.yaml"], "bad.yaml: not valid YAML"),
+    (["-c", "{tmp}/gone.yaml"], "gone.yaml: no such file"),
+    (["--model-args", "top_p"], "--model-args 'top_p' is not of the form key=value"),
+    (["--model-args", "api_key=sk-123"], "set the provider's environment variable"),
+    (["-m", "offline/tuner", "--model-args", "top_p=0.5"], "offline/tuner takes no top_p"),
+    (["-m", "relay/{tmp}/nowhere"], "mkdir -p"),
+    (["-m", "replay/{tmp}/nowhere"], "nowhere"),
+    (["-m", "antropic/claude"], "did you mean anthropic/claude"),
+    (["-m", "openai/gpt-4o"], "OPENAI_API_KEY"),
+    (["-o", "{tmp}/file"], "is a file"),
+    (["-o", "{tmp}/full"], "is not a run"),
+    (["-o", "{tmp}/other", "--redo"], "is not that of a run, so nothing is removed"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "told"), CASES, ids=lambda value: str(value)[:40])
+def test_a_mistake_is_one_line_and_touches_nothing(
+    tmp_path: Path, arguments: list[str], told: str
+) -> None:
+    (tmp_path / "no_model.py").write_text("def get_inputs():\n    return []\n")
+    (tmp_path / "broken.py").write_text("class Model(:\n")
+    (tmp_path / "bad.yaml").write_text("budget: [3\nseed: 1\n")
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("mine")
+    (tmp_path / "other" / "kernels").mkdir(parents=True)
+    (tmp_path / "other" / "config.yaml").write_text("of: another program")
+    before = sorted(tmp_path.rglob("*"))
+    given = [argument.format(tmp=tmp_path) for argument in arguments]
+    output = [] if "-o" in given else ["-o", str(tmp_path / "run")]
+    line = refused(run(*given, *output))
+    assert told in line
+    assert "sk-123" not in line
+    assert sorted(tmp_path.rglob("*")) == before
+    assert (tmp_path / "full" / "thesis.tex").read_text() == "mine"
+
+
+def test_a_missing_compiler_is_one_line(tmp_path: Path) -> None:
+    line = refused(run("-o", tmp_path / "run", PATH=str(tmp_path), CXX=""))
+    assert "--backend cpp: no C++ compiler found: install g++" in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_limit_in_dollars_needs_a_price(tmp_path: Path) -> None:
+    model = ["-m", "hosted_vllm/mine", "--model-args", "api_base=http://127.0.0.1:9/v1"]
+    result = run(*model, "--budget-usd", "1", "-o", tmp_path / "run", HOSTED_VLLM_API_KEY="x")
+    assert "--allow-unpriced" in refused(result)
+    assert list(tmp_path.iterdir()) == []
+
+
+def existing_run(folder: Path, **settings: object) -> dict[Path, bytes]:
+    """An empty run for `PROBLEM`, as the command itself would make it; what it holds."""
+    given = {"problems": (PROBLEM,), "device": "cpu", "output": folder, **settings}
+    open_store(resolve(RunOptions.model_validate(given)).config).close()
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_run_of_other_settings_is_left_alone(tmp_path: Path) -> None:
+    before = existing_run(tmp_path / "run", seed=3)
+    line = refused(run("--problem", PROBLEM, "-o", tmp_path / "run"))
+    assert "was made with seed=3, not 0; choose another folder with -o" in line
+    now = {path: path.read_bytes() for path in before}
+    now.pop(tmp_path / "run" / ".lock")
+    before.pop(tmp_path / "run" / ".lock")
+    assert now == before
+
+
+def test_a_run_in_use_is_left_alone(tmp_path: Path) -> None:
+    options = RunOptions(problems=(PROBLEM,), device="cpu", output=tmp_path / "run")
+    with open_store(resolve(options).config):
+        line = refused(run("--problem", PROBLEM, "-o", tmp_path / "run", "--redo"))
+    assert f"is in use by process {os.getpid()}" in line
+
+
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
+    arguments = command("--problem", PROBLEM, "-o", tmp_path / "run")
+    # A file may not grow at all: the nearest thing to a full disk that needs no rights.
+    result = subprocess.run(
+        ["bash", "-c", 'ulimit -f 0; exec "$@"', "limited", *arguments],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert f"cannot write {tmp_path / 'run'}" in refused(result)
+
+
+def test_a_dry_run_asks_and_writes_nothing(tmp_path: Path) -> None:
+    result = run("--problem", PROBLEM, "--dry-run", "-o", tmp_path / "run", "--budget", "3")
+    assert result.returncode == 0, result.stderr
+    for text in ("budget: 3", PROBLEM, "## Reference", "class Model(nn.Module)", "3 calls", "free"):
+        assert text in result.stdout
+    machine = run("--problem", PROBLEM, "--dry-run", "--json", "-o", tmp_path / "run")
+    plan = json.loads(machine.stdout)
+    assert plan["config"]["problems"] == [PROBLEM]
+    assert (plan["calls"], plan["most_usd"]) == (10, 0.0)
+    assert "## Reference" in plan["prompt"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_is_shown_again_extended_and_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    relay, folder = tmp_path / "relay", tmp_path / "run"
+    relay.mkdir()
+    common = ["--problem", PROBLEM, "-m", f"relay/{relay}", "-o", str(folder)]
+
+    def told(code: int, *arguments: str) -> tuple[str, str]:
+        """In this process, which has imported by now what takes long."""
+        assert serve(app, "agent.run", [*common, *arguments]) == code
+        return capsys.readouterr()
+
+    with answering(relay, "I can't write kernels today.") as answered:
+        first = run(*common, "--budget", "1", "--json", "--require-correct")
+        assert first.returncode == 1, first.stderr
+        found = json.loads(first.stdout)
+        assert found["all_correct"] is False
+        assert found["problems"][0]["turns"] == 1
+        assert found["problems"][0]["last"]["evaluation"]["status"] == "no_code"
+        assert "1/1" in first.stderr
+        assert "no correct kernel" in first.stderr
+        out, err = told(0, "--budget", "1")
+        assert out == ""
+        assert "no correct kernel" in err
+        assert answered == [f"{PROBLEM}-0-0.prompt.md"]
+        out, _ = told(0, "--budget", "2", "--dry-run", "--json")
+        assert json.loads(out)["recorded"] == 1
+        out, _ = told(0, "--budget", "2", "--json")
+        assert json.loads(out)["problems"][0]["turns"] == 2
+        assert len(answered) == 2
+        out, _ = told(0, "--budget", "1", "--json", "--redo")
+        assert json.loads(out)["problems"][0]["turns"] == 1
+    assert len((folder / "turns.jsonl").read_text().splitlines()) == 1
+    assert serve(show, "agent.show", [str(folder)]) == 0
+    assert "turn 0: no_code" in capsys.readouterr().out
+
+
+def test_the_first_interruption_drains_and_saves(tmp_path: Path) -> None:
+    relay = tmp_path / "relay"
+    relay.mkdir()
+    process = subprocess.Popen(
+        command("--problem", PROBLEM, "-m", f"relay/{relay}", "-o", tmp_path / "run"),
+        env=environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not list(relay.glob("*.prompt.md")) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130, told
+    assert "interrupted: finishing what is in flight and saving; Ctrl-C again ends at once" in told
+    assert "Traceback" not in told

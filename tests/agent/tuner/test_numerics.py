@@ -1,0 +1,109 @@
+"""Kernels of the tuner, built by the trusted builder and run against PyTorch."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent.tuner.errors import CannotTrace
+from problems.loader import load_suite
+from problems.problem import SizeClass
+from tests.agent.tuner.families import FAMILIES
+from tests.agent.tuner.variants import renamed, resized
+from tests.agent.tuner.written import written
+
+ROOT = Path(__file__).parents[3]
+LIMIT = 8.0
+"""Our error over PyTorch's; the judge's own limit is 32."""
+
+
+def run(cache: Path, cases: dict[str, tuple[str, str]]) -> dict[str, dict]:
+    """`cases`: name -> (reference, kernel)."""
+    asked = [{"name": n, "reference": r, "kernel": k} for n, (r, k) in cases.items()]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.agent.tuner.run_kernels", str(cache)],
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "OMP_WAIT_POLICY": "passive"},
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def failures(report: dict[str, dict]) -> dict[str, dict]:
+    return {
+        name: facts
+        for name, facts in report.items()
+        if "error" in facts or facts["ratio"] > LIMIT or facts["wrong"] > 0.001
+    }
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("builds")
+
+
+CAREFUL = {"threads": "all"}
+BOLD = {
+    "threads": "all", "vec": "16", "maths": "poly", "stage": "stack", "stores": "stream",
+    "chunk": "1",
+}  # fmt: skip
+
+
+def claimed(**choices: str) -> dict[str, tuple[str, str]]:
+    cases = {}
+    for problem in load_suite():
+        reference = resized(renamed(problem.reference(SizeClass.CPU)))
+        try:
+            kernel = written(reference, **choices)
+        except CannotTrace:
+            continue
+        # The recurrence, unrolled, is one very long kernel: it compiles for itself below.
+        if kernel and "recurrence" not in problem.id:
+            cases[problem.id] = (reference, kernel)
+    return cases
+
+
+def test_every_problem_that_is_claimed_renamed_and_resized(cache: Path) -> None:
+    cases = claimed(**BOLD)
+    assert len(cases) >= 24
+    report = run(cache, cases)
+    assert not failures(report)
+
+
+def test_every_family_with_the_careful_schedule(cache: Path) -> None:
+    cases = {name: (text, written(text, **CAREFUL)) for name, text in FAMILIES.items()}
+    assert all(kernel for _, kernel in cases.values())
+    assert not failures(run(cache, cases))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"vec": "1", "maths": "poly", "chunk": "64", "acc": "fp64"},
+        {"vec": "4", "threads": "half", "maths": "libm", "stage": "stack", "chunk": "256"},
+        {"vec": "8", "threads": "all", "maths": "poly", "stores": "stream", "unroll": "on"},
+        {"vec": "16", "threads": "all", "maths": "poly", "passes": "fewest", "chunk": "16"},
+    ],
+    ids=lambda c: "_".join(c.values()),
+)
+def test_every_family_with_other_schedules(cache: Path, choices: dict[str, str]) -> None:
+    cases = {name: (text, written(text, **choices)) for name, text in FAMILIES.items()}
+    assert not failures(run(cache, cases))
+
+
+@pytest.mark.slow
+def test_every_problem_with_the_default_schedule(cache: Path) -> None:
+    assert not failures(run(cache, claimed(**CAREFUL)))
+
+
+def test_crude_maths_are_wrong_where_they_are_used(cache: Path) -> None:
+    text = FAMILIES["softmax"]
+    report = run(cache, {"softmax": (text, written(text, maths="crude"))})
+    assert report["softmax"]["ratio"] > 32

@@ -1,0 +1,23 @@
+"""Kernels with a schedule of the test's choosing."""
+
+from agent.tuner import cpp
+from agent.tuner.module_file import write
+from agent.tuner.partition import partition
+from agent.tuner.rewrite import fewest_passes
+from agent.tuner.schedule import space
+from agent.tuner.trace import trace
+
+
+def written(reference: str, **choices: str) -> str:
+    """The answer's file for `choices` over the defaults; empty where there is nothing to fuse."""
+    traced = trace(reference)
+    program = partition(traced.graph)
+    if not program.kernels:
+        return ""
+    schedule = space("cpp", program.family).default()
+    for knob, choice in choices.items():
+        if knob in schedule.choices:
+            schedule = schedule.replace(knob, choice)
+    if schedule.choices.get("passes") == "fewest":
+        program = partition(fewest_passes(traced.graph, traced.builder))
+    return write(schedule.plan(), traced.tree, program, cpp.load(program.kernels, schedule))

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from evaluator.collect.collected import Collected
+from evaluator.collect.target_process import COLLECTED, REQUEST, run, run_confined, run_under
+from evaluator.errors import ProfilerError
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
+
+REFERENCE = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x + 1
+def get_inputs():
+    return [torch.randn(64, 64)]
+def get_init_inputs():
+    return []
+"""
+
+
+def request(source: str, folder: Path) -> None:
+    made = EvaluationRequest(
+        problem_id="p",
+        reference=REFERENCE,
+        candidate=Candidate(source=source, backend=Backend.CPP),
+        settings=Settings(threads=1),
+    )
+    (folder / REQUEST).write_text(made.model_dump_json())
+
+
+def shell(script: str) -> list[str]:
+    return ["sh", "-c", script]
+
+
+def test_what_was_collected_comes_back(tmp_path: Path) -> None:
+    written = Collected(isolation=("a wall",)).model_dump_json()
+    found = run_under(shell(f"echo '{written}' > {COLLECTED}"), tmp_path, timeout_s=20)
+    assert found.isolation == ("a wall",)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        f"ln -s {Path(__file__)} {COLLECTED}",
+        f"mkfifo {COLLECTED}",
+        f"mkdir {COLLECTED}",
+        f"echo '{{}}{{}}' > {COLLECTED}",
+        f"truncate -s 1G {COLLECTED}",
+        "true",
+    ],
+)
+def test_what_is_left_is_not_trusted(tmp_path: Path, script: str) -> None:
+    with pytest.raises(ProfilerError, match="left nothing"):
+        run_under(shell(script), tmp_path, timeout_s=20)
+
+
+def test_the_last_line_printed_is_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(ProfilerError, match="ended with 3: the reason"):
+        run(shell("echo first; echo the reason; exit 3"), tmp_path, timeout_s=20)
+
+
+def test_no_key_reaches_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "hunter2")
+    assert "hunter2" not in run(["env"], tmp_path, timeout_s=20, whole=True)
+
+
+def test_children_die_with_the_time_out(tmp_path: Path) -> None:
+    with pytest.raises(ProfilerError, match=r"longer than 0.5 s"):
+        run(shell("sleep 300 & echo $! > child; wait"), tmp_path, timeout_s=0.5)
+    child = int((tmp_path / "child").read_text())
+    deadline = time.monotonic() + 10
+    while alive(child) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not alive(child)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_confined_candidate_reaches_neither_homes_nor_keys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "hunter2")
+    source = (
+        "import os, torch\nfrom pathlib import Path\n"
+        "assert 'SOME_API_KEY' not in os.environ\n"
+        "for place in (Path('/etc'), Path('/usr'), Path('/')):\n"
+        "    try:\n        (place / 'refinery-was-here').write_text('x')\n"
+        "    except OSError:\n        pass\n"
+        "    else:\n        raise SystemExit(f'{place} can be written')\n"
+        "class ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
+    )
+    # Not below pytest's folder, which only its owner may enter.
+    with tempfile.TemporaryDirectory() as name:
+        request(source, Path(name))
+        collected = run_confined(Path(name), "cpu", device="cpu", timeout_s=90)
+    assert {"no_new_privs", "separate_builder"} <= set(collected.isolation)
+    assert collected.cpu is not None
+    assert collected.cpu.threads == 1
+    assert any(operator.name == "aten::add" for operator in collected.cpu.operators)

@@ -1,0 +1,119 @@
+"""Run directories made by hand: what a run would have written, for readers of runs."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from agent.record import TurnRecord
+from agent.run_files import RunFiles
+from evaluator.evaluation import BuildReport, Evaluation, Status
+from tests.agent.made_records import correct, incorrect, profile, turn
+
+Outcome = float | str | None
+"""A speedup, `wrong`, or None for a kernel that does not build."""
+
+
+def write_run(
+    folder: Path, records: Iterable[TurnRecord], *, environment: str = "{}", **config: object
+) -> Path:
+    """A run directory of `records`, with `config` in its configuration."""
+    folder.mkdir(parents=True)
+    lines = [record.model_dump_json(by_alias=True) + "\n" for record in records]
+    (folder / "turns.jsonl").write_text("".join(lines))
+    (folder / "config.yaml").write_text(yaml.safe_dump({"output": str(folder), **config}))
+    (folder / "environment.json").write_text(environment)
+    return folder
+
+
+def made_run(
+    folder: Path,
+    results: dict[str, Sequence[Outcome]],
+    *,
+    strategy: str = "refine",
+    budget: int | None = None,
+    limits: dict[str, object] | None = None,
+    **fields: object,
+) -> Path:
+    """A run whose problems went as `results` says, call by call."""
+    records = [
+        made_turn(problem, call, outcome, strategy=strategy, **fields)
+        for problem, outcomes in results.items()
+        for call, outcome in enumerate(outcomes)
+    ]
+    longest = max(len(outcomes) for outcomes in results.values())
+    return write_run(
+        folder,
+        records,
+        strategy=strategy,
+        budget=budget or longest,
+        problems=list(results),
+        **(limits or {}),
+    )
+
+
+def made_turn(
+    problem: str, call: int, outcome: Outcome, *, strategy: str = "refine", **fields: object
+) -> TurnRecord:
+    place = {"sample": call, "turn": 0} if strategy == "sample" else {"sample": 0, "turn": call}
+    if isinstance(outcome, float | int):
+        fields = {"profile": profile().model_dump(), **fields}
+    return turn(
+        call,
+        evaluation_of(outcome),
+        problem=problem,
+        call=call,
+        strategy=strategy,
+        candidate=f"{abs(hash((problem, call))):016x}"[:16],
+        **{**place, **fields},
+    )
+
+
+def evaluation_of(outcome: Outcome) -> Evaluation:
+    if outcome is None:
+        return Evaluation(
+            status=Status.BUILD_ERROR,
+            reason="compile_failed",
+            message="x.cpp:3: error: expected ';'",
+            detail="a long log\n" * 200,
+            build=BuildReport(ok=False, seconds=1.5, headers="light", log="error\n" * 500),
+        )
+    if outcome == "wrong":
+        return incorrect()
+    return correct(float(outcome))
+
+
+def names(count: int) -> list[str]:
+    return [f"level{1 + place % 3}_{place + 1}_problem" for place in range(count)]
+
+
+def random_results(count: int, calls: int, *, gain: float, seed: int) -> dict[str, list[Outcome]]:
+    """Problems of differing hardness, with a third of the calls failing."""
+    generator = np.random.default_rng(seed)
+    results: dict[str, list[Outcome]] = {}
+    for name in names(count):
+        hardness = np.exp(generator.normal(0.2, 0.3))
+        results[name] = [
+            None
+            if (chance := generator.random()) < 0.15
+            else "wrong"
+            if chance < 0.33
+            else float(hardness * gain ** (call / calls) * np.exp(generator.normal(0, 0.1)))
+            for call in range(calls)
+        ]
+    return results
+
+
+def with_kernels(folder: Path, source: str) -> RunFiles:
+    """Give every candidate of a run a source, and every problem a best kernel."""
+    files = RunFiles(folder)
+    for record in files.turns():
+        if record.candidate:
+            path = files.kernel_path(record.candidate)
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(source)
+            best = files.best_path(record.problem)
+            best.parent.mkdir(exist_ok=True)
+            best.write_text(source)
+    return files

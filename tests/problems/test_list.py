@@ -1,0 +1,41 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from problems.loader import load_suite
+
+SUITE = Path(__file__).parent.parent / "data" / "suite"
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "problems.list", *arguments], capture_output=True, text=True
+    )
+
+
+def test_json_is_one_object_a_line() -> None:
+    done = _run("--json")
+    assert done.returncode == 0
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["id"] for row in rows] == [problem.id for problem in load_suite()]
+    assert set(rows[0]) == {"id", "level", "name", "category", "path", "suite", "hash"}
+    assert rows[0]["suite"] == "refinery"
+
+
+def test_plain_lines_where_there_is_no_terminal() -> None:
+    done = _run("--suite", str(SUITE), "--level", "1", "--filter", "relu")
+    assert done.returncode == 0
+    assert done.stdout.split() == ["level1_19_ReLU", "-", str(SUITE / "level1" / "19_ReLU.py")]
+
+
+def test_a_mistake_is_one_line_and_exit_code_2() -> None:
+    done = _run("--suite", "/nonexistent")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_listing_never_imports_torch() -> None:
+    code = "import sys, problems.list; from problems.loader import load_suite; load_suite()"
+    subprocess.run([sys.executable, "-c", f"{code}; assert 'torch' not in sys.modules"], check=True)

@@ -1,0 +1,107 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from problems.errors import UsageError
+from problems.problem import SizeClass
+from problems.sizes import with_sizes
+
+SOURCE = '''"""Häuser: a docstring that is not ASCII."""
+import torch
+
+CATEGORY = "scan"  # ours
+CPU_SIZES = {"rows": 8, "cols": 16}
+
+rows = 4096  # häufig
+cols: int = (
+    2 * 4096
+)
+other = rows * 2
+
+
+def get_inputs():
+    rows = 3
+    return [torch.randn(rows, cols)]
+'''
+
+
+def test_cpu_sizes_replace_values_and_metadata_disappears() -> None:
+    assert with_sizes(SOURCE, SizeClass.CPU) == (
+        SOURCE.replace('CATEGORY = "scan"  # ours\nCPU_SIZES = {"rows": 8, "cols": 16}\n\n', "")
+        .replace("rows = 4096", "rows = 8")
+        .replace("2 * 4096", "16")
+    )
+
+
+def test_gpu_sizes_stay() -> None:
+    assert with_sizes(SOURCE, SizeClass.GPU) == SOURCE.replace(
+        'CATEGORY = "scan"  # ours\nCPU_SIZES = {"rows": 8, "cols": 16}\n\n', ""
+    )
+
+
+@pytest.mark.parametrize("size_class", SizeClass)
+@pytest.mark.parametrize(
+    "source",
+    [
+        "N = 3\r\nM = 'é'\r\n",
+        "\tN = 3".lstrip(),
+        "CATEGORY = 7\nN = CATEGORY\n",
+        'CATEGORY = "read"\nprint(CATEGORY)\n',
+        "CPU_SIZES = make()\n",
+        "",
+    ],
+)
+def test_a_plain_source_is_unchanged(source: str, size_class: SizeClass) -> None:
+    assert with_sizes(source, size_class) == source
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ('CPU_SIZES = {"M": 1}\nN = 2\n', "'M', which no module-level assignment defines"),
+        ('CPU_SIZES = {"N": 1}\ndef f():\n    N = 2\n', "'N', which no module-level"),
+        ('CPU_SIZES = {"N": 1}\nN = M = 2\n', "'N', which no module-level"),
+        ('CPU_SIZES = {N: 1}\n"N"\nX = 2\n', "key that is no string"),
+        ('N = 2; CPU_SIZES = {"N": 1}\n', "lines of their own"),
+        ("N = = 2\n", "line 1: invalid syntax"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(source: str, says: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        with_sizes(source, SizeClass.CPU)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+names = st.from_regex(r"[a-z][a-z_]{0,6}", fullmatch=True).map(lambda name: f"v_{name}")
+comments = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp")), max_size=12)
+
+
+@given(
+    sizes=st.dictionaries(names, st.tuples(st.integers(), st.integers()), min_size=1, max_size=5),
+    replaced=st.data(),
+    comment=comments,
+    newline=st.sampled_from(["\n", "\r\n"]),
+    before=st.booleans(),
+)
+def test_only_the_named_values_change(
+    sizes: dict[str, tuple[int, int]],
+    replaced: st.DataObject,
+    comment: str,
+    newline: str,
+    before: bool,
+) -> None:
+    chosen = replaced.draw(st.sets(st.sampled_from(sorted(sizes))))
+    table = ", ".join(f'"{name}": {sizes[name][1]}' for name in sorted(chosen))
+    metadata = ['CATEGORY = "x"', f"CPU_SIZES = {{{table}}}"]
+    constants = [f"{name} = {large}  # {comment}" for name, (large, _) in sizes.items()]
+    rest = [f"text = {comment!r}", "def get_inputs():", f"    return [{', '.join(sizes)}]"]
+    lines = [*metadata, *constants] if before else [*constants, *metadata]
+    source = newline.join([*lines, *rest])
+
+    on_gpu = with_sizes(source, SizeClass.GPU)
+    on_cpu = with_sizes(source, SizeClass.CPU)
+
+    assert on_gpu == newline.join([*constants, *rest])
+    small = [f"{name} = {sizes[name][name in chosen]}  # {comment}" for name in sizes]
+    assert on_cpu == newline.join([*small, *rest])

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evaluator.collect.collected import Collected
+from evaluator.errors import ProfilerError
+from evaluator.evaluation import (
+    Backend,
+    Candidate,
+    Correctness,
+    Evaluation,
+    EvaluationRequest,
+    Settings,
+    Status,
+    Timing,
+    Verdict,
+)
+from tools.profile import profile
+from tools.profile_report import Bottleneck, Rung
+from tools.profile_summary import MAX_LINES
+
+REFERENCE = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.bias = torch.nn.Parameter(torch.zeros(features))
+    def forward(self, x):
+        return torch.tanh(x + self.bias)
+def get_inputs():
+    return [torch.randn(256, 4096)]
+def get_init_inputs():
+    return [4096]
+"""
+LIBRARY = "# plan: the same again\n" + REFERENCE.replace("class Model(", "class ModelNew(")
+SERIAL = '''# plan: one thread, one libm call for each element
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = r"""
+#include <cmath>
+torch::Tensor tanh_bias(torch::Tensor x, torch::Tensor bias) {
+  auto y = torch::empty_like(x);
+  const float* a = x.data_ptr<float>();
+  const float* b = bias.data_ptr<float>();
+  float* out = y.data_ptr<float>();
+  const int64_t rows = x.size(0), columns = x.size(1);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      out[i * columns + j] = tanhf(a[i * columns + j] + b[j]);
+  return y;
+}
+"""
+ext = load_inline(
+    name="tanh_bias_serial", cpp_sources=[source], functions=["tanh_bias"], extra_cflags=["-O2"]
+)
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.bias = torch.nn.Parameter(torch.zeros(features))
+
+    def forward(self, x):
+        return ext.tanh_bias(x, self.bias)
+'''
+
+
+def request(source: str, **settings: object) -> EvaluationRequest:
+    return EvaluationRequest(
+        problem_id="tanh_bias",
+        reference=REFERENCE,
+        candidate=Candidate(source=source, backend=Backend.CPP),
+        settings=Settings.model_validate({"threads": 2} | settings),
+    )
+
+
+def correct(latency_us: float = 1000.0) -> Evaluation:
+    timing = Timing(
+        verdict=Verdict.FASTER,
+        latency_us=latency_us,
+        latency_low_us=latency_us,
+        latency_high_us=latency_us,
+        speedup=1.0,
+        speedup_low=1.0,
+        speedup_high=1.0,
+        baselines={},
+        bound_us=100.0,
+        calls=9,
+        stopped="precise",
+    )
+    return Evaluation(
+        status=Status.CORRECT,
+        correctness=Correctness(calls_judged=1, calls_made=1),
+        timing=timing,
+        device="a CPU",
+    )
+
+
+def test_own_code_on_one_thread(tmp_path: Path) -> None:
+    result = profile(request(SERIAL), correct(), keep=tmp_path / "kept")
+    assert result.rung is Rung.CPU
+    assert result.bottleneck is Bottleneck.SINGLE_THREAD
+    assert result.kernels[0].name == "tanh_bias"
+    assert result.kernels[0].own
+    assert result.kernels[0].share > 0.5
+    assert result.sol_fraction == pytest.approx(0.1)
+    lines = result.summary.splitlines()
+    assert lines[0] == "- bottleneck: single_thread"
+    assert len(lines) <= MAX_LINES
+    assert "calls per element: tanhf" in result.summary
+    kept = Collected.model_validate_json((tmp_path / "kept" / "collected.json").read_text())
+    assert "no_new_privs" in kept.isolation
+    assert kept.work is not None
+    # Input, output and bias: each once.
+    assert kept.work.bytes == 4 * (2 * 256 * 4096 + 4096)
+
+
+def test_a_candidate_that_fails_costs_the_profile_only() -> None:
+    broken = LIBRARY.replace("return torch.tanh", "raise ValueError('no luck')\n        return")
+    with pytest.raises(ProfilerError, match="ValueError: no luck"):
+        profile(request(broken), correct())
+
+
+def test_only_correct_kernels_are_profiled() -> None:
+    evaluation = Evaluation(status=Status.RUNTIME_ERROR, reason="forward_raised", message="no")
+    with pytest.raises(ProfilerError, match="runtime_error"):
+        profile(request(LIBRARY), evaluation)
+
+
+def test_library_operators_without_torch_in_the_callers_process(tmp_path: Path) -> None:
+    (tmp_path / "request.json").write_text(request(LIBRARY).model_dump_json())
+    (tmp_path / "evaluation.json").write_text(correct().model_dump_json(by_alias=True))
+    code = (
+        "import sys, pathlib\n"
+        "from evaluator.evaluation import Evaluation, EvaluationRequest\n"
+        "from tools.profile import profile\n"
+        "from tools.diagnose import explain\n"
+        "folder = pathlib.Path(sys.argv[1])\n"
+        "request = EvaluationRequest.model_validate_json((folder / 'request.json').read_text())\n"
+        "text = (folder / 'evaluation.json').read_text()\n"
+        "result = profile(request, Evaluation.model_validate_json(text))\n"
+        "print('torch' in sys.modules, result.bottleneck, result.kernels[0].own)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.stdout.split() == ["False", "library", "False"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["missing.py", "--problem", "level1_7_rms_norm"],
+        ["{kernel}", "--problem", "no_such_problem"],
+        ["{kernel}", "--problem", "level1_7_rms_norm", "--device", "tpu"],
+    ],
+)
+def test_command_line_wrong_usage(tmp_path: Path, arguments: list[str]) -> None:
+    kernel = tmp_path / "kernel.py"
+    kernel.write_text(LIBRARY)
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.profile", *(a.format(kernel=kernel) for a in arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_command_line_prints_json(tmp_path: Path) -> None:
+    (tmp_path / "kernel.py").write_text(LIBRARY)
+    (tmp_path / "problem.py").write_text(REFERENCE)
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.profile", str(tmp_path / "kernel.py"), "--problem",
+         str(tmp_path / "problem.py"), "--device", "cpu", "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["bottleneck"] == "library"

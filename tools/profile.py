@@ -1,0 +1,210 @@
+"""Where the time of one candidate goes: `profile()` and `python -m tools.profile`.
+
+Nothing here imports torch: what runs the candidate is a process of its own. The best profiler that
+works is used, and which one it was, and why no better one, is part of the result.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from evaluator.collect.collected import Collected
+    from evaluator.evaluation import Evaluation, EvaluationRequest
+    from tools.profile_facts import Facts
+    from tools.profile_report import KernelShare, Profile, Rung
+
+_NCU_TIMEOUT_S = 120.0
+_TIMEOUT_S = 90.0
+
+
+def profile(
+    request: EvaluationRequest, evaluation: Evaluation, *, keep: Path | None = None
+) -> Profile:
+    """Profile a candidate that was judged correct. Blocks while its device is held by another.
+
+    `keep` is a folder for the profiler's own files (`profile.ncu-rep`, `collected.json`). Raises
+    `ProfilerError` with one line when no profiler works.
+    """
+    from evaluator.device_lock import device_lock
+    from evaluator.errors import ProfilerError
+    from evaluator.evaluation import Status
+    from tools.bottleneck import find_bottleneck
+    from tools.profile_report import Profile
+    from tools.profile_summary import summary
+
+    if evaluation.status is not Status.CORRECT:
+        raise ProfilerError(f"only a correct kernel is profiled, this one is {evaluation.status}")
+    begin = time.monotonic()
+    with (
+        tempfile.TemporaryDirectory(prefix="refinery-profile-") as name,
+        device_lock(request.settings.device),
+    ):
+        folder = Path(name)
+        # The candidate's process gives up its uid and must still reach its own folder below.
+        folder.chmod(0o711)
+        rung, reason, collected = _collect(folder, request, evaluation.device)
+        if keep is not None:
+            _keep(folder / rung, collected, keep)
+    facts = _facts(request, evaluation, collected)
+    finding = find_bottleneck(facts)
+    kernels = _shares(facts)
+    missing = collected.gpu.missing if collected.gpu is not None else ()
+    return Profile(
+        rung=rung,
+        rung_reason=reason,
+        device=evaluation.device or request.settings.device,
+        bottleneck=finding.bottleneck,
+        headline=finding.headline,
+        kernels=kernels,
+        latency_us=facts.latency_us,
+        bound_us=facts.bound_us,
+        sol_fraction=facts.sol_fraction,
+        missing=missing,
+        summary=summary(finding, facts, kernels, rung=rung, rung_reason=reason, missing=missing),
+        seconds=time.monotonic() - begin,
+    )
+
+
+def _keep(folder: Path, collected: Collected, keep: Path) -> None:
+    keep.mkdir(parents=True, exist_ok=True)
+    (keep / "collected.json").write_text(collected.model_dump_json())
+    report = folder / "profile.ncu-rep"
+    if report.is_file() and not report.is_symlink():
+        shutil.copyfile(report, keep / report.name)
+
+
+def _collect(
+    folder: Path, request: EvaluationRequest, device_name: str
+) -> tuple[Rung, str, Collected]:
+    """Down the ladder until a rung holds: the rung, why no better one, what was collected."""
+    from evaluator.collect.ncu import collect_ncu
+    from evaluator.collect.target_process import REQUEST, run_confined
+    from evaluator.errors import ProfilerError
+    from tools.profile_report import Rung
+
+    device = request.settings.device
+    rungs: dict[Rung, Callable[[Path], Collected]] = {
+        Rung.NCU: lambda place: collect_ncu(
+            place, device_name=device_name, timeout_s=_NCU_TIMEOUT_S
+        ),
+        Rung.TORCH_TRACE: lambda place: run_confined(
+            place, "torch_trace", device=device, timeout_s=_TIMEOUT_S
+        ),
+    }
+    if device == "cpu":
+        rungs = {
+            Rung.CPU: lambda place: run_confined(place, "cpu", device=device, timeout_s=_TIMEOUT_S)
+        }
+    reasons: list[str] = []
+    for rung, collect in rungs.items():
+        place = folder / rung
+        place.mkdir()
+        (place / REQUEST).write_text(request.model_dump_json())
+        try:
+            return rung, "; ".join(reasons), collect(place)
+        except ProfilerError as error:
+            reasons.append(str(error))
+    raise ProfilerError("; ".join(reasons))
+
+
+def _facts(request: EvaluationRequest, evaluation: Evaluation, collected: Collected) -> Facts:
+    from tools.profile_facts import Facts
+
+    words = set(re.findall(r"[A-Za-z_]\w*", request.candidate.source))
+    found = collected.gpu.kernels if collected.gpu is not None else ()
+    timing = evaluation.timing
+    return Facts(
+        collected=collected,
+        # A kernel is the candidate's own if its source names it; libraries live in namespaces.
+        own=frozenset(kernel.name for kernel in found if kernel.name in words),
+        latency_us=timing.latency_us if timing else None,
+        bound_us=timing.bound_us if timing else None,
+    )
+
+
+def _shares(facts: Facts) -> tuple[KernelShare, ...]:
+    from tools.profile_report import KernelShare
+
+    if facts.collected.gpu is not None:
+        busy = facts.gpu.busy_us or 1.0
+        return tuple(
+            KernelShare(
+                name=kernel.name,
+                own=kernel.name in facts.own,
+                launches=kernel.launches,
+                time_us=kernel.time_us,
+                share=min(1.0, kernel.time_us / busy),
+                metrics=kernel.metrics,
+            )
+            for kernel in facts.gpu.kernels
+        )
+    whole = max(facts.cpu.profiled_us, sum(o.time_us for o in facts.cpu.operators), 1e-9)
+    return tuple(
+        KernelShare(
+            name=operator.name,
+            own=operator.own,
+            launches=operator.calls,
+            time_us=operator.time_us,
+            share=operator.time_us / whole,
+            metrics={"allocated_bytes": float(operator.allocated_bytes)},
+        )
+        for operator in facts.cpu.operators
+    )
+
+
+def command(
+    kernel: Annotated[Path, typer.Argument(help="A file with ModelNew.")],
+    problem: Annotated[str, typer.Option(help="Id or file of the problem.")],
+    suite: Annotated[
+        Path | None, typer.Option(help="A folder of problems in KernelBench's format.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
+    keep: Annotated[
+        Path | None, typer.Option(help="A folder for the profiler's own report.")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="The profile on stdout.")] = False,
+) -> None:
+    """Judge a kernel, then say what limits it. Exit code 1: not correct; 2: wrong usage."""
+    from evaluator.check import request_for
+    from evaluator.device_choice import resolve_device
+    from evaluator.errors import InfrastructureError
+    from evaluator.evaluation import Settings, Status
+    from evaluator.executor.local import LocalExecutor
+    from problems.errors import UsageError
+    from problems.loader import load_problem
+    from tools.diagnose import explain
+
+    try:
+        if not kernel.is_file():
+            raise UsageError(f"{kernel} is no file: give a kernel file")
+        settings = Settings(device=resolve_device(device), timing_seconds=3.0)
+        request = request_for(kernel.read_text(), load_problem(problem, suite), settings)
+        with LocalExecutor(settings.device) as executor:
+            evaluation = executor.evaluate(request)
+        if evaluation.status is not Status.CORRECT:
+            print(f"{evaluation.status}: only a correct kernel is profiled", file=sys.stderr)
+            print(explain(evaluation, request.candidate.source), file=sys.stderr)
+            raise typer.Exit(1)
+        result = profile(request, evaluation, keep=keep)
+    except (UsageError, InfrastructureError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
+    if json_:
+        print(json.dumps(result.model_dump(mode="json")))
+    else:
+        print(result.summary, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    typer.run(command)

@@ -1,0 +1,94 @@
+"""One candidate's forward call in figures, whatever profiler they came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evaluator.collect.collected import Collected, CollectedKernel, CpuTrace, KernelTrace, Work
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One candidate's forward call, as measured. Times in microseconds."""
+
+    collected: Collected
+    own: frozenset[str]
+    """Names of the candidate's own kernels."""
+    latency_us: float | None = None
+    bound_us: float | None = None
+
+    @property
+    def sol_fraction(self) -> float | None:
+        """Bound over latency: 1.0 is perfect."""
+        if not self.latency_us or self.bound_us is None:
+            return None
+        return self.bound_us / self.latency_us
+
+    @property
+    def gpu(self) -> KernelTrace:
+        """The kernels; only for a GPU."""
+        assert self.collected.gpu is not None
+        return self.collected.gpu
+
+    @property
+    def cpu(self) -> CpuTrace:
+        """The operators; only for a CPU."""
+        assert self.collected.cpu is not None
+        return self.collected.cpu
+
+    @property
+    def work(self) -> Work | None:
+        """What must be moved and computed, where it could be counted."""
+        return self.collected.work
+
+    @property
+    def hot(self) -> CollectedKernel:
+        """The candidate's own kernel that takes most time; without one, the longest of all."""
+        own = [kernel for kernel in self.gpu.kernels if kernel.name in self.own]
+        return max(own or self.gpu.kernels, key=lambda kernel: kernel.time_us)
+
+    def metric(self, name: str) -> float | None:
+        """A metric of the hottest kernel."""
+        return self.hot.metrics.get(name)
+
+    @property
+    def traffic(self) -> tuple[float, float] | None:
+        """Bytes that all kernels moved to and from DRAM, and bytes that must move."""
+        parts = [
+            kernel.metrics.get(name)
+            for kernel in self.gpu.kernels
+            for name in ("dram_read_bytes", "dram_write_bytes")
+        ]
+        if self.work is None or self.work.bytes <= 0 or any(part is None for part in parts):
+            return None
+        return sum(part for part in parts if part is not None), self.work.bytes
+
+    def implied_bandwidth(self, time_us: float) -> float | None:
+        """Bytes that must move, over `time_us`, as a share of the measured bandwidth."""
+        if self.work is None or not self.work.bytes_per_s or time_us <= 0:
+            return None
+        return self.work.bytes / (time_us * 1e-6) / self.work.bytes_per_s
+
+    def implied_flops(self, time_us: float) -> float | None:
+        """Operations that must be done, over `time_us`, as a share of the measured rate."""
+        if self.work is None or not self.work.flops_per_s or time_us <= 0:
+            return None
+        return self.work.flops / (time_us * 1e-6) / self.work.flops_per_s
+
+
+def byte_words(count: float) -> str:
+    """A number of bytes with a decimal unit."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count:.0f} bytes"
+
+
+def percent(share: float) -> str:
+    """A share, 0 to 1, as a percentage."""
+    return f"{100 * share:.0f} %"
+
+
+def count_words(number: int, noun: str) -> str:
+    """A number with its noun, in the singular or plural."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

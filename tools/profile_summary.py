@@ -1,0 +1,226 @@
+"""A profile in at most 25 lines: bottleneck, the figures it rests on, distance to the bound."""
+
+from __future__ import annotations
+
+from tools.cpu_rules import busy_threads, cpu_shares, estimated_traffic
+from tools.finding import Finding
+from tools.gpu_rules import busiest_pipe, occupancy_limiter, stall_reasons
+from tools.profile_facts import Facts, byte_words, percent
+from tools.profile_report import Bottleneck, KernelShare, Rung
+
+MAX_LINES = 25
+_TOP = 4
+
+_RUNGS = {
+    Rung.NCU: "Nsight Compute (hardware counters, cold caches)",
+    Rung.TORCH_TRACE: "torch.profiler (times and launches, no counters)",
+    Rung.STATIC: "the compiled code alone",
+    Rung.CPU: "torch.profiler and a roofline estimate",
+}
+
+_ADVICE = {
+    Bottleneck.MEMORY_BANDWIDTH: "move fewer bytes (fuse what still goes through memory, keep"
+    " narrower types where the task allows it), and load and store in 16-byte units.",
+    Bottleneck.CACHE_BANDWIDTH: "reuse data in registers or shared memory, and access it in wide,"
+    " coalesced pieces.",
+    Bottleneck.COMPUTE: "do less arithmetic for each element: cheaper formulas, hoisted divisions,"
+    " faster functions where the accuracy allows it, the unit made for it (FMA, tensor cores,"
+    " SIMD).",
+    Bottleneck.LATENCY: "give each thread several independent loads before it uses the first"
+    " (vector loads, unrolling), or keep more warps active.",
+    Bottleneck.OCCUPANCY: "use fewer registers or less shared memory for each block, or another"
+    " block size, so that more warps fit on an SM.",
+    Bottleneck.TOO_FEW_BLOCKS: "split the work into more blocks: smaller tiles, or several blocks"
+    " for each row with a second step that combines.",
+    Bottleneck.LAUNCH_OVERHEAD: "fuse into fewer calls, and avoid small tensor operations in"
+    " Python around the kernel.",
+    Bottleneck.LIBRARY: "replace or fuse those operators with code of your own; where a library"
+    " call is already the best there is, fuse what comes before and after it.",
+    Bottleneck.REDUNDANT_TRAFFIC: "fuse passes and temporaries so that each element is read once"
+    " and written once.",
+    Bottleneck.SINGLE_THREAD: "spread the outer loop over all threads (at::parallel_for, or"
+    " OpenMP with -fopenmp).",
+    Bottleneck.NOT_VECTORISED: "use flat loops over contiguous restrict pointers with"
+    " -O3 -march=native -ffast-math, or write the vector code (at::vec, intrinsics, polynomials in"
+    " place of libm calls).",
+    Bottleneck.AT_THE_BOUND: "nothing more; only another algorithm that moves or computes less"
+    " could change this.",
+    Bottleneck.UNKNOWN: "compare with a variant that does less (fewer passes, no special functions)"
+    " to find out what costs the time.",
+}
+
+_CPU_ADVICE = {
+    Bottleneck.MEMORY_BANDWIDTH: "move fewer bytes: fuse what still goes through memory, work on"
+    " blocks that stay in the cache, and write large results with streaming stores.",
+    Bottleneck.COMPUTE: "do less arithmetic for each element: cheaper formulas, polynomials for"
+    " exp and tanh, hoisted divisions, several independent sums, wider SIMD.",
+    Bottleneck.LAUNCH_OVERHEAD: "make one call of your own out of many, and do nothing in Python"
+    " around it.",
+}
+
+
+def summary(
+    finding: Finding,
+    facts: Facts,
+    kernels: tuple[KernelShare, ...],
+    *,
+    rung: Rung,
+    rung_reason: str = "",
+    missing: tuple[str, ...] = (),
+) -> str:
+    """Text for the prompt; its first line is `- bottleneck: ` and the code."""
+    on_gpu = facts.collected.gpu is not None
+    advice = (_ADVICE if on_gpu else _ADVICE | _CPU_ADVICE)[finding.bottleneck]
+    because = f", because {rung_reason}" if rung_reason else ""
+    lines = [
+        f"- bottleneck: {finding.bottleneck}",
+        f"- {finding.headline}",
+        f"- what usually helps: {advice}",
+        *_distance(facts),
+        *(_gpu_figures(facts) if on_gpu else _cpu_figures(facts)),
+        f"- measured by: {_RUNGS[rung]}{because}",
+    ]
+    if missing:
+        lines.append(f"- n/a here: {', '.join(missing[:6])}{' ...' if len(missing) > 6 else ''}")
+    lines += ["", *_table(kernels, on_gpu=on_gpu)]
+    return "\n".join(lines[:MAX_LINES])
+
+
+def _distance(facts: Facts) -> list[str]:
+    fraction = facts.sol_fraction
+    if facts.latency_us is None:
+        return []
+    if fraction is None or facts.bound_us is None:
+        return [f"- time: {_us(facts.latency_us)} a call; no bound is known for this device"]
+    return [
+        f"- time: {_us(facts.latency_us)} a call, the bound is {_us(facts.bound_us)}:"
+        f" {percent(fraction)} of the speed of light,"
+        f" at most {max(1.0, 1 / fraction):.2f}x left to gain"
+    ]
+
+
+def _gpu_figures(facts: Facts) -> list[str]:
+    hot = facts.hot
+    metric = facts.metric
+    lines = []
+    shape = _join(
+        _value("", metric("grid"), "{:.0f} blocks"),
+        _value("", metric("block"), "{:.0f} threads a block"),
+        _value("", metric("waves"), "{:.2f} waves"),
+        _value("", metric("registers"), "{:.0f} registers a thread"),
+        _value("", metric("shared_bytes"), "{:.0f} bytes of shared memory a block"),
+    )
+    if shape:
+        lines.append(f"- {hot.name}: {shape}")
+    pipe, busiest = busiest_pipe(facts)
+    peaks = _join(
+        _value("DRAM", metric("dram_pct"), "{:.0f} %"),
+        _value("L2", metric("l2_pct"), "{:.0f} %"),
+        _value("L1", metric("l1_pct"), "{:.0f} %"),
+        _value(pipe, busiest, "{:.0f} %"),
+    )
+    if peaks:
+        lines.append(f"- of peak: {peaks}")
+    if (reached := metric("occupancy_pct")) is not None:
+        possible = metric("occupancy_limit_pct")
+        limit = ""
+        if possible is not None and possible < 99.0:
+            limit = f" of at most {possible:.0f} % (limit: {occupancy_limiter(facts)})"
+        lines.append(f"- occupancy: {reached:.0f} %{limit}")
+    if stalls := stall_reasons(facts):
+        told = ", ".join(f"{words} {value:.1f}" for words, value in stalls[:3])
+        lines.append(f"- warps stalled per instruction issued: {told}")
+    if traffic := facts.traffic:
+        moved, must = traffic
+        lines.append(
+            f"- DRAM traffic: {byte_words(moved)}, of which {byte_words(must)} must move"
+            f" ({moved / must:.2f} times)"
+        )
+    lines += _access_figures(facts)
+    estimated = [hint for hint in hot.hints if hint.kind == "OPT" and hint.speedup_pct]
+    for hint in [h for h in estimated if "Compression" not in h.rule][:1]:
+        first = hint.text.split(". ")[0][:160].rstrip(".")
+        lines.append(
+            f"- Nsight Compute's rule {hint.rule} (up to {hint.speedup_pct:.0f} %): {first}"
+        )
+    return lines
+
+
+def _access_figures(facts: Facts) -> list[str]:
+    lines = []
+    sectors, requests = facts.metric("load_sectors"), facts.metric("load_requests")
+    if sectors and requests:
+        lines.append(
+            f"- sectors per global load: {sectors / requests:.1f} (4 for coalesced 4-byte loads,"
+            " 16 for coalesced 16-byte ones, up to 32 when scattered)"
+        )
+    if spills := facts.metric("spill_loads"):
+        lines.append(f"- register spills: {spills:.0f} loads from local memory")
+    active = facts.metric("threads_per_instruction")
+    if active is not None and active < 24:
+        lines.append(f"- divergence: {active:.0f} of 32 threads active per instruction")
+    return lines
+
+
+def _cpu_figures(facts: Facts) -> list[str]:
+    trace, work = facts.cpu, facts.work
+    library, own, glue = cpu_shares(trace)
+    lines = [
+        f"- threads at work: {busy_threads(trace):.1f} of {trace.threads}",
+        f"- share of the call: own functions {percent(own)}, PyTorch's operators"
+        f" {percent(library)}, Python and dispatch {percent(glue)}",
+    ]
+    implied = facts.implied_bandwidth(trace.wall_us)
+    if work is not None and implied is not None:
+        lines.append(
+            f"- bytes that must move: {byte_words(work.bytes)}, at {percent(implied)} of the copy"
+            " bandwidth measured here"
+        )
+    moved = estimated_traffic(facts)
+    if moved is not None and work is not None and moved > 1.05 * work.bytes:
+        lines.append(f"- estimated traffic with temporaries: {byte_words(moved)}")
+    rate = facts.implied_flops(trace.wall_us)
+    if work is not None and rate is not None:
+        lines.append(
+            f"- operations: {work.flops / 1e6:.1f} million, at {percent(rate)} of the multiply-add"
+            " rate measured here"
+        )
+    if (loops := trace.loops) is not None:
+        calls = f"; calls per element: {', '.join(loops.calls[:4])}" if loops.calls else ""
+        width = f", widest {loops.widest_bits} bits" if loops.widest_bits else ""
+        lines.append(
+            f"- inner loops: {loops.packed} packed and {loops.scalar} scalar floating-point"
+            f" instructions{width}{calls}"
+        )
+    return lines
+
+
+def _table(kernels: tuple[KernelShare, ...], *, on_gpu: bool) -> list[str]:
+    if not kernels:
+        return []
+    what, count = ("kernel", "launches") if on_gpu else ("operator", "calls")
+    lines = [f"| {what} | share | {count} | time | whose |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {kernel.name[:60]} | {percent(kernel.share)} | {kernel.launches}"
+        f" | {_us(kernel.time_us)} | {'own' if kernel.own else 'library'} |"
+        for kernel in kernels[:_TOP]
+    ]
+    if rest := kernels[_TOP:]:
+        lines.append(
+            f"| {len(rest)} more | {percent(sum(kernel.share for kernel in rest))}"
+            f" | {sum(kernel.launches for kernel in rest)}"
+            f" | {_us(sum(kernel.time_us for kernel in rest))} | |"
+        )
+    return lines
+
+
+def _us(time_us: float) -> str:
+    return f"{time_us:.1f} us" if time_us < 10_000 else f"{time_us / 1000:.1f} ms"
+
+
+def _value(word: str, value: float | None, text: str) -> str:
+    return "" if value is None else f"{word} {text.format(value)}".strip()
+
+
+def _join(*parts: str) -> str:
+    return ", ".join(part for part in parts if part)
