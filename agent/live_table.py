@@ -94,7 +94,8 @@ class LiveTable:
                 row.started = now
                 row.enter("start", now)
             case TurnStarted():
-                row.turn = event.call + 1
+                # Samples may be drafted side by side: the furthest one counts.
+                row.turn = max(row.turn, event.call + 1)
                 row.enter("model", now)
             case ModelAnswered():
                 row.enter("judge", now)

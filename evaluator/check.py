@@ -1,4 +1,4 @@
-"""`python -m evaluator.check`: the evaluator's face. One kernel, one verdict; or a folder of them."""
+"""`python -m evaluator.check`: the evaluator's face. One kernel, one verdict; or many."""
 
 from __future__ import annotations
 

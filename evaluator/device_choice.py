@@ -1,4 +1,4 @@
-"""Which device `auto`, `cpu`, `cuda` or `cuda:N` means here, without torch and without a context."""
+"""Which device `auto`, `cpu`, `cuda` or `cuda:N` means here; without torch or a context."""
 
 from __future__ import annotations
 

@@ -28,11 +28,14 @@ _OUTPUT = struct.Struct("<BBQ")
 
 @dataclass(frozen=True)
 class OutputLayout:
-    """One output as it lies in the output arena, contiguous from `offset` on."""
+    """One output: where it begins, and how it goes on from there."""
 
     dtype: str
     shape: tuple[int, ...]
-    offset: int
+    stride: tuple[int, ...]
+    """In elements, none negative."""
+    place: int
+    """Its first byte: an address in the worker, or an offset in the slot for outputs."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,9 @@ class Reply:
         """As bytes."""
         parts = [_HEAD.pack(len(self.outputs), self.forward_us, self.total_us, 0.0)]
         for output in self.outputs:
-            parts.append(_OUTPUT.pack(DTYPES.index(output.dtype), len(output.shape), output.offset))
-            parts.append(struct.pack(f"<{len(output.shape)}q", *output.shape))
+            dims = len(output.shape)
+            parts.append(_OUTPUT.pack(DTYPES.index(output.dtype), dims, output.place))
+            parts.append(struct.pack(f"<{2 * dims}q", *output.shape, *output.stride))
         return b"".join(parts)
 
     @classmethod
@@ -65,15 +69,15 @@ class Reply:
                 raise ValueError(f"{count} outputs")
             outputs = []
             for _ in range(count):
-                code, dims, offset = _OUTPUT.unpack_from(data, position)
+                code, dims, place = _OUTPUT.unpack_from(data, position)
                 position += _OUTPUT.size
                 if code >= len(DTYPES) or dims > MAX_DIMS:
                     raise ValueError(f"dtype {code}, {dims} dimensions")
-                shape = struct.unpack_from(f"<{dims}q", data, position)
-                position += 8 * dims
-                if any(size < 0 or size > 2**48 for size in shape):
-                    raise ValueError(f"shape {shape}")
-                outputs.append(OutputLayout(DTYPES[code], shape, offset))
+                numbers = struct.unpack_from(f"<{2 * dims}q", data, position)
+                position += 16 * dims
+                if any(number < 0 or number > 2**48 for number in numbers):
+                    raise ValueError(f"shape and stride {numbers}")
+                outputs.append(OutputLayout(DTYPES[code], numbers[:dims], numbers[dims:], place))
         except struct.error as error:
             raise ValueError(str(error)) from None
         if position != len(data):

@@ -28,6 +28,7 @@ class Kind(IntEnum):
     CONSTRUCT = 3
     PREPARE = 4
     GO = 5
+    RELEASE = 6
     # worker -> judge
     READY = 15
     BUILD = 16
@@ -53,8 +54,8 @@ _LIMITS = {
     Kind.IMPORTED: 0,
     Kind.CONSTRUCTED: 1,
     Kind.PREPARED: 0,
-    Kind.RETURNED: 0,
-    Kind.DONE: 8192,
+    Kind.RETURNED: 16384,
+    Kind.DONE: 16384,
     Kind.FAILED: 65536,
 }
 _TRUSTED_LIMIT = 256 * 2**20

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from experiments.common_ground import common_ground
 from experiments.interval import Interval, interval_of
@@ -48,9 +48,9 @@ class Row(BaseModel):
 class Comparison(BaseModel):
     """All that `experiments.compare` knows."""
 
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, populate_by_name=True)
 
-    schema_version: int = 1
+    schema_: int = Field(default=1, alias="schema")
     a: RunFacts
     b: RunFacts
     problems: tuple[str, ...]

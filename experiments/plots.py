@@ -1,7 +1,7 @@
 """Pictures of runs, for notebooks: each function takes what `load_runs` gives, returns a figure.
 
 Colours are Okabe and Ito's, which colour-blind people tell apart, and nothing is told by colour
-alone. Matplotlib is imported when the first picture is drawn; pyplot never is.
+alone. Matplotlib is imported when the first picture is drawn, and its settings stay as they were.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def trajectories(turns: pd.DataFrame, columns: int = 2) -> Figure:
     and the best so far as a step line. The speedup's axis is logarithmic."""
     panels = list(turns.groupby("problem", sort=False))
     rows = -(-len(panels) // columns)
-    timed = turns["speedup"].dropna()
+    timed = [1.0, *turns["speedup"].dropna()]
     low, high = min(0.8, *timed) / 1.1, max(1.3, *timed) * 1.2
     floor = low / (high / low) ** 0.12
     with _figure(4.6 * columns, 2.4 * rows + 0.5) as figure:

@@ -38,7 +38,7 @@ def report(
     for place, run in enumerate(load_all(runs)):
         told = report_on(run, seed=seed)
         if as_json:
-            typer.echo(told.model_dump_json())
+            typer.echo(told.model_dump_json(by_alias=True))
         elif markdown:
             typer.echo("\n".join([""] * (place > 0) + list(markdown_lines(told))))
         else:

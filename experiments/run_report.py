@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from experiments.interval import Interval, interval_of
 from experiments.measures import MEASURES, Unit
@@ -62,8 +62,9 @@ class ProblemReport(BaseModel):
 class RunReport(BaseModel):
     """One run."""
 
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, populate_by_name=True)
 
+    schema_: int = Field(default=1, alias="schema")
     facts: RunFacts
     figures: tuple[FigureReport, ...]
     statuses: dict[str, int]

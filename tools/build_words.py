@@ -79,7 +79,7 @@ def _rest(parsed: BuildLog, errors_left: int) -> list[str]:
     parts = []
     if errors_left > 0:
         parts.append(f"{errors_left} more errors")
-    if noise > 3:
+    if noise > 3 and parsed.errors[0].tool != "python":
         parts.append(f"{noise} lines of notes and of template and include context")
     return [f"(left out: {' and '.join(parts)})"] if parts else []
 

@@ -72,7 +72,7 @@ def _described(program: Program) -> str:
     kernels = program.kernels
     left = sum(1 for s in program.steps if not isinstance(s, Fused) and s.kind == "library")
     fused = sum(len(k.body) for k in kernels)
-    operations = "1 operation" if fused == 1 else f"{fused} operations"
+    operations = "1 operation goes" if fused == 1 else f"{fused} operations go"
     into = "one kernel" if len(kernels) == 1 else f"{len(kernels)} kernels"
     rest = f"; {left} stay with PyTorch" if left else ""
-    return f"{operations} go into {into} ({', '.join(k.nest for k in kernels[:8])}){rest}."
+    return f"{operations} into {into} ({', '.join(k.nest for k in kernels[:8])}){rest}."

@@ -8,7 +8,7 @@ from agent.tuner.cpp_values import CppValues
 from agent.tuner.fused import Nest
 from agent.tuner.graph import Node
 
-BLOCK = 512
+BLOCK = 256
 """Elements that one float accumulator sees before it is added to a double."""
 
 START = {

@@ -75,6 +75,7 @@ class _Sink(Rule):
         self, b: Builder, node: Node, args: tuple[Node, ...], readers: dict[Node, int]
     ) -> Node:
         if node.kind is Kind.POINTWISE:
+            args = tuple(_unsqueezed(a, len(node.shape)) for a in args)
             for argument in args:
                 if _squeezed(argument) and len(argument.shape) == len(node.shape):
                     return _after(b, node, args, argument)
@@ -93,6 +94,16 @@ def _squeezed(node: Node) -> bool:
     computed = source.kind in (Kind.POINTWISE, Kind.REDUCE)
     fewer = len(source.shape) > len(node.shape)
     return computed and fewer and _unit(source.shape) == _unit(node.shape)
+
+
+def _unsqueezed(node: Node, rank: int) -> Node:
+    """The source of a squeezing view where broadcasting to `rank` dimensions undoes the view."""
+    if not _squeezed(node) or len(node.shape) == rank:
+        return node
+    source = node.args[0]
+    spare = len(source.shape) - len(node.shape)
+    same = source.shape == (1,) * spare + node.shape
+    return source if same and len(source.shape) <= rank else node
 
 
 def _kept(view: Node) -> list[int]:
@@ -118,7 +129,12 @@ def _after(b: Builder, node: Node, args: tuple[Node, ...], view: Node) -> Node:
             result[d] = size
         return tuple(result)
 
-    new = tuple(a if not a.shape else b.view(a, raised(a.shape)) for a in args)
+    def inside(argument: Node) -> Node:
+        if argument is view or (_squeezed(argument) and argument.args[0].shape == (1,) * rank):
+            return argument.args[0]
+        return b.view(argument, raised(argument.shape)) if argument.shape else argument
+
+    new = tuple(inside(a) for a in args)
     return b.view(b.pointwise(node.op, *new, dtype=node.dtype), node.shape)
 
 

@@ -56,8 +56,28 @@ def partition(graph: Graph) -> Program:
                 break
         for member in best:
             group[member] = best
+    _join_siblings(nodes, readers, graph.outputs, group)
     kernels = dict.fromkeys(group.values())
     return Program(graph, tuple(_in_order(nodes, kernels, group, readers, graph.outputs)))
+
+
+def _join_siblings(
+    nodes: Sequence[Node],
+    readers: dict[Node, list[Node]],
+    outputs: Sequence[Node],
+    group: dict[Node, frozenset[Node]],
+) -> None:
+    """Join kernels that read the same tensor, so that it is read once."""
+    for node in nodes:
+        kernels = list(dict.fromkeys(group[r] for r in readers.get(node, ()) if r in group))
+        if node.kind is Kind.CONST or node in group:
+            continue
+        for one in kernels:
+            for other in kernels:
+                first, second = group[next(iter(one))], group[next(iter(other))]
+                union = first | second
+                if first != second and _fits(union, readers, outputs, group):
+                    group.update(dict.fromkeys(union, union))
 
 
 def _unions(node: Node, groups: set[frozenset[Node]]) -> Iterable[frozenset[Node]]:

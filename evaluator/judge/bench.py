@@ -196,7 +196,8 @@ class Bench:
             )
             for _ in range(3):
                 draw = self.draw()
-                side.call(draw.order, timeout_s=_TRUSTED_TIMEOUT_S)
+                with side.call(draw.order, timeout_s=_TRUSTED_TIMEOUT_S):
+                    pass
         except Refusal as refusal:
             side.close()
             said = f"baseline {name} could not be run: {refusal.message} {refusal.detail[-500:]}"

@@ -34,7 +34,7 @@ from evaluator.judge.correctness import compare
 from evaluator.judge.mismatch import add_race
 from evaluator.judge.process import Zygote
 from evaluator.judge.refusal import Refusal
-from evaluator.judge.side import Call, Side
+from evaluator.judge.side import Side
 from evaluator.judge.tampering import wrote_to_inputs
 from evaluator.judge.timing import sample, timing_of
 
@@ -165,7 +165,8 @@ class Judge:
             draw = bench.draw()
             trial.made += 1
             try:
-                call = side.call(draw.order)
+                with side.call(draw.order) as call:
+                    sealed = side.outputs(call.reply, bench.outputs)
             except Refusal as refusal:
                 side.close()
                 if (
@@ -181,12 +182,13 @@ class Judge:
                     ) from None
                 raise
             trial.device_seconds += call.wall_us / 1e6
-            self._verify(bench, side, call, draw, trial)
+            self._verify(bench, side, sealed, draw, trial)
         self._time(bench, side, trial)
 
-    def _verify(self, bench: Bench, side: Side, call: Call, draw: Draw, trial: _Trial) -> None:
-        """Compare the outputs that lie in the slot now; raises `Refusal`."""
-        actual = side.outputs(call.reply)
+    def _verify(
+        self, bench: Bench, side: Side, actual: list[torch.Tensor], draw: Draw, trial: _Trial
+    ) -> None:
+        """Compare the sealed outputs of one call with the reference's; raises `Refusal`."""
         trial.judged += 1
         trial.seeds.append(draw.seed)
         values = draw.values
@@ -210,7 +212,8 @@ class Judge:
         mismatch = verdict.mismatch
         assert mismatch is not None
         if mismatch.kind == "values" and not bench.reference.changes_inputs:
-            again = side.outputs(side.call(draw.order).reply)
+            with side.call(draw.order) as repeated:
+                again = side.outputs(repeated.reply, bench.outputs)
             if any(
                 not torch.equal(a.nan_to_num(), b.nan_to_num())
                 for a, b in zip(actual, again, strict=False)
@@ -224,8 +227,8 @@ class Judge:
         )
 
     def _time(self, bench: Bench, side: Side, trial: _Trial) -> None:
-        def verify(candidate: Side, call: Call, draw: Draw) -> None:
-            self._verify(bench, candidate, call, draw, trial)
+        def verify(sealed: list[torch.Tensor], draw: Draw) -> None:
+            self._verify(bench, side, sealed, draw, trial)
 
         sampling = sample(
             bench,

@@ -82,7 +82,7 @@ def bytes_needed(value: Any) -> int:
     """An upper bound of what placing `value` takes."""
     if isinstance(value, torch.Tensor):
         span = span_of(tuple(value.shape), tuple(value.stride()))
-        return span * value.element_size() + _ALIGNMENT
+        return int(span * value.element_size()) + _ALIGNMENT
     if isinstance(value, dict):
         return sum(bytes_needed(item) for item in value.values())
     if isinstance(value, list | tuple):

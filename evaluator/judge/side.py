@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -18,12 +20,14 @@ from evaluator.build_request import (
     decode_request,
     encode_outcome,
 )
-from evaluator.evaluation import BuildReport, Status
+from evaluator.evaluation import BuildReport, Mismatch, Status
 from evaluator.failure import Failure
 from evaluator.judge.arena import Arena, make_arena
+from evaluator.judge.foreign_memory import can_read, read_memory, standing_still
+from evaluator.judge.placement import span_of
 from evaluator.judge.process import WorkerProcess
 from evaluator.judge.refusal import Refusal
-from evaluator.reply import Reply
+from evaluator.reply import OutputLayout, Reply
 from evaluator.wire import ClosedError, Kind, Message, WireError, WireTimeoutError
 
 Fit = Literal["none", "named", "ordered", "seeded"]
@@ -36,12 +40,13 @@ _POISON = range(3, 255)
 class Call:
     """One call as the judge's clock and the worker's claims describe it, times in microseconds."""
 
-    total_us: float
-    """From the start signal until every output lay in the slot."""
     forward_us: float
-    """Until forward had returned: the worker's own word."""
+    """On a CPU by the judge's clock, from the start signal until the word that forward returned.
+    On a GPU the worker's claim, by device events."""
+    total_us: float
+    """Like `forward_us`, with the copy into the slot where there is one."""
     wall_us: float
-    """Like `total_us`, always by the judge's clock."""
+    """Until everything was done, always by the judge's clock."""
     reply: Reply
 
 
@@ -53,9 +58,10 @@ class Side:
         self.device = device
         self.fit: Fit = "none"
         self.build: BuildReport | None = None
-        self.poison = 0
+        self.poison: int | None = None
         self._call_timeout_s = call_timeout_s
         self._outputs: Arena | None = None
+        self._readable = device.type == "cpu" and can_read(worker.pid)
 
     def load(
         self,
@@ -79,7 +85,7 @@ class Side:
             "tf32": tf32,
             "triton": triton,
         }
-        self.worker.channel.send(Kind.LOAD, json.dumps(order).encode())
+        self._send(Kind.LOAD, json.dumps(order).encode())
         while True:
             message = self._receive("import", import_timeout_s, {Kind.BUILD, Kind.IMPORTED})
             if message.kind is Kind.IMPORTED:
@@ -104,11 +110,11 @@ class Side:
         )
         told = encode_outcome(replace(outcome, library=""))
         if not outcome.ok:
-            self.worker.channel.send(Kind.BUILT, told)
+            self._send(Kind.BUILT, told)
             return
         fd = os.open(outcome.library, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            self.worker.channel.send(Kind.BUILT, told, (fd,))
+            self._send(Kind.BUILT, told, (fd,))
         finally:
             os.close(fd)
 
@@ -137,7 +143,7 @@ class Side:
             "compile": compiled,
         }
         fds = (weights.fd, inputs.fd, self._outputs.fd)
-        self.worker.channel.send(Kind.CONSTRUCT, json.dumps(order).encode(), fds)
+        self._send(Kind.CONSTRUCT, json.dumps(order).encode(), fds)
         message = self._receive("construct", timeout_s, {Kind.CONSTRUCTED})
         code = message.payload[0] if message.payload else len(FITS)
         if code >= len(FITS):
@@ -145,51 +151,83 @@ class Side:
         self.fit = FITS[code]
         return self.fit
 
-    def call(self, arguments: Any, *, timeout_s: float | None = None) -> Call:
+    @contextmanager
+    def call(self, arguments: Any, *, timeout_s: float | None = None) -> Iterator[Call]:
         """Call the module once on what lies in the input arena; raises `Refusal`.
 
-        The slot for outputs is poisoned before. On a GPU the device must be idle.
+        The outputs can be read while the context lasts; afterwards the worker may go on. The slot
+        for outputs is poisoned before. On a GPU the device must be idle.
         """
         assert self._outputs is not None
-        self.poison = random.SystemRandom().choice(_POISON)
-        self._outputs.bytes.fill_(self.poison)
+        limit = self._call_timeout_s if timeout_s is None else timeout_s
+        copied = self.device.type == "cuda" or not self._readable
+        if copied:
+            self.poison = random.SystemRandom().choice(_POISON)
+            self._outputs.bytes.fill_(self.poison)
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
-        limit = self._call_timeout_s if timeout_s is None else timeout_s
-        self.worker.channel.send(Kind.PREPARE, json.dumps({"arguments": arguments}).encode())
+        order = json.dumps({"arguments": arguments, "copy": copied})
+        self._send(Kind.PREPARE, order.encode())
         self._receive("call", limit, {Kind.PREPARED})
         begin = time.perf_counter_ns()
-        self.worker.channel.send(Kind.GO)
-        self._receive("call", limit, {Kind.RETURNED})
-        returned = time.perf_counter_ns()
-        message = self._receive("call", limit, {Kind.DONE})
-        end = time.perf_counter_ns()
-        try:
-            reply = Reply.decode(message.payload)
-        except ValueError as error:
-            raise Refusal(
-                Status.INTEGRITY, "protocol_broken", f"a malformed reply: {error}"
-            ) from None
-        wall_us = (end - begin) / 1e3
+        self._send(Kind.GO)
         if self.device.type == "cuda":
-            return Call(reply.total_us, reply.forward_us, wall_us, reply)
-        return Call(wall_us, (returned - begin) / 1e3, wall_us, reply)
+            message = self._receive("call", limit, {Kind.DONE})
+            wall_us = (time.perf_counter_ns() - begin) / 1e3
+            reply = _decoded(message)
+            yield Call(reply.forward_us, reply.total_us, wall_us, reply)
+            return
+        message = self._receive("call", limit, {Kind.RETURNED})
+        forward_us = wall_us = total_us = (time.perf_counter_ns() - begin) / 1e3
+        if copied:
+            self._send(Kind.RELEASE)
+            message = self._receive("call", limit, {Kind.DONE})
+            wall_us = total_us = (time.perf_counter_ns() - begin) / 1e3
+        yield Call(forward_us, total_us, wall_us, _decoded(message))
+        if not copied:
+            self._send(Kind.RELEASE)
 
-    def outputs(self, reply: Reply) -> list[torch.Tensor]:
-        """The outputs, sealed: copied out of the worker's reach. Raises `Refusal`."""
+    def outputs(self, reply: Reply, expected: list[torch.Tensor]) -> list[torch.Tensor]:
+        """The outputs, sealed: copied out of the worker's reach. Raises `Refusal`.
+
+        One whose shape or dtype is not what was expected is not read: it comes without values.
+        """
+        wanted = [(tuple(t.shape), t.dtype) for t in expected]
+        layouts = [(layout.shape, getattr(torch, layout.dtype)) for layout in reply.outputs]
+        if layouts != wanted:
+            return [torch.empty(shape, dtype=dtype, device="meta") for shape, dtype in layouts]
+        if self.device.type == "cuda" or not self._readable:
+            return [self._from_slot(layout) for layout in reply.outputs]
+        with standing_still(self.worker.pid):
+            return [self._from_worker(layout) for layout in reply.outputs]
+
+    def _from_slot(self, layout: OutputLayout) -> torch.Tensor:
         assert self._outputs is not None
-        sealed = []
-        for layout in reply.outputs:
-            dtype: torch.dtype = getattr(torch, layout.dtype)
-            count = 1
-            for size in layout.shape:
-                count *= size
-            end = layout.offset + count * dtype.itemsize
-            if layout.offset % dtype.itemsize or end > self._outputs.size:
-                raise Refusal(Status.INTEGRITY, "protocol_broken", "an output outside its slot")
-            flat = self._outputs.bytes[layout.offset : end].view(dtype)
-            sealed.append(flat.view(layout.shape).clone())
-        return sealed
+        dtype: torch.dtype = getattr(torch, layout.dtype)
+        end = layout.place + math.prod(layout.shape) * dtype.itemsize
+        if layout.place % dtype.itemsize or end > self._outputs.size:
+            raise Refusal(Status.INTEGRITY, "protocol_broken", "an output outside its slot")
+        flat = self._outputs.bytes[layout.place : end].view(dtype)
+        return flat.view(layout.shape).clone()
+
+    def _from_worker(self, layout: OutputLayout) -> torch.Tensor:
+        dtype: torch.dtype = getattr(torch, layout.dtype)
+        span = span_of(layout.shape, layout.stride)
+        if span > 4 * math.prod(layout.shape) + 4096:
+            raise Refusal(
+                Status.INCORRECT,
+                "wrong_layout",
+                "an output is a view of a much larger tensor; return a tensor of its own",
+                mismatch=Mismatch(output=0, kind="shape", actual_shape=layout.stride),
+            )
+        raw = torch.empty(span * dtype.itemsize, dtype=torch.uint8)
+        try:
+            read_memory(self.worker.pid, layout.place, raw)
+        except OSError as error:
+            raise Refusal(
+                Status.INTEGRITY, "protocol_broken", f"an output lies nowhere: {error.strerror}"
+            ) from None
+        return torch.as_strided(raw.view(dtype), layout.shape, layout.stride).contiguous()
 
     def close(self) -> None:
         """End the worker and give its slot back."""
@@ -197,6 +235,11 @@ class Side:
         if self._outputs is not None:
             self._outputs.close()
             self._outputs = None
+
+    def _send(self, kind: Kind, payload: bytes = b"", fds: tuple[int, ...] = ()) -> None:
+        # Whoever is gone is found out by the answer that does not come.
+        with suppress(ClosedError):
+            self.worker.channel.send(kind, payload, fds)
 
     def _receive(self, phase: str, timeout_s: float, expected: set[Kind]) -> Message:
         try:
@@ -250,6 +293,13 @@ class Side:
             reason = "exited"
             what = f"the process exited (code {ending.status}) during the {_NAMES[phase]}"
         return Refusal(Status.RUNTIME_ERROR, reason, what, detail=ending.log)
+
+
+def _decoded(message: Message) -> Reply:
+    try:
+        return Reply.decode(message.payload)
+    except ValueError as error:
+        raise Refusal(Status.INTEGRITY, "protocol_broken", f"a malformed reply: {error}") from None
 
 
 _NAMES = {"import": "import", "construct": "construction of the module", "call": "call of forward"}

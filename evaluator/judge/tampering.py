@@ -30,7 +30,8 @@ def wrote_to_inputs(
         try:
             bench.load(side, candidate.source, "ModelNew", triton=triton, build=build)
             bench.construct(side, state, inputs=arena)
-            side.call(order)
+            with side.call(order):
+                pass
         except Refusal:
             # It may well crash again: what counts is what it left behind.
             pass

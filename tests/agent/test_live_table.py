@@ -4,7 +4,7 @@ from pathlib import Path
 from rich.console import Console
 
 from agent.config import RunConfig
-from agent.events import ProblemFinished, ProblemStarted, Profiled, Waiting
+from agent.events import ProblemFinished, ProblemStarted, Profiled, TurnStarted, Waiting
 from agent.live_table import LiveTable
 from agent.result import Stop
 from tests.agent.made_records import correct, incorrect, problem_result, turn, turn_events
@@ -58,6 +58,14 @@ def test_rows_follow_the_events() -> None:
     table.notice(ProblemFinished(A, problem_result(best, last, 3)))
     assert row_of(table, A).endswith("done")
     assert "2.00x [1.98, 2.02]" in row_of(table, A)
+
+
+def test_samples_side_by_side_never_count_backwards() -> None:
+    table = live(strategy="sample", feedback="none")
+    table.notice(ProblemStarted(A, 0, None, 0.0))
+    for sample in (1, 0):
+        table.notice(TurnStarted(A, sample, 0, sample))
+    assert "2/10" in row_of(table, A)
 
 
 def test_a_row_fits_a_hundred_columns_and_keeps_its_figures() -> None:

@@ -39,9 +39,10 @@ IMAGE = "torch.randn(3, 5, 7, 19)"
 FAMILIES = {
     "activations": module(
         "a = F.gelu(x) + F.gelu(x, approximate='tanh') + F.silu(x) + F.mish(x)\n"
-        "b = F.hardswish(x) + F.hardtanh(x) + F.softplus(x) + F.elu(x) + F.selu(x) + F.celu(x, 0.5)\n"
-        "c = F.leaky_relu(x, 0.2) + F.relu6(x) + F.softsign(x) + F.logsigmoid(x) + F.tanhshrink(x)\n"
-        "return a, b, c, a * b",
+        "b = F.hardswish(x) + F.hardtanh(x) + F.softplus(x) + F.elu(x) + F.selu(x)\n"
+        "c = F.celu(x, 0.5) + F.leaky_relu(x, 0.2) + F.relu6(x)\n"
+        "c = c + F.softsign(x) + F.logsigmoid(x)\n"
+        "return a, b, c, a * b, F.tanhshrink(x)",
         x=ROWS,
     ),
     "functions": module(

@@ -82,7 +82,7 @@ def prompt(
         f"- Backend: `{backend}` (load_inline)\n- Device: some CPU\n  - 2 cores\n"
         f"- Precision: `{precision}` (IEEE)\n- Budget: call 1 of 10\n\n"
         f"## Reference\n\n```python\n{reference}\n```\n\n## What counts\n\n- It must be right.\n\n"
-        "## How to answer\n\nOne fenced block.\n\n```python\n# plan: an example\nimport torch\n```\n"
+        "## How to answer\n\nOne block.\n\n```python\n# plan: an example\nimport torch\n```\n"
     )
     turns = turns or []
     last = len(turns) - 1
@@ -95,7 +95,8 @@ def prompt(
             text += f"\nTurn {base}, the kernel to refine:\n\n{turns[base].lines(base)}"
     if len(turns) > 1 and set(letters) & {"G", "E"}:
         text += f"\n## Earlier attempts\n\n{_table(turns, letters)}\n"
-    if turns and "G" in letters and base != last and turns[last].status != "correct":
+    shown_apart = bool(turns) and base != last and turns[last].status != "correct"
+    if shown_apart and "G" in letters:
         text += (
             f"\n## The last kernel\n\nFrom turn {last}.\n\n```python\n{turns[last].source()}```\n"
         )

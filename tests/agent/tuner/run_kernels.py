@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import torch
 import torch.utils.cpp_extension as cpp_extension
@@ -22,8 +23,8 @@ from evaluator.worker import build_stub
 class Batched:
     """What `load_inline` gives: functions of a library that is built once all are known."""
 
-    units: dict[str, list[tuple[int, str, list[str]]]] = {}
-    libraries: dict[int, object] = {}
+    units: ClassVar[dict[str, list[tuple[int, str, list[str]]]]] = {}
+    libraries: ClassVar[dict[int, object]] = {}
     count = 0
 
     def __init__(self, name, cpp_sources, functions, **_):

@@ -405,3 +405,89 @@ inputs = lambda: (torch.randn(3, 3), torch.randn(3, 3))
 reference = lambda a, b: a - b
 candidate = ext.difference
 '''
+
+CANDIDATES["errors_become_pythons"] = (
+    """
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+    + '"""'
+    + """
+torch::Tensor check(torch::Tensor x, int64_t n) {
+  TORCH_CHECK(n > 0, "n must be positive, got ", n, " for ", x.sizes());
+  TORCH_CHECK(n != 7);
+  TORCH_CHECK_VALUE(n != 8, "eight");
+  if (n == 9) throw std::invalid_argument("nine");
+  if (n == 10) return x.view({1000, 1000});
+  if (n == 11) return torch::empty_like(x.data_ptr<double>() ? x : x);
+  if (n == 12) x.size(5);
+  return x;
+}
+"""
+    + '"""'
+    + """
+ext = load_inline(name="checks", cpp_sources=source, functions=["check"])
+inputs = lambda: (torch.randn(2, 3),)
+
+def told(*args, **kwargs):
+    try:
+        ext.check(*args, **kwargs)
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    return "nothing"
+
+def candidate(x):
+    return [told(x, n) for n in (0, 7, 8, 9, 10, 11, 12, 13)] + [
+        told(x, 1.5), told(x), told(None, 1), told(x, 1, 2), told(x, n=1)]
+
+def reference(x):
+    wrong = "TypeError: check(): incompatible function arguments. The following argument types are supported:"
+    return ["RuntimeError: n must be positive, got 0 for [2, 3]",
+            "RuntimeError: Expected n != 7 to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)",
+            "ValueError: eight", "RuntimeError: nine",
+            "RuntimeError: shape '[1000, 1000]' is invalid for input of size 6",
+            "RuntimeError: expected scalar type Double but found Float",
+            "IndexError: Dimension out of range (expected to be in range of [-2, 1], but got 5)",
+            "nothing", wrong, wrong, wrong, wrong, wrong]
+"""
+)
+
+CANDIDATES["a_failed_build_is_pytorchs_error"] = """
+import torch
+from torch.utils.cpp_extension import load_inline
+
+def failing(**changes):
+    options = dict(name="broken", cpp_sources="torch::Tensor f(torch::Tensor x) { return x }", functions=["f"], verbose=True)
+    try:
+        load_inline(**(options | changes))
+    except RuntimeError as error:
+        return str(error)
+
+inputs = lambda: ()
+def candidate():
+    message = failing()
+    return (message.splitlines()[0], "expected ';' before '}' token" in message,
+            failing(extra_cflags=["-fplugin=x"]))
+def reference():
+    return ("Error building extension 'broken':", True,
+            "Error building extension 'broken':\\nerror: the flag '-fplugin=x' is not allowed\\n")
+"""
+
+CANDIDATES["load_from_files"] = """
+import pathlib, tempfile
+import torch
+from torch.utils.cpp_extension import load
+
+folder = pathlib.Path(tempfile.mkdtemp())
+(folder / "inc").mkdir()
+(folder / "inc" / "factor.h").write_text("#pragma once\\nconstexpr float factor = 3;\\n")
+(folder / "kernel.h").write_text('#include <torch/extension.h>\\n#include "factor.h"\\nat::Tensor scaled(at::Tensor x);\\n')
+(folder / "kernel.cpp").write_text('#include "kernel.h"\\nat::Tensor scaled(at::Tensor x) { return x * factor; }\\n')
+(folder / "binding.cpp").write_text('#include "kernel.h"\\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scaled", &scaled); }\\n')
+ext = load(name="from_files", sources=[str(folder / "binding.cpp"), folder / "kernel.cpp"],
+           extra_include_paths=[str(folder / "inc")], extra_cflags=["-O2"], verbose=True)
+inputs = lambda: (torch.randn(4),)
+reference = lambda x: x * 3
+candidate = ext.scaled
+"""

@@ -30,5 +30,6 @@ def report(builder, cache) -> dict:
 @pytest.mark.parametrize("name", CANDIDATES)
 def test_a_candidate_as_models_write_them_computes_what_pytorch_does(report, name):
     assert report[name]["problem"] == ""
-    assert report[name]["headers"] == "light"
-    assert report[name]["log"] == ""
+    if name != "a_failed_build_is_pytorchs_error":
+        assert report[name]["headers"] == "light"
+        assert report[name]["log"] == ""

@@ -1,0 +1,95 @@
+"""Kernels as large as they fit."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.tuner.fused import Fused, Nest, Unfusable, fuse
+from agent.tuner.graph import Builder, Graph, Kind
+from agent.tuner.normalise import check, normalise
+from agent.tuner.partition import partition
+from agent.tuner.trace import trace
+from tests.agent.tuner.families import FAMILIES, module
+
+
+def nests(name: str) -> list[str]:
+    return [k.nest for k in partition(trace(FAMILIES[name]).graph).kernels]
+
+
+@pytest.mark.parametrize(
+    ("family", "expected"),
+    [
+        ("activations", ["map"]),
+        ("comparisons", ["map"]),
+        ("softmax", ["rows"]),
+        ("column_softmax", ["columns"]),
+        ("layer_norm", ["rows"]),
+        ("own_rms_norm", ["rows"]),
+        ("instance_norm", ["rows"]),
+        ("frobenius", ["total"]),
+        ("mask", ["columns"]),
+        ("view", ["rows"]),
+    ],
+)
+def test_one_kernel_is_enough(family: str, expected: list[str]) -> None:
+    assert nests(family) == expected
+
+
+def test_what_follows_a_product_is_fused_with_the_norm() -> None:
+    weight = "self.w.view(1, -1).expand(64, 129)"
+    body = f"y = F.linear(x, {weight})\nreturn torch.softmax(y * 2 + 1, 1)"
+    program = partition(trace(module(body, x="torch.randn(8, 129)")).graph)
+    assert [k.nest for k in program.kernels] == ["rows"]
+    assert program.family == "rows"
+
+
+def test_levels_and_rates() -> None:
+    (kernel,) = partition(trace(FAMILIES["softmax"]).graph).kernels[:1]
+    assert kernel.passes == 2
+    assert (kernel.rows, kernel.row) == (37, 129)
+    assert all(n in kernel.full for n in kernel.body if n.shape == (37, 129))
+
+
+def test_unlike_reductions_do_not_fit() -> None:
+    b = Builder()
+    x = b.leaf(Kind.INPUT, "x", (4, 5), "float32")
+    rows, columns = b.reduce("sum", x, [1]), b.reduce("sum", x, [0])
+    both = b.pointwise("add", rows, columns)
+    with pytest.raises(Unfusable):
+        fuse("k", [rows, columns, both], [both])
+
+
+NAMES = ["exp", "add", "mul", "sum0", "sum1", "max1", "lib"]
+STEPS = st.tuples(st.sampled_from(NAMES), st.integers(0, 50), st.integers(0, 50))
+OPS = st.lists(STEPS, min_size=1, max_size=14)
+
+
+@settings(max_examples=150, deadline=None)
+@given(OPS)
+def test_every_program_can_be_carried_out(ops: list[tuple[str, int, int]]) -> None:
+    """Steps come in an order in which operands exist, each node once, outputs all there."""
+    b = Builder()
+    values = [b.leaf(Kind.INPUT, "x", (6, 7), "float32"), b.leaf(Kind.WEIGHT, "w", (7,), "float32")]
+    for op, i, j in ops:
+        x, y = values[i % len(values)], values[j % len(values)]
+        if op == "lib":
+            values.append(b.library("f({0})", (x,), x.shape))
+        elif op in ("exp",):
+            values.append(b.pointwise(op, x))
+        elif op in ("add", "mul"):
+            values.append(b.pointwise(op, x, y))
+        elif len(x.shape) == 2 and x.shape[int(op[-1])] > 1:
+            values.append(b.reduce(op[:3], x, [int(op[-1])]))
+    graph = normalise(Graph(("x",), tuple(values[-2:]), "({0}, {1})"), b)
+    check(graph)
+    program = partition(graph)
+    made = {n for n in graph.nodes() if n.is_leaf}
+    for step in program.steps:
+        if isinstance(step, Fused):
+            assert all(o.node in made for o in step.operands)
+            assert step.nest in Nest
+            made |= {o.node for o in step.outputs}
+        else:
+            assert all(a in made for a in step.args)
+            made.add(step)
+    assert all(o in made for o in graph.outputs)

@@ -1,0 +1,142 @@
+"""Feedback is used as far as it is there, and no further."""
+
+from collections.abc import Callable
+
+import pytest
+
+from agent.tuner import answer
+from agent.tuner.moves import MOVES
+from agent.tuner.prompt import fenced
+from agent.tuner.schedule import FAMILIES, Schedule, space
+from evaluator.evaluation import Status
+from tests.agent.tuner.prompts import SOFTMAX, Turn, prompt
+from tools.profile_report import Bottleneck
+
+ROWS = space("cpp", "rows")
+BASE = ROWS.default()
+
+
+def next_schedule(*args, seed: int | None = 0, temperature: float | None = None, **kw) -> Schedule:
+    text = answer(prompt(SOFTMAX, *args, **kw), temperature, seed)
+    schedule = Schedule.parse(fenced(text))
+    assert schedule is not None
+    return schedule
+
+
+def changed(old: Schedule, new: Schedule) -> dict[str, str]:
+    return {k: v for k, v in new.choices.items() if old[k] != v}
+
+
+def test_the_same_request_gives_the_same_answer() -> None:
+    turns = [Turn(BASE, "correct", 1.2)]
+    for letters in ("", "G", "GE"):
+        asked = prompt(SOFTMAX, turns, letters)
+        assert answer(asked, None, 3) == answer(asked, None, 3)
+
+
+def test_without_feedback_it_draws_by_seed_and_at_temperature_0_it_does_not() -> None:
+    drawn = {next_schedule(seed=s).key() for s in range(12)}
+    assert len(drawn) > 8
+    assert {next_schedule(seed=s, temperature=0.0).key() for s in range(4)} == {BASE.key()}
+
+
+def test_none_cannot_know() -> None:
+    """Without letters the prompt, hence the answer, is that of the first turn."""
+    failed = [Turn(BASE.replace("vec", "32"), "build_error")]
+    assert next_schedule(failed, "") == next_schedule()
+
+
+def test_g_alone_changes_one_thing_blindly() -> None:
+    new = next_schedule([Turn(BASE, "build_error")], "G")
+    assert len(changed(BASE, new)) == 1
+    moves = {tuple(changed(BASE, next_schedule([Turn(BASE)], "G", seed=s))) for s in range(12)}
+    assert len(moves) > 3
+
+
+@pytest.mark.parametrize(
+    ("knob", "choice", "status"),
+    [
+        ("vec", "32", "build_error"),
+        ("maths", "crude", "incorrect"),
+        ("acc", "fp32", "incorrect"),
+        ("stage", "stack", "runtime_error"),
+    ],
+)
+def test_e_backs_out_of_what_failed(knob: str, choice: str, status: str) -> None:
+    broken = BASE.replace("chunk", "16").replace(knob, choice)
+    new = next_schedule([Turn(broken, status)], "GE")
+    assert new[knob] == ROWS.knob(knob).default
+    assert new["chunk"] == "16", "what is not to blame stays"
+
+
+def test_e_does_not_try_again_what_broke_a_good_kernel() -> None:
+    turns = [Turn(BASE, "correct", 1.1), Turn(BASE.replace("maths", "crude"), "incorrect")]
+    for seed in range(10):
+        assert next_schedule(turns, "GE", base=0, seed=seed)["maths"] != "crude"
+
+
+def climb(rate: Callable[[Schedule], tuple[str, float | None]], seed: int, turns: int = 10) -> list:
+    """A run against a stand-in judge."""
+    seen: list[Turn] = []
+    for _ in range(turns):
+        good = [i for i, t in enumerate(seen) if t.speedup]
+        best = max(good, key=lambda i: seen[i].speedup) if good else len(seen) - 1
+        schedule = next_schedule(seen, "GE", base=best, seed=seed)
+        seen.append(Turn(schedule, *rate(schedule)))
+    return seen
+
+
+def stand_in(schedule: Schedule) -> tuple[str, float | None]:
+    if schedule["vec"] == "32":
+        return "build_error", None
+    if schedule["maths"] == "crude" or schedule["acc"] == "fp32":
+        return "incorrect", None
+    speed = {"1": 0.4, "4": 1.0, "8": 1.4, "16": 1.7}[schedule["vec"]]
+    speed *= {"one": 0.6, "half": 0.6, "all": 1.0}[schedule["threads"]]
+    return "correct", round(speed * {"libm": 0.3, "poly": 1.0}[schedule["maths"]], 2)
+
+
+def test_e_climbs_and_never_repeats() -> None:
+    gains = []
+    for seed in range(8):
+        run = climb(stand_in, seed)
+        assert len({t.schedule.key() for t in run}) == len(run)
+        best = max(t.speedup or 0.0 for t in run)
+        gains.append(best / 1.7)
+        assert run[-1].speedup or any(t.speedup for t in run)
+    assert sum(gains) / len(gains) > 0.8
+
+
+def test_p_picks_the_move() -> None:
+    turns = [Turn(BASE, "correct", 1.1)]
+    for bottleneck, knob in {
+        "single_thread": "threads",
+        "not_vectorised": "vec",
+        "compute": "maths",
+        "memory_bandwidth": "stores",
+        "redundant_traffic": "stage",
+    }.items():
+        new = next_schedule(turns, "GEP", bottleneck=bottleneck)
+        assert set(changed(BASE, new)) == {knob}, bottleneck
+
+
+def test_p_goes_on_to_the_next_move_when_the_first_was_tried() -> None:
+    faster = BASE.replace("stores", "stream")
+    turns = [Turn(BASE, "correct", 1.1), Turn(faster, "correct", 0.9)]
+    new = next_schedule(turns, "GEP", base=0, bottleneck="memory_bandwidth")
+    assert changed(BASE, new) and new["stores"] == "plain"
+
+
+@pytest.mark.parametrize("backend", list(MOVES))
+def test_the_tables_name_things_that_exist(backend: str) -> None:
+    knobs = {k.name: k for f in FAMILIES for k in space(backend, f).knobs}
+    for bottleneck, moves in MOVES[backend].items():
+        assert Bottleneck(bottleneck)
+        for knob, choice in moves:
+            assert choice in knobs[knob].choices, (bottleneck, knob, choice)
+
+
+def test_blame_names_statuses() -> None:
+    from agent.tuner.moves import BLAME
+
+    assert all(Status(status) for status in BLAME)

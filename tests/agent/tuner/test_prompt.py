@@ -1,0 +1,58 @@
+"""What the tuner reads from a prompt."""
+
+from agent.feedback import sections as _  # noqa: F401 (its headings are the contract)
+from agent.tuner.prompt import read, split
+from agent.tuner.schedule import FAMILIES, Schedule, space
+from tests.agent.tuner.prompts import SOFTMAX, Turn, prompt
+
+ROWS = space("cpp", "rows")
+
+
+def test_without_feedback() -> None:
+    request = read(prompt(SOFTMAX))
+    assert (request.backend, request.precision) == ("cpp", "fp32")
+    assert request.reference.strip() == SOFTMAX.strip()
+    assert not request.feedback
+
+
+def test_all_letters() -> None:
+    good = Turn(ROWS.default(), "correct", 1.5)
+    bad = Turn(ROWS.default().replace("vec", "32"), "build_error")
+    request = read(prompt(SOFTMAX, [good, bad], "GEP", base=0, bottleneck="single_thread"))
+    assert request.kernel == good.schedule
+    assert request.last == bad.schedule
+    assert request.kernel_turn == 0
+    assert [(r.turn, r.status, r.speedup) for r in request.reports] == [
+        (1, "build_error", None),
+        (0, "correct", 1.5),
+    ]
+    assert [(a.plan, a.status, a.speedup) for a in request.attempts] == [
+        (good.schedule, "correct", 1.5),
+        (bad.schedule, "build_error", None),
+    ]
+    assert request.bottleneck == "single_thread"
+
+
+def test_letters_that_are_off_leave_nothing() -> None:
+    turns = [Turn(ROWS.default(), "correct", 1.5), Turn(ROWS.default(), "incorrect")]
+    only_g = read(prompt(SOFTMAX, turns, "G"))
+    assert only_g.kernel and not only_g.reports and not only_g.bottleneck
+    only_e = read(prompt(SOFTMAX, turns, "E"))
+    assert only_e.kernel is None and [a.plan for a in only_e.attempts] == [None, None]
+
+
+def test_headings_inside_fences_are_none() -> None:
+    text = "## A\n\n````python\n```\n## B\n```\n````\n\n## C\nx"
+    assert list(split(text)) == ["", "A", "C"]
+
+
+def test_plans_survive_the_table() -> None:
+    for family in FAMILIES:
+        plan = space("cpp", family).default().plan()
+        assert len(plan) <= 120, "the table of attempts cuts there"
+        assert Schedule.parse(plan.replace("|", "/")) == Schedule.parse(plan)
+        assert Schedule.parse(f"# plan: {plan}\nimport torch") == space("cpp", family).default()
+
+
+def test_a_plan_of_somebody_else_is_none_of_ours() -> None:
+    assert Schedule.parse("# plan: fuse the bias and vectorise by 4\n") is None

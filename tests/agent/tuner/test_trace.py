@@ -1,0 +1,104 @@
+"""Reading a reference without PyTorch."""
+
+import subprocess
+import sys
+
+import pytest
+
+from agent.tuner.errors import CannotTrace
+from agent.tuner.graph import Kind
+from agent.tuner.trace import trace
+from problems.loader import load_suite
+from problems.problem import SizeClass
+from tests.agent.tuner.families import FAMILIES, module
+from tests.agent.tuner.prompts import POINTWISE
+
+
+@pytest.mark.parametrize("size", list(SizeClass))
+def test_all_our_problems_are_read_at_both_sizes(size: SizeClass) -> None:
+    for problem in load_suite():
+        graph = trace(problem.reference(size)).graph
+        assert graph.outputs, problem.id
+
+
+def test_shapes_and_leaves() -> None:
+    graph = trace(POINTWISE).graph
+    leaves = {(n.kind, n.name, n.shape) for n in graph.nodes() if n.is_leaf and n.name}
+    assert leaves == {
+        (Kind.INPUT, "x", (37, 129)),
+        (Kind.INPUT, "gate", (37, 129)),
+        (Kind.WEIGHT, "self.bias", (129,)),
+    }
+    assert [o.shape for o in graph.outputs] == [(37, 129)]
+
+
+def test_spelling_makes_no_difference() -> None:
+    spellings = [
+        "return F.relu(x)",
+        "return torch.relu(x)",
+        "return x.relu()",
+        "return x.clamp(min=0.0)",
+        "return nn.ReLU()(x)",
+        "y = x\nfor f in (lambda v: v.clamp_min(0),):\n    y = f(y)\nreturn y",
+    ]
+    graphs = [trace(module(s, x="torch.randn(4, 5)")).graph.nodes() for s in spellings]
+    kinds = [[(n.kind, n.op, n.shape, n.value) for n in nodes] for nodes in graphs]
+    assert all(k == kinds[0] for k in kinds[1:])
+
+
+def test_softmax_by_hand_is_softmax() -> None:
+    by_hand = (
+        "e = torch.exp(x - x.max(dim=1, keepdim=True).values)\n"
+        "return e / e.sum(dim=1, keepdim=True)"
+    )
+    both = [
+        trace(module(body, x="torch.randn(4, 5)")).graph.nodes()
+        for body in (by_hand, "return x.softmax(1)")
+    ]
+    assert [(n.kind, n.op) for n in both[0]] == [(n.kind, n.op) for n in both[1]]
+
+
+def test_a_product_with_a_diagonal_matrix_is_a_scaling() -> None:
+    nodes = trace(FAMILIES["diagonal"]).graph.nodes()
+    assert not any("matmul" in n.call or "diag" in n.call for n in nodes)
+
+
+def test_double_transposes_vanish() -> None:
+    nodes = trace(module("return x.t().t() + 1", x="torch.randn(4, 5)")).graph.nodes()
+    assert not any(n.kind is Kind.LIBRARY for n in nodes)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("return torch.linalg.svd(x)", "svd"),
+        ("return x.sum() if x.sum() > 0 else x", "values"),
+        ("x[0] = 1.0\nreturn x", "writing"),
+        ("x.add_(1.0)\nreturn x", "in place"),
+        ("return x + torch.rand(5)", "rand"),
+        ("while True:\n    pass", "while"),
+        ("n = 0\nfor i in range(10 ** 9):\n    n += i\nreturn x * n", "this long"),
+        ("return nn.LSTM(5, 5)(x)", "LSTM"),
+    ],
+)
+def test_what_is_beyond_it_is_said(body: str, said: str) -> None:
+    with pytest.raises(CannotTrace, match=said):
+        trace(module(body, x="torch.randn(4, 5)"))
+
+
+def test_nothing_of_a_reference_is_executed(tmp_path) -> None:
+    mark = tmp_path / "mark"
+    evil = f"import os\nos.system('touch {mark}')\nopen({str(mark)!r}, 'w')\n"
+    trace(evil + POINTWISE)
+    assert not mark.exists()
+
+
+def test_torch_is_never_imported() -> None:
+    code = (
+        "import sys\nfrom agent.tuner import answer\n"
+        "from tests.agent.tuner.prompts import POINTWISE, prompt\n"
+        "text = answer(prompt(POINTWISE))\n"
+        "assert 'ModelNew' in text\n"
+        "assert not {'torch', 'numpy'} & set(sys.modules), 'heavy imports'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,106 @@
+from pathlib import Path
+
+import pytest
+
+from agent.llm.completion import Completion
+from agent.llm.recording import load_recording
+from agent.run_files import RunFiles, StoredCompletion
+from agent.turn_log import read_turns
+from experiments.compact import KEPT_LINES, make_compact
+from experiments.runs import load_runs
+from problems.errors import UsageError
+from tests.experiments.command import command, refused
+from tests.experiments.made_runs import made_run, random_results, with_kernels
+
+MODULE = "experiments.compact"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    folder = made_run(tmp_path / "run", random_results(5, 4, gain=1.5, seed=0))
+    with_kernels(folder, "class ModelNew: pass\n")
+    return folder
+
+
+def test_it_reads_like_the_run_itself(run: Path, tmp_path: Path):
+    make_compact(run, tmp_path / "small")
+    whole, small = load_runs(run), load_runs(tmp_path / "small")
+    assert small.drop(columns=["run", "path"]).equals(
+        whole.sort_values(["problem", "call"]).reset_index(drop=True).drop(columns=["run", "path"])
+    )
+    assert len(list(read_turns(tmp_path / "small"))) == 20
+
+
+def test_it_is_smaller_and_says_what_was_cut(run: Path, tmp_path: Path):
+    make_compact(run, tmp_path / "small")
+    before, after = (
+        (folder / "turns.jsonl").stat().st_size for folder in (run, tmp_path / "small")
+    )
+    assert after < 0.8 * before
+    [failed, *_] = [
+        turn for turn in read_turns(tmp_path / "small") if turn.evaluation.status == "build_error"
+    ]
+    assert failed.evaluation.build is not None
+    assert failed.evaluation.build.log.endswith(f"({500 - KEPT_LINES} more lines, not kept)")
+
+
+def test_the_best_kernels_stay_and_others_on_demand(run: Path, tmp_path: Path):
+    make_compact(run, tmp_path / "small")
+    make_compact(run, tmp_path / "larger", parts=["kernels"])
+    assert (tmp_path / "small" / "best").is_dir()
+    assert not (tmp_path / "small" / "kernels").exists()
+    assert len(list((tmp_path / "larger" / "kernels").iterdir())) == 20
+
+
+def test_answers_that_were_kept_can_be_given_again(run: Path, tmp_path: Path):
+    from agent.llm.completion import Usage
+
+    stored = StoredCompletion(
+        problem="p",
+        sample=0,
+        turn=0,
+        prompt="aa",
+        temperature=None,
+        seed=0,
+        arguments={},
+        completion=Completion(
+            text="an answer", model_asked="m", model_answered="m", usage=Usage(), seconds=1.0
+        ),
+    )
+    path = RunFiles(run).completion_path("abc")
+    path.parent.mkdir()
+    path.write_text(stored.model_dump_json())
+    make_compact(run, tmp_path / "small", parts=["completions"])
+    assert load_recording(tmp_path / "small").answers["p", 0, 0].text == "an answer"
+    assert f"replay/{'small'}" in (tmp_path / "small" / "README.md").read_text()
+
+
+def test_no_path_of_this_machine_stays(run: Path, tmp_path: Path):
+    (run / "environment.json").write_text(f'{{"device": "a CPU", "cache": "{Path.home()}/x"}}')
+    make_compact(run, tmp_path / "small", commit="abc123")
+    for file in (tmp_path / "small").rglob("*"):
+        if file.is_file():
+            text = file.read_text()
+            assert str(tmp_path) not in text, file
+            assert f"{Path.home()}/" not in text, file
+    assert '"commit": "abc123"' in (tmp_path / "small" / "environment.json").read_text()
+
+
+def test_the_readme_says_who_wrote_the_kernels(run: Path, tmp_path: Path):
+    make_compact(run, tmp_path / "small")
+    told = (tmp_path / "small" / "README.md").read_text()
+    assert "rule-based kernel writer, not a language model" in told
+    assert "5 problems, 20 turns" in told
+
+
+def test_the_command_makes_it_once(run: Path, tmp_path: Path):
+    out = tmp_path / "small"
+    done = command(MODULE, run, out, "--kernels")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "exists; name a folder that does not" in refused(MODULE, run, out)
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path):
+    with pytest.raises(UsageError, match="not a run directory"):
+        make_compact(tmp_path, tmp_path / "small")
+    assert not (tmp_path / "small").exists()

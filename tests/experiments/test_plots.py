@@ -1,0 +1,65 @@
+from pathlib import Path
+
+import pytest
+
+from experiments import plots
+from experiments.measures import FAST_1
+from experiments.runs import load_runs
+from tests.experiments.made_runs import made_run, random_results
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made_run(tmp_path / "refine", random_results(7, 5, gain=1.8, seed=1))
+    made_run(tmp_path / "sample", random_results(7, 5, gain=1.0, seed=2), strategy="sample")
+    made_run(tmp_path / "hopeless", {"p": [None, None], "q": ["wrong", None]})
+    return tmp_path
+
+
+def texts(figure) -> set[str]:
+    from matplotlib.text import Text
+
+    return {text.get_text() for text in figure.findobj(Text) if text.get_visible()}
+
+
+def test_trajectories_have_a_panel_a_problem_and_a_label_a_best_kernel(folder: Path):
+    turns = load_runs(folder / "refine")
+    figure = plots.trajectories(turns)
+    shown = texts(figure)
+    assert set(turns["problem"]) <= shown
+    bests = turns.groupby("problem")["speedup"].max()
+    assert {f"{best:.2f}x" for best in bests} <= shown
+    assert sum(axes.get_visible() for axes in figure.axes) == 7
+
+
+def test_lines_are_labelled_with_what_the_run_did(folder: Path):
+    turns = load_runs([folder / "refine", folder / "sample"])
+    for figure in (
+        plots.best_by_call(turns),
+        plots.best_by_call(turns, FAST_1),
+        plots.best_by_cost(turns),
+        plots.fast_p_curve(turns),
+        plots.spending(turns),
+    ):
+        assert {"refine G+E+P", "sample"} <= texts(figure)
+
+
+def test_runs_that_did_the_same_are_told_apart_by_name(folder: Path):
+    turns = load_runs([folder / "refine", folder / "hopeless"])
+    assert {"refine", "hopeless"} <= texts(plots.best_by_call(turns))
+
+
+def test_a_run_without_a_kernel_can_be_drawn_too(folder: Path, tmp_path: Path):
+    turns = load_runs(folder / "hopeless")
+    pictures = (plots.trajectories, plots.best_by_call, plots.best_by_cost, plots.fast_p_curve)
+    for number, draw in enumerate(pictures):
+        draw(turns).savefig(tmp_path / f"{number}.png")
+    assert plots.status_steps(turns).axes
+
+
+def test_drawing_leaves_matplotlib_as_it_was(folder: Path):
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    plots.best_by_call(load_runs(folder))
+    assert dict(matplotlib.rcParams) == before

@@ -1,0 +1,90 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments.run_facts import load_all
+from experiments.run_report import RunReport, report_on
+from tests.experiments.command import command, refused
+from tests.experiments.made_runs import made_run, random_results
+
+MODULE = "experiments.report"
+
+
+def report(run: Path) -> RunReport:
+    [loaded] = load_all([run])
+    return report_on(loaded)
+
+
+def test_every_problem_has_its_best_kernel_and_what_it_cost(tmp_path: Path):
+    told = report(made_run(tmp_path / "run", {"p": [None, 2.0, 1.5], "q": ["wrong", None, None]}))
+    solved, failed = told.problems
+    assert (solved.correct, solved.calls, solved.best_call) == (2, 3, 2)
+    assert solved.speedup is not None and solved.speedup.value == 2.0
+    assert (solved.verdict, solved.bottleneck) == ("faster", "memory_bandwidth")
+    assert solved.tokens == 3900
+    assert (failed.correct, failed.speedup, failed.best_call) == (0, None, None)
+    assert told.statuses == {"build_error": 3, "correct": 2, "incorrect": 1}
+
+
+def test_the_mean_over_the_solved_says_of_how_many(tmp_path: Path):
+    told = report(made_run(tmp_path / "run", {"p": [2.0], "q": [None]}))
+    assert told.figure("speedup_solved").problems == 1
+    assert told.figure("speedup_kept").problems == 2
+
+
+def test_a_run_without_a_kernel_has_no_mean_over_the_solved(tmp_path: Path):
+    told = report(made_run(tmp_path / "run", {"p": [None], "q": [None]}))
+    solved = told.figure("speedup_solved")
+    assert (solved.problems, solved.estimate) == (0, None)
+
+
+def test_the_command_prints_tables_and_says_who_wrote_the_kernels(tmp_path: Path):
+    run = made_run(tmp_path / "run", {"p": [None, 2.0], "q": ["wrong", None]})
+    done = command(MODULE, run)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "rule-based kernel writer, not a language model" in done.stdout
+    assert "2.00x [1.98, 2.02]" in done.stdout
+    assert "no correct kernel" in done.stdout
+    assert "(1 of 2)" in done.stdout
+
+
+def test_the_command_prints_one_json_object_a_run(tmp_path: Path):
+    for name in ("a", "b"):
+        made_run(tmp_path / name, random_results(4, 2, gain=1.1, seed=0))
+    done = command(MODULE, tmp_path, "--json")
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [entry["facts"]["run"] for entry in told] == ["a", "b"]
+    assert told[0]["schema"] == 1
+
+
+def test_markdown_tables_have_as_many_cells_in_every_row(tmp_path: Path):
+    run = made_run(tmp_path / "run", {"p": [2.0], "q": [None]})
+    done = command(MODULE, run, "--markdown")
+    tables = [
+        block.splitlines() for block in done.stdout.split("\n\n") if block.lstrip().startswith("|")
+    ]
+    assert len(tables) == 2
+    for table in tables:
+        assert len({line.count("|") for line in table}) == 1
+
+
+def test_an_unfinished_run_is_told_as_one(tmp_path: Path):
+    run = made_run(tmp_path / "run", {"p": [2.0]}, budget=4)
+    (run / "config.yaml").write_text((run / "config.yaml").read_text().replace("- p", "- p\n- q"))
+    told = command(MODULE, run).stdout
+    assert "no turn yet of 1 problems (q)" in told
+    assert "fewer than 4 calls on 1 problems" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [(("nowhere",), "there is no folder nowhere"), ((), "--help")],
+)
+def test_bad_input_is_one_line(words: tuple[str, ...], reason: str):
+    assert reason in refused(MODULE, *words)
+
+
+def test_two_formats_at_once_are_refused(tmp_path: Path):
+    run = made_run(tmp_path / "run", {"p": [2.0]})
+    assert "exclude each other" in refused(MODULE, run, "--json", "--markdown")

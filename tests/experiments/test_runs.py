@@ -1,0 +1,162 @@
+import gzip
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.runs import load_runs
+from problems.errors import UsageError
+from tests.agent.made_records import correct, turn
+from tests.experiments.made_runs import made_run, made_turn, write_run
+
+
+def test_one_row_a_turn_with_what_became_of_it(tmp_path: Path):
+    run = made_run(tmp_path / "first", {"level2_7_gate": [None, 1.5, "wrong", 1.2, 2.0]})
+    table = load_runs(run)
+    assert list(table["status"]) == ["build_error", "correct", "incorrect", "correct", "correct"]
+    assert list(table["call"]) == [0, 1, 2, 3, 4]
+    assert set(table["run"]) == {"first"}
+    assert set(table["level"]) == {2}
+    assert set(table["budget"]) == {5.0}
+    assert set(table["limits"]) == {""}
+    first, second = table.iloc[0], table.iloc[1]
+    assert first["reason"] == "compile_failed"
+    assert first["bottleneck"] == first["verdict"] == ""
+    assert math.isnan(first["speedup"])
+    assert (second["speedup_low"], second["speedup_high"]) == (1.5 * 0.99, 1.5 * 1.01)
+    assert (second["bottleneck"], second["rung"]) == ("memory_bandwidth", "cpu")
+    assert second["tokens"] == 1300
+    assert second["seconds_wall"] == 6.0
+
+
+def test_best_so_far_starts_with_the_first_correct_kernel_and_never_falls(tmp_path: Path):
+    run = made_run(tmp_path / "run", {"a": [None, 1.5, "wrong", 1.2, 2.0], "b": [0.5, "wrong"]})
+    table = load_runs(run)
+    of_a, of_b = (list(table[table["problem"] == name]["best_so_far"]) for name in "ab")
+    assert math.isnan(of_a[0])
+    assert of_a[1:] == [1.5, 1.5, 1.5, 2.0]
+    assert of_b == [0.5, 0.5]
+
+
+def test_rows_stand_by_problem_and_call_whatever_the_order_written(tmp_path: Path):
+    records = [made_turn(name, call, 1.0 + call) for call in (1, 0) for name in ("z", "a")]
+    table = load_runs(write_run(tmp_path / "run", records))
+    assert list(zip(table["problem"], table["call"], strict=True)) == [
+        ("z", 0),
+        ("z", 1),
+        ("a", 0),
+        ("a", 1),
+    ]
+
+
+def test_an_unknown_price_is_not_a_price(tmp_path: Path):
+    usage = {"prompt_tokens": 5, "completion_tokens": 5, "cost_usd": None}
+    table = load_runs(write_run(tmp_path / "run", [turn(0, usage=usage), turn(1)]))
+    assert math.isnan(table["cost_usd"][0])
+    assert table["cost_usd"][1] == 0.0
+
+
+def test_a_folder_of_runs_several_paths_and_a_file_are_read_alike(tmp_path: Path):
+    first = made_run(tmp_path / "runs" / "first", {"a": [1.5]})
+    second = made_run(tmp_path / "runs" / "deeper" / "second", {"a": [None]})
+    folder = load_runs(tmp_path / "runs")
+    assert sorted(set(folder["run"])) == ["first", "second"]
+    several = load_runs([first, str(second / "turns.jsonl"), first])
+    assert list(several["run"]) == ["first", "second"]
+
+
+def test_runs_of_the_same_name_stay_apart(tmp_path: Path):
+    made_run(tmp_path / "x" / "run", {"a": [1.5]})
+    made_run(tmp_path / "y" / "run", {"a": [1.5]})
+    assert sorted(load_runs([tmp_path / "x" / "run", tmp_path / "y" / "run"])["run"]) == [
+        "x/run",
+        "y/run",
+    ]
+
+
+def test_a_packed_recording_is_read_without_its_other_files(tmp_path: Path):
+    run = made_run(tmp_path / "run", {"a": [1.5, None]})
+    plain = load_runs(run)
+    lines = run / "turns.jsonl"
+    with gzip.open(run / "turns.jsonl.gz", "wb") as packed:
+        packed.write(lines.read_bytes())
+    lines.unlink()
+    assert load_runs(run).equals(plain)
+    (run / "config.yaml").unlink()
+    assert load_runs(run)["budget"].isna().all()
+
+
+def test_what_else_may_end_a_problem_is_told(tmp_path: Path):
+    run = made_run(tmp_path / "run", {"a": [1.5]}, limits={"stop_early": 3, "budget_usd": None})
+    assert set(load_runs(run)["limits"]) == {"stop_early=3"}
+
+
+@pytest.mark.parametrize("torn", [10, 200, -1])
+def test_a_torn_last_line_is_passed_over(tmp_path: Path, torn: int):
+    run = made_run(tmp_path / "run", {"a": [1.5, 2.0]})
+    whole = (run / "turns.jsonl").read_text()
+    last = whole.splitlines()[-1]
+    (run / "turns.jsonl").write_text(whole + last[:torn])
+    assert load_runs(run)["speedup"].tolist() == [1.5, 2.0]
+
+
+def test_a_last_line_that_lacks_only_its_newline_counts(tmp_path: Path):
+    run = made_run(tmp_path / "run", {"a": [1.5, 2.0]})
+    (run / "turns.jsonl").write_text((run / "turns.jsonl").read_text().rstrip("\n"))
+    assert len(load_runs(run)) == 2
+
+
+def test_a_turn_written_twice_counts_once(tmp_path: Path):
+    run = made_run(tmp_path / "run", {"a": [1.5, 2.0]})
+    whole = (run / "turns.jsonl").read_text()
+    (run / "turns.jsonl").write_text(whole + whole)
+    assert len(load_runs(run)) == 2
+
+
+def broken(run: Path, line: str) -> Path:
+    (run / "turns.jsonl").write_text(line + "\n" + (run / "turns.jsonl").read_text())
+    return run
+
+
+def line_with(**changes: object) -> str:
+    record = json.loads(turn(0, correct()).model_dump_json(by_alias=True)) | changes
+    return json.dumps({key: value for key, value in record.items() if value != "gone"})
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("{torn", "line 1 is not JSON"),
+        ("[]", "line 1 is not a turn"),
+        (line_with(schema=2), "schema 2, and this version reads 1"),
+        (line_with(problem_hash="gone"), "'problem_hash'"),
+        (line_with(evaluation=None), "not a whole turn"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path: Path, line: str, words: str):
+    run = broken(made_run(tmp_path / "run", {"a": [1.5]}), line)
+    with pytest.raises(UsageError, match=words):
+        load_runs(run)
+
+
+def test_where_there_is_no_run_one_line_says_so(tmp_path: Path):
+    with pytest.raises(UsageError, match="there is no folder"):
+        load_runs(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="holds no run"):
+        load_runs(tmp_path)
+    empty = write_run(tmp_path / "empty", [])
+    with pytest.raises(UsageError, match="holds no turn yet"):
+        load_runs(empty)
+    bad = made_run(tmp_path / "bad", {"a": [1.5]})
+    (bad / "config.yaml").write_text("{: not yaml")
+    with pytest.raises(UsageError, match="is not YAML"):
+        load_runs(bad)
+
+
+def test_reading_runs_needs_no_torch():
+    import subprocess
+
+    code = "import sys, experiments.runs as r; r.load_runs; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
