@@ -9,15 +9,16 @@ from evaluator.evaluation import Status
 
 
 def best_of(turns: Sequence[TurnRecord]) -> TurnRecord | None:
-    """The correct kernel with the highest speedup over eager, the earliest call where they tie.
+    """The correct kernel whose speedup over eager is highest at the lower end of its interval.
 
-    A correct kernel that could not be timed comes after all that were.
+    So a lucky, uncertain figure does not beat a sure one. The earliest call where they tie; a
+    correct kernel that could not be timed comes after all that were.
     """
     correct = [turn for turn in turns if turn.evaluation.status is Status.CORRECT]
     return min(correct, key=lambda turn: (-speedup_of(turn), turn.call), default=None)
 
 
 def speedup_of(turn: TurnRecord) -> float:
-    """Speedup over eager; 0 where nothing was timed."""
+    """Speedup over eager that can be counted on; 0 where nothing was timed."""
     timing = turn.evaluation.timing
-    return timing.speedup if timing else 0.0
+    return timing.speedup_low if timing else 0.0

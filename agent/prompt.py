@@ -67,7 +67,8 @@ def budget_note(config: RunConfig, turn: int) -> str:
     """Which attempt this is; nothing that a draft without feedback could not know."""
     if not letters_of(config):
         return "You have one attempt; it is judged as it stands."
-    return f"This is turn {turn + 1} of at most {turns_of(config)}. The best kernel counts."
+    left = turns_of(config) - turn
+    return f"This is turn {turn}; with it, at most {left} are left. The best kernel counts."
 
 
 def first_prompt(config: RunConfig, reference: str, hardware: Hardware) -> str:

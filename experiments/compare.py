@@ -50,6 +50,7 @@ def compare(
 
 def comparison_lines(comparison: Comparison) -> Iterator[Line]:
     """The comparison, line by line."""
+    from experiments.statistics import FEWEST
     from experiments.table import Table
 
     a, b = comparison.a, comparison.b
@@ -81,9 +82,9 @@ def comparison_lines(comparison: Comparison) -> Iterator[Line]:
     yield "", ""
     yield (
         "dim",
-        "unclear: the interval of the paired difference holds zero, or equal runs would differ as"
-        " much in more than 1 of 20 comparisons. Each line stands by itself: of 20 lines about"
-        " equal runs, one is expected to look clear.",
+        "unclear: the interval of the paired difference holds zero, equal runs would differ as much"
+        f" in more than 1 of 20 comparisons, or the runs differ on fewer than {FEWEST} problems."
+        " Each line stands by itself: of 20 lines about equal runs, one may look clear.",
     )
 
 
@@ -95,9 +96,8 @@ def _styled(table: Table) -> Iterator[Line]:
 
 
 def _label(row: Row, comparison: Comparison) -> str:
-    if row.problems == len(comparison.problems):
-        return row.label
-    return f"{row.label.replace('solved only', 'solved by both')} ({row.problems})"
+    label = row.label.replace("solved only", "solved by both")
+    return label if row.problems == len(comparison.problems) else f"{label} ({row.problems})"
 
 
 def _cells(row: Row, label: str) -> tuple[str, ...]:

@@ -1,13 +1,8 @@
-"""Pictures of runs, for notebooks: each function takes what `load_runs` gives, returns a figure.
-
-Colours are Okabe and Ito's, which colour-blind people tell apart, and nothing is told by colour
-alone. Matplotlib is imported when the first picture is drawn, and its settings stay as they were.
-"""
+"""Pictures of runs, for notebooks: each function takes what `load_runs` gives, returns a figure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +10,23 @@ import numpy as np
 from experiments.label import model_note, policy_label
 from experiments.measures import KEPT, Measure
 from experiments.outcomes import Outcomes, outcomes
-from experiments.statistics import Estimate, Resamples
+from experiments.plot_style import (
+    BLUE,
+    COLOURS,
+    FAINT,
+    GREEN,
+    INK,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILLION,
+    band,
+    label_ends,
+    percent,
+    ratio_ticks,
+    styled_figure,
+)
+from experiments.statistics import Resamples
 from experiments.transitions import transitions
 
 if TYPE_CHECKING:
@@ -23,16 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-)
-COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
-INK, FAINT = "#333333", "#9A9A9A"
 FAILURES = {
     "no_code": ("no code", "_", FAINT),
     "build_error": ("does not build", "s", VERMILLION),
@@ -48,75 +49,49 @@ SPENT = {
     "seconds_judge": ("judge", BLUE),
     "seconds_profile": ("profile", GREEN),
 }
-RATIO_TICKS = (
-    (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2),
-    (0.5, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.5, 3),
-    (0.3, 0.5, 0.7, 1, 1.5, 2, 3, 4, 5, 7, 10),
-    tuple(factor * 10.0**power for power in range(-3, 5) for factor in (1, 2, 5)),
-    tuple(10.0**power for power in range(-6, 7)),
-)
-"""Candidates for the ticks of a speedup's axis, finest first."""
-STYLE = {
-    "figure.dpi": 110,
-    "font.size": 9.5,
-    "axes.titlesize": 10,
-    "axes.titlelocation": "left",
-    "axes.titleweight": "bold",
-    "axes.edgecolor": FAINT,
-    "axes.labelcolor": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#E6E6E6",
-    "grid.linewidth": 0.8,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "text.color": INK,
-    "legend.frameon": False,
-}
-
-
-@contextmanager
-def _figure(width: float, height: float) -> Iterator[Figure]:
-    """A figure in our style, `width` x `height` inches; nothing global changes."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(STYLE):
-        yield Figure(figsize=(width, height), layout="constrained")
+WIDEST_SHARED = 30.0
+"""The widest ratio of speedups that panels still share an axis for."""
 
 
 def trajectories(turns: pd.DataFrame, columns: int = 2) -> Figure:
     """One panel a problem of one run: each call's speedup with its interval, what failed and how,
-    and the best so far as a step line. The speedup's axis is logarithmic."""
+    and the best so far as a step line.
+
+    The speedups' axis is logarithmic, and the same in all panels unless one problem's speedups
+    would press all others flat.
+    """
     panels = list(turns.groupby("problem", sort=False))
     rows = -(-len(panels) // columns)
-    timed = [1.0, *turns["speedup"].dropna()]
-    low, high = min(0.8, *timed) / 1.1, max(1.3, *timed) * 1.2
-    floor = low / (high / low) ** 0.12
-    with _figure(4.6 * columns, 2.4 * rows + 0.5) as figure:
-        grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    low, high = _span(turns)
+    shared = high / low < WIDEST_SHARED
+    with styled_figure(4.6 * columns, 2.4 * rows + 0.5) as figure:
+        grid = figure.subplots(rows, columns, sharex=True, sharey=shared, squeeze=False)
         for axes, (problem, calls) in zip(grid.flat, panels, strict=False):
-            _trajectory(axes, str(problem), calls, floor)
-            axes.set_ylim(floor / (high / low) ** 0.08, high)
-            _ratio_ticks(axes, above=low)
-            axes.axhspan(axes.get_ylim()[0], low, color="#F4F4F4", zorder=0, linewidth=0)
+            _trajectory(axes, str(problem), calls, *((low, high) if shared else _span(calls)))
         for axes in grid.flat[len(panels) :]:
             axes.set_visible(False)
         for axes in grid[:, 0]:
             axes.set_ylabel("speedup over eager")
-        for place in range(columns):
-            lowest = max(row for row in range(rows) if row * columns + place < len(panels))
-            grid[lowest, place].set_xlabel("call")
-            grid[lowest, place].xaxis.set_tick_params(labelbottom=True)
+        for place in range(min(columns, len(panels))):
+            lowest = grid[(len(panels) - 1 - place) // columns, place]
+            lowest.set_xlabel("call")
+            lowest.xaxis.set_tick_params(labelbottom=True)
         handles = _legend_of(turns)
         figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
         figure.suptitle(_caption(turns), x=0.01, ha="left", fontsize=10)
         return figure
 
 
-def _trajectory(axes: Axes, problem: str, calls: pd.DataFrame, floor: float) -> None:
+def _span(turns: pd.DataFrame) -> tuple[float, float]:
+    """The speedups to show, eager among them."""
+    timed = turns[turns["speedup"].notna()]
+    # An interval without end must not press everything else flat.
+    lows = np.maximum(timed["speedup_low"], timed["speedup"] / 1.5)
+    highs = np.minimum(timed["speedup_high"], timed["speedup"] * 1.5)
+    return min([0.8, *lows]) / 1.1, max([1.3, *highs]) * 1.15
+
+
+def _trajectory(axes: Axes, problem: str, calls: pd.DataFrame, low: float, high: float) -> None:
     from matplotlib.ticker import MaxNLocator
 
     at = calls["call"] + 1
@@ -125,7 +100,12 @@ def _trajectory(axes: Axes, problem: str, calls: pd.DataFrame, floor: float) -> 
         calls.loc[good, ["speedup_low", "speedup_high"]].to_numpy(dtype=float).T
         - calls.loc[good, "speedup"].to_numpy(dtype=float)
     )
+    # Below the speedups, a strip for what has none.
+    bottom, failures = low / (high / low) ** 0.2, low / (high / low) ** 0.1
     axes.set_yscale("log")
+    axes.set_ylim(bottom, high)
+    ratio_ticks(axes, above=low)
+    axes.axhspan(bottom, low, color="#F4F4F4", zorder=0, linewidth=0)
     axes.axhline(1, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     axes.step(at, calls["best_so_far"], where="post", color=BLUE, alpha=0.45, linewidth=2.2)
     axes.errorbar(
@@ -135,7 +115,7 @@ def _trajectory(axes: Axes, problem: str, calls: pd.DataFrame, floor: float) -> 
     for status, (_, marker, colour) in FAILURES.items():
         failed = calls["status"] == status
         axes.scatter(
-            at[failed], np.full(int(failed.sum()), floor), marker=marker, color=colour, s=34,
+            at[failed], np.full(int(failed.sum()), failures), marker=marker, color=colour, s=34,
             clip_on=False, zorder=3,
         )  # fmt: skip
     best = calls["best_so_far"].max()
@@ -143,7 +123,8 @@ def _trajectory(axes: Axes, problem: str, calls: pd.DataFrame, floor: float) -> 
         where = (float(at.max()), float(best))
         axes.annotate(
             f"{best:.2f}x", where, (5, 0), textcoords="offset points", va="center",
-            color=BLUE, weight="bold", annotation_clip=False,
+            color=BLUE, weight="bold", annotation_clip=False, zorder=4,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
         )  # fmt: skip
     axes.set_title(problem)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -168,21 +149,21 @@ def _legend_of(turns: pd.DataFrame) -> list[Any]:
 def best_by_call(turns: pd.DataFrame, measure: Measure = KEPT) -> Figure:
     """One line a run: a figure (geometric mean of the best so far) after each call, with the 95 %
     bootstrap interval over problems as a band."""
-    with _figure(7.2, 3.8) as figure:
+    with styled_figure(7.2, 3.8) as figure:
         axes = figure.subplots()
         ends = []
         for colour, (label, reached) in zip(COLOURS, _by_run(turns), strict=False):
             resamples = Resamples.of(len(reached.problems))
             curve = measure.estimates(measure.table(reached), resamples)
             calls = np.arange(1, reached.calls + 1)
-            _band(axes, calls, curve, colour)
+            band(axes, calls, curve, colour)
             ends.append((float(calls[-1]), curve[-1].value, label, colour))
         if measure.unit == "ratio":
             axes.set_yscale("log")
-            _ratio_ticks(axes)
+            ratio_ticks(axes)
         else:
-            axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-        _label_ends(axes, ends)
+            axes.yaxis.set_major_formatter(percent)
+        label_ends(axes, ends)
         axes.set_xlabel("calls a problem")
         axes.set_xticks(range(1, int(turns["call"].max()) + 2))
         axes.set_title(f"{measure.label}, best so far")
@@ -194,7 +175,7 @@ def best_by_cost(turns: pd.DataFrame, cost: str = "tokens") -> Figure:
     problem: `tokens`, `cost_usd`, `seconds_wall` or `seconds_device`. Ends where a run's thriftiest
     problem does, since further on some problems would have no more calls."""
     words = {"tokens": "tokens", "cost_usd": "dollars", "seconds_wall": "wall seconds"}
-    with _figure(7.2, 3.8) as figure:
+    with styled_figure(7.2, 3.8) as figure:
         axes = figure.subplots()
         ends = []
         for colour, (label, reached) in zip(COLOURS, _by_run(turns), strict=False):
@@ -205,12 +186,12 @@ def best_by_cost(turns: pd.DataFrame, cost: str = "tokens") -> Figure:
             kept = np.concatenate([np.ones((len(spent), 1)), reached.kept], axis=1)
             table = np.log(np.take_along_axis(kept, done, axis=1))
             curve = KEPT.estimates(table, Resamples.of(len(spent)))
-            _band(axes, levels, curve, colour)
+            band(axes, levels, curve, colour)
             ends.append((float(levels[-1]), curve[-1].value, label, colour))
         axes.set_yscale("log")
-        _ratio_ticks(axes)
+        ratio_ticks(axes)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
-        _label_ends(axes, ends)
+        label_ends(axes, ends)
         axes.set_xlabel(f"{words.get(cost, 'device seconds')} a problem")
         axes.set_title(f"{KEPT.label}, best so far")
         return figure
@@ -218,29 +199,28 @@ def best_by_cost(turns: pd.DataFrame, cost: str = "tokens") -> Figure:
 
 def fast_p_curve(turns: pd.DataFrame) -> Figure:
     """One line a run: the share of problems whose best kernel is correct and more than p times as
-    fast as eager, for every p, with its 95 % interval as a band; at p = 0, the share solved."""
-    with _figure(7.2, 3.8) as figure:
+    fast as eager, for every p, with its 95 % interval as a band. At the left end stands the share
+    with a correct kernel, however slow."""
+    with styled_figure(7.2, 3.8) as figure:
         axes = figure.subplots()
-        top = max(2.0, float(turns["speedup"].max()) * 1.05)
-        thresholds = np.linspace(0, top, 160)
-        ends = []
+        low, high = _span(turns)
+        thresholds = np.geomspace(low, max(high, 2.2), 240)
+        names = []
         for colour, (label, reached) in zip(COLOURS, _by_run(turns), strict=False):
-            hits = np.stack([reached.faster(p)[:, -1] for p in thresholds], axis=1)
+            hits = np.stack([reached.faster(p)[:, -1] for p in (0.0, *thresholds[1:])], axis=1)
             curve = Resamples.of(len(reached.problems)).shares(hits)
-            _band(axes, thresholds, curve, colour, step=True)
-            below = [
-                p for p, estimate in zip(thresholds, curve, strict=True) if estimate.value < 0.4
-            ]
-            ends.append((min([*below, top]), label, colour))
+            band(axes, thresholds, curve, colour, step=True)
+            names.append((label, colour))
+        axes.set_xscale("log")
+        axes.set_xlim(thresholds[0], thresholds[-1])
         axes.axvline(1, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
         axes.set_ylim(0, 1.03)
-        axes.set_xlim(0, top)
-        axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-        for place, (x, label, colour) in enumerate(sorted(ends)):
-            outwards = place == len(ends) - 1
+        axes.yaxis.set_major_formatter(percent)
+        ratio_ticks(axes, "x")
+        for place, (label, colour) in enumerate(names):
             axes.annotate(
-                label, (x, 0.4), (12 if outwards else -12, 0), textcoords="offset points",
-                color=colour, weight="bold", ha="left" if outwards else "right", va="center",
+                label, (1, 1), (-8, -14 - 15 * place), xycoords="axes fraction",
+                textcoords="offset points", color=colour, weight="bold", ha="right",
             )  # fmt: skip
         axes.set_xlabel("p, times as fast as eager")
         axes.set_ylabel("share of problems")
@@ -251,7 +231,7 @@ def fast_p_curve(turns: pd.DataFrame) -> Figure:
 def spending(turns: pd.DataFrame) -> Figure:
     """A bar a run: where the wall time of a problem went, and beside it its tokens."""
     runs = [(label, part) for label, part in _runs(turns)]
-    with _figure(9.2, 0.62 * len(runs) + 1.3) as figure:
+    with styled_figure(9.2, 0.62 * len(runs) + 1.3) as figure:
         left, right = figure.subplots(1, 2, sharey=True)
         tokens = {"prompt_tokens": ("prompt", SKY), "completion_tokens": ("completion", VERMILLION)}
         for axes, parts, title in (
@@ -289,7 +269,7 @@ def status_steps(turns: pd.DataFrame) -> Figure:
     table = transitions(turns)
     words = {status: entry[0] for status, entry in FAILURES.items()} | {"correct": "correct"}
     size = 0.75 * max(len(table), 2)
-    with _figure(size + 2.6, size + 1.1) as figure:
+    with styled_figure(size + 2.6, size + 1.1) as figure:
         axes = figure.subplots()
         counts = table.to_numpy(dtype=float)
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -332,50 +312,3 @@ def _caption(turns: pd.DataFrame) -> str:
     model = f"{first['model']} ({note})" if note else str(first["model"])
     policy = policy_label(str(first["strategy"]), str(first["feedback"]))
     return f"{policy}, {model}, {first['backend']} on {first['device']}"
-
-
-def _band(
-    axes: Axes, x: np.ndarray, curve: list[Estimate], colour: str, *, step: bool = False
-) -> None:
-    value, low, high = (
-        np.array([getattr(estimate, name) for estimate in curve])
-        for name in ("value", "low", "high")
-    )
-    axes.fill_between(
-        x, low, high, color=colour, alpha=0.14, linewidth=0, step="post" if step else None
-    )
-    axes.plot(
-        x, value, color=colour, linewidth=2, drawstyle="steps-post" if step else "default",
-        marker="" if step or len(x) > 40 else "o", markersize=4,
-    )  # fmt: skip
-
-
-def _label_ends(axes: Axes, ends: list[tuple[float, float, str, str]]) -> None:
-    """Write each line's name at its end, names kept apart where lines end close together."""
-    axes.margins(x=0.02)
-    axes.figure.canvas.draw()
-    height = 13.0
-    lowest = -np.inf
-    for x, y, label, colour in sorted(ends, key=lambda end: end[1]):
-        at = axes.transData.transform((x, y))[1] * 72 / axes.figure.dpi
-        place = max(at, lowest + height)
-        lowest = place
-        axes.annotate(
-            label, (x, y), (6, place - at), textcoords="offset points", va="center",
-            color=colour, weight="bold", annotation_clip=False,
-        )  # fmt: skip
-
-
-def _ratio_ticks(axes: Axes, above: float = 0.0) -> None:
-    """Speedups as `0.5x`, `1x`, `2x`, not as powers of ten; as many as there is room for."""
-    from matplotlib.ticker import FixedLocator, NullLocator
-
-    low, high = axes.get_ylim()
-    low = max(low, above)
-    for digits in RATIO_TICKS:
-        ticks = [tick for tick in digits if low <= tick <= high]
-        if len(ticks) <= 7:
-            break
-    axes.yaxis.set_major_locator(FixedLocator(ticks))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}x")

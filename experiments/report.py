@@ -13,6 +13,7 @@ from typer import Argument, Option
 from agent.command_line import Line, print_lines, serve
 
 if TYPE_CHECKING:
+    from experiments.measures import Unit
     from experiments.run_report import ProblemReport, RunReport
     from experiments.table import Table
 
@@ -151,10 +152,10 @@ def _speedup(problem: ProblemReport) -> str:
     return interval(best.value, best.low, best.high, "ratio")
 
 
-def _or_dash(value: float | None, unit: str) -> str:
+def _or_dash(value: float | None, unit: Unit) -> str:
     from experiments.table import DASH, figure
 
-    return DASH if value is None else figure(value, "share" if unit == "share" else "ratio")
+    return DASH if value is None else figure(value, unit)
 
 
 if __name__ == "__main__":

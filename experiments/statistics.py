@@ -67,8 +67,8 @@ class Resamples:
         """The mean of each column of `values`, shape (problems, columns), with its interval.
 
         Percentile bootstrap, its tails widened for few problems as Hesterberg proposes (2015,
-        arXiv 1411.5279, "expanded percentile"): plain percentiles of 12 problems cover 91 %, not
-        95 %. One problem alone has no spread: its interval is infinite.
+        arXiv 1411.5279, "expanded percentile"): plain percentiles cover 86 % at 6 problems and
+        92 % at 12, these 94 and 95 %. One problem alone has no spread: its interval is infinite.
         """
         table = np.asarray(values, dtype=float)
         problems = table.shape[0]

@@ -28,7 +28,7 @@ _REMEDIES = (
 
 
 def build_words(log: str, source: str) -> list[str]:
-    """Lines of text on a build log; `source` is the candidate's Python file."""
+    """Lines of text on a build log; `source` is the candidate's Python file, or empty."""
     parsed = parse(log)
     if not parsed.errors:
         return _unrecognised(log)
@@ -40,12 +40,12 @@ def build_words(log: str, source: str) -> list[str]:
     errors = sorted(parsed.errors, key=lambda error: not (error.own or not error.file))
     lines = []
     for position, error in enumerate(errors[:_MAX_ERRORS]):
-        lines += _error_lines(error, mapped, first=position == 0)
+        lines += _error_lines(error, mapped, first=position == 0, quoting=bool(source))
     lines += _rest(parsed, len(errors) - _MAX_ERRORS)
     return lines
 
 
-def _error_lines(error: Diagnostic, mapped: SourceMap, *, first: bool) -> list[str]:
+def _error_lines(error: Diagnostic, mapped: SourceMap, *, first: bool, quoting: bool) -> list[str]:
     message = _MANGLED.sub(_demangled, error.message)
     if len(message) > _MAX_MESSAGE:
         message = message[:_MAX_MESSAGE] + " ..."
@@ -56,7 +56,7 @@ def _error_lines(error: Diagnostic, mapped: SourceMap, *, first: bool) -> list[s
         number = number or mapped.locate(error.file, error.line, error.quoted)
         if number is not None:
             lines += mapped.excerpt(number, around)
-        elif error.quoted:
+        elif error.quoted and quoting:
             lines.append(f"  {error.file} line {error.line}: {error.quoted.strip()[:160]}")
     elif error.file:
         lines.append(f"  inside {error.file.rsplit('/', 1)[-1]} line {error.line}, not your text")

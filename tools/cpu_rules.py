@@ -76,9 +76,10 @@ def _redundant_cpu(facts: Facts, limits: Thresholds) -> Finding | None:
     if moved is None or facts.work is None:
         return None
     ratio = moved / facts.work.bytes
-    implied = facts.implied_bandwidth(facts.cpu.wall_us)
+    implied = bandwidth_share(facts)
     # Small temporaries stay in the caches: only traffic that shows in the time counts.
-    if ratio < limits.extra_traffic or implied is None or implied * ratio < 0.5:
+    shows = facts.cpu.system_share >= limits.system_share or (implied or 0.0) * ratio >= 0.5
+    if ratio < limits.extra_traffic or not shows:
         return None
     must = byte_words(facts.work.bytes)
     return Finding(
@@ -96,8 +97,13 @@ def estimated_traffic(facts: Facts) -> float | None:
     return facts.work.bytes + 2.0 * max(0, allocated - facts.cpu.output_bytes)
 
 
+def bandwidth_share(facts: Facts) -> float | None:
+    """Bytes that must move over the better of two times, as a share of the measured bandwidth."""
+    return facts.implied_bandwidth(min(facts.cpu.wall_us, facts.latency_us or facts.cpu.wall_us))
+
+
 def _memory_cpu(facts: Facts, limits: Thresholds) -> Finding | None:
-    implied = facts.implied_bandwidth(facts.cpu.wall_us)
+    implied = bandwidth_share(facts)
     if implied is None or implied < limits.implied_bandwidth:
         return None
     return Finding(
@@ -124,13 +130,29 @@ def _not_vectorised(facts: Facts, limits: Thresholds) -> Finding | None:
     )
 
 
-def _compute_cpu(facts: Facts, limits: Thresholds) -> Finding | None:
-    trace = facts.cpu
-    implied = facts.implied_bandwidth(trace.wall_us)
-    rate = facts.implied_flops(trace.wall_us)
-    enough = f", {percent(rate)} of the multiply-add rate measured here" if rate is not None else ""
-    if implied is None or trace.wall_us < limits.threadable_us:
+def _by_elimination(facts: Facts, limits: Thresholds) -> Finding | None:
+    """Vectorised code on all threads: what the work asks for tells memory from arithmetic."""
+    trace, work = facts.cpu, facts.work
+    implied = bandwidth_share(facts)
+    if work is None or work.bytes <= 0 or implied is None or trace.wall_us < limits.threadable_us:
         return None
+    if trace.system_share >= limits.system_share:
+        return Finding(
+            Bottleneck.MEMORY_BANDWIDTH,
+            f"{percent(trace.system_share)} of the processor time is spent on mapping fresh memory"
+            f" ({trace.page_faults:.0f} page faults a call): memory limits it, at"
+            f" {percent(implied)} of the copy bandwidth.",
+        )
+    operations = work.flops + work.elementwise + 20 * work.transcendental
+    if operations / work.bytes < limits.intensity:
+        return Finding(
+            Bottleneck.MEMORY_BANDWIDTH,
+            f"Each byte needs little arithmetic and {busy_threads(trace):.1f} of {trace.threads}"
+            f" threads share the work: memory limits it, at {percent(implied)} of the copy"
+            " bandwidth.",
+        )
+    rate = facts.implied_flops(trace.wall_us)
+    enough = f", {percent(rate)} of the multiply-add rate measured here" if rate else ""
     return Finding(
         Bottleneck.COMPUTE,
         f"{busy_threads(trace):.1f} of {trace.threads} threads are at work while memory runs at"
@@ -147,5 +169,5 @@ CPU_RULES: tuple[Rule, ...] = (
     _redundant_cpu,
     _memory_cpu,
     _not_vectorised,
-    _compute_cpu,
+    _by_elimination,
 )

@@ -135,12 +135,14 @@ def crash_words(message: str, detail: str, source: str) -> list[str]:
     elif message:
         lines.append(message.strip()[:600])
     lines += position_words(detail, source, crashed=raised is None)
-    lines += _triton_words(text)
+    if source:
+        lines += _triton_words(text)
     for pattern, meaning in _MEANINGS:
         if re.search(pattern, text):
             lines.append(f"What it usually means: {meaning}")
             break
-    if len(lines) <= 1 and detail.strip():
+    # A traceback quotes lines of the source, which is not always to be shown.
+    if len(lines) <= 1 and detail.strip() and (source or not _frames(detail)):
         lines += ["The end of what it printed:"]
         lines += [line[:200] for line in detail.strip().splitlines()[-12:]]
     return lines

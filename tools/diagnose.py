@@ -24,12 +24,6 @@ _INTEGRITY = {
     "input_modified": "Inputs must not be modified: write to a tensor of your own.",
     "below_floor": "It was faster than the bytes that must move can be moved on this device, so"
     " it did not do the work. Every call has to compute its result from that call's inputs.",
-    "output_aliases_input": "Return a tensor of your own, not an input or a view of one.",
-    "output_reused": "Each call must return memory of its own.",
-    "cached_result": "Results must not be kept between calls: inputs differ each time.",
-    "late_write": "The output was still being written after the call had returned: work on the"
-    " current stream, and start no threads that outlive the call.",
-    "uses_reference": "The result has to come from your kernels, not from the reference module.",
 }
 
 _PHASES = (
@@ -46,7 +40,8 @@ _PHASES = (
 def explain(evaluation: Evaluation, source: str) -> str:
     """Text on a failure: deterministic, at most `MAX_LINES` lines; empty for a correct candidate.
 
-    `source` is the candidate's Python file, whose lines are quoted with their numbers.
+    `source` is the candidate's Python file, whose lines are quoted with their numbers; empty: no
+    line of it is to be quoted, not even from a compiler's output.
     """
     if evaluation.status is Status.CORRECT:
         return ""
@@ -69,6 +64,9 @@ def _words(evaluation: Evaluation, source: str) -> list[str]:
         case Status.TIMEOUT:
             return _timeout(evaluation, source)
         case Status.INCORRECT:
+            if evaluation.reason == "wrong_layout":
+                # Refused before any value was looked at: the message says it all.
+                return _message(evaluation)
             words = mismatch_words(evaluation.correctness) if evaluation.correctness else []
             return words or _message(evaluation)
         case Status.INTEGRITY:

@@ -45,6 +45,11 @@ class Thresholds:
     """A call shorter than this does not repay waking other threads."""
     packed: float = 0.25
     """Share of packed among the floating-point instructions of inner loops."""
+    system_share: float = 0.3
+    """Share of the processor time spent on mapping memory, above which that counts."""
+    intensity: float = 1.5
+    """Operations for each byte (a transcendental one counts 20) above which arithmetic can limit
+    vectorised code on all threads of a CPU."""
     glue: float = 0.5
     """Share of a CPU call outside of operators and own functions: Python and dispatch."""
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tools.profile_report import KernelShare, Profile, Rung
 
 _NCU_TIMEOUT_S = 120.0
-_TIMEOUT_S = 90.0
+_TIMEOUT_S = 120.0
 
 
 def profile(

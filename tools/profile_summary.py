@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.cpu_rules import busy_threads, cpu_shares, estimated_traffic
+from tools.cpu_rules import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
 from tools.finding import Finding
 from tools.gpu_rules import busiest_pipe, occupancy_limiter, stall_reasons
 from tools.profile_facts import Facts, byte_words, percent
@@ -51,7 +51,8 @@ _ADVICE = {
 
 _CPU_ADVICE = {
     Bottleneck.MEMORY_BANDWIDTH: "move fewer bytes: fuse what still goes through memory, work on"
-    " blocks that stay in the cache, and write large results with streaming stores.",
+    " blocks that stay in the cache, and allocate nothing but the outputs (fresh memory is mapped"
+    " page by page when it is first written).",
     Bottleneck.COMPUTE: "do less arithmetic for each element: cheaper formulas, polynomials for"
     " exp and tanh, hoisted divisions, several independent sums, wider SIMD.",
     Bottleneck.LAUNCH_OVERHEAD: "make one call of your own out of many, and do nothing in Python"
@@ -170,11 +171,16 @@ def _cpu_figures(facts: Facts) -> list[str]:
         f"- share of the call: own functions {percent(own)}, PyTorch's operators"
         f" {percent(library)}, Python and dispatch {percent(glue)}",
     ]
-    implied = facts.implied_bandwidth(trace.wall_us)
+    implied = bandwidth_share(facts)
     if work is not None and implied is not None:
         lines.append(
             f"- bytes that must move: {byte_words(work.bytes)}, at {percent(implied)} of the copy"
             " bandwidth measured here"
+        )
+    if trace.page_faults >= 100:
+        lines.append(
+            f"- fresh memory: {trace.page_faults:.0f} page faults a call,"
+            f" {percent(trace.system_share)} of the processor time"
         )
     moved = estimated_traffic(facts)
     if moved is not None and work is not None and moved > 1.05 * work.bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from agent.tuner import cpp
+from agent.tuner import cpp, cuda
 from agent.tuner.errors import CannotTrace
 from agent.tuner.fused import Fused
 from agent.tuner.module_file import write
@@ -19,7 +19,10 @@ from agent.tuner.rewrite import fewest_passes
 from agent.tuner.schedule import Schedule, space
 from agent.tuner.trace import trace
 
-EMITTERS: Mapping[str, Callable[[Sequence[Fused], Schedule], str]] = {"cpp": cpp.load}
+EMITTERS: Mapping[str, Callable[[Sequence[Fused], Schedule], str]] = {
+    "cpp": cpp.load,
+    "cuda": cuda.load,
+}
 """Backend -> the Python text that builds the kernels and calls the result `kernels`."""
 
 PRECISIONS = ("fp32", "tf32", "")

@@ -16,6 +16,15 @@ from agent.tuner.expression import SPELLINGS
 from agent.tuner.fused import Fused
 from agent.tuner.schedule import Schedule
 
+_ROWS_APART = """\
+static inline bool rows_apart(const torch::Tensor& t) {
+  if (t.stride(t.dim() - 1) != 1) return false;
+  for (int64_t d = t.dim() - 3; d >= 0; --d)
+    if (t.stride(d) != t.stride(d + 1) * t.size(d + 1)) return false;
+  return true;
+}
+"""
+
 _STREAM = """\
 static inline void stream_out(float* to, const float* from, int64_t n) {
   int64_t i = 0;
@@ -48,6 +57,8 @@ def source(kernels: Sequence[Fused], schedule: Schedule) -> str:
     text = "\n".join(lines) + "\n\n" + prelude(schedule["maths"], used)
     if schedule["stores"] == "stream":
         text += _STREAM
+    if "rows_apart(" in body:
+        text += _ROWS_APART
     return text + "\n" + body
 
 

@@ -65,7 +65,11 @@ class CppValues:
                 continue
             message = f'"{self.kernel.name}: operand {i} has another size"'
             self.put(f"TORCH_CHECK(t{i}.numel() == {node.numel}, {message});")
-            self.put(f"t{i} = t{i}.contiguous();")
+            if self._pitched(i):
+                self.put(f"if (!rows_apart(t{i})) t{i} = t{i}.contiguous();")
+                self.put(f"const int64_t pitch{i} = t{i}.stride(t{i}.dim() - 2);")
+            else:
+                self.put(f"t{i} = t{i}.contiguous();")
             self.put(f"const {ctype}* __restrict__ a{i} = t{i}.data_ptr<{ctype}>();")
 
     def _allocate(self) -> None:
@@ -124,6 +128,17 @@ class CppValues:
         operand = self.kernel.operands[position]
         return self.columns and operand.reduced == (0,) and operand.inner == (1,)
 
+    def _pitched(self, position: int) -> bool:
+        """A slice along the last dimension, walked row by row: read where it lies, uncopied."""
+        operand = self.kernel.operands[position]
+        node = operand.node
+        if node.op != "narrow" or node.dims[0] != len(node.shape) - 1 or len(node.shape) < 2:
+            return False
+        width, sizes = node.shape[-1], self.kernel.outer
+        rows = tuple(width * prod(sizes[d + 1 :]) for d in range(len(sizes)))
+        whole = self.kernel.nest in (Nest.MAP, Nest.ROWS) and bool(sizes)
+        return whole and width in (self.kernel.width, self.kernel.row) and operand.outer == rows
+
     def _offset(self, strides: Sequence[int], row: str) -> str:
         """Offset of the operand for the flattened outer index `row`."""
         sizes = self.kernel.outer
@@ -147,6 +162,7 @@ class CppValues:
             if operand.node.op == "scalar":
                 continue
             ctype, offset = CTYPES[operand.node.dtype], self._offset(operand.outer, row)
+            offset = f"{row} * pitch{i}" if self._pitched(i) else offset
             along = any(operand.reduced) or any(operand.inner)
             if along:
                 at = f" + {offset}" if offset != "0" else ""

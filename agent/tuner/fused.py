@@ -128,7 +128,9 @@ def fuse(name: str, body: Iterable[Node], outputs: Sequence[Node]) -> Fused:
     reads = [n for n in leaves if n.kind is not Kind.CONST and n.kind is not Kind.IOTA]
     counters = [n for n in leaves if n.kind is Kind.IOTA]
     walked = [_aligned(n.shape, rank) for n in [*reads, *counters, *outputs]]
-    groups = _merge(space, tags, walked)
+    # Rows of a slice are apart: they don't merge into one long run.
+    slices = [n for n in reads if n.op == "narrow" and n.dims[0] == len(n.shape) - 1]
+    groups = _merge(space, tags, walked, rank - 1 if slices else rank)
     for node in outputs:
         expected = space if node in full else _collapsed(space, reduced)
         if _aligned(node.shape, rank) != expected:
@@ -209,10 +211,12 @@ def _tags(space: Shape, reduced: Sequence[int]) -> str:
     return "".join("o" if d < first else "r" if d <= last else "i" for d in range(len(space)))
 
 
-def _merge(space: Shape, tags: str, shapes: Sequence[Shape]) -> list[tuple[str, list[int]]]:
+def _merge(
+    space: Shape, tags: str, shapes: Sequence[Shape], cut: int
+) -> list[tuple[str, list[int]]]:
     """Merge neighbouring dimensions of one tag along which every operand is alike present.
 
-    Dimensions of size 1 vanish. Without reductions all but the last group become outer ones.
+    Dimension `cut` never merges with the one before it. Dimensions of size 1 vanish. Without reductions all but the last group become outer ones.
     """
     groups: list[tuple[str, list[int]]] = []
     patterns: list[tuple[bool, ...]] = []
@@ -221,7 +225,8 @@ def _merge(space: Shape, tags: str, shapes: Sequence[Shape]) -> list[tuple[str, 
             continue
         pattern = tuple(s[d] > 1 for s in shapes)
         # Outputs are among `shapes`: a reduced dimension never merges with one that stays.
-        if groups and groups[-1][0] == tags[d] and patterns[-1] == pattern:
+        alike = bool(groups) and groups[-1][0] == tags[d] and patterns[-1] == pattern
+        if alike and d != cut:
             groups[-1][1].append(d)
         else:
             groups.append((tags[d], [d]))

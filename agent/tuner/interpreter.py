@@ -14,14 +14,23 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
-from agent.tuner.creation import PLACED, cast, create
 from agent.tuner.errors import CannotTrace
 from agent.tuner.graph import Builder, Kind, Node
-from agent.tuner.layers import LAYERS, Layer, make, run
+from agent.tuner.layers import Layer, run
 from agent.tuner.library import index
-from agent.tuner.operators import OPERATORS, apply
+from agent.tuner.operators import apply
 from agent.tuner.pointwise import binary, logical_not, power, unary
-from agent.tuner.python_values import Class, Dotted, Function, Instance, Method, Parameter, set_mode
+from agent.tuner.python_values import (
+    Class,
+    Dotted,
+    Function,
+    Instance,
+    Method,
+    Parameter,
+    plainly,
+    set_mode,
+)
+from agent.tuner.torch_names import TorchNames
 
 STEPS = 200_000
 """Expressions and statements walked before the tuner gives up."""
@@ -53,7 +62,7 @@ COMPARISON: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
 BUILTINS: dict[str, Any] = {
     f.__name__: f
     for f in (len, range, int, float, bool, min, max, sum, abs, tuple, list, zip, enumerate, round)
-} | {"True": True, "False": False, "None": None, "isinstance": None, "print": None}
+} | {"True": True, "False": False, "None": None, "print": None}
 
 
 class _Return(Exception):  # noqa: N818
@@ -67,8 +76,7 @@ class Interpreter:
     def __init__(self, tree: ast.Module, builder: Builder) -> None:
         self.builder = builder
         self.steps = 0
-        self.anchor: Node | None = None
-        """While forward runs: a tensor on its device. Before, tensors' values don't matter."""
+        self.torch = TorchNames(builder)
         self.globals: dict[str, Any] = {"__name__": "reference"}
         for statement in tree.body:
             # What fails here may never be needed; a name that is missed says so.
@@ -124,7 +132,7 @@ class Interpreter:
         if isinstance(node, ast.Constant):
             return
         value = self.value(node, scope)
-        if isinstance(value, Node) and self.anchor is not None:
+        if isinstance(value, Node) and self.torch.anchor is not None:
             raise CannotTrace("an operation in place")
 
     def _import(self, node: ast.Import | ast.ImportFrom, scope: dict[str, Any]) -> None:
@@ -158,7 +166,7 @@ class Interpreter:
                 owner = self.value(target.value, scope)
                 if isinstance(owner, (dict, list)):
                     owner[self.value(target.slice, scope)] = value
-                elif not isinstance(owner, Node) or self.anchor is not None:
+                elif not isinstance(owner, Node) or self.torch.anchor is not None:
                     raise CannotTrace("writing into a tensor")
             case _:
                 raise CannotTrace(f"assigning to `{ast.unparse(target)}`")
@@ -237,7 +245,7 @@ class Interpreter:
             raise CannotTrace(f"the operator {type(op).__name__}")
         name, plain = ARITHMETIC[type(op)]
         if not isinstance(left, Node) and not isinstance(right, Node):
-            return _plainly(plain, left, right)
+            return plainly(plain, left, right)
         if not name:
             raise CannotTrace(f"the operator {type(op).__name__} on tensors")
         if name == "matmul":
@@ -257,7 +265,7 @@ class Interpreter:
             raise CannotTrace("`not` of a tensor")
         if isinstance(op, ast.Not):
             return not self._truth(value)
-        return _plainly(operator.neg if isinstance(op, ast.USub) else operator.pos, value)
+        return plainly(operator.neg if isinstance(op, ast.USub) else operator.pos, value)
 
     def _compare(self, node: ast.Compare, scope: dict[str, Any]) -> Any:
         left = self.value(node.left, scope)
@@ -267,7 +275,7 @@ class Interpreter:
             name, plain = COMPARISON[type(op)]
             if name and (isinstance(left, Node) or isinstance(right, Node)):
                 return binary(self.builder, name, left, right)
-            result = result and _plainly(plain, left, right)
+            result = result and plainly(plain, left, right)
             left = right
         return result
 
@@ -315,8 +323,8 @@ class Interpreter:
         if isinstance(owner, Node):
             return index(self.builder, owner, key)
         if isinstance(owner, Instance):
-            return _plainly(operator.getitem, owner.items, key)
-        return _plainly(operator.getitem, owner, key)
+            return plainly(operator.getitem, owner.items, key)
+        return plainly(operator.getitem, owner, key)
 
     # Attributes and calls -------------------------------------------------------------------------
 
@@ -335,25 +343,12 @@ class Interpreter:
                 weight = owner.weight(self.builder, name)
                 return owner.options.get(name) if weight is None else weight
             case Node():
-                return self._tensor_attribute(owner, name)
+                return self.torch.attribute(owner, name)
         if isinstance(owner, tuple) and name in getattr(owner, "_fields", ()):
             return getattr(owner, name)
         if isinstance(owner, list) and name in ("append", "extend"):
             return getattr(owner, name)
         raise CannotTrace(f"the attribute `{name}`")
-
-    def _tensor_attribute(self, owner: Node, name: str) -> Any:
-        if name == "shape":
-            return owner.shape
-        if name == "ndim":
-            return len(owner.shape)
-        if name in ("T", "mT"):
-            return apply(self.builder, name, (owner,), {})
-        if name in ("dtype", "device"):
-            return Dotted(f"tensor.{name}")
-        if name == "data":
-            return owner
-        return Method(name, owner)
 
     def _instance_attribute(self, owner: Instance, name: str) -> Any:
         if name in owner.attributes:
@@ -373,7 +368,10 @@ class Interpreter:
         if owner.cls is not None:
             for statement in owner.cls.node.body:
                 if isinstance(statement, ast.FunctionDef) and statement.name == name:
-                    return Function(statement, owner.cls.scope, owner)
+                    static = any("static" in ast.unparse(d) for d in statement.decorator_list)
+                    return Function(statement, owner.cls.scope, None if static else owner)
+                if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == name:
+                    return self.value(statement.value, owner.cls.scope)
         if name == "append" and owner.items is not None:
             return owner.items.append
         if name in ("register_buffer", "register_parameter"):
@@ -410,16 +408,16 @@ class Interpreter:
             case Layer():
                 return run(self.builder, called, (*args, *kwargs.values()))
             case Method():
-                return self._call_method(called, args, kwargs)
+                return self.torch.call_method(called, args, kwargs)
             case Dotted():
-                return self._call_dotted(called.path, args, kwargs)
+                return self.torch.call(called.path, args, kwargs)
             case None:
                 return None
         if any(isinstance(a, Node) for a in args) and called in (min, max, sum, abs):
             if called is abs:
                 return unary(self.builder, "abs", args[0])
             raise CannotTrace("a Python builtin on tensors")
-        return _plainly(called, *args, **kwargs)
+        return plainly(called, *args, **kwargs)
 
     def function(self, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a function of the file."""
@@ -470,73 +468,6 @@ class Interpreter:
                 value = (result,)
             return value[0]
         return self.call(self.attribute(instance, "forward"), args, kwargs)
-
-    def _call_method(self, method: Method, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        x = method.owner
-        if method.name in ("size", "dim", "numel", "ndimension"):
-            if method.name == "size":
-                return x.shape[args[0]] if args else x.shape
-            return x.numel if method.name == "numel" else len(x.shape)
-        if method.name in ("to", "type_as", "requires_grad_", "cuda", "cpu"):
-            if any(isinstance(a, Dotted) and a.path.startswith("torch.") for a in args):
-                return cast(self.builder, x, str(args[0].path))
-            return x
-        if method.name in ("long", "int", "half", "double", "bfloat16", "bool"):
-            return cast(self.builder, x, method.name)
-        return apply(self.builder, method.name, (x, *args), kwargs)
-
-    def _call_dotted(self, path: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        name = path.rpartition(".")[2]
-        if path.startswith("torch.nn.") and not path.startswith(
-            ("torch.nn.functional.", "torch.nn.init.")
-        ):
-            return self._call_nn(name, args, kwargs)
-        if path.startswith("torch.nn.init.") or name == "manual_seed":
-            return None
-        if path.startswith("math."):
-            return _plainly(getattr(math, name, None), *args, **kwargs)
-        if self.anchor is not None and name in PLACED:
-            return self._placed(name, args, kwargs)
-        made = create(self.builder, name, args, kwargs)
-        if made is not None:
-            if self.anchor is not None and made.kind is Kind.INPUT:
-                raise CannotTrace(f"`torch.{name}` inside `forward`")
-            return made
-        if not path.startswith("torch."):
-            raise CannotTrace(f"`{path}`")
-        if name in OPERATORS or path.startswith("torch."):
-            return apply(self.builder, name, args, kwargs)
-        raise CannotTrace(f"`{path}`")
-
-    def _placed(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
-        """A tensor that forward makes and whose values are always the same."""
-        assert self.anchor is not None
-        like = create(self.builder, name, args, kwargs)
-        if like is None or like.kind is Kind.CONST:
-            assert like is not None
-            return like
-        options = {k: v for k, v in kwargs.items() if k not in ("device", "dtype")}
-        words = [*map(repr, args), *(f"{k}={v!r}" for k, v in options.items())]
-        text = f"torch.{name}({', '.join(words)}, dtype=torch.{like.dtype}, device={{0}}.device)"
-        return self.builder.library(text, (self.anchor,), like.shape, like.dtype)
-
-    def _call_nn(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if name in ("Parameter", "Buffer"):
-            return args[0]
-        if name in ("Sequential", "ModuleList"):
-            items = list(args[0]) if name == "ModuleList" and args else list(args)
-            return Instance(None, items=items)
-        if name not in LAYERS:
-            raise CannotTrace(f"the module `nn.{name}`")
-        return make(name, args, kwargs)
-
-
-def _plainly(function: Any, *args: Any, **kwargs: Any) -> Any:
-    """Ordinary Python on ordinary values; what fails there is beyond us."""
-    try:
-        return function(*args, **kwargs)
-    except (TypeError, ValueError, IndexError, KeyError, ZeroDivisionError, OverflowError) as error:
-        raise CannotTrace(f"a computation ({error})") from None
 
 
 def _loaded(target: ast.expr) -> ast.expr:

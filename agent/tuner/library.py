@@ -425,7 +425,13 @@ def narrow(b: Builder, input: Operand, dim: int, start: int, length: int) -> Nod
     x = tensor(input)
     axis = dim % len(x.shape)
     shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
-    return b.library(f"{{0}}.narrow({axis}, {start}, {length})", (x,), shape, x.dtype)
+    if length == x.shape[axis]:
+        return x
+    call = f"{{0}}.narrow({axis}, {start}, {length})"
+    dims = (axis, start)
+    return b.add(
+        Node(Kind.LIBRARY, shape, x.dtype, (x,), "narrow", dims=dims, call=call, contiguous=False)
+    )
 
 
 @known("gather")
@@ -479,4 +485,8 @@ def index(b: Builder, x: Node, key: Any) -> Node:
             raise CannotTrace("indexing with a tensor")
     if prod(shape) == x.numel:
         return b.view(x, tuple(shape))
+    cut = [d for d, part in enumerate(parts) if part != slice(None)]
+    if len(cut) == 1 and isinstance(parts[cut[0]], slice) and parts[cut[0]].step in (None, 1):
+        start, stop, _ = parts[cut[0]].indices(x.shape[cut[0]])
+        return narrow(b, x, cut[0], start, max(stop - start, 0))
     return b.library(f"{{0}}[{', '.join(words)}]", (x,), tuple(shape), x.dtype)

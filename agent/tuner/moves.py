@@ -29,12 +29,84 @@ CPP: Mapping[str, tuple[Move, ...]] = {
     "at_the_bound": (("stores", "stream"), ("stores", "plain")),
 }
 
-MOVES: Mapping[str, Mapping[str, tuple[Move, ...]]] = {"cpp": CPP}
+CUDA: Mapping[str, tuple[Move, ...]] = {
+    "memory_bandwidth": (
+        ("vec", "4"),
+        ("stores", "stream"),
+        ("stage", "regs"),
+        ("passes", "fewest"),
+        ("loads", "stream"),
+        ("items", "2"),
+        ("grid", "waves"),
+    ),
+    "redundant_traffic": (
+        ("stage", "regs"),
+        ("passes", "fewest"),
+        ("stage", "shared"),
+        ("loads", "plain"),
+        ("split", "8"),
+    ),
+    "cache_bandwidth": (
+        ("vec", "4"),
+        ("stage", "regs"),
+        ("passes", "fewest"),
+        ("team", "32"),
+        ("loads", "ldg"),
+    ),
+    "too_few_blocks": (
+        ("split", "8"),
+        ("threads", "128"),
+        ("team", "block"),
+        ("threads", "64"),
+        ("items", "1"),
+        ("split", "16"),
+        ("grid", "full"),
+    ),
+    "occupancy": (
+        ("threads", "256"),
+        ("bounds", "2"),
+        ("stage", "none"),
+        ("threads", "128"),
+        ("bounds", "4"),
+        ("threads", "512"),
+        ("items", "1"),
+        ("unroll", "1"),
+    ),
+    "latency": (
+        ("vec", "4"),
+        ("items", "4"),
+        ("unroll", "4"),
+        ("team", "32"),
+        ("stage", "regs"),
+        ("split", "8"),
+        ("threads", "512"),
+        ("unroll", "8"),
+        ("passes", "fewest"),
+    ),
+    "compute": (
+        ("maths", "fast"),
+        ("acc", "fp32"),
+        ("vec", "4"),
+        ("unroll", "4"),
+        ("maths", "flags"),
+        ("passes", "exact"),
+    ),
+    "launch_overhead": (("join", "last"), ("passes", "fewest"), ("threads", "1024")),
+    "at_the_bound": (
+        ("stores", "stream"),
+        ("loads", "stream"),
+        ("threads", "512"),
+        ("threads", "128"),
+    ),
+}
+"""`library` has no move: the time is not ours."""
+
+MOVES: Mapping[str, Mapping[str, tuple[Move, ...]]] = {"cpp": CPP, "cuda": CUDA}
 """Backend -> bottleneck -> moves, best first."""
 
 BLAME: Mapping[str, tuple[str, ...]] = {
-    "build_error": ("vec", "stores"),
-    "runtime_error": ("stage", "threads"),
+    "build_error": ("vec", "stage", "stores"),
+    "runtime_error": ("threads", "stage"),
     "timeout": ("stage", "threads"),
     "incorrect": ("maths", "acc", "passes"),
 }

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent.tuner.errors import CannotTrace
 from agent.tuner.graph import Node
 from agent.tuner.layers import Layer
 
@@ -70,3 +71,11 @@ def set_mode(module: Layer | Instance, name: str, mode: Any = True) -> Layer | I
             if isinstance(child, (Layer, Instance)):
                 set_mode(child, name, mode)
     return module
+
+
+def plainly(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Ordinary Python on ordinary values; what fails there is beyond us."""
+    try:
+        return function(*args, **kwargs)
+    except (TypeError, ValueError, IndexError, KeyError, ZeroDivisionError, OverflowError) as error:
+        raise CannotTrace(f"a computation ({error})") from None

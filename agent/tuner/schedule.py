@@ -128,10 +128,66 @@ def _cpp(family: str) -> tuple[Knob, ...]:
     return tuple(knobs)
 
 
+def _cuda(family: str) -> tuple[Knob, ...]:
+    knobs = [
+        # Elements of one access; the largest power of two in them that divides a row is used.
+        Knob("vec", ("1", "2", "4", "8"), "1", (1, 1, 3, 1)),
+        # No device launches blocks of 2048.
+        Knob(
+            "threads",
+            ("32", "64", "128", "256", "512", "1024", "2048"),
+            "256",
+            (1, 1, 3, 4, 3, 1, 1),
+            frozenset({"2048"}),
+        ),
+        # flags: --use_fast_math; fast: the special-function unit; crude: by half precision.
+        Knob(
+            "maths",
+            ("libm", "fast", "flags", "crude"),
+            "libm",
+            (3, 3, 1, 1),
+            frozenset({"flags", "crude"}),
+        ),
+        Knob("loads", ("plain", "ldg", "stream"), "plain"),
+        Knob("stores", ("plain", "stream"), "plain"),
+        # Blocks that an SM shall hold: registers are capped accordingly.
+        Knob("bounds", ("1", "2", "4", "8"), "1", (4, 2, 1, 1)),
+    ]
+    if family in ("map", "total"):
+        # Vectors a thread.
+        knobs.append(Knob("items", ("1", "2", "4", "8"), "1"))
+    if family == "map":
+        # waves: as many blocks as the device can hold, which walk on.
+        knobs.append(Knob("grid", ("full", "waves"), "full", (2, 1)))
+    else:
+        knobs.append(Knob("unroll", ("1", "2", "4", "8"), "1"))
+        knobs.append(Knob("passes", ("exact", "fewest"), "exact", (1, 1), frozenset({"fewest"})))
+        knobs.append(Knob("acc", ("fp32", "fp64"), "fp32", (3, 1)))
+    if family == "rows":
+        # Threads a row. static: no more than 48 KiB, or it doesn't build; shared: 227 KiB, or it
+        # doesn't launch; regs: past some 100 elements a thread they spill.
+        knobs.append(Knob("team", ("1", "8", "32", "block"), "block", (1, 1, 3, 4)))
+        knobs.append(
+            Knob(
+                "stage",
+                ("none", "regs", "shared", "static"),
+                "none",
+                (2, 3, 2, 1),
+                frozenset({"shared", "static"}),
+            )
+        )
+    if family == "columns":
+        # Threads a column.
+        knobs.append(Knob("split", ("1", "4", "8", "16", "32"), "1"))
+    if family == "total":
+        knobs.append(Knob("join", ("kernel", "last"), "kernel"))
+    return tuple(knobs)
+
+
 FAMILIES = ("map", "rows", "columns", "total")
 """Loop nests; see `fused.Nest`."""
 
 
 def space(backend: str, family: str) -> Space:
     """The schedules known for `family` on `backend`; KeyError where none are."""
-    return Space(backend, family, {"cpp": _cpp}[backend](family))
+    return Space(backend, family, {"cpp": _cpp, "cuda": _cuda}[backend](family))

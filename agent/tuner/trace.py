@@ -44,7 +44,7 @@ def trace(source: str) -> Traced:
     forward = interpreter.attribute(instance, "forward")
     arguments = _parameter_names(forward.node, len(inputs))
     leaves = [_leaf(builder, n, value) for n, value in zip(arguments, inputs, strict=True)]
-    interpreter.anchor = next((leaf for leaf in leaves if isinstance(leaf, Node)), None)
+    interpreter.torch.anchor = next((leaf for leaf in leaves if isinstance(leaf, Node)), None)
     result = interpreter.call(forward, tuple(leaves), {})
     outputs: list[Node] = []
     returns = _returns(result, outputs)

@@ -114,7 +114,9 @@ def host_flags(flags: Iterable[str], includes: Iterable[Path] = ()) -> tuple[str
     """Flags for g++, all of them. Raises RefusedFlagError."""
     kept = _split(flags)
     for flag in kept:
-        if not _HOST.fullmatch(flag) and not _include(flag, includes):
+        # A library on a compiler's line does nothing, and models put it there.
+        known = _HOST.fullmatch(flag) or _LIBRARY.fullmatch(flag)
+        if not known and not _include(flag, includes):
             raise RefusedFlagError(flag)
     return tuple(kept)
 
@@ -147,7 +149,7 @@ def device_flags(flags: Iterable[str], includes: Iterable[Path] = ()) -> DeviceF
             if not _DEVICE_WITH_VALUE[flag].fullmatch(value):
                 raise RefusedFlagError(f"{flag} {value}".strip())
             kept += [flag, value]
-        elif _DEVICE.fullmatch(flag) or _include(flag, includes):
+        elif _DEVICE.fullmatch(flag) or _LIBRARY.fullmatch(flag) or _include(flag, includes):
             kept.append(flag)
         else:
             raise RefusedFlagError(flag)

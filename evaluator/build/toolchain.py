@@ -248,7 +248,8 @@ class Toolchain:
         command += [f"-l{name}" for name in wanted if (folder / f"lib{name}.so").exists()]
         if self.cuda:
             command += [f"-L{self.cuda.libraries}", "-lcudart_static", "-ldl", "-lrt", "-lpthread"]
-        return [*command, *flags]
+        # What a candidate names and does not use must not have to be found in the worker.
+        return [*command, "-Wl,--as-needed", *flags]
 
     def forbidden_include(self, dependencies: str, allowed: tuple[Path, ...]) -> str | None:
         """The first file of a make-style dependency list that no candidate may read."""

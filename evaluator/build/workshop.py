@@ -73,6 +73,8 @@ class Workshop:
     """One for each compiler that may run."""
     light_headers: Path
     runtime_turn: threading.Lock = field(default_factory=threading.Lock)
+    runtime_errors: list[str] = field(default_factory=list)
+    """What compiling the light headers' runtime said; it is not tried again."""
 
     def key(self, *parts: str) -> str:
         """SHA-256 over the parts and everything about this machine that matters."""
@@ -100,9 +102,12 @@ class Workshop:
             names = headers.RUNTIME
             entry = self.objects.get(key)
             if entry is None:
+                if self.runtime_errors:
+                    return self.runtime_errors[0]
                 with self.scratch() as folder, ThreadPoolExecutor(len(names)) as pool:
                     said = "".join(pool.map(lambda name: self._runtime_object(name, folder), names))
                     if said:
+                        self.runtime_errors.append(said)
                         return said
                     made = {f"{name}.o": folder / f"{name}.o" for name in names}
                     entry = self.objects.put(key, made)

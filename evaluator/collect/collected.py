@@ -92,6 +92,10 @@ class CpuTrace(Record):
     profiled_us: float
     """Wall time of the call that `operators` were collected in."""
     threads: int
+    page_faults: float = 0.0
+    """A call, on average: each maps a page of fresh memory."""
+    system_share: float = 0.0
+    """Of the processor time, what the operating system spent, mostly on those pages."""
     output_bytes: int = 0
     loops: LoopFacts | None = None
     """None where no library was built, or no disassembler is here."""
@@ -102,6 +106,11 @@ class Work(Record):
 
     bytes: float
     flops: float
+    """Of matrix products, convolutions and attention."""
+    elementwise: float = 0.0
+    """Elements that all other operators make or reduce."""
+    transcendental: float = 0.0
+    """Those of them that need exp, tanh, a root or the like."""
     bytes_per_s: float | None = None
     """Measured ceilings of the device; None where none is known."""
     flops_per_s: float | None = None

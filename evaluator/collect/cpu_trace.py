@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import resource
 import statistics
 import time
 from collections.abc import Callable
@@ -32,16 +33,22 @@ def collect_cpu(
     walls: list[float] = []
     cpus: list[float] = []
     busiest: list[float] = []
+    faults, system_s, all_s = 0, 0.0, 0.0
     deadline = time.perf_counter() + _MEASURE_S
     while len(walls) < _LEAST_CALLS or (
         time.perf_counter() < deadline and len(walls) < _MOST_CALLS
     ):
         flush.add_(1)
         threads_before = _thread_times()
+        before = resource.getrusage(resource.RUSAGE_SELF)
         cpu, wall = time.process_time_ns(), time.perf_counter_ns()
         call()
         walls.append((time.perf_counter_ns() - wall) / 1e3)
         cpus.append((time.process_time_ns() - cpu) / 1e3)
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        faults += after.ru_minflt - before.ru_minflt
+        system_s += after.ru_stime - before.ru_stime
+        all_s += after.ru_stime + after.ru_utime - before.ru_stime - before.ru_utime
         spent = (t - threads_before.get(n, 0) for n, t in _thread_times().items())
         busiest.append(max(spent) / 1e3)
     # The first use of the profiler sets it up, which would count as the call's time.
@@ -55,6 +62,8 @@ def collect_cpu(
         busiest_thread_us=statistics.median(busiest),
         profiled_us=profiled_us,
         threads=threads,
+        page_faults=faults / len(walls),
+        system_share=system_s / all_s if all_s > 0 else 0.0,
         output_bytes=output_bytes,
     )
 

@@ -193,6 +193,8 @@ def _work(
     return Work(
         bytes=counted.bytes_soft,
         flops=operations,
+        elementwise=counted.elementwise,
+        transcendental=counted.transcendental,
         bytes_per_s=ceilings.bandwidth_bytes_s,
         flops_per_s=operations / seconds if seconds else None,
     )

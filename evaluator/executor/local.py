@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from types import TracebackType
@@ -39,6 +40,8 @@ class LocalExecutor:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None
+        # What the judge prints would go right through a live view.
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close()
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate; raises `InfrastructureError` when our side breaks."""
@@ -50,7 +53,7 @@ class LocalExecutor:
             except WireError as error:
                 status = self._stop()
                 raise JudgeDiedError(
-                    f"the judge's process ended (code {status}): {error!r}"
+                    f"the judge's process ended (code {status}, {error!r}): {self._last_words()}"
                 ) from None
             if message.kind is Kind.ERROR:
                 name, _, text = message.payload.decode().partition("\n")
@@ -77,11 +80,17 @@ class LocalExecutor:
                 pass_fds=[theirs.fileno()],
                 env=os.environ | {"PYTHONPATH": python_path()},
                 stdin=subprocess.DEVNULL,
-                stdout=sys.stderr.fileno() if hasattr(sys.stderr, "fileno") else None,
+                stdout=self._log,
+                stderr=self._log,
                 # Ctrl-C is for the agent: it decides what happens to work in flight.
                 start_new_session=True,
             )
         return self._channel
+
+    def _last_words(self) -> str:
+        self._log.seek(0, os.SEEK_END)
+        self._log.seek(max(0, self._log.tell() - 2000))
+        return self._log.read().decode(errors="replace").strip() or "it printed nothing"
 
     def _stop(self) -> int | None:
         """End the judge; its exit code."""
@@ -102,6 +111,7 @@ class LocalExecutor:
         """End the judge and everything that it started."""
         with self._lock:
             self._stop()
+            self._log.close()
 
     def __enter__(self) -> Self:
         return self

@@ -22,6 +22,8 @@ class Bounds:
     """Hard: a result below it is not believed. Bytes that must move over the published peak."""
     bound_us: float | None
     """Soft: the speed of light that `sol_fraction` refers to."""
+    bytes_us: float | None = None
+    """The part of the soft bound that no algebra can remove: the bytes, each moved once."""
 
 
 def bounds(
@@ -42,9 +44,11 @@ def bounds(
     if peaks is not None and hard > 0:
         floor_us = hard / (peaks.bandwidth_bytes_s * SLACK) * 1e6
     limits = []
+    bytes_us = None
     bandwidth = ceilings or peaks
     if bandwidth is not None:
-        limits.append(work.bytes_soft / bandwidth.bandwidth_bytes_s * 1e6)
+        bytes_us = work.bytes_soft / bandwidth.bandwidth_bytes_s * 1e6
+        limits.append(bytes_us)
     compute_us = 0.0
     for kind, count in work.flops.items():
         rate = _rate(kind, peaks, ceilings)
@@ -54,7 +58,7 @@ def bounds(
         limits.append(compute_us)
     if ceilings is not None:
         limits.append(ceilings.empty_call_us)
-    return Bounds(floor_us, max(limits, default=None))
+    return Bounds(floor_us, max(limits, default=None), bytes_us)
 
 
 def _rate(kind: str, peaks: DevicePeaks | None, ceilings: Ceilings | None) -> float | None:

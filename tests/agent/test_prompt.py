@@ -46,7 +46,7 @@ def test_the_task_names_backend_device_and_precision() -> None:
     assert "\n- Backend: `cuda` (" in task
     assert "\n- Device: CPU: a small one, 2 logical cores\n  - caches: L2 1 MiB\n" in task
     assert "\n- Precision: `bf16` (" in task
-    assert "\n- This is turn 1 of at most 10." in task
+    assert "\n- This is turn 0; with it, at most 10 are left." in task
 
 
 def test_the_reference_stands_as_it_is() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import yaml
@@ -65,7 +66,7 @@ def made_turn(
         problem=problem,
         call=call,
         strategy=strategy,
-        candidate=f"{abs(hash((problem, call))):016x}"[:16],
+        candidate=f"{crc32(f'{problem} {call}'.encode()):016x}",
         **{**place, **fields},
     )
 

@@ -3,7 +3,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.statistics import (
@@ -19,6 +19,7 @@ from experiments.statistics import (
 FIGURES = st.lists(st.floats(-5, 5), min_size=2, max_size=30)
 
 
+@settings(deadline=None)
 @given(values=FIGURES, seed=st.integers(0, 5))
 def test_an_interval_holds_its_figure_and_lies_within_the_values(values: list[float], seed: int):
     found = Resamples.of(len(values), seed=seed, draws=400).mean(np.array(values))
@@ -27,6 +28,7 @@ def test_an_interval_holds_its_figure_and_lies_within_the_values(values: list[fl
     assert min(values) - slack <= found.low <= found.value <= found.high <= max(values) + slack
 
 
+@settings(deadline=None)
 @given(values=FIGURES)
 def test_the_same_seed_gives_the_same_interval(values: list[float]):
     first, second = (
@@ -104,6 +106,7 @@ def test_a_share_of_all_or_none_is_not_called_certain():
     assert nothing == wilson(0, 12)
 
 
+@settings(deadline=None)
 @given(hits=st.lists(st.booleans(), min_size=2, max_size=40))
 def test_a_share_and_its_interval_are_shares(hits: list[bool]):
     found = Resamples.of(len(hits), draws=200).share(np.array(hits))
@@ -111,6 +114,7 @@ def test_a_share_and_its_interval_are_shares(hits: list[bool]):
     assert found.low < found.high
 
 
+@settings(deadline=None)
 @given(values=st.lists(st.sampled_from([-2.0, -1.0, 0.0, 1.0, 3.0]), min_size=1, max_size=8))
 def test_the_sign_flip_chance_is_the_share_of_sign_patterns(values: list[float]):
     unequal = [value for value in values if value]
@@ -162,6 +166,7 @@ def test_equal_runs_differ_by_nothing():
     assert (found.estimate.value, found.chance, found.differing, found.sign) == (0, 1, 0, 0)
 
 
+@settings(deadline=None)
 @given(values=FIGURES, seed=st.integers(0, 3))
 def test_swapping_the_runs_swaps_the_verdict(values: list[float], seed: int):
     other = list(np.random.default_rng(seed).permutation(values))

@@ -72,7 +72,10 @@ def test_it_uses_public_names_of_ours_only(committed: nbformat.NotebookNode):
     tree = ast.parse(source)
     modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     modules |= {
-        alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
     }
     ours = {name for name in modules if (ROOT / name.partition(".")[0]).is_dir()}
     assert ours and all(name.partition(".")[0] == "experiments" for name in ours)

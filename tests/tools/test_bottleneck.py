@@ -74,6 +74,8 @@ def cpu(
     loops: LoopFacts | None = None,
     bytes_per_s: float = 200e9,
     bound_us: float = 320.0,
+    transcendental: float = 8e6,
+    system_share: float = 0.0,
 ) -> Facts:
     trace = CpuTrace(
         operators=(
@@ -87,10 +89,18 @@ def cpu(
         busiest_thread_us=busiest_us,
         profiled_us=wall_us,
         threads=8,
+        page_faults=1000.0,
+        system_share=system_share,
         output_bytes=32_000_000,
         loops=loops or LoopFacts(packed=12, scalar=2, widest_bits=256),
     )
-    work = Work(bytes=64e6, flops=0.0, bytes_per_s=bytes_per_s)
+    work = Work(
+        bytes=64e6,
+        flops=0.0,
+        elementwise=16e6,
+        transcendental=transcendental,
+        bytes_per_s=bytes_per_s,
+    )
     return Facts(Collected(cpu=trace, work=work), frozenset(), wall_us, bound_us)
 
 
@@ -205,6 +215,19 @@ def test_without_counters_the_bytes_over_the_time_tell_the_bandwidth() -> None:
         Collected(gpu=KernelTrace(kernels=(bare,), span_us=20.0), work=WORK), frozenset({"own_k"})
     )
     assert find_bottleneck(facts).bottleneck is Bottleneck.MEMORY_BANDWIDTH
+
+
+def test_little_arithmetic_on_all_threads_is_memory() -> None:
+    finding = find_bottleneck(cpu(transcendental=0.0))
+    assert finding.bottleneck is Bottleneck.MEMORY_BANDWIDTH
+    assert "little arithmetic" in finding.headline
+
+
+def test_mapping_fresh_memory_is_memory_whatever_the_arithmetic() -> None:
+    finding = find_bottleneck(cpu(system_share=0.5))
+    assert finding.bottleneck is Bottleneck.MEMORY_BANDWIDTH
+    assert "50 % of the processor time" in finding.headline
+    assert "1000 page faults" in finding.headline
 
 
 def test_temporaries_that_stay_in_the_cache_do_not_count() -> None:

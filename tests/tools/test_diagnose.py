@@ -364,11 +364,44 @@ class TestMismatch:
         assert f"Output 1: expected shape {expected}, got {actual}." in text
         assert wanted in text
 
+    def test_layout_is_told_by_the_judges_own_words(self) -> None:
+        found = Mismatch(output=0, kind="shape", actual_shape=(4096, 1))
+        evaluation = Evaluation(
+            status=Status.INCORRECT,
+            reason="wrong_layout",
+            message="an output is a view of a much larger tensor",
+            correctness=Correctness(calls_judged=1, calls_made=1, mismatch=found),
+        )
+        assert explain(evaluation, SOURCE) == "an output is a view of a much larger tensor"
+
     def test_dtype(self) -> None:
         text = incorrect(
             Mismatch(output=0, kind="dtype", expected_dtype="float32", actual_dtype="float16")
         )
         assert "expected dtype float32, got float16" in text
+
+
+class TestWithoutTheSource:
+    """The kernel itself is another letter's to show."""
+
+    def test_build_errors_quote_nothing(self) -> None:
+        for name in ("gxx_torch", "gxx_templates", "nvcc"):
+            evaluation = Evaluation(
+                status=Status.BUILD_ERROR,
+                reason="compile_failed",
+                build=BuildReport(ok=False, log=log(name)),
+            )
+            text = explain(evaluation, "")
+            assert "First error" in text
+            assert "for (" not in text
+            assert "tanhf(" not in text
+            assert "erff(" not in text
+
+    def test_crashes_quote_nothing(self) -> None:
+        detail = '  File "candidate.py", line 4, in forward\n    return secret.run(x)\n'
+        text = runtime_error("call of forward: ValueError: no", detail, "")
+        assert "ValueError: no" in text
+        assert "secret" not in text
 
 
 def test_no_code_says_what_to_send() -> None:

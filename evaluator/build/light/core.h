@@ -414,3 +414,6 @@ using Dtype = at::ScalarType;
 #define AT_ERROR(...) TORCH_CHECK(false, ##__VA_ARGS__)
 #define TORCH_WARN(...) ::refinery::warn(::c10::str(__VA_ARGS__).c_str())
 #define TORCH_WARN_ONCE(...) TORCH_WARN(__VA_ARGS__)
+
+// Over the checks above, as PyTorch's own is over its.
+#include <c10/util/irange.h>

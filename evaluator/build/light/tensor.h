@@ -327,4 +327,4 @@ static_assert(sizeof(Tensor) == sizeof(void*), "arrays of tensors are read as ar
 }  // namespace refinery_
 }  // namespace at
 
-#include "operators.h"
+#include "functions.h"

@@ -108,5 +108,12 @@ FAMILIES = {
     "row_mask": module("return torch.where(keep, x, y), (x * keep).sum(dim=1)", x=ROWS, y=ROWS,
                        keep="torch.rand(37, 129) > 0.3"),
     "view": module("return torch.softmax(F.relu(x).flatten(1), dim=1)", x=IMAGE),
+    "slices": module(
+        "a, b = x.chunk(2, dim=-1)\n"
+        "c, d = y[:, :, 3:70], y[:, 1:, :67].softmax(-1)\n"
+        "return a * torch.sigmoid(b), c.softmax(-1) * c.sum(-1, keepdim=True), d, x[:, ::2] + 1",
+        x="torch.randn(37, 130)",
+        y="torch.randn(4, 5, 70)",
+    ),
     "scalar": module("return x * s + 1", x=ROWS, s="2.5"),
 }  # fmt: skip

@@ -10,7 +10,7 @@ from evaluator.build.builder import Builder
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One cache for the session: what stands behind the light headers is compiled once."""
-    return Path("/tmp/bx/cache2")
+    return tmp_path_factory.mktemp("builds")
 
 
 @pytest.fixture(scope="session")

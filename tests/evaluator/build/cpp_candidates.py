@@ -491,3 +491,30 @@ inputs = lambda: (torch.randn(4),)
 reference = lambda x: x * 3
 candidate = ext.scaled
 """
+
+CANDIDATES["literals_and_ranges"] = (
+    """
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+    + '"""'
+    + """
+#include <torch/extension.h>
+template <typename T> using acc = at::acc_type<T, false>;
+std::vector<torch::Tensor> f(torch::Tensor x) {
+  acc<float> total = 0;
+  for (auto i : c10::irange(x.numel())) total += x.data_ptr<float>()[i];
+  return {torch::tensor({1.5, 2.5}), torch::tensor({1, 2, 3}), torch::tensor(true), torch::tensor(0.5f),
+          torch::tensor({total}, torch::kFloat64), torch::arange(5), torch::full({2}, 7, x.options())};
+}
+"""
+    + '"""'
+    + """
+ext = load_inline(name="literals", cpp_sources=source, functions=["f"])
+inputs = lambda: (torch.arange(8.0),)
+reference = lambda x: [torch.tensor([1.5, 2.5]), torch.tensor([1, 2, 3]), torch.tensor(True), torch.tensor(0.5),
+                       torch.tensor([28.0], dtype=torch.float64), torch.arange(5), torch.full((2,), 7.0)]
+candidate = ext.f
+"""
+)

@@ -6,17 +6,19 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from evaluator.build.builder import Builder
 from tests.evaluator.build.cpp_candidates import CANDIDATES
+from tests.evaluator.build.cuda_candidates import CUDA
 
 
-@pytest.fixture(scope="module")
-def report(builder, cache) -> dict:
-    command = [sys.executable, "-m", "tests.evaluator.build.run_candidates", str(cache)]
+def reported(module: str, cache: Path) -> dict:
+    """What a module of this folder prints, run in a process of its own."""
     done = subprocess.run(
-        command,
+        [sys.executable, "-m", f"tests.evaluator.build.{module}", str(cache)],
         capture_output=True,
         text=True,
         timeout=900,
@@ -27,9 +29,26 @@ def report(builder, cache) -> dict:
     return json.loads(done.stdout)
 
 
+@pytest.fixture(scope="module")
+def report(builder: Builder, cache: Path) -> dict:
+    return reported("run_candidates", cache)
+
+
+@pytest.fixture(scope="module")
+def cuda_report(builder: Builder, cache: Path) -> dict:
+    return reported("run_cuda_candidates", cache)
+
+
 @pytest.mark.parametrize("name", CANDIDATES)
 def test_a_candidate_as_models_write_them_computes_what_pytorch_does(report, name):
     assert report[name]["problem"] == ""
     if name != "a_failed_build_is_pytorchs_error":
         assert report[name]["headers"] == "light"
         assert report[name]["log"] == ""
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", CUDA)
+def test_a_cuda_candidate_computes_what_pytorch_does(cuda_report, name):
+    assert cuda_report[name]["problem"] == ""
+    assert cuda_report[name]["headers"] == "light"

@@ -126,8 +126,8 @@ def test_being_right_only_at_first_fails_while_timed(evaluate):
         (forward("x.zero_()\nreturn x"), Status.INTEGRITY, "input_modified"),
         (
             forward("return torch.cat([x] * 20)"),
-            Status.RUNTIME_ERROR,
-            "forward_raised",
+            Status.INCORRECT,
+            "wrong_shape",
         ),
     ],
 )

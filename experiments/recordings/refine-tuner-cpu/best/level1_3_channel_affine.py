@@ -1,4 +1,4 @@
-# plan: map | vec=16 threads=all chunk=1 unroll=off maths=crude stores=plain
+# plan: map | vec=16 threads=all chunk=16 unroll=off maths=crude stores=plain
 
 import torch
 import torch.nn as nn
@@ -34,19 +34,20 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
   auto r0 = torch::empty({16, 48, 72, 70}, t0.options().dtype(torch::kFloat32));
   float* __restrict__ o0 = r0.data_ptr<float>();
 #pragma omp parallel for schedule(static)
-  for (int64_t task = 0; task < 3840; ++task) {
-    const int64_t row = task / 5, begin = task % 5 * 1024;
-    const int64_t end = std::min<int64_t>(5040, begin + 1024);
-    const float* __restrict__ p0 = a0 + row * 5040;
-    const float x1 = a1[(row) % 48 * 1];
-    const float x2 = a2[(row) % 48 * 1];
-    float* __restrict__ q0 = o0 + row * 5040;
+  for (int64_t task = 0; task < 256; ++task) {
+    const int64_t last = std::min<int64_t>(768, (task + 1) * 3);
+    for (int64_t row = task * 3; row < last; ++row) {
+      const float* __restrict__ p0 = a0 + row * 5040;
+      const float x1 = a1[(row) % 48 * 1];
+      const float x2 = a2[(row) % 48 * 1];
+      float* __restrict__ q0 = o0 + row * 5040;
 #pragma omp simd
-    for (int64_t i = begin; i < end; ++i) {
-      const float x0 = p0[i];
-      const float v0 = x0 * x1;
-      const float v1 = v0 + x2;
-      q0[i] = v1;
+      for (int64_t i = 0; i < 5040; ++i) {
+        const float x0 = p0[i];
+        const float v0 = x0 * x1;
+        const float v1 = v0 + x2;
+        q0[i] = v1;
+      }
     }
   }
   return r0;
@@ -54,7 +55,7 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
 """
 
 kernels = load_inline(
-    name="tuned_bdea53a81481",
+    name="tuned_d2123d8acd3f",
     cpp_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O3", "-march=native", "-fopenmp"],

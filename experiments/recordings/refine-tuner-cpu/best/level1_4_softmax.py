@@ -1,4 +1,4 @@
-# plan: rows | vec=16 threads=all chunk=16 unroll=off maths=poly stores=stream stage=stack passes=exact acc=blocked
+# plan: rows | vec=16 threads=all chunk=16 unroll=on maths=poly stores=stream stage=stack passes=exact acc=blocked
 
 import torch
 import torch.nn as nn
@@ -20,6 +20,7 @@ SOURCE = r"""
 #if defined(__x86_64__)
 #pragma GCC target("prefer-vector-width=512")
 #endif
+#pragma GCC optimize("unroll-loops")
 
 static inline float from_bits(int32_t i) { float f; std::memcpy(&f, &i, 4); return f; }
 static inline int32_t to_bits(float f) { int32_t i; std::memcpy(&i, &f, 4); return i; }
@@ -70,8 +71,8 @@ torch::Tensor fused_0(torch::Tensor t0) {
       }
       const float v0 = (float)c0;
       double c3 = 0;
-      for (int64_t block = 0; block < 1000; block += 512) {
-        const int64_t stop = std::min<int64_t>(1000, block + 512);
+      for (int64_t block = 0; block < 1000; block += 256) {
+        const int64_t stop = std::min<int64_t>(1000, block + 256);
         float b3 = 0;
 #pragma omp simd reduction(+:b3)
         for (int64_t i = block; i < stop; ++i) {
@@ -85,9 +86,9 @@ torch::Tensor fused_0(torch::Tensor t0) {
       }
       const float v3 = (float)c3;
       float* __restrict__ q0 = o0 + row * 1000;
-      for (int64_t block = 0; block < 1000; block += 512) {
-        const int64_t stop = std::min<int64_t>(1000, block + 512);
-        alignas(64) float w0[512];
+      for (int64_t block = 0; block < 1000; block += 256) {
+        const int64_t stop = std::min<int64_t>(1000, block + 256);
+        alignas(64) float w0[256];
 #pragma omp simd
         for (int64_t i = block; i < stop; ++i) {
           const float v2 = g0[i];
@@ -103,7 +104,7 @@ torch::Tensor fused_0(torch::Tensor t0) {
 """
 
 kernels = load_inline(
-    name="tuned_1f11140fae68",
+    name="tuned_dbdc9a0176a8",
     cpp_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O3", "-march=native", "-fopenmp"],
