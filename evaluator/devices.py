@@ -67,6 +67,14 @@ class DeviceInfo:
     l3_bytes: int = 0
     """All last-level caches that our cores use, together."""
 
+    @property
+    def cuda_architecture(self) -> str | None:
+        """For the compiler, such as `8.6`; from Hopper on with what only this chip has: `9.0a`."""
+        if self.compute_capability == (0, 0):
+            return None
+        major, minor = self.compute_capability
+        return f"{major}.{minor}{'a' if major >= 9 else ''}"
+
 
 def describe(device: str) -> DeviceInfo:
     """The device that `cpu` or `cuda:N` means."""

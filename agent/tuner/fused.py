@@ -216,7 +216,8 @@ def _merge(
 ) -> list[tuple[str, list[int]]]:
     """Merge neighbouring dimensions of one tag along which every operand is alike present.
 
-    Dimension `cut` never merges with the one before it. Dimensions of size 1 vanish. Without reductions all but the last group become outer ones.
+    Dimension `cut` never merges with the one before it. Dimensions of size 1 vanish. Without
+    reductions all but the last group become outer ones.
     """
     groups: list[tuple[str, list[int]]] = []
     patterns: list[tuple[bool, ...]] = []

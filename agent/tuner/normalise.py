@@ -7,7 +7,14 @@ the second before what it follows.
 
 from __future__ import annotations
 
-from agent.tuner.graph import Builder, Graph, Kind, Node, Shape, ordered, users
+from collections.abc import Callable, Mapping
+
+from agent.tuner.graph import Builder, Graph, Kind, Node, Shape, users
+
+Readers = Mapping[Node, int]
+"""How many nodes read each node."""
+Rule = Callable[[Builder, Node, tuple[Node, ...], Readers], Node]
+"""How one node is made again over its new operands: itself, or what takes its place."""
 
 
 def normalise(graph: Graph, b: Builder) -> Graph:
@@ -26,16 +33,6 @@ def _rebuild(graph: Graph, b: Builder, rule: Rule) -> Graph:
     return Graph(graph.arguments, tuple(new[o] for o in graph.outputs), graph.returns)
 
 
-class Rule:
-    """How one node is made again over its new operands."""
-
-    def __call__(
-        self, b: Builder, node: Node, args: tuple[Node, ...], readers: dict[Node, int]
-    ) -> Node:
-        """The node, or what takes its place."""
-        raise NotImplementedError
-
-
 def remake(b: Builder, node: Node, args: tuple[Node, ...]) -> Node:
     """`node` with other operands of the same shapes."""
     if args == node.args:
@@ -46,13 +43,10 @@ def remake(b: Builder, node: Node, args: tuple[Node, ...]) -> Node:
     return b.add(Node(**{**fields, "args": args}))
 
 
-class _Hoist(Rule):
-    def __call__(
-        self, b: Builder, node: Node, args: tuple[Node, ...], readers: dict[Node, int]
-    ) -> Node:
-        if node.kind is Kind.VIEW and readers.get(node.args[0], 0) == 1:
-            return _view_first(b, args[0], node.shape)
-        return remake(b, node, args)
+def _hoist(b: Builder, node: Node, args: tuple[Node, ...], readers: Readers) -> Node:
+    if node.kind is Kind.VIEW and readers.get(node.args[0], 0) == 1:
+        return _view_first(b, args[0], node.shape)
+    return remake(b, node, args)
 
 
 def _view_first(b: Builder, value: Node, shape: Shape) -> Node:
@@ -70,20 +64,17 @@ def _unit(shape: Shape) -> Shape:
     return tuple(n for n in shape if n != 1)
 
 
-class _Sink(Rule):
-    def __call__(
-        self, b: Builder, node: Node, args: tuple[Node, ...], readers: dict[Node, int]
-    ) -> Node:
-        if node.kind is Kind.POINTWISE:
-            args = tuple(_unsqueezed(a, len(node.shape)) for a in args)
-            for argument in args:
-                if _squeezed(argument) and len(argument.shape) == len(node.shape):
-                    return _after(b, node, args, argument)
-        if node.kind is Kind.REDUCE and _squeezed(args[0]):
-            kept = _kept(args[0])
-            dims = tuple(kept[d] for d in node.dims)
-            return b.view(b.reduce(node.op, args[0].args[0], dims), node.shape)
-        return remake(b, node, args)
+def _sink(b: Builder, node: Node, args: tuple[Node, ...], readers: Readers) -> Node:
+    if node.kind is Kind.POINTWISE:
+        args = tuple(_unsqueezed(a, len(node.shape)) for a in args)
+        for argument in args:
+            if _squeezed(argument) and len(argument.shape) == len(node.shape):
+                return _after(b, node, args, argument)
+    if node.kind is Kind.REDUCE and _squeezed(args[0]):
+        kept = _kept(args[0])
+        dims = tuple(kept[d] for d in node.dims)
+        return b.view(b.reduce(node.op, args[0].args[0], dims), node.shape)
+    return remake(b, node, args)
 
 
 def _squeezed(node: Node) -> bool:
@@ -136,14 +127,3 @@ def _after(b: Builder, node: Node, args: tuple[Node, ...], view: Node) -> Node:
 
     new = tuple(inside(a) for a in args)
     return b.view(b.pointwise(node.op, *new, dtype=node.dtype), node.shape)
-
-
-_hoist = _Hoist()
-_sink = _Sink()
-
-
-def check(graph: Graph) -> None:
-    """Shapes agree throughout (for tests)."""
-    for node in ordered(graph.outputs):
-        if node.kind is Kind.VIEW:
-            assert node.numel == node.args[0].numel

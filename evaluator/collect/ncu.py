@@ -9,12 +9,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from evaluator.cache_folder import cache_folder
 from evaluator.collect.collected import Collected
 from evaluator.collect.ncu_export import parse_hints, parse_raw, with_hints
 from evaluator.collect.ncu_metrics import SECTIONS, names
 from evaluator.collect.target_process import run, run_under
 from evaluator.errors import ProfilerError
-from evaluator.executor.local import cache_folder
 
 REPORT = "profile.ncu-rep"
 _MOST_KERNELS = 200

@@ -23,11 +23,11 @@ from typing import IO, Literal
 
 from evaluator.build.builder import Builder
 from evaluator.build_request import decode_request, encode_outcome
+from evaluator.cache_folder import cache_folder
 from evaluator.collect.collected import Collected, LoopFacts
 from evaluator.collect.static_code import inspect_loops
 from evaluator.devices import describe
 from evaluator.errors import ProfilerError
-from evaluator.executor.local import cache_folder
 from evaluator.sandbox import clean_environment
 from evaluator.wire import Channel, ClosedError, Kind, WireError, pair
 
@@ -42,11 +42,7 @@ _NOBODY = 65534
 
 def make_builder(device: str) -> Builder:
     """The builder that the judge of this device has, with the same cache."""
-    capability = describe(device).compute_capability
-    if capability == (0, 0):
-        return Builder(cache_folder())
-    major, minor = capability
-    return Builder(cache_folder(), cuda_arch=f"{major}.{minor}{'a' if major >= 9 else ''}")
+    return Builder(cache_folder(), cuda_arch=describe(device).cuda_architecture)
 
 
 def run_confined(

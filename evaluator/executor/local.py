@@ -14,18 +14,11 @@ from types import TracebackType
 from typing import Self
 
 from evaluator import errors
+from evaluator.cache_folder import cache_folder
 from evaluator.errors import InfrastructureError, JudgeDiedError
 from evaluator.evaluation import Evaluation, EvaluationRequest
 from evaluator.sandbox import python_path
 from evaluator.wire import Channel, Kind, WireError, pair
-
-
-def cache_folder() -> Path:
-    """Where built libraries and measured ceilings are kept between runs."""
-    base = os.environ.get("KERNEL_REFINERY_CACHE")
-    if base:
-        return Path(base)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kernel-refinery"
 
 
 class LocalExecutor:

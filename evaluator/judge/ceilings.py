@@ -8,10 +8,10 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import torch
 
+from evaluator.cache_folder import cache_folder
 from evaluator.devices import cache_bytes, describe
 
 _SECONDS = 0.3
@@ -39,7 +39,7 @@ def measure_ceilings(device: str, threads: int | None = None) -> Ceilings:
     name = describe(device).name
     threads = threads or torch.get_num_threads()
     key = f"{name} {threads if device == 'cpu' else ''} torch {torch.__version__}"
-    path = _cache_folder() / (re.sub(r"[^A-Za-z0-9.]+", "-", key) + ".json")
+    path = cache_folder() / "ceilings" / (re.sub(r"[^A-Za-z0-9.]+", "-", key) + ".json")
     try:
         return Ceilings(**json.loads(path.read_text()))
     except (OSError, ValueError, TypeError):
@@ -53,11 +53,6 @@ def measure_ceilings(device: str, threads: int | None = None) -> Ceilings:
         # A read-only home: measured again the next time.
         return ceilings
     return ceilings
-
-
-def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "kernel-refinery" / "ceilings"
 
 
 def _measure(device: torch.device, threads: int) -> Ceilings:

@@ -36,8 +36,9 @@ def main(fd: int, device: str, cache: Path) -> None:
         torch.backends.cuda.matmul.allow_tf32 = False
         torch.backends.cudnn.allow_tf32 = False
     threading.Thread(target=_leave_with, args=(channel.fileno(),), daemon=True).start()
-    capability = describe(device).compute_capability
-    judge = Judge(where, Builder(cache, cuda_arch=_architecture(capability)))
+    builder = Builder(cache, cuda_arch=describe(device).cuda_architecture)
+    threading.Thread(target=_warm_up, args=(builder,), daemon=True).start()
+    judge = Judge(where, builder)
     try:
         while True:
             try:
@@ -58,12 +59,13 @@ def main(fd: int, device: str, cache: Path) -> None:
         judge.close()
 
 
-def _architecture(capability: tuple[int, int]) -> str | None:
-    """nvcc's name for it; from Hopper on with the instructions that only this chip has."""
-    if capability == (0, 0):
-        return None
-    major, minor = capability
-    return f"{major}.{minor}{'a' if major >= 9 else ''}"
+def _warm_up(builder: Builder) -> None:
+    """Compile what the first build would wait for, while the first problem is set up."""
+    try:
+        builder.warm_up()
+    except InfrastructureError as error:
+        # The first build meets the same error and tells it where it matters.
+        print(f"warm-up of the builder: {error}", file=sys.stderr)
 
 
 def _leave_with(fd: int) -> None:

@@ -35,8 +35,8 @@ Evaluate = Callable[..., Evaluation]
 
 
 @pytest.fixture(scope="session")
-def executor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalExecutor]:
-    with LocalExecutor("cpu", tmp_path_factory.mktemp("cache")) as running:
+def executor() -> Iterator[LocalExecutor]:
+    with LocalExecutor("cpu") as running:
         yield running
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from agent.tuner.fused import Fused, Nest, Unfusable, fuse
 from agent.tuner.graph import Builder, Graph, Kind
-from agent.tuner.normalise import check, normalise
+from agent.tuner.normalise import normalise
 from agent.tuner.partition import partition
 from agent.tuner.trace import trace
 from tests.agent.tuner.families import FAMILIES, module
@@ -81,7 +81,7 @@ def test_every_program_can_be_carried_out(ops: list[tuple[str, int, int]]) -> No
         elif len(x.shape) == 2 and x.shape[int(op[-1])] > 1:
             values.append(b.reduce(op[:3], x, [int(op[-1])]))
     graph = normalise(Graph(("x",), tuple(values[-2:]), "({0}, {1})"), b)
-    check(graph)
+    assert all(n.numel == n.args[0].numel for n in graph.nodes() if n.kind is Kind.VIEW)
     program = partition(graph)
     made = {n for n in graph.nodes() if n.is_leaf}
     for step in program.steps:

@@ -101,8 +101,8 @@ class ModelNew(nn.Module):
 
 
 @pytest.fixture(scope="module")
-def gpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluate]:
-    with LocalExecutor("cuda:0", tmp_path_factory.mktemp("cache")) as executor:
+def gpu() -> Iterator[Evaluate]:
+    with LocalExecutor("cuda:0") as executor:
 
         def judge(
             source: str,
