@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """One cache of built libraries for all tests and the processes that they start; not the user's."""
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One cache of built libraries for all tests and their processes; not the user's."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KERNEL_REFINERY_CACHE", str(tmp_path_factory.mktemp("kernel-refinery")))
-        yield
+        folder = tmp_path_factory.mktemp("kernel-refinery")
+        patch.setenv("KERNEL_REFINERY_CACHE", str(folder))
+        yield folder

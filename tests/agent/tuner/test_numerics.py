@@ -44,8 +44,8 @@ def failures(report: dict[str, dict]) -> dict[str, dict]:
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("builds")
+def cache(shared_cache: Path) -> Path:
+    return shared_cache
 
 
 CAREFUL = {"threads": "all"}

@@ -8,9 +8,9 @@ from evaluator.build.builder import Builder
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def cache(shared_cache: Path) -> Path:
     """One cache for the session: what stands behind the light headers is compiled once."""
-    return tmp_path_factory.mktemp("builds")
+    return shared_cache
 
 
 @pytest.fixture(scope="session")
