@@ -108,7 +108,8 @@ def ratio_ticks(axes: Axes, which: Literal["x", "y"] = "y", above: float = 0.0) 
     low, high = axes.get_ylim() if which == "y" else axes.get_xlim()
     for candidates in RATIO_TICKS:
         ticks = [tick for tick in candidates if max(low, above) <= tick <= high]
-        if 0 < len(ticks) <= (7 if which == "y" else 9) and high <= candidates[-1] * 1.2:
+        covers = candidates[0] <= 1.3 * max(low, above) and high <= 1.3 * candidates[-1]
+        if covers and len(ticks) <= (7 if which == "y" else 9):
             break
     axis = axes.yaxis if which == "y" else axes.xaxis
     axis.set_major_locator(FixedLocator(ticks))

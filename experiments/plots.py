@@ -26,13 +26,15 @@ from experiments.plot_style import (
     ratio_ticks,
     styled_figure,
 )
-from experiments.statistics import Resamples
+from experiments.statistics import Estimate, Resamples
 from experiments.transitions import transitions
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from experiments.comparison import Comparison
 
 FAILURES = {
     "no_code": ("no code", "_", FAINT),
@@ -167,6 +169,30 @@ def best_by_call(turns: pd.DataFrame, measure: Measure = KEPT) -> Figure:
         axes.set_xlabel("calls a problem")
         axes.set_xticks(range(1, int(turns["call"].max()) + 2))
         axes.set_title(f"{measure.label}, best so far")
+        return figure
+
+
+def paired_by_call(comparison: Comparison) -> Figure:
+    """How many times as high B's geometric mean of the best so far is as A's, after each call, with
+    the 95 % interval of the pairs; above the dashed line B is ahead."""
+    rows = [row for row in comparison.by_call if row.figure == KEPT.key]
+    pairs = [(row.call or 0, row.difference, row.verdict) for row in rows if row.difference]
+    with styled_figure(7.2, 3.2) as figure:
+        axes = figure.subplots()
+        axes.set_yscale("log")
+        curve = [Estimate(gap.value, gap.low or 0.0, gap.high or np.inf) for _, gap, _ in pairs]
+        band(axes, np.array([call for call, _, _ in pairs]), curve, GREEN)
+        axes.axhline(1, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+        for call, gap, verdict in pairs:
+            axes.annotate(
+                verdict if verdict == "unclear" else f"{verdict} is better", (call, gap.value),
+                (0, 7), textcoords="offset points", ha="center", color=GREEN,
+            )  # fmt: skip
+        ratio_ticks(axes)
+        axes.set_xticks([call for call, _, _ in pairs])
+        axes.set_xlabel("calls a problem")
+        a, b = (policy_label(run.strategy, run.feedback) for run in (comparison.a, comparison.b))
+        axes.set_title(f"best so far: {b} (B) over {a} (A), paired over problems")
         return figure
 
 

@@ -56,6 +56,8 @@ def answer(
     schedule, reason = choose(request, known, temperature, seed, kernels)
     variant = _variant(program, rewritten, schedule)
     text = write(schedule.plan(), traced.tree, variant, kernels(schedule))
+    if request.bottleneck == "library":
+        reason += "; most of the time is that of PyTorch's own kernels, which I can't shorten"
     return f"{_described(variant)} Schedule: {reason}.\n\n```python\n{text}```\n"
 
 

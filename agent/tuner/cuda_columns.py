@@ -106,7 +106,7 @@ class CudaColumns(CudaValues):
             self._join(node)
 
     def _open_walk(self) -> None:
-        self.put(f"#pragma unroll {self.choice('unroll')}")
+        self.put(f"#pragma unroll {self.choice('items')}")
         self.put(f"for (int i = y; i < {self.kernel.row}; i += Y) {{")
 
     def _join(self, node: Node) -> None:

@@ -13,7 +13,7 @@ SM_BLOCKS = 16
 
 
 class CudaMap(CudaValues):
-    """`i` is an element's place in its contiguous run, `row` the run, `e` its place in the whole."""
+    """`e` is an element's place in the whole, `row` its contiguous run, `i` its place in that."""
 
     def text(self) -> str:
         """The whole translation of the kernel."""
@@ -51,10 +51,13 @@ class CudaMap(CudaValues):
     def _pack(self) -> None:
         kernel = self.kernel
         self.put(f"const {self.index} e = pack * V;")
+        walked = [o for i, o in enumerate(kernel.operands) if self.along(i)]
+        inside = not all(map(self._flat, walked)) or "i" in {t for t, _ in kernel.counters.values()}
         if kernel.outer:
-            self.put(f"const {self.index} row = e / {kernel.width}, i = e - row * {kernel.width};")
-        elif kernel.counters:
-            self.put(f"const {self.index} i = e;")
+            self.put(f"const {self.index} row = e / {kernel.width};")
+        if inside:
+            at = f"e - row * {kernel.width}" if kernel.outer else "e"
+            self.put(f"const {self.index} i = {at};")
         for position, operand in enumerate(kernel.operands):
             if operand.node.op == "scalar" or self._flat(operand):
                 continue

@@ -1,8 +1,9 @@
 """Single-precision functions for CUDA kernels, in three styles.
 
 `libm` is CUDA's own single-precision library, within a few units in the last place; `flags` is the
-same under `--use_fast_math`, which replaces what it can. `fast` uses the special-function unit where
-a few units more in the last place are all it costs. `crude` goes through half precision: wrong.
+same under `--use_fast_math`, which replaces what it can. `fast` uses the special-function unit
+where a few units more in the last place are all it costs. `crude` goes through half precision:
+wrong.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ class CudaRows(CudaValues):
 
     def __init__(self, kernel: Fused, schedule: Schedule) -> None:
         super().__init__(kernel, schedule)
-        team = self.choice("team") or "block"
-        self.team = self.threads if team == "block" else min(int(team), self.threads)
+        team = self.choice("team") or "all"
+        self.team = self.threads if team == "all" else min(int(team), self.threads)
         self.teams = self.threads // self.team
         self.online = online_pairs(kernel) if self.choice("passes") == "fewest" else {}
         late = set(self.online.values())
@@ -93,7 +93,7 @@ class CudaRows(CudaValues):
         self.put("}", "")
         self.open_launcher(f"{name}_launch")
         shared = "0"
-        if self.stage == "shared" and self.staging:
+        if self.stage == "smem" and self.staging:
             size = 4 * kernel.row * self.teams * len(self.staging)
             shared = str(size)
             attribute = "cudaFuncAttributeMaxDynamicSharedMemorySize"
@@ -131,7 +131,7 @@ class CudaRows(CudaValues):
             self.put("constexpr int K = (ROW / V + TEAM - 1) / TEAM;")
             self.put(*(f"float g{s}[K * V];" for s in range(len(staged))))
             return
-        if self.stage == "static":
+        if self.stage == "fix":
             size = row * self.teams * len(staged)
             self.put(f"__shared__ __align__(16) float pool[{size}];")
         else:
@@ -160,7 +160,7 @@ class CudaRows(CudaValues):
             self.put("const int i = (lane + k * TEAM) * V;")
             self.put("if (ROW % (V * TEAM) != 0 && i >= ROW) continue;")
         else:
-            self.put(f"#pragma unroll {self.choice('unroll')}")
+            self.put(f"#pragma unroll {self.choice('items')}")
             self.put("for (int i = lane * V; i < ROW; i += TEAM * V) {")
 
     def _pattern(self, node: Node) -> str:

@@ -85,7 +85,7 @@ class CudaTotal(CudaValues):
     def _open_walk(self) -> None:
         step = f"({self.index})V * {self.threads * self.blocks}"
         start = f"(({self.index})blockIdx.x * {self.threads} + threadIdx.x) * V"
-        self.put(f"#pragma unroll {self.choice('unroll')}")
+        self.put(f"#pragma unroll {self.choice('items')}")
         self.put(f"for ({self.index} i = {start}; i < {self.kernel.row}; i += {step}) {{")
 
     def _part(self, level: int, found: list[Node]) -> None:

@@ -19,7 +19,7 @@ from agent.tuner.schedule import Schedule
 FAR = 2**31 - 2**26
 """Elements from which indices are 64 bits wide; the rest is room for threads past the end."""
 
-WANTED = {"vec": "1", "threads": "256", "items": "1", "grid": "full", "unroll": "1", "bounds": "1"}
+WANTED = {"vec": "1", "threads": "256", "items": "1", "grid": "full", "min": "1"}
 """For kernels of a nest that the schedule's family doesn't speak of."""
 
 
@@ -36,8 +36,9 @@ class CudaValues:
         self.staged: dict[Node, str] = {}
         """Values that an earlier pass has left behind, and where: a pattern over `i`."""
         self.threads = int(self.choice("threads"))
-        tensors = [o.node for o in (*kernel.operands, *kernel.outputs) if o.node.op != "scalar"]
-        self.space = max(n.numel for n in tensors)
+        self.space = max(
+            *(o.node.numel for o in kernel.operands), *(o.node.numel for o in kernel.outputs)
+        )
         self.index = "int" if self.space < FAR else "int64_t"
         contiguous = kernel.row if kernel.nest in (Nest.ROWS, Nest.TOTAL) else kernel.width
         self.vector = gcd(int(self.choice("vec")), max(contiguous, 1))
@@ -76,7 +77,7 @@ class CudaValues:
 
     def bounds(self) -> str:
         """What the compiler is told of the block's size."""
-        return f"__launch_bounds__({self.threads}, {self.choice('bounds')})"
+        return f"__launch_bounds__({self.threads}, {self.choice('min')})"
 
     def open_device(self, name: str, extra: Sequence[str] = ()) -> None:
         """Begin a device function."""
@@ -183,7 +184,7 @@ class CudaValues:
         """How that operand is loaded. What is read again is never streamed."""
         loads = self.choice("loads")
         once = self.kernel.operands[position].node.numel == self.space
-        return {"ldg": "LDG", "stream": "STREAM" if once else "PLAIN"}.get(loads, "PLAIN")
+        return {"ldg": "LDG", "once": "STREAM" if once else "PLAIN"}.get(loads, "PLAIN")
 
     def demand(self, roots: Iterable[Node]) -> list[Node]:
         """Full body nodes to be computed for `roots`, operands before users; staged ones end it."""

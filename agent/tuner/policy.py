@@ -181,8 +181,8 @@ def _ranked(
 ) -> list[Move]:
     """Every single change, the most promising first.
 
-    A choice's promise is the mean logarithm of the speedup of the correct trials that had it; one
-    that nobody tried is promising by its prior. A knob that was just tried to no avail waits.
+    A choice's promise is the mean logarithm of the speedup of the correct trials that had it, and
+    how much likelier the prior holds it than the present one. A knob tried to no avail waits.
     """
     timed = [t for t in trials if t.status == "correct" and t.speedup]
     mean = sum(log(t.speedup or 1.0) for t in timed) / len(timed) if timed else 0.0
@@ -196,15 +196,18 @@ def _ranked(
         assert knob is not None
         with_it = [log(t.speedup or 1.0) for t in timed if t.schedule[name] == choice]
         evidence = sum(with_it) / len(with_it) - mean if with_it else 0.0
-        weights = dict(zip(knob.choices, knob.weights, strict=False)) or dict.fromkeys(
-            knob.choices, 1.0
+        weights = dict.fromkeys(knob.choices, 1.0) | dict(
+            zip(knob.choices, knob.weights, strict=False)
         )
-        prior = log(max(weights[choice], 0.1) / max(weights.values()))
+        prior = log(weights[choice] / weights[base[name]])
         risk = -0.5 if choice in knob.risky else 0.0
-        noise = random.random() * (0.2 + 0.8 * heat)
-        return 2.0 * evidence + 0.5 * prior + risk - 0.3 * spent[name] + noise
+        noise = random.random() * (0.1 + 0.6 * heat)
+        return 2.0 * evidence + 0.7 * prior + risk - 0.3 * spent[name] + noise
 
     moves = [(k.name, c) for k in space.knobs for c in k.neighbours(base[k.name])]
+    if not any(t.status for t in trials):
+        # Without E nothing is known of any of them: a change is made blindly.
+        return random.sample(moves, len(moves))
     return sorted(moves, key=promise, reverse=True)
 
 

@@ -148,32 +148,30 @@ def _cuda(family: str) -> tuple[Knob, ...]:
             (3, 3, 1, 1),
             frozenset({"flags", "crude"}),
         ),
-        Knob("loads", ("plain", "ldg", "stream"), "plain"),
+        Knob("loads", ("plain", "ldg", "once"), "plain"),
         Knob("stores", ("plain", "stream"), "plain"),
-        # Blocks that an SM shall hold: registers are capped accordingly.
-        Knob("bounds", ("1", "2", "4", "8"), "1", (4, 2, 1, 1)),
+        # Blocks that an SM shall hold at once: registers are capped accordingly.
+        Knob("min", ("1", "2", "4", "8"), "1", (4, 2, 1, 1)),
+        # Vectors that a thread has in flight.
+        Knob("items", ("1", "2", "4", "8"), "1"),
     ]
-    if family in ("map", "total"):
-        # Vectors a thread.
-        knobs.append(Knob("items", ("1", "2", "4", "8"), "1"))
     if family == "map":
         # waves: as many blocks as the device can hold, which walk on.
         knobs.append(Knob("grid", ("full", "waves"), "full", (2, 1)))
     else:
-        knobs.append(Knob("unroll", ("1", "2", "4", "8"), "1"))
         knobs.append(Knob("passes", ("exact", "fewest"), "exact", (1, 1), frozenset({"fewest"})))
         knobs.append(Knob("acc", ("fp32", "fp64"), "fp32", (3, 1)))
     if family == "rows":
-        # Threads a row. static: no more than 48 KiB, or it doesn't build; shared: 227 KiB, or it
-        # doesn't launch; regs: past some 100 elements a thread they spill.
-        knobs.append(Knob("team", ("1", "8", "32", "block"), "block", (1, 1, 3, 4)))
+        # Threads a row. fix: past 48 KiB (227 KiB for CUDA 13) it doesn't build; smem: past what
+        # an SM has it doesn't launch; regs: past some 100 elements a thread they spill.
+        knobs.append(Knob("team", ("1", "8", "32", "all"), "all", (1, 1, 3, 4)))
         knobs.append(
             Knob(
                 "stage",
-                ("none", "regs", "shared", "static"),
+                ("none", "regs", "smem", "fix"),
                 "none",
                 (2, 3, 2, 1),
-                frozenset({"shared", "static"}),
+                frozenset({"smem", "fix"}),
             )
         )
     if family == "columns":

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from experiments import plots
+from experiments.comparison import compare_runs
 from experiments.measures import FAST_1
 from experiments.runs import load_runs
 from tests.experiments.made_runs import made_run, random_results
@@ -42,6 +43,14 @@ def test_lines_are_labelled_with_what_the_run_did(folder: Path):
         plots.spending(turns),
     ):
         assert {"refine G+E+P", "sample"} <= texts(figure)
+
+
+def test_the_paired_picture_says_who_is_better_call_by_call(folder: Path):
+    found = compare_runs(folder / "sample", folder / "refine")
+    shown = texts(plots.paired_by_call(found))
+    assert any("refine G+E+P (B) over sample (A)" in text for text in shown)
+    verdicts = {row.verdict for row in found.by_call if row.figure == "speedup_kept"}
+    assert {"unclear" if name == "unclear" else f"{name} is better" for name in verdicts} <= shown
 
 
 def test_runs_that_did_the_same_are_told_apart_by_name(folder: Path):

@@ -15,6 +15,7 @@ HEAD = r"""
 #include <functional>
 #include <vector>
 #include <ucontext.h>
+#pragma GCC optimize("no-strict-aliasing")
 #define __global__ static
 #define __device__
 #define __forceinline__ inline
@@ -30,7 +31,9 @@ static Place threadIdx, blockIdx, gridDim;
 using cudaStream_t = int;
 struct EmulatedProperties { int multiProcessorCount = 2; };
 static EmulatedProperties emulated_properties;
-namespace c10 { namespace cuda { struct CUDAGuard { template <class D> explicit CUDAGuard(D) {} }; } }
+namespace c10 { namespace cuda {
+struct CUDAGuard { template <class D> explicit CUDAGuard(D) {} };
+} }
 namespace at { namespace cuda {
 static int getCurrentCUDAStream() { return 0; }
 static EmulatedProperties* getCurrentDeviceProperties() { return &emulated_properties; }
@@ -43,7 +46,13 @@ static float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 #define __expf expf
 #define __logf logf
 static float __fdividef(float x, float y) { return x / y; }
-struct Fibre { ucontext_t start; jmp_buf here; std::vector<char> stack; bool begun, ended; int turn; };
+struct Fibre {
+  ucontext_t start;
+  jmp_buf here;
+  std::vector<char> stack;
+  bool begun, ended;
+  int turn;
+};
 static std::vector<Fibre> fibres(1024);
 static jmp_buf scheduler;
 static std::function<void()> emulated_kernel;
@@ -56,7 +65,11 @@ static void emulated_thread() {
 }
 static void __syncthreads() { if (!_setjmp(fibres[threadIdx.x].here)) _longjmp(scheduler, 1); }
 static void __threadfence() {}
-static unsigned atomicInc(unsigned* p, unsigned last) { const unsigned old = *p; *p = old >= last ? 0 : old + 1; return old; }
+static unsigned atomicInc(unsigned* p, unsigned last) {
+  const unsigned old = *p;
+  *p = old >= last ? 0 : old + 1;
+  return old;
+}
 template <class T> __attribute__((noinline)) T __shfl_xor_sync(unsigned, T value, int d) {
   const int turn = fibres[threadIdx.x].turn++ % 2;
   std::memcpy(emulated_slots[turn][threadIdx.x], &value, sizeof(T));
@@ -65,7 +78,8 @@ template <class T> __attribute__((noinline)) T __shfl_xor_sync(unsigned, T value
   std::memcpy(&other, emulated_slots[turn][threadIdx.x ^ (unsigned)d], sizeof(T));
   return other;
 }
-static void emulate(unsigned blocks, int threads, size_t shared, cudaStream_t, std::function<void()> kernel) {
+static void emulate(
+    unsigned blocks, int threads, size_t shared, cudaStream_t, std::function<void()> kernel) {
   TORCH_CHECK(threads <= 1024 && shared <= sizeof(emulated_pool), "invalid configuration");
   gridDim.x = blocks;
   emulated_kernel = kernel;
@@ -107,11 +121,9 @@ def emulated(kernels: str) -> str:
         r"^( *)extern __shared__ .* raw\[\];", r"\1unsigned char* raw = emulated_pool;", source,
         flags=re.M,
     )  # fmt: skip
-    source = re.sub(
-        r"(\w+)<V><<<(.*)>>>\((.*)\);", r"emulate(\2, [=] { \1<V>(\3); });", source
-    )
+    source = re.sub(r"(\w+)<V><<<(.*)>>>\((.*)\);", r"emulate(\2, [=] { \1<V>(\3); });", source)
     source = source.replace(".is_cuda()", ".defined()")
-    names = re.findall(r'functions=\[(.*)\]', kernels)[0]
+    names = re.findall(r"functions=\[(.*)\]", kernels)[0]
     return f'''\
 from torch.utils.cpp_extension import load_inline
 

@@ -10,6 +10,7 @@ from agent.tuner.normalise import normalise
 from agent.tuner.partition import partition
 from agent.tuner.trace import trace
 from tests.agent.tuner.families import FAMILIES, module
+from tests.agent.tuner.quirks import QUIRKS
 
 
 def nests(name: str) -> list[str]:
@@ -41,6 +42,11 @@ def test_what_follows_a_product_is_fused_with_the_norm() -> None:
     program = partition(trace(module(body, x="torch.randn(8, 129)")).graph)
     assert [k.nest for k in program.kernels] == ["rows"]
     assert program.family == "rows"
+
+
+@pytest.mark.parametrize("quirk", list(QUIRKS))
+def test_files_of_other_hands_are_understood(quirk: str) -> None:
+    assert partition(trace(QUIRKS[quirk]).graph).kernels
 
 
 def test_levels_and_rates() -> None:

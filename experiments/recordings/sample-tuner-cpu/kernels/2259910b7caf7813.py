@@ -1,4 +1,4 @@
-# plan: map | vec=16 threads=all chunk=16 unroll=off maths=crude stores=plain
+# plan: map | vec=16 threads=all chunk=64 unroll=on maths=poly stores=plain
 
 import torch
 import torch.nn as nn
@@ -19,6 +19,7 @@ SOURCE = r"""
 #if defined(__x86_64__)
 #pragma GCC target("prefer-vector-width=512")
 #endif
+#pragma GCC optimize("unroll-loops")
 
 
 torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
@@ -34,9 +35,9 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
   auto r0 = torch::empty({16, 48, 72, 70}, t0.options().dtype(torch::kFloat32));
   float* __restrict__ o0 = r0.data_ptr<float>();
 #pragma omp parallel for schedule(static)
-  for (int64_t task = 0; task < 256; ++task) {
-    const int64_t last = std::min<int64_t>(768, (task + 1) * 3);
-    for (int64_t row = task * 3; row < last; ++row) {
+  for (int64_t task = 0; task < 60; ++task) {
+    const int64_t last = std::min<int64_t>(768, (task + 1) * 13);
+    for (int64_t row = task * 13; row < last; ++row) {
       const float* __restrict__ p0 = a0 + row * 5040;
       const float x1 = a1[(row) % 48 * 1];
       const float x2 = a2[(row) % 48 * 1];
@@ -55,7 +56,7 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
 """
 
 kernels = load_inline(
-    name="tuned_d2123d8acd3f",
+    name="tuned_197e0580e942",
     cpp_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O3", "-march=native", "-fopenmp"],

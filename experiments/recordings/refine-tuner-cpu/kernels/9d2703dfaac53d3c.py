@@ -1,4 +1,4 @@
-# plan: rows | vec=16 threads=all chunk=256 unroll=on maths=poly stores=stream stage=stack passes=exact acc=blocked
+# plan: rows | vec=32 threads=half chunk=16 unroll=on maths=poly stores=plain stage=none passes=fewest acc=fp64
 
 import torch
 import torch.nn as nn
@@ -16,24 +16,13 @@ SOURCE = r"""
 #include <vector>
 #include <algorithm>
 #include <omp.h>
-#if defined(__AVX__)
-#include <immintrin.h>
-#endif
 #pragma GCC optimize("no-math-errno", "no-trapping-math")
 #if defined(__x86_64__)
-#pragma GCC target("prefer-vector-width=512")
+#pragma GCC target("prefer-vector-width=1024")
 #endif
 #pragma GCC optimize("unroll-loops")
 
 static inline float rsqrt_(float x) { return 1.0f / sqrtf(x); }
-static inline void stream_out(float* to, const float* from, int64_t n) {
-  int64_t i = 0;
-#if defined(__AVX__)
-  for (; i < n && (reinterpret_cast<uintptr_t>(to + i) & 31); ++i) to[i] = from[i];
-  for (; i + 8 <= n; i += 8) _mm256_stream_ps(to + i, _mm256_loadu_ps(from + i));
-#endif
-  for (; i < n; ++i) to[i] = from[i];
-}
 
 torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1) {
   TORCH_CHECK(t0.numel() == 4096000, "fused_0: operand 0 has another size");
@@ -44,41 +33,31 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1) {
   const float* __restrict__ a1 = t1.data_ptr<float>();
   auto r0 = torch::empty({2048, 2000}, t0.options().dtype(torch::kFloat32));
   float* __restrict__ o0 = r0.data_ptr<float>();
-#pragma omp parallel for schedule(static)
-  for (int64_t task = 0; task < 8; ++task) {
-    const int64_t last = std::min<int64_t>(2048, (task + 1) * 256);
-    for (int64_t row = task * 256; row < last; ++row) {
+#pragma omp parallel for schedule(static) num_threads(std::max(1, omp_get_max_threads() / 2))
+  for (int64_t task = 0; task < 128; ++task) {
+    const int64_t last = std::min<int64_t>(2048, (task + 1) * 16);
+    for (int64_t row = task * 16; row < last; ++row) {
       const float* __restrict__ p0 = a0 + row * 2000;
       const float* __restrict__ p1 = a1;
       double c1 = 0;
-      for (int64_t block = 0; block < 2000; block += 512) {
-        const int64_t stop = std::min<int64_t>(2000, block + 512);
-        float b1 = 0;
-#pragma omp simd reduction(+:b1)
-        for (int64_t i = block; i < stop; ++i) {
-          const float x0 = p0[i];
-          const float v0 = x0 * x0;
-          b1 = b1 + v0;
-        }
-        c1 = c1 + b1;
+#pragma omp simd reduction(+:c1)
+      for (int64_t i = 0; i < 2000; ++i) {
+        const float x0 = p0[i];
+        const float v0 = x0 * x0;
+        c1 = c1 + v0;
       }
       const float v1 = (float)c1;
       const float v2 = v1 * 0.0005f;
       const float v3 = v2 + 1e-05f;
       const float v4 = rsqrt_(v3);
       float* __restrict__ q0 = o0 + row * 2000;
-      for (int64_t block = 0; block < 2000; block += 512) {
-        const int64_t stop = std::min<int64_t>(2000, block + 512);
-        alignas(64) float w0[512];
 #pragma omp simd
-        for (int64_t i = block; i < stop; ++i) {
-          const float x0 = p0[i];
-          const float x1 = p1[i];
-          const float v5 = x0 * v4;
-          const float v6 = v5 * x1;
-          w0[i - block] = v6;
-        }
-        stream_out(q0 + block, w0, stop - block);
+      for (int64_t i = 0; i < 2000; ++i) {
+        const float x0 = p0[i];
+        const float x1 = p1[i];
+        const float v5 = x0 * v4;
+        const float v6 = v5 * x1;
+        q0[i] = v6;
       }
     }
   }
@@ -87,7 +66,7 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1) {
 """
 
 kernels = load_inline(
-    name="tuned_9106cbf8ac27",
+    name="tuned_2249255882f4",
     cpp_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O3", "-march=native", "-fopenmp"],

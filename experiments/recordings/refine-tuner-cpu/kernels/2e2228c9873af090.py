@@ -1,4 +1,4 @@
-# plan: rows | vec=4 threads=all chunk=256 unroll=off maths=poly stores=stream stage=stack passes=fewest acc=fp64
+# plan: rows | vec=16 threads=all chunk=4 unroll=on maths=poly stores=plain stage=stack passes=exact acc=fp32
 
 import torch
 import torch.nn as nn
@@ -17,13 +17,11 @@ SOURCE = r"""
 #include <vector>
 #include <algorithm>
 #include <omp.h>
-#if defined(__AVX__)
-#include <immintrin.h>
-#endif
 #pragma GCC optimize("no-math-errno", "no-trapping-math")
 #if defined(__x86_64__)
-#pragma GCC target("prefer-vector-width=128")
+#pragma GCC target("prefer-vector-width=512")
 #endif
+#pragma GCC optimize("unroll-loops")
 
 static inline float from_bits(int32_t i) { float f; std::memcpy(&f, &i, 4); return f; }
 static inline int32_t to_bits(float f) { int32_t i; std::memcpy(&i, &f, 4); return i; }
@@ -45,14 +43,6 @@ static inline float exp_(float x) {
   const float value = (q + 1.0f) * 2.0f * from_bits((n + 126) << 23);
   return x < -86.9f ? 0.0f : value;
 }
-static inline void stream_out(float* to, const float* from, int64_t n) {
-  int64_t i = 0;
-#if defined(__AVX__)
-  for (; i < n && (reinterpret_cast<uintptr_t>(to + i) & 31); ++i) to[i] = from[i];
-  for (; i + 8 <= n; i += 8) _mm256_stream_ps(to + i, _mm256_loadu_ps(from + i));
-#endif
-  for (; i < n; ++i) to[i] = from[i];
-}
 
 torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
   TORCH_CHECK(t0.numel() == 2000, "fused_0: operand 0 has another size");
@@ -67,10 +57,10 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
   auto r0 = torch::empty({8, 8, 250, 250}, t0.options().dtype(torch::kFloat32));
   float* __restrict__ o0 = r0.data_ptr<float>();
 #pragma omp parallel for schedule(static)
-  for (int64_t task = 0; task < 63; ++task) {
-    const int64_t last = std::min<int64_t>(16000, (task + 1) * 256);
+  for (int64_t task = 0; task < 4000; ++task) {
+    const int64_t last = std::min<int64_t>(16000, (task + 1) * 4);
     std::vector<int32_t> m0(250);
-    for (int64_t row = task * 256; row < last; ++row) {
+    for (int64_t row = task * 4; row < last; ++row) {
       const bool* __restrict__ p0 = a0 + (row / 2000) * 250;
       const float* __restrict__ p1 = a1 + row * 250;
       const float* __restrict__ p2 = a2 + (row) % 2000 * 250;
@@ -89,7 +79,7 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
         c4 = v3 > c4 ? v3 : c4;
       }
       const float v4 = (float)c4;
-      double c7 = 0;
+      float c7 = 0;
 #pragma omp simd reduction(+:c7)
       for (int64_t i = 0; i < 250; ++i) {
         const bool x0 = m0[i];
@@ -106,16 +96,11 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
       }
       const float v7 = (float)c7;
       float* __restrict__ q0 = o0 + row * 250;
-      for (int64_t block = 0; block < 250; block += 512) {
-        const int64_t stop = std::min<int64_t>(250, block + 512);
-        alignas(64) float w0[512];
 #pragma omp simd
-        for (int64_t i = block; i < stop; ++i) {
-          const float v6 = g0[i];
-          const float v8 = v6 / v7;
-          w0[i - block] = v8;
-        }
-        stream_out(q0 + block, w0, stop - block);
+      for (int64_t i = 0; i < 250; ++i) {
+        const float v6 = g0[i];
+        const float v8 = v6 / v7;
+        q0[i] = v8;
       }
     }
   }
@@ -124,7 +109,7 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
 """
 
 kernels = load_inline(
-    name="tuned_660205af708b",
+    name="tuned_014c7d96f424",
     cpp_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O3", "-march=native", "-fopenmp"],

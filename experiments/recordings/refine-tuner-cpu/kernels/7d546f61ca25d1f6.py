@@ -1,4 +1,4 @@
-# plan: rows | vec=16 threads=all chunk=16 unroll=off maths=poly stores=stream stage=stack passes=exact acc=blocked
+# plan: rows | vec=16 threads=all chunk=4 unroll=on maths=poly stores=stream stage=stack passes=exact acc=fp32
 
 import torch
 import torch.nn as nn
@@ -20,6 +20,7 @@ SOURCE = r"""
 #if defined(__x86_64__)
 #pragma GCC target("prefer-vector-width=512")
 #endif
+#pragma GCC optimize("unroll-loops")
 
 static inline float from_bits(int32_t i) { float f; std::memcpy(&f, &i, 4); return f; }
 static inline int32_t to_bits(float f) { int32_t i; std::memcpy(&i, &f, 4); return i; }
@@ -57,9 +58,9 @@ torch::Tensor fused_0(torch::Tensor t0) {
   auto r0 = torch::empty({4000, 1000}, t0.options().dtype(torch::kFloat32));
   float* __restrict__ o0 = r0.data_ptr<float>();
 #pragma omp parallel for schedule(static)
-  for (int64_t task = 0; task < 250; ++task) {
-    const int64_t last = std::min<int64_t>(4000, (task + 1) * 16);
-    for (int64_t row = task * 16; row < last; ++row) {
+  for (int64_t task = 0; task < 1000; ++task) {
+    const int64_t last = std::min<int64_t>(4000, (task + 1) * 4);
+    for (int64_t row = task * 4; row < last; ++row) {
       const float* __restrict__ p0 = a0 + row * 1000;
       alignas(64) float g0[1000];
       float c0 = -INFINITY;
@@ -69,25 +70,20 @@ torch::Tensor fused_0(torch::Tensor t0) {
         c0 = x0 > c0 ? x0 : c0;
       }
       const float v0 = (float)c0;
-      double c3 = 0;
-      for (int64_t block = 0; block < 1000; block += 512) {
-        const int64_t stop = std::min<int64_t>(1000, block + 512);
-        float b3 = 0;
-#pragma omp simd reduction(+:b3)
-        for (int64_t i = block; i < stop; ++i) {
-          const float x0 = p0[i];
-          const float v1 = x0 - v0;
-          const float v2 = exp_(v1);
-          g0[i] = v2;
-          b3 = b3 + v2;
-        }
-        c3 = c3 + b3;
+      float c3 = 0;
+#pragma omp simd reduction(+:c3)
+      for (int64_t i = 0; i < 1000; ++i) {
+        const float x0 = p0[i];
+        const float v1 = x0 - v0;
+        const float v2 = exp_(v1);
+        g0[i] = v2;
+        c3 = c3 + v2;
       }
       const float v3 = (float)c3;
       float* __restrict__ q0 = o0 + row * 1000;
-      for (int64_t block = 0; block < 1000; block += 512) {
-        const int64_t stop = std::min<int64_t>(1000, block + 512);
-        alignas(64) float w0[512];
+      for (int64_t block = 0; block < 1000; block += 256) {
+        const int64_t stop = std::min<int64_t>(1000, block + 256);
+        alignas(64) float w0[256];
 #pragma omp simd
         for (int64_t i = block; i < stop; ++i) {
           const float v2 = g0[i];
@@ -103,7 +99,7 @@ torch::Tensor fused_0(torch::Tensor t0) {
 """
 
 kernels = load_inline(
-    name="tuned_1f11140fae68",
+    name="tuned_7258eb19a441",
     cpp_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O3", "-march=native", "-fopenmp"],

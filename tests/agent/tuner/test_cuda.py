@@ -1,0 +1,183 @@
+"""CUDA kernels of the tuner: their arithmetic on an emulated device, and that nvcc takes them."""
+
+import re
+import shutil
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from agent.tuner import answer
+from agent.tuner.moves import MOVES
+from agent.tuner.prompt import fenced
+from agent.tuner.schedule import FAMILIES as NESTS
+from agent.tuner.schedule import Schedule, space
+from evaluator.build.builder import Builder
+from problems.problem import SizeClass
+from tests.agent.tuner.cuda_written import candidate, chosen, claimed, request, safe
+from tests.agent.tuner.families import FAMILIES
+from tests.agent.tuner.prompts import POINTWISE, SOFTMAX, Turn, prompt
+from tests.agent.tuner.test_numerics import failures, run
+from tests.agent.tuner.variants import renamed, resized
+from tools.profile_report import Bottleneck
+
+nvcc = pytest.mark.skipif(
+    not (shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()),
+    reason="nvcc is not installed",
+)
+
+EVEN = {"129": "136", "19)": "24)", "517": "516", "70001": "70008", "31)": "32)"}
+"""Sizes that vectors divide in place of those that they don't."""
+
+BOLD = {
+    "vec": "4", "threads": "64", "team": "8", "stage": "regs", "passes": "fewest", "split": "4",
+    "items": "2", "grid": "waves", "join": "last", "maths": "fast", "stores": "stream",
+}  # fmt: skip
+OTHERS: tuple[dict[str, str], ...] = (
+    {
+        "vec": "8", "threads": "128", "team": "32", "stage": "smem", "split": "32", "items": "4",
+        "loads": "once", "stores": "stream", "acc": "fp64",
+    },
+    {
+        "vec": "2", "threads": "1024", "team": "8", "stage": "fix", "passes": "fewest",
+        "split": "8", "grid": "waves", "join": "last", "maths": "fast",
+    },
+    {
+        "vec": "4", "threads": "64", "stage": "regs", "passes": "fewest", "split": "4",
+        "items": "8", "join": "last", "acc": "fp64", "loads": "ldg",
+    },
+    {"vec": "4", "threads": "32", "team": "1", "acc": "fp64", "split": "16", "items": "8"},
+)  # fmt: skip
+
+
+def even(text: str) -> str:
+    for odd, size in EVEN.items():
+        text = text.replace(odd, size)
+    return text
+
+
+def emulated_case(reference: str, **choices: str) -> tuple[str, str]:
+    return reference, candidate(reference, chosen(reference, **choices), emulate=True)
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("builds")
+
+
+@pytest.fixture(scope="session")
+def builder(cache: Path) -> Builder:
+    return Builder(cache, cuda_arch="9.0a")
+
+
+def test_every_family_on_an_emulated_device(cache: Path) -> None:
+    cases = {f"careful {name}": emulated_case(text) for name, text in FAMILIES.items()}
+    for name, text in FAMILIES.items():
+        cases[f"bold {name}"] = emulated_case(even(text), **BOLD)
+    report = run(cache, cases)
+    assert len(report) == 2 * len(FAMILIES)
+    assert not failures(report)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("choices", OTHERS, ids=lambda c: "_".join(c.values()))
+def test_every_family_with_other_schedules(cache: Path, choices: dict[str, str]) -> None:
+    cases = {name: emulated_case(even(text), **choices) for name, text in FAMILIES.items()}
+    assert not failures(run(cache, cases))
+
+
+@pytest.mark.slow
+def test_every_problem_that_is_claimed_renamed_and_resized(cache: Path) -> None:
+    cases = {}
+    for name, text in claimed(SizeClass.CPU).items():
+        if "recurrence" not in name:
+            reference = resized(renamed(text))
+            cases[name] = emulated_case(reference, vec="4", stage="regs", team="32", split="4")
+    assert len(cases) >= 30
+    assert not failures(run(cache, cases))
+
+
+def test_an_emulated_kernel_that_does_not_wait_is_found_out(cache: Path) -> None:
+    """The emulation is worth something: without its barriers a reduction is wrong."""
+    reference, kernel = emulated_case(even(FAMILIES["long_rows"]))
+    unfenced = kernel.replace("    __syncthreads();\n", "")
+    assert unfenced != kernel
+    assert failures(run(cache, {"unfenced": (reference, unfenced)}))
+
+
+@nvcc
+@pytest.mark.parametrize("name", ["softmax", "frobenius"])
+def test_nvcc_takes_it_over_the_light_headers(builder: Builder, name: str) -> None:
+    outcome = builder.build(request(FAMILIES[name], chosen(FAMILIES[name], **BOLD)))
+    assert outcome.ok, outcome.log
+    assert outcome.headers == "light"
+
+
+@nvcc
+def test_a_row_that_static_shared_memory_cannot_hold_does_not_build(builder: Builder) -> None:
+    reference = SOFTMAX.replace("700", "60000")
+    outcome = builder.build(request(reference, chosen(reference, stage="fix")))
+    assert not outcome.ok
+    assert "too much shared data" in outcome.log
+
+
+@nvcc
+@pytest.mark.slow
+@pytest.mark.parametrize("draw", ["default", "one", "two"])
+def test_nvcc_takes_every_problem_that_is_claimed(builder: Builder, draw: str) -> None:
+    refused = {}
+    for name, reference in claimed(SizeClass.GPU).items():
+        random = Random(f"{draw} {name}")
+        schedule = chosen(reference) if draw == "default" else safe(reference, random)
+        outcome = builder.build(request(reference, schedule))
+        if not outcome.ok or outcome.headers != "light":
+            refused[name] = f"{schedule.plan()} {outcome.headers} {outcome.log[:1000]}"
+    assert not refused
+
+
+@pytest.mark.parametrize("nest", NESTS)
+def test_a_plan_is_a_line_that_reads_back(nest: str) -> None:
+    known = space("cuda", nest)
+    longest = Schedule(nest, {k.name: max(k.choices, key=len) for k in known.knobs})
+    assert len(longest.plan()) <= 120
+    for schedule in (known.default(), longest):
+        assert known.adopt(Schedule.parse(f"# plan: {schedule.plan()}\n")).key() == schedule.key()
+
+
+@pytest.mark.parametrize("bottleneck", Bottleneck)
+@pytest.mark.parametrize("reference", [POINTWISE, SOFTMAX])
+def test_the_bottleneck_picks_the_next_move(reference: str, bottleneck: Bottleneck) -> None:
+    base = chosen(reference)
+    asked = prompt(reference, [Turn(base, "correct", 1.5)], "GEP", 0, bottleneck, "cuda")
+    new = Schedule.parse(fenced(answer(asked, None, 0)))
+    assert new is not None
+    moved = {(k, v) for k, v in new.choices.items() if base[k] != v}
+    known = [
+        (k, v)
+        for k, v in MOVES["cuda"].get(bottleneck, ())
+        if k in base.choices and base[k] != v
+    ]  # fmt: skip
+    assert len(moved) == 1
+    assert not known or moved <= set(known)
+
+
+def test_a_block_that_no_device_launches_is_backed_out_of() -> None:
+    base = chosen(SOFTMAX).replace("threads", "2048")
+    asked = prompt(SOFTMAX, [Turn(base, "runtime_error")], "GE", backend="cuda")
+    new = Schedule.parse(fenced(answer(asked, None, 0)))
+    assert new is not None and new["threads"] == "256"
+
+
+def test_where_the_library_keeps_the_time_the_answer_says_so() -> None:
+    base = chosen(SOFTMAX)
+    asked = prompt(SOFTMAX, [Turn(base, "correct", 1.0)], "GEP", 0, "library", "cuda")
+    assert "PyTorch's own kernels" in answer(asked, None, 0).partition("```")[0]
+
+
+def test_large_tensors_are_walked_with_64_bit_indices() -> None:
+    small = candidate(SOFTMAX, chosen(SOFTMAX))
+    large = SOFTMAX.replace("(33, 700)", "(4000000, 700)")
+    assert "const int row = blockIdx.x;" in small
+    text = candidate(large, chosen(large))
+    assert "const int64_t row = blockIdx.x;" in text
+    assert not re.search(r"const int (row|e|pack|first)\b", text)

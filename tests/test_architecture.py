@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from agent.graph import draw
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_drawn_state_machine_is_the_real_one():
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    drawn = re.search(r"```mermaid\n(.*?)```", page, re.DOTALL)
+    assert drawn
+    assert drawn[1].strip() == draw().strip()
+
+
+def test_every_file_that_the_pages_name_exists():
+    for page in [ROOT / "ARCHITECTURE.md", ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for name in re.findall(r"`((?:\w+/)+[\w.]+\.(?:py|md|ipynb|j2))`", page.read_text()):
+            assert (ROOT / name).exists(), f"{page.name} names {name}"
+
+
+def test_no_source_file_is_too_long():
+    packages = ("problems", "evaluator", "tools", "agent", "experiments")
+    long = [
+        f"{path.relative_to(ROOT)}: {lines}"
+        for package in packages
+        for path in (ROOT / package).rglob("*.py")
+        if (lines := len(path.read_text().splitlines())) > 500
+    ]
+    assert not long
