@@ -6,6 +6,9 @@ from pathlib import Path
 from agent.graph import draw
 
 ROOT = Path(__file__).parents[1]
+PATH = re.compile(
+    r"`((?:problems|evaluator|tools|agent|experiments|notebooks|tests|docs)/[\w./]+\.\w+)`"
+)
 
 
 def test_the_drawn_state_machine_is_the_real_one():
@@ -17,7 +20,7 @@ def test_the_drawn_state_machine_is_the_real_one():
 
 def test_every_file_that_the_pages_name_exists():
     for page in [ROOT / "ARCHITECTURE.md", ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
-        for name in re.findall(r"`((?:\w+/)+[\w.]+\.(?:py|md|ipynb|j2))`", page.read_text()):
+        for name in PATH.findall(page.read_text()):
             assert (ROOT / name).exists(), f"{page.name} names {name}"
 
 

@@ -70,13 +70,27 @@ def builder(cache: Path) -> Builder:
     return Builder(cache, cuda_arch="9.0a")
 
 
-def test_every_family_on_an_emulated_device(cache: Path) -> None:
+@pytest.fixture(scope="module")
+def fast(cache: Path) -> dict[str, dict]:
+    """All fast cases in one process, so that PyTorch is imported once."""
     cases = {f"careful {name}": emulated_case(text) for name, text in FAMILIES.items()}
     for name, text in FAMILIES.items():
         cases[f"bold {name}"] = emulated_case(even(text), **BOLD)
-    report = run(cache, cases)
+    reference, kernel = cases["careful long_rows"]
+    unfenced = kernel.replace("    __syncthreads();\n", "")
+    assert unfenced != kernel
+    return run(cache, cases | {"unfenced": (reference, unfenced)})
+
+
+def test_every_family_on_an_emulated_device(fast: dict[str, dict]) -> None:
+    report = {name: facts for name, facts in fast.items() if name != "unfenced"}
     assert len(report) == 2 * len(FAMILIES)
     assert not failures(report)
+
+
+def test_an_emulated_kernel_that_does_not_wait_is_found_out(fast: dict[str, dict]) -> None:
+    """The emulation is worth something: without its barriers a reduction is wrong."""
+    assert failures({"unfenced": fast["unfenced"]})
 
 
 @pytest.mark.slow
@@ -95,14 +109,6 @@ def test_every_problem_that_is_claimed_renamed_and_resized(cache: Path) -> None:
             cases[name] = emulated_case(reference, vec="4", stage="regs", team="32", split="4")
     assert len(cases) >= 30
     assert not failures(run(cache, cases))
-
-
-def test_an_emulated_kernel_that_does_not_wait_is_found_out(cache: Path) -> None:
-    """The emulation is worth something: without its barriers a reduction is wrong."""
-    reference, kernel = emulated_case(even(FAMILIES["long_rows"]))
-    unfenced = kernel.replace("    __syncthreads();\n", "")
-    assert unfenced != kernel
-    assert failures(run(cache, {"unfenced": (reference, unfenced)}))
 
 
 @nvcc
