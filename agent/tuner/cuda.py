@@ -21,6 +21,9 @@ from agent.tuner.expression import SPELLINGS
 from agent.tuner.fused import Fused, Nest
 from agent.tuner.schedule import Schedule
 
+MOST_TENSORS = 64
+"""A kernel may read and write: more pointers than registers make it slow, and slow to compile."""
+
 WRITERS: Mapping[Nest, type[CudaMap | CudaRows | CudaColumns | CudaTotal]] = {
     Nest.MAP: CudaMap,
     Nest.ROWS: CudaRows,

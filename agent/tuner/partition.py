@@ -38,8 +38,11 @@ def fusible(node: Node) -> bool:
     return node.kind in (Kind.POINTWISE, Kind.REDUCE) and known
 
 
-def partition(graph: Graph) -> Program:
-    """Greedy: every node joins the kernels of its operands where the union still is one kernel."""
+def partition(graph: Graph, most: int | None = None) -> Program:
+    """Greedy: every node joins the kernels of its operands where the union still is one kernel.
+
+    `most` tensors go in and out of a kernel; None: as many as there are.
+    """
     nodes = graph.nodes()
     readers = dict(users(nodes))
     group: dict[Node, frozenset[Node]] = {}
@@ -47,16 +50,16 @@ def partition(graph: Graph) -> Program:
         if not fusible(node):
             continue
         best = frozenset([node])
-        if not _fits(best, readers, graph.outputs, group):
+        if not _fits(best, readers, graph.outputs, group, most):
             continue
         candidates = {group[a] for a in node.args if a in group}
         for union in _unions(node, candidates):
-            if _fits(union, readers, graph.outputs, group):
+            if _fits(union, readers, graph.outputs, group, most):
                 best = union
                 break
         for member in best:
             group[member] = best
-    _join_siblings(nodes, readers, graph.outputs, group)
+    _join_siblings(nodes, readers, graph.outputs, group, most)
     kernels = dict.fromkeys(group.values())
     return Program(graph, tuple(_in_order(nodes, kernels, group, readers, graph.outputs)))
 
@@ -66,6 +69,7 @@ def _join_siblings(
     readers: dict[Node, list[Node]],
     outputs: Sequence[Node],
     group: dict[Node, frozenset[Node]],
+    most: int | None,
 ) -> None:
     """Join kernels that read the same tensor, so that it is read once."""
     for node in nodes:
@@ -76,7 +80,7 @@ def _join_siblings(
             for other in kernels:
                 first, second = group[next(iter(one))], group[next(iter(other))]
                 union = first | second
-                if first != second and _fits(union, readers, outputs, group):
+                if first != second and _fits(union, readers, outputs, group, most):
                     group.update(dict.fromkeys(union, union))
 
 
@@ -93,14 +97,15 @@ def _fits(
     readers: dict[Node, list[Node]],
     outputs: Sequence[Node],
     group: dict[Node, frozenset[Node]],
+    most: int | None,
 ) -> bool:
     if _loops_back(union, readers, group):
         return False
     try:
-        fuse("", union, leaving(union, readers, outputs))
+        kernel = fuse("", union, leaving(union, readers, outputs))
     except Unfusable:
         return False
-    return True
+    return most is None or len(kernel.operands) + len(kernel.outputs) <= most
 
 
 def leaving(

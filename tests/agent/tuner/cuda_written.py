@@ -19,7 +19,7 @@ from tests.agent.tuner.cuda_emulation import emulated
 def family(reference: str) -> str:
     """Of the schedules that a reference takes; empty where there is nothing to fuse."""
     try:
-        program = partition(trace(reference).graph)
+        program = partition(trace(reference).graph, cuda.MOST_TENSORS)
     except CannotTrace:
         return ""
     return program.family if program.kernels else ""
@@ -47,9 +47,10 @@ def safe(reference: str, random: Random) -> Schedule:
 def candidate(reference: str, schedule: Schedule, emulate: bool = False) -> str:
     """The answer's file."""
     traced = trace(reference)
-    program = partition(traced.graph)
+    program = partition(traced.graph, cuda.MOST_TENSORS)
     if schedule.choices.get("passes") == "fewest":
-        program = partition(fewest_passes(traced.graph, traced.builder))
+        rewritten = fewest_passes(traced.graph, traced.builder)
+        program = partition(rewritten, cuda.MOST_TENSORS)
     text = cuda.load(program.kernels, schedule)
     return write(schedule.plan(), traced.tree, program, emulated(text) if emulate else text)
 
