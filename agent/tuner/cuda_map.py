@@ -52,8 +52,9 @@ class CudaMap(CudaValues):
         kernel = self.kernel
         self.put(f"const {self.index} e = pack * V;")
         walked = [o for i, o in enumerate(kernel.operands) if self.along(i)]
-        inside = not all(map(self._flat, walked)) or "i" in {t for t, _ in kernel.counters.values()}
-        if kernel.outer:
+        tags = {tag for tag, _ in kernel.counters.values()}
+        inside = "i" in tags or not all(map(self._flat, walked))
+        if kernel.outer and (inside or "o" in tags or any(any(o.outer) for o in self._scattered)):
             self.put(f"const {self.index} row = e / {kernel.width};")
         if inside:
             at = f"e - row * {kernel.width}" if kernel.outer else "e"
@@ -67,6 +68,12 @@ class CudaMap(CudaValues):
             else:
                 self.put(f"const {ctype} x{position} = a{position}[{offset}];")
         self.outputs([(i, f"o{i} + e") for i in range(len(kernel.outputs))])
+
+    @property
+    def _scattered(self) -> list[Operand]:
+        """Operands with one value for the whole of a contiguous run."""
+        operands = enumerate(self.kernel.operands)
+        return [o for i, o in operands if o.node.op != "scalar" and not self.along(i)]
 
     def _flat(self, operand: Operand) -> bool:
         """Walked as the space itself is."""

@@ -9,6 +9,9 @@ from agent.tuner.fused import Fused
 from agent.tuner.graph import Kind, Node
 from agent.tuner.schedule import Schedule
 
+MOST_HELD = 256
+"""Staged values a thread: no more registers exist, and what spills had better be read again."""
+
 
 class CudaRows(CudaValues):
     """Staged values lie in registers (`regs`) or shared memory, where each thread left its own.
@@ -31,6 +34,9 @@ class CudaRows(CudaValues):
         self.stage = self.choice("stage") or "none"
         self.stored = self._plan() if self.stage != "none" else []
         """By pass, the values that it stages."""
+        held = -(-kernel.row // (self.team * self.vector)) * self.vector * len(self.staging)
+        if self.stage == "regs" and held > MOST_HELD:
+            self.stage, self.stored = "none", []
 
     def _plan(self) -> list[list[Node]]:
         """Values that no reduction precedes and that more than one pass needs, as large as can be.

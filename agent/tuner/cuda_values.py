@@ -19,7 +19,7 @@ from agent.tuner.schedule import Schedule
 FAR = 2**31 - 2**26
 """Elements from which indices are 64 bits wide; the rest is room for threads past the end."""
 
-WANTED = {"vec": "1", "threads": "256", "items": "1", "grid": "full", "min": "1"}
+WANTED = {"acc": "fp64", "vec": "1", "threads": "256", "items": "1", "grid": "full", "min": "1"}
 """For kernels of a nest that the schedule's family doesn't speak of."""
 
 

@@ -160,10 +160,12 @@ def _cuda(family: str) -> tuple[Knob, ...]:
         knobs.append(Knob("grid", ("full", "waves"), "full", (2, 1)))
     else:
         knobs.append(Knob("passes", ("exact", "fewest"), "exact", (1, 1), frozenset({"fewest"})))
-        knobs.append(Knob("acc", ("fp32", "fp64"), "fp32", (3, 1)))
+        # fp32: a thread that adds up thousands of numbers loses digits.
+        knobs.append(Knob("acc", ("fp32", "fp64"), "fp64", (2, 1), frozenset({"fp32"})))
     if family == "rows":
         # Threads a row. fix: past 48 KiB (227 KiB for CUDA 13) it doesn't build; smem: past what
-        # an SM has it doesn't launch; regs: past some 100 elements a thread they spill.
+        # an SM has it doesn't launch; regs: past some 100 elements a thread they spill, and past
+        # 256 nothing is staged.
         knobs.append(Knob("team", ("1", "8", "32", "all"), "all", (1, 1, 3, 4)))
         knobs.append(
             Knob(

@@ -71,7 +71,8 @@ def test_a_readme_without_marks_or_results_without_runs_are_refused(results: Pat
 
 def test_our_own_readme_is_what_the_committed_results_say():
     if not any(RESULTS.glob("*/turns.jsonl*")):
-        assert not README.is_file() or BEGIN not in README.read_text(), "a table of no results"
+        text = README.read_text() if README.is_file() else ""
+        assert not text.partition(BEGIN)[2].partition(END)[0].strip(), "a table of no results"
         pytest.skip("no results are committed yet")
     done = command(MODULE, "--check")
     assert done.returncode == 0, done.stderr

@@ -32,6 +32,7 @@ EVEN = {"129": "136", "19)": "24)", "517": "516", "70001": "70008", "31)": "32)"
 BOLD = {
     "vec": "4", "threads": "64", "team": "8", "stage": "regs", "passes": "fewest", "split": "4",
     "items": "2", "grid": "waves", "join": "last", "maths": "fast", "stores": "stream",
+    "acc": "fp32",
 }  # fmt: skip
 OTHERS: tuple[dict[str, str], ...] = (
     {

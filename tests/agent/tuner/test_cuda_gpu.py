@@ -31,7 +31,7 @@ BUDGET_S = float(os.environ.get("TUNER_GPU_BUDGET_S", "330"))
 """Of the whole test; what hasn't been judged by then is told as such."""
 FAST = {
     "vec": "4", "stage": "regs", "stores": "stream", "split": "8", "items": "2", "join": "last",
-
+    "acc": "fp32",
 }  # fmt: skip
 """What one would write by hand: tells how far the default is from good."""
 

@@ -1,4 +1,4 @@
-# plan: rows | vec=4 threads=all chunk=16 unroll=on maths=poly stores=plain stage=none passes=fewest acc=fp64
+# plan: rows | vec=4 threads=all chunk=16 unroll=off maths=poly stores=plain stage=none passes=fewest acc=fp64
 
 import torch
 import torch.nn as nn
@@ -20,7 +20,6 @@ SOURCE = r"""
 #if defined(__x86_64__)
 #pragma GCC target("prefer-vector-width=128")
 #endif
-#pragma GCC optimize("unroll-loops")
 
 static inline float rsqrt_(float x) { return 1.0f / sqrtf(x); }
 
@@ -66,7 +65,7 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1) {
 """
 
 kernels = load_inline(
-    name="tuned_ab098e54159c",
+    name="tuned_f82fe2096138",
     cpp_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O3", "-march=native", "-fopenmp"],

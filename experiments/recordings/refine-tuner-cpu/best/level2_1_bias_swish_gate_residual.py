@@ -1,4 +1,4 @@
-# plan: map | vec=16 threads=all chunk=1 unroll=off maths=poly stores=plain
+# plan: map | vec=16 threads=all chunk=16 unroll=off maths=poly stores=plain
 
 import torch
 import torch.nn as nn
@@ -74,30 +74,31 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2, torc
   auto r0 = torch::empty({1280, 1030}, t0.options().dtype(torch::kFloat32));
   float* __restrict__ o0 = r0.data_ptr<float>();
 #pragma omp parallel for schedule(static)
-  for (int64_t task = 0; task < 2560; ++task) {
-    const int64_t row = task / 2, begin = task % 2 * 1024;
-    const int64_t end = std::min<int64_t>(1030, begin + 1024);
-    const float* __restrict__ p0 = a0 + row * 1030;
-    const float* __restrict__ p1 = a1;
-    const float* __restrict__ p2 = a2 + row * 1030;
-    const float* __restrict__ p3 = a3;
-    const float* __restrict__ p4 = a4 + row * 1030;
-    float* __restrict__ q0 = o0 + row * 1030;
+  for (int64_t task = 0; task < 86; ++task) {
+    const int64_t last = std::min<int64_t>(1280, (task + 1) * 15);
+    for (int64_t row = task * 15; row < last; ++row) {
+      const float* __restrict__ p0 = a0 + row * 1030;
+      const float* __restrict__ p1 = a1;
+      const float* __restrict__ p2 = a2 + row * 1030;
+      const float* __restrict__ p3 = a3;
+      const float* __restrict__ p4 = a4 + row * 1030;
+      float* __restrict__ q0 = o0 + row * 1030;
 #pragma omp simd
-    for (int64_t i = begin; i < end; ++i) {
-      const float x0 = p0[i];
-      const float x1 = p1[i];
-      const float x2 = p2[i];
-      const float x3 = p3[i];
-      const float x4 = p4[i];
-      const float v0 = x0 + x1;
-      const float v1 = sigmoid_(v0);
-      const float v2 = v0 * v1;
-      const float v3 = tanh_(x2);
-      const float v4 = v2 * v3;
-      const float v5 = v4 * x3;
-      const float v6 = x4 + v5;
-      q0[i] = v6;
+      for (int64_t i = 0; i < 1030; ++i) {
+        const float x0 = p0[i];
+        const float x1 = p1[i];
+        const float x2 = p2[i];
+        const float x3 = p3[i];
+        const float x4 = p4[i];
+        const float v0 = x0 + x1;
+        const float v1 = sigmoid_(v0);
+        const float v2 = v0 * v1;
+        const float v3 = tanh_(x2);
+        const float v4 = v2 * v3;
+        const float v5 = v4 * x3;
+        const float v6 = x4 + v5;
+        q0[i] = v6;
+      }
     }
   }
   return r0;
@@ -105,7 +106,7 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2, torc
 """
 
 kernels = load_inline(
-    name="tuned_7885e1ae46d0",
+    name="tuned_0a438aca7b4d",
     cpp_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O3", "-march=native", "-fopenmp"],

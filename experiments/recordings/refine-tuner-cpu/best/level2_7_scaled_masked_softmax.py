@@ -1,4 +1,4 @@
-# plan: rows | vec=16 threads=all chunk=4 unroll=on maths=poly stores=plain stage=stack passes=exact acc=fp32
+# plan: rows | vec=16 threads=all chunk=4 unroll=on maths=poly stores=plain stage=stack passes=exact acc=blocked
 
 import torch
 import torch.nn as nn
@@ -79,20 +79,25 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
         c4 = v3 > c4 ? v3 : c4;
       }
       const float v4 = (float)c4;
-      float c7 = 0;
-#pragma omp simd reduction(+:c7)
-      for (int64_t i = 0; i < 250; ++i) {
-        const bool x0 = m0[i];
-        const float x1 = p1[i];
-        const float x2 = p2[i];
-        const bool v0 = !x0;
-        const float v1 = x1 * 0.125f;
-        const float v2 = v1 + x2;
-        const float v3 = (v0 ? (-INFINITY) : v2);
-        const float v5 = v3 - v4;
-        const float v6 = exp_(v5);
-        g0[i] = v6;
-        c7 = c7 + v6;
+      double c7 = 0;
+      for (int64_t block = 0; block < 250; block += 256) {
+        const int64_t stop = std::min<int64_t>(250, block + 256);
+        float b7 = 0;
+#pragma omp simd reduction(+:b7)
+        for (int64_t i = block; i < stop; ++i) {
+          const bool x0 = m0[i];
+          const float x1 = p1[i];
+          const float x2 = p2[i];
+          const bool v0 = !x0;
+          const float v1 = x1 * 0.125f;
+          const float v2 = v1 + x2;
+          const float v3 = (v0 ? (-INFINITY) : v2);
+          const float v5 = v3 - v4;
+          const float v6 = exp_(v5);
+          g0[i] = v6;
+          b7 = b7 + v6;
+        }
+        c7 = c7 + b7;
       }
       const float v7 = (float)c7;
       float* __restrict__ q0 = o0 + row * 250;
@@ -109,7 +114,7 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
 """
 
 kernels = load_inline(
-    name="tuned_014c7d96f424",
+    name="tuned_558efac29117",
     cpp_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O3", "-march=native", "-fopenmp"],

@@ -1,4 +1,4 @@
-# plan: map | vec=1 threads=half chunk=1 unroll=on maths=poly stores=stream
+# plan: map | vec=16 threads=all chunk=16 unroll=off maths=poly stores=plain
 
 import torch
 import torch.nn as nn
@@ -15,12 +15,10 @@ SOURCE = r"""
 #include <vector>
 #include <algorithm>
 #include <omp.h>
-#if defined(__AVX__)
-#include <immintrin.h>
-#endif
 #pragma GCC optimize("no-math-errno", "no-trapping-math")
-#pragma GCC optimize("no-tree-vectorize")
-#pragma GCC optimize("unroll-loops")
+#if defined(__x86_64__)
+#pragma GCC target("prefer-vector-width=512")
+#endif
 
 static inline float from_bits(int32_t i) { float f; std::memcpy(&f, &i, 4); return f; }
 static inline int32_t to_bits(float f) { int32_t i; std::memcpy(&i, &f, 4); return i; }
@@ -56,14 +54,6 @@ static inline float tanh_(float x) {
   const float far = 1.0f - 2.0f / (exp_(2.0f * (a > 10.0f ? 10.0f : a)) + 1.0f);
   return a < 0.6f ? near : (x < 0.0f ? -far : far);
 }
-static inline void stream_out(float* to, const float* from, int64_t n) {
-  int64_t i = 0;
-#if defined(__AVX__)
-  for (; i < n && (reinterpret_cast<uintptr_t>(to + i) & 31); ++i) to[i] = from[i];
-  for (; i + 8 <= n; i += 8) _mm256_stream_ps(to + i, _mm256_loadu_ps(from + i));
-#endif
-  for (; i < n; ++i) to[i] = from[i];
-}
 
 torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2, torch::Tensor t3, torch::Tensor t4) {
   TORCH_CHECK(t0.numel() == 1318400, "fused_0: operand 0 has another size");
@@ -83,20 +73,18 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2, torc
   const float* __restrict__ a4 = t4.data_ptr<float>();
   auto r0 = torch::empty({1280, 1030}, t0.options().dtype(torch::kFloat32));
   float* __restrict__ o0 = r0.data_ptr<float>();
-#pragma omp parallel for schedule(static) num_threads(std::max(1, omp_get_max_threads() / 2))
-  for (int64_t task = 0; task < 2560; ++task) {
-    const int64_t row = task / 2, begin = task % 2 * 1024;
-    const int64_t end = std::min<int64_t>(1030, begin + 1024);
-    const float* __restrict__ p0 = a0 + row * 1030;
-    const float* __restrict__ p1 = a1;
-    const float* __restrict__ p2 = a2 + row * 1030;
-    const float* __restrict__ p3 = a3;
-    const float* __restrict__ p4 = a4 + row * 1030;
-    float* __restrict__ q0 = o0 + row * 1030;
-    for (int64_t block = begin; block < end; block += 256) {
-      const int64_t stop = std::min<int64_t>(end, block + 256);
-      alignas(64) float w0[256];
-      for (int64_t i = block; i < stop; ++i) {
+#pragma omp parallel for schedule(static)
+  for (int64_t task = 0; task < 86; ++task) {
+    const int64_t last = std::min<int64_t>(1280, (task + 1) * 15);
+    for (int64_t row = task * 15; row < last; ++row) {
+      const float* __restrict__ p0 = a0 + row * 1030;
+      const float* __restrict__ p1 = a1;
+      const float* __restrict__ p2 = a2 + row * 1030;
+      const float* __restrict__ p3 = a3;
+      const float* __restrict__ p4 = a4 + row * 1030;
+      float* __restrict__ q0 = o0 + row * 1030;
+#pragma omp simd
+      for (int64_t i = 0; i < 1030; ++i) {
         const float x0 = p0[i];
         const float x1 = p1[i];
         const float x2 = p2[i];
@@ -109,9 +97,8 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2, torc
         const float v4 = v2 * v3;
         const float v5 = v4 * x3;
         const float v6 = x4 + v5;
-        w0[i - block] = v6;
+        q0[i] = v6;
       }
-      stream_out(q0 + block, w0, stop - block);
     }
   }
   return r0;
@@ -119,7 +106,7 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2, torc
 """
 
 kernels = load_inline(
-    name="tuned_a86163d84cf2",
+    name="tuned_0a438aca7b4d",
     cpp_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O3", "-march=native", "-fopenmp"],
