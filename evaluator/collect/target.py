@@ -13,6 +13,7 @@ import os
 import sys
 import types
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import torch
 from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.collect.collected import Collected, Work
 from evaluator.collect.target_process import COLLECTED, REQUEST, Mode, make_builder
+from evaluator.device_lock import device_lock
 from evaluator.devices import cache_bytes
 from evaluator.evaluation import Backend, EvaluationRequest, Precision
 from evaluator.judge.ceilings import measure_ceilings
@@ -52,13 +54,27 @@ def main(
     """
     request = EvaluationRequest.model_validate_json((folder / REQUEST).read_text())
     settings = request.settings
-    device = torch.device(settings.device)
-    threads = settings.threads or os.cpu_count() or 1
-    torch.set_num_threads(threads)
+    torch.set_num_threads(settings.threads or os.cpu_count() or 1)
     if settings.protocol != "kernelbench":
         tf32 = settings.precision is Precision.TF32
         torch.backends.cuda.matmul.allow_tf32 = tf32
         torch.backends.cudnn.allow_tf32 = tf32
+    # Under ncu nobody else can hold the device for us, and only from here on is it needed.
+    with device_lock(settings.device) if mode == "ncu" else nullcontext():
+        collected = _collect(folder, mode, request, build, layers)
+    (folder / COLLECTED).write_text(collected.model_dump_json())
+
+
+def _collect(
+    folder: Path,
+    mode: Mode,
+    request: EvaluationRequest,
+    build: Build | None,
+    layers: tuple[str, ...],
+) -> Collected:
+    settings = request.settings
+    device = torch.device(settings.device)
+    threads = torch.get_num_threads()
     reference = Reference(request.reference, device, settings.precision)
     state = reference.randomised(_SEED)
     values = reference.fresh_inputs(_SEED)
@@ -97,7 +113,7 @@ def main(
         collected = collected.model_copy(update={"gpu": trace})
     else:
         _in_profiler_range(call)
-    (folder / COLLECTED).write_text(collected.model_dump_json())
+    return collected
 
 
 def _in_profiler_range(call: Callable[[], Any]) -> None:

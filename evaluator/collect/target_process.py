@@ -26,6 +26,7 @@ from evaluator.build_request import decode_request, encode_outcome
 from evaluator.cache_folder import cache_folder
 from evaluator.collect.collected import Collected, LoopFacts
 from evaluator.collect.static_code import inspect_loops
+from evaluator.device_lock import device_lock
 from evaluator.devices import describe
 from evaluator.errors import ProfilerError
 from evaluator.sandbox import clean_environment
@@ -56,9 +57,9 @@ def run_confined(
     _give(folder)
     builder = make_builder(device)
     libraries: list[Path] = []
-    deadline = time.monotonic() + timeout_s
     mine, theirs = pair()
-    with tempfile.TemporaryFile() as sink:
+    with device_lock(device), tempfile.TemporaryFile() as sink:
+        deadline = time.monotonic() + timeout_s
         with theirs:
             process = subprocess.Popen(
                 [sys.executable, "-m", "evaluator.collect.confined", str(folder), mode,

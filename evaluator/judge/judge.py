@@ -18,6 +18,7 @@ from evaluator.build.builder import Builder
 from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.device_lock import device_lock
 from evaluator.devices import conditions, describe
+from evaluator.errors import DeviceError
 from evaluator.evaluation import (
     Backend,
     BaselineName,
@@ -38,6 +39,8 @@ from evaluator.judge.side import Side
 from evaluator.judge.tampering import wrote_to_inputs
 from evaluator.judge.timing import sample, timing_of
 
+_MOST_BENCHES = 4
+"""Problems that stay set up, so that several can be refined in turn."""
 _FIRST_CALLS = 3
 """Calls that are all verified before any time is spent on timing."""
 
@@ -65,7 +68,7 @@ class Judge:
         self.device = device
         self._builder = builder
         self._zygote: Zygote | None = None
-        self._bench: Bench | None = None
+        self._benches: dict[tuple[object, ...], Bench] = {}
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate. Raises `InfrastructureError` when our side breaks."""
@@ -120,18 +123,28 @@ class Judge:
 
     def _bench_for(self, request: EvaluationRequest) -> Bench:
         if self._zygote is None or not self._zygote.alive:
-            self._forget_bench()
+            self._forget_benches(keep=0)
             self._zygote = Zygote()
-        if self._bench is None or self._bench.key != bench_key(request):
-            self._forget_bench()
-            self._bench = Bench(request, self.device, self._zygote)
-        self._bench.settings = request.settings
-        return self._bench
+        key = bench_key(request)
+        bench = self._benches.pop(key, None)
+        if bench is None:
+            self._forget_benches(keep=_MOST_BENCHES - 1)
+            try:
+                bench = Bench(request, self.device, self._zygote)
+            except DeviceError:
+                if not self._benches:
+                    raise
+                # The others' inputs and workers may be what leaves no room.
+                self._forget_benches(keep=0)
+                bench = Bench(request, self.device, self._zygote)
+        self._benches[key] = bench
+        bench.settings = request.settings
+        return bench
 
-    def _forget_bench(self) -> None:
-        if self._bench is not None:
-            self._bench.close()
-            self._bench = None
+    def _forget_benches(self, *, keep: int) -> None:
+        """Close the benches that were used longest ago."""
+        while len(self._benches) > keep:
+            self._benches.pop(next(iter(self._benches))).close()
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
 
@@ -253,7 +266,7 @@ class Judge:
 
     def close(self) -> None:
         """End all processes."""
-        self._forget_bench()
+        self._forget_benches(keep=0)
         if self._zygote is not None:
             self._zygote.close()
             self._zygote = None

@@ -35,7 +35,7 @@ OTHER = {
     "history": "last",
     "stop_early": 2,
     "baselines": ("eager", "compile"),
-    "timing_seconds": 3.0,
+    "timing_seconds": 4.0,
     "workers": 4,
     "output": "y",
 }

@@ -1,6 +1,7 @@
 """The notebook runs from top to bottom, on what is committed, through public names alone."""
 
 import ast
+import asyncio
 from pathlib import Path
 
 import nbformat
@@ -43,7 +44,7 @@ def test_it_runs_from_top_to_bottom(committed: nbformat.NotebookNode):
         kernel_name="python3",
         resources={"metadata": {"path": str(NOTEBOOK.parent)}},
     )
-    done = client.execute()
+    done = asyncio.run(client.async_execute())
     assert pictures(done) == expected > 5
     warned = [
         output["text"]

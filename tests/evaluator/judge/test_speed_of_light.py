@@ -240,7 +240,7 @@ def test_operations_never_make_the_floor():
 
 
 def test_ceilings_are_measured_once_and_kept(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("KERNEL_REFINERY_CACHE", str(tmp_path))
     monkeypatch.setattr(ceilings, "_SECONDS", 0.0)
     threads = torch.get_num_threads()
     first = measure_ceilings("cpu", threads=1)
