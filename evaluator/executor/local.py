@@ -1,110 +1,81 @@
-"""Judging on this machine: one long-lived judge process a device."""
+"""Judging on this machine: one long-lived judge process a device, builds ahead beside it."""
 
 from __future__ import annotations
 
-import contextlib
+import json
 import os
-import signal
-import subprocess
-import sys
-import tempfile
+import queue
 import threading
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from evaluator import errors
 from evaluator.cache_folder import cache_folder
-from evaluator.errors import InfrastructureError, JudgeDiedError
-from evaluator.evaluation import Evaluation, EvaluationRequest
-from evaluator.sandbox import python_path
-from evaluator.wire import Channel, Kind, WireError, pair
+from evaluator.evaluation import Backend, Evaluation, EvaluationRequest
+from evaluator.service import Service
+
+_MOST_BUILDERS = 6
 
 
 class LocalExecutor:
     """Implements `Executor` with one judge for one device, started when first needed.
 
-    Several threads may call `evaluate`: the device judges one candidate at a time.
+    Several threads may call `evaluate`. CUDA candidates are built side by side, in processes that
+    do without the device; the device judges one candidate at a time. On a CPU nothing is built
+    ahead: compilers would disturb what is being timed.
     """
 
     def __init__(self, device: str = "cpu", cache: Path | None = None) -> None:
-        self._device = device
-        self._cache = cache or cache_folder()
-        self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._channel: Channel | None = None
-        # What the judge prints would go right through a live view.
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close()
+        folder = cache or cache_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        arguments = (device, str(folder))
+        self._ahead = device != "cpu"
+        self._turn = threading.Lock()
+        self._judge = Service("evaluator.judge.server", *arguments)
+        # Half of the cores: nvcc runs several processes at once.
+        builders = max(1, min(_MOST_BUILDERS, (os.cpu_count() or 1) // 2))
+        self._builders = [
+            Service("evaluator.judge.build_ahead", *arguments) for _ in range(builders)
+        ]
+        self._idle: queue.SimpleQueue[Service] = queue.SimpleQueue()
+        for builder in self._builders:
+            self._idle.put(builder)
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate; raises `InfrastructureError` when our side breaks."""
-        with self._lock:
-            channel = self._started()
-            try:
-                channel.send(Kind.REQUEST, request.model_dump_json().encode())
-                message = channel.receive()
-            except WireError as error:
-                status = self._stop()
-                raise JudgeDiedError(
-                    f"the judge's process ended (code {status}, {error!r}): {self._last_words()}"
-                ) from None
-            if message.kind is Kind.ERROR:
-                name, _, text = message.payload.decode().partition("\n")
-                kind: type[InfrastructureError] = getattr(errors, name, InfrastructureError)
-                raise kind(text)
-            return Evaluation.model_validate_json(message.payload)
+        question = request.model_dump_json().encode()
+        ahead = self._ahead and request.candidate.backend is Backend.CUDA
+        built = self._build(question) if ahead else None
+        with self._turn:
+            answer = self._judge.ask(question)
+        evaluation = Evaluation.model_validate_json(answer)
+        if built is None or evaluation.build is None:
+            return evaluation
+        seconds, cached = built
+        again = evaluation.seconds.build
+        return evaluation.model_copy(
+            update={
+                "build": evaluation.build.model_copy(
+                    update={"seconds": seconds + evaluation.build.seconds, "cached": cached}
+                ),
+                "seconds": evaluation.seconds.model_copy(update={"build": seconds + again}),
+            }
+        )
 
-    def _started(self) -> Channel:
-        if self._channel is not None and self._process is not None and self._process.poll() is None:
-            return self._channel
-        self._stop()
-        self._cache.mkdir(parents=True, exist_ok=True)
-        self._channel, theirs = pair()
-        with theirs:
-            self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "evaluator.judge.server",
-                    str(theirs.fileno()),
-                    self._device,
-                    str(self._cache),
-                ],
-                pass_fds=[theirs.fileno()],
-                env=os.environ | {"PYTHONPATH": python_path()},
-                stdin=subprocess.DEVNULL,
-                stdout=self._log,
-                stderr=self._log,
-                # Ctrl-C is for the agent: it decides what happens to work in flight.
-                start_new_session=True,
-            )
-        return self._channel
-
-    def _last_words(self) -> str:
-        self._log.seek(0, os.SEEK_END)
-        self._log.seek(max(0, self._log.tell() - 2000))
-        return self._log.read().decode(errors="replace").strip() or "it printed nothing"
-
-    def _stop(self) -> int | None:
-        """End the judge; its exit code."""
-        if self._channel is not None:
-            self._channel.close()
-            self._channel = None
-        if self._process is None:
-            return None
-        process, self._process = self._process, None
+    def _build(self, question: bytes) -> tuple[float, bool]:
+        builder = self._idle.get()
         try:
-            return process.wait(10.0)
-        except subprocess.TimeoutExpired:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            return process.wait()
+            told = json.loads(builder.ask(question))
+        finally:
+            self._idle.put(builder)
+        return float(told["seconds"]), bool(told["cached"])
 
     def close(self) -> None:
-        """End the judge and everything that it started."""
-        with self._lock:
-            self._stop()
-            self._log.close()
+        """End the judge and everything that was started."""
+        with self._turn:
+            self._judge.close()
+        for builder in self._builders:
+            builder.close()
 
     def __enter__(self) -> Self:
         return self

@@ -1,0 +1,122 @@
+"""A process of ours that answers requests over a socket, seen from both its ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Callable
+
+from evaluator import errors
+from evaluator.errors import InfrastructureError, JudgeDiedError
+from evaluator.sandbox import python_path
+from evaluator.wire import Channel, ClosedError, Kind, WireError, pair
+
+
+class Service:
+    """`python -m MODULE FD ARGUMENTS...`, started when first asked. One question at a time."""
+
+    def __init__(self, module: str, *arguments: str) -> None:
+        self._module = module
+        self._arguments = arguments
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: Channel | None = None
+        # What it prints would go right through a live view.
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close()
+
+    def ask(self, question: bytes) -> bytes:
+        """The answer; raises the `InfrastructureError` that it met, or `JudgeDiedError`."""
+        channel = self._started()
+        try:
+            channel.send(Kind.REQUEST, question)
+            message = channel.receive()
+        except WireError as error:
+            status = self._stop()
+            raise JudgeDiedError(
+                f"{self._module} ended (code {status}, {error!r}): {self._last_words()}"
+            ) from None
+        if message.kind is Kind.ERROR:
+            name, _, text = message.payload.decode().partition("\n")
+            kind: type[InfrastructureError] = getattr(errors, name, InfrastructureError)
+            raise kind(text)
+        return message.payload
+
+    def close(self) -> None:
+        """End it, and everything that it started."""
+        self._stop()
+        self._log.close()
+
+    def _started(self) -> Channel:
+        if self._channel is not None and self._process is not None and self._process.poll() is None:
+            return self._channel
+        self._stop()
+        self._channel, theirs = pair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", self._module, str(theirs.fileno()), *self._arguments],
+                pass_fds=[theirs.fileno()],
+                env=os.environ | {"PYTHONPATH": python_path()},
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=self._log,
+                # Ctrl-C is for the agent: it decides what happens to work in flight.
+                start_new_session=True,
+            )
+        return self._channel
+
+    def _last_words(self) -> str:
+        self._log.seek(0, os.SEEK_END)
+        self._log.seek(max(0, self._log.tell() - 2000))
+        return self._log.read().decode(errors="replace").strip() or "it printed nothing"
+
+    def _stop(self) -> int | None:
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+        if self._process is None:
+            return None
+        process, self._process = self._process, None
+        try:
+            return process.wait(10.0)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            return process.wait()
+
+
+def serve(fd: int, answer: Callable[[bytes], bytes]) -> None:
+    """Answer until the other end is gone, which ends this process at once, whatever it is at.
+
+    An `InfrastructureError` is told to whoever asked; anything else is told, printed, and the end.
+    """
+    channel = Channel(socket.socket(fileno=fd))
+    threading.Thread(target=_leave_with, args=(fd,), daemon=True).start()
+    while True:
+        try:
+            message = channel.receive()
+        except ClosedError:
+            return
+        try:
+            channel.send(Kind.RESPONSE, answer(message.payload))
+        except InfrastructureError as error:
+            channel.send(Kind.ERROR, f"{type(error).__name__}\n{error}".encode())
+        except Exception as error:  # noqa: BLE001 - the boundary of the process, which records
+            traceback.print_exc()
+            channel.send(Kind.ERROR, f"InfrastructureError\n{error!r}".encode())
+            return
+
+
+def _leave_with(fd: int) -> None:
+    poll = select.poll()
+    poll.register(fd, select.POLLRDHUP)
+    while not poll.poll():
+        pass
+    # A zygote of ours sees its channel close and takes its workers with it.
+    os._exit(0)
