@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -20,6 +21,8 @@ REPORT = "profile.ncu-rep"
 _MOST_KERNELS = 200
 """A forward call with more launches is cut there: each launch is replayed a dozen times."""
 _QUERY_TIMEOUT_S = 60.0
+_PORTS = range(20000, 32000, 64)
+"""Base ports: `ncu` looks for a free one in the 64 from there on."""
 
 
 def find_ncu() -> Path | None:
@@ -46,6 +49,8 @@ def collect_ncu(folder: Path, *, device_name: str, timeout_s: float) -> Collecte
     report = folder / REPORT
     options = ["--export", str(report), "--force-overwrite", "--target-processes", "all"]
     options += ["--profile-from-start", "off", "--clock-control", "none"]
+    # Two at once must not take each other's processes for their own.
+    options += ["--port", str(_PORTS.start + _PORTS.step * random.randrange(len(_PORTS)))]
     options += ["--launch-count", str(_MOST_KERNELS), "--metrics", ",".join(wanted)]
     options += [option for section in SECTIONS for option in ("--section", section)]
     collected = run_under([str(ncu), *options], folder, timeout_s=timeout_s)
