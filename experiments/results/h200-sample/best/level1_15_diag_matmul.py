@@ -1,0 +1,132 @@
+# plan: map | vec=4 threads=256 maths=fast loads=plain stores=plain min=1 items=8 grid=full
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+from torch.utils.cpp_extension import load_inline
+
+DECLARATIONS = """
+#include <torch/extension.h>
+torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1);
+"""
+
+SOURCE = r"""
+#include <torch/extension.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <cuda_fp16.h>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+enum Hint { PLAIN, LDG, STREAM };
+
+template <typename T, int V>
+struct alignas(sizeof(T) * V < 16 ? sizeof(T) * V : 16) Pack { T v[V]; };
+
+template <int BYTES> struct Raw;
+template <> struct Raw<1> { using type = unsigned char; };
+template <> struct Raw<2> { using type = unsigned short; };
+template <> struct Raw<4> { using type = unsigned int; };
+template <> struct Raw<8> { using type = uint2; };
+template <> struct Raw<16> { using type = uint4; };
+
+template <int V, Hint HINT, typename T>
+__device__ __forceinline__ Pack<T, V> load(const T* from) {
+  using R = typename Raw<alignof(Pack<T, V>)>::type;
+  Pack<T, V> pack;
+  R* to = reinterpret_cast<R*>(&pack);
+  const R* raw = reinterpret_cast<const R*>(from);
+#pragma unroll
+  for (int k = 0; k < (int)(sizeof(pack) / sizeof(R)); ++k) {
+    if constexpr (HINT == PLAIN) to[k] = raw[k];
+    if constexpr (HINT == LDG) to[k] = __ldg(raw + k);
+    if constexpr (HINT == STREAM) to[k] = __ldcs(raw + k);
+  }
+  return pack;
+}
+
+template <Hint HINT, typename T, int V>
+__device__ __forceinline__ void store(T* to, const Pack<T, V>& pack) {
+  using R = typename Raw<alignof(Pack<T, V>)>::type;
+  const R* from = reinterpret_cast<const R*>(&pack);
+  R* raw = reinterpret_cast<R*>(to);
+#pragma unroll
+  for (int k = 0; k < (int)(sizeof(pack) / sizeof(R)); ++k) {
+    if constexpr (HINT == STREAM) __stcs(raw + k, from[k]);
+    else raw[k] = from[k];
+  }
+}
+
+template <typename T>
+static bool aligned(const T* pointer, int v) {
+  const int bytes = (int)sizeof(T) * v;
+  return reinterpret_cast<uintptr_t>(pointer) % (bytes < 16 ? bytes : 16) == 0;
+}
+
+template <int V>
+__global__ void __launch_bounds__(256, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, float* __restrict__ o0) {
+  constexpr int PACKS = 16777216 / V;
+  const int first = (int)blockIdx.x * 2048 + threadIdx.x;
+#pragma unroll
+  for (int item = 0; item < 8; ++item) {
+    const int pack = first + item * 256;
+    if (PACKS % 2048 != 0 && pack >= PACKS) continue;
+    const int e = pack * V;
+    const int row = e / 4096;
+    const float x0 = a0[row];
+    Pack<float, V> y0;
+    const auto wx1 = load<V, PLAIN>(a1 + e);
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+      const float x1 = wx1.v[j];
+      const float v0 = x0 * x1;
+      y0.v[j] = v0;
+    }
+    store<PLAIN>(o0 + e, y0);
+  }
+}
+
+template <int V>
+static void fused_0_launch(const float* a0, const float* a1, float* o0, cudaStream_t stream) {
+  const int64_t blocks = (16777216 / V + 2047) / 2048;
+  fused_0_kernel<V><<<(unsigned int)(blocks), 256, 0, stream>>>(a0, a1, o0);
+}
+
+torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1) {
+  TORCH_CHECK(t0.is_cuda() && t0.numel() == 4096, "fused_0: operand 0 is no CUDA tensor of 4096 elements");
+  t0 = t0.contiguous();
+  const float* a0 = t0.data_ptr<float>();
+  TORCH_CHECK(t1.is_cuda() && t1.numel() == 16777216, "fused_0: operand 1 is no CUDA tensor of 16777216 elements");
+  t1 = t1.contiguous();
+  const float* a1 = t1.data_ptr<float>();
+  const c10::cuda::CUDAGuard guard(t0.device());
+  auto r0 = torch::empty({4096, 4096}, t0.options().dtype(torch::kFloat32));
+  float* o0 = r0.data_ptr<float>();
+  const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
+  if (aligned(a1, 4) && aligned(o0, 4)) {
+    fused_0_launch<4>(a0, a1, o0, stream);
+  } else {
+    fused_0_launch<1>(a0, a1, o0, stream);
+  }
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+  return r0;
+}
+"""
+
+kernels = load_inline(
+    name="tuned_fd2f62f2be2b",
+    cpp_sources=[DECLARATIONS],
+    cuda_sources=[SOURCE],
+    functions=["fused_0"],
+    extra_cflags=["-O2"],
+    extra_cuda_cflags=["-O3", "-prec-div=false", "-prec-sqrt=false"],
+)
+
+class ModelNew(nn.Module):
+    def forward(self, diagonal, b):
+        t0 = diagonal.reshape(4096, 1)
+        t1 = kernels.fused_0(t0, b)
+        return t1

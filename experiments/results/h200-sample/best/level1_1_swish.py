@@ -1,0 +1,129 @@
+# plan: map | vec=2 threads=128 maths=fast loads=plain stores=stream min=1 items=4 grid=full
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+from torch.utils.cpp_extension import load_inline
+
+DECLARATIONS = """
+#include <torch/extension.h>
+torch::Tensor fused_0(torch::Tensor t0);
+"""
+
+SOURCE = r"""
+#include <torch/extension.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <cuda_fp16.h>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+enum Hint { PLAIN, LDG, STREAM };
+
+template <typename T, int V>
+struct alignas(sizeof(T) * V < 16 ? sizeof(T) * V : 16) Pack { T v[V]; };
+
+template <int BYTES> struct Raw;
+template <> struct Raw<1> { using type = unsigned char; };
+template <> struct Raw<2> { using type = unsigned short; };
+template <> struct Raw<4> { using type = unsigned int; };
+template <> struct Raw<8> { using type = uint2; };
+template <> struct Raw<16> { using type = uint4; };
+
+template <int V, Hint HINT, typename T>
+__device__ __forceinline__ Pack<T, V> load(const T* from) {
+  using R = typename Raw<alignof(Pack<T, V>)>::type;
+  Pack<T, V> pack;
+  R* to = reinterpret_cast<R*>(&pack);
+  const R* raw = reinterpret_cast<const R*>(from);
+#pragma unroll
+  for (int k = 0; k < (int)(sizeof(pack) / sizeof(R)); ++k) {
+    if constexpr (HINT == PLAIN) to[k] = raw[k];
+    if constexpr (HINT == LDG) to[k] = __ldg(raw + k);
+    if constexpr (HINT == STREAM) to[k] = __ldcs(raw + k);
+  }
+  return pack;
+}
+
+template <Hint HINT, typename T, int V>
+__device__ __forceinline__ void store(T* to, const Pack<T, V>& pack) {
+  using R = typename Raw<alignof(Pack<T, V>)>::type;
+  const R* from = reinterpret_cast<const R*>(&pack);
+  R* raw = reinterpret_cast<R*>(to);
+#pragma unroll
+  for (int k = 0; k < (int)(sizeof(pack) / sizeof(R)); ++k) {
+    if constexpr (HINT == STREAM) __stcs(raw + k, from[k]);
+    else raw[k] = from[k];
+  }
+}
+
+template <typename T>
+static bool aligned(const T* pointer, int v) {
+  const int bytes = (int)sizeof(T) * v;
+  return reinterpret_cast<uintptr_t>(pointer) % (bytes < 16 ? bytes : 16) == 0;
+}
+
+__device__ __forceinline__ float sigmoid_(float x) { return __fdividef(1.0f, 1.0f + __expf(-x)); }
+
+template <int V>
+__global__ void __launch_bounds__(128, 1) fused_0_kernel(const float* __restrict__ a0, float* __restrict__ o0) {
+  constexpr int PACKS = 268435456 / V;
+  const int first = (int)blockIdx.x * 512 + threadIdx.x;
+#pragma unroll
+  for (int item = 0; item < 4; ++item) {
+    const int pack = first + item * 128;
+    if (PACKS % 512 != 0 && pack >= PACKS) continue;
+    const int e = pack * V;
+    Pack<float, V> y0;
+    const auto wx0 = load<V, PLAIN>(a0 + e);
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+      const float x0 = wx0.v[j];
+      const float v0 = sigmoid_(x0);
+      const float v1 = x0 * v0;
+      y0.v[j] = v1;
+    }
+    store<STREAM>(o0 + e, y0);
+  }
+}
+
+template <int V>
+static void fused_0_launch(const float* a0, float* o0, cudaStream_t stream) {
+  const int64_t blocks = (268435456 / V + 511) / 512;
+  fused_0_kernel<V><<<(unsigned int)(blocks), 128, 0, stream>>>(a0, o0);
+}
+
+torch::Tensor fused_0(torch::Tensor t0) {
+  TORCH_CHECK(t0.is_cuda() && t0.numel() == 268435456, "fused_0: operand 0 is no CUDA tensor of 268435456 elements");
+  t0 = t0.contiguous();
+  const float* a0 = t0.data_ptr<float>();
+  const c10::cuda::CUDAGuard guard(t0.device());
+  auto r0 = torch::empty({16384, 16384}, t0.options().dtype(torch::kFloat32));
+  float* o0 = r0.data_ptr<float>();
+  const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
+  if (aligned(a0, 2) && aligned(o0, 2)) {
+    fused_0_launch<2>(a0, o0, stream);
+  } else {
+    fused_0_launch<1>(a0, o0, stream);
+  }
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+  return r0;
+}
+"""
+
+kernels = load_inline(
+    name="tuned_b7c4ce6875d5",
+    cpp_sources=[DECLARATIONS],
+    cuda_sources=[SOURCE],
+    functions=["fused_0"],
+    extra_cflags=["-O2"],
+    extra_cuda_cflags=["-O3", "-prec-div=false", "-prec-sqrt=false"],
+)
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        t0 = kernels.fused_0(x)
+        return t0
