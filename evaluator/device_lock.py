@@ -23,7 +23,19 @@ def _identity(device: str) -> str:
 @contextmanager
 def device_lock(device: str) -> Iterator[None]:
     """Hold a device alone; waits for whoever has it. `device` is `cpu` or `cuda:N`."""
-    name = re.sub(r"[^A-Za-z0-9-]", "_", _identity(device))
+    with _held(re.sub(r"[^A-Za-z0-9-]", "_", _identity(device))):
+        yield
+
+
+@contextmanager
+def ncu_lock() -> Iterator[None]:
+    """One Nsight Compute at a time on this host: side by side some were seen to end with 9."""
+    with _held("ncu"):
+        yield
+
+
+@contextmanager
+def _held(name: str) -> Iterator[None]:
     path = Path(tempfile.gettempdir()) / f"kernel-refinery-{name}.lock"
     # Another user may have made it: opening for reading is enough to lock it.
     flags = os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW

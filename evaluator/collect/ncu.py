@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import re
 import shutil
 import subprocess
@@ -15,14 +14,13 @@ from evaluator.collect.collected import Collected
 from evaluator.collect.ncu_export import parse_hints, parse_raw, with_hints
 from evaluator.collect.ncu_metrics import SECTIONS, names
 from evaluator.collect.target_process import run, run_under
+from evaluator.device_lock import ncu_lock
 from evaluator.errors import ProfilerError
 
 REPORT = "profile.ncu-rep"
 _MOST_KERNELS = 200
 """A forward call with more launches is cut there: each launch is replayed a dozen times."""
 _QUERY_TIMEOUT_S = 60.0
-_PORTS = range(20000, 32000, 64)
-"""Base ports: `ncu` looks for a free one in the 64 from there on."""
 
 
 def find_ncu() -> Path | None:
@@ -49,11 +47,10 @@ def collect_ncu(folder: Path, *, device_name: str, timeout_s: float) -> Collecte
     report = folder / REPORT
     options = ["--export", str(report), "--force-overwrite", "--target-processes", "all"]
     options += ["--profile-from-start", "off", "--clock-control", "none"]
-    # Two at once must not take each other's processes for their own.
-    options += ["--port", str(_PORTS.start + _PORTS.step * random.randrange(len(_PORTS)))]
     options += ["--launch-count", str(_MOST_KERNELS), "--metrics", ",".join(wanted)]
     options += [option for section in SECTIONS for option in ("--section", section)]
-    collected = run_under([str(ncu), *options], folder, timeout_s=timeout_s)
+    with ncu_lock():
+        collected = run_under([str(ncu), *options], folder, timeout_s=timeout_s)
     if not report.is_file():
         raise ProfilerError("ncu profiled no kernel")
     pages = [
