@@ -53,7 +53,7 @@ class RunConfig(BaseModel):
     stop_early: int | None = None
     """`--stop-early N`: end a problem after N turns without a better kernel. Off by default."""
     baselines: tuple[BaselineName, ...] = (BaselineName.EAGER,)
-    timing_seconds: float = 3.0
+    timing_seconds: float = 2.0
     workers: int = Field(default=1, ge=1)
     output: Path
     """The run directory."""

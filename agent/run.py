@@ -188,7 +188,7 @@ def run(
     timing_seconds: Annotated[
         str | None,
         Option(
-            "--timing-seconds", metavar="S", help="Longest time spent on timing one kernel. [3]"
+            "--timing-seconds", metavar="S", help="Longest time spent on timing one kernel. [2]"
         ),
     ] = None,
     output: Annotated[
