@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nbformat
@@ -44,7 +45,9 @@ def test_it_runs_from_top_to_bottom(committed: nbformat.NotebookNode):
         kernel_name="python3",
         resources={"metadata": {"path": str(NOTEBOOK.parent)}},
     )
-    done = asyncio.run(client.async_execute())
+    # In a thread of its own: asyncio.run would drop the main thread's loop.
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(lambda: asyncio.run(client.async_execute())).result()
     assert pictures(done) == expected > 5
     warned = [
         output["text"]
