@@ -61,8 +61,12 @@ def clean_environment(scratch: Path) -> dict[str, str]:
         "TRITON_CACHE_DIR": str(scratch / "triton"),
         "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor"),
         "TORCH_EXTENSIONS_DIR": str(scratch / "extensions"),
-        # libgomp's idle threads spin otherwise and disturb whoever is timed next.
-        "OMP_WAIT_POLICY": "passive",
+        # Freed memory stays in the heap. Otherwise it depends on the heap's luck whether a large
+        # temporary is new from the kernel at every call: the same eager call was seen to take 1.9
+        # or 13.9 ms, most of it page faults.
+        "MALLOC_MMAP_MAX_": "0",
+        "MALLOC_TRIM_THRESHOLD_": str(2**40),
+        "MALLOC_TOP_PAD_": str(2**26),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": python_path(),
         "PYTHONUNBUFFERED": "1",

@@ -8,6 +8,7 @@ socket rather than through a futex in shared memory.
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 import time
@@ -109,6 +110,12 @@ class Channel:
                 self._socket.sendall(head + payload)
         except (BrokenPipeError, ConnectionResetError) as error:
             raise ClosedError(str(error)) from None
+
+    def spin(self, seconds: float) -> None:
+        """Wait for a message without going to sleep, for at most that long; it isn't taken."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not select.select([self._socket], [], [], 0)[0]:
+            pass
 
     def receive(self, timeout_s: float | None = None) -> Message:
         """The next message; raises `WireTimeoutError`, `ClosedError` or `WireError`."""

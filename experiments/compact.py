@@ -8,6 +8,7 @@ does `replay/` where the answers were kept.
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +19,7 @@ from typer import Argument, Option
 from agent.command_line import serve
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from agent.record import TurnRecord
 
@@ -39,6 +40,9 @@ def compact(
     answers: Annotated[
         bool, Option("--answers", help="Every answer: replay/OUT can give them again.")
     ] = False,
+    problem: Annotated[
+        list[str] | None, Option("--problem", metavar="ID", help="Only this one (repeatable).")
+    ] = None,
     commit: Annotated[
         str, Option("--commit", metavar="SHA", help="Commit that the run was made with.")
     ] = "",
@@ -53,15 +57,23 @@ def compact(
         for name, wanted in (("kernels", kernels), ("prompts", prompts), ("completions", answers))
         if wanted
     ]
-    make_compact(run, out, parts=parts, commit=commit)
+    make_compact(run, out, parts=parts, problems=problem or (), commit=commit)
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
     typer.echo(f"{out}: {size / 1000:,.0f} kB", err=True)
 
 
-def make_compact(run: Path, out: Path, *, parts: Sequence[str] = (), commit: str = "") -> None:
+def make_compact(
+    run: Path,
+    out: Path,
+    *,
+    parts: Sequence[str] = (),
+    problems: Collection[str] = (),
+    commit: str = "",
+) -> None:
     """Write the compact form of `run` to the new folder `out`.
 
-    `parts`: folders of the run to keep whole, of `kernels`, `prompts`, `completions`. Paths of the
+    `parts`: folders of the run to keep, of `kernels`, `prompts`, `completions`. `problems`: keep
+    only these; empty keeps all. Paths of the
     machine that the run was made on are written as `RUN`, `.` (where we stand) and `~`. Raises
     `UsageError` where `run` is not a run directory.
     """
@@ -74,7 +86,11 @@ def make_compact(run: Path, out: Path, *, parts: Sequence[str] = (), commit: str
 
     files = RunFiles(run)
     config = files.config()
-    turns = sorted(files.turns(), key=lambda turn: (turn.problem, turn.call))
+    every = sorted(files.turns(), key=lambda turn: (turn.problem, turn.call))
+    missing = sorted(set(problems) - {turn.problem for turn in every})
+    if missing:
+        raise UsageError(f"{run} has no turn of {', '.join(missing)}; `agent.show` lists it")
+    turns = [turn for turn in every if not problems or turn.problem in problems]
     if not turns:
         raise UsageError(f"{run} holds no turn yet; start or resume that run first")
     clean = _Cleaner(run)
@@ -82,13 +98,16 @@ def make_compact(run: Path, out: Path, *, parts: Sequence[str] = (), commit: str
     lines = [clean(compact_turn(turn).model_dump_json(by_alias=True)) + "\n" for turn in turns]
     (out / "turns.jsonl").write_text("".join(lines), encoding="utf-8")
     settings = {**config.model_dump(mode="json"), "output": out.name}
+    if problems:
+        settings["problems"] = sorted(problems)
     (out / "config.yaml").write_text(clean(yaml.safe_dump(settings, sort_keys=False)))
     environment = files.environment()
     if commit:
         environment["commit"] = commit
     (out / "environment.json").write_text(clean(json.dumps(environment, indent=2)) + "\n")
     for part in ("best", *parts):
-        for file in sorted((run / part).glob("*")):
+        kept = {_stem(turn, part) for turn in turns}
+        for file in sorted(f for f in (run / part).glob("*") if f.stem in kept):
             target = out / part / file.name
             target.parent.mkdir(exist_ok=True)
             target.write_text(clean(file.read_text(encoding="utf-8")), encoding="utf-8")
@@ -108,6 +127,16 @@ def compact_turn(turn: TurnRecord) -> TurnRecord:
         shares = tuple(kernel.model_copy(update={"metrics": {}}) for kernel in profile.kernels)
         profile = profile.model_copy(update={"kernels": shares[:4]})
     return turn.model_copy(update={"evaluation": evaluation, "profile": profile})
+
+
+def _stem(turn: TurnRecord, part: str) -> str | None:
+    """The name, without its suffix, of a turn's file in one of a run's folders."""
+    return {
+        "best": turn.problem,
+        "kernels": turn.candidate,
+        "prompts": turn.prompt,
+        "completions": turn.completion,
+    }[part]
 
 
 def _cut(text: str) -> str:
@@ -135,7 +164,8 @@ class _Cleaner:
         for path, name in self._places:
             if len(path) > 1:
                 text = text.replace(path, name)
-        return text
+        # The folder of a relay may lie anywhere; its last part is name enough.
+        return re.sub(r"\brelay//[^\s\"']*/([^\s\"'/]+)", r"relay/\1", text)
 
 
 def _readme(out: Path, turns: Sequence[TurnRecord], parts: Sequence[str]) -> str:

@@ -1,104 +1,102 @@
 """What to try next, by what the profiler named as the bottleneck, and whom to blame for a failure.
 
-Knobs that a family lacks are passed over, so one table serves every family of a backend.
+A move is one or more choices that belong together, written as in a plan. Knobs that a family lacks
+are passed over, so one table serves every family of a backend.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-Move = tuple[str, str]
-"""A knob and the choice to try."""
-
-CPP: Mapping[str, tuple[Move, ...]] = {
-    "single_thread": (("threads", "all"), ("threads", "half")),
-    "not_vectorised": (("vec", "16"), ("maths", "poly"), ("vec", "8")),
-    "compute": (("maths", "poly"), ("vec", "16"), ("stage", "stack"), ("unroll", "on")),
+CPP: Mapping[str, tuple[str, ...]] = {
+    "single_thread": ("threads=all", "threads=half"),
+    "not_vectorised": ("vec=16", "maths=poly", "vec=8"),
+    "compute": ("maths=poly", "vec=16", "stage=stack", "unroll=on"),
     "memory_bandwidth": (
-        ("stores", "stream"),
-        ("passes", "fewest"),
-        ("threads", "all"),
-        ("vec", "16"),
-        ("chunk", "16"),
+        "stores=stream",
+        "passes=fewest",
+        "threads=all",
+        "vec=16",
+        "chunk=16",
     ),
-    "cache_bandwidth": (("stage", "stack"), ("passes", "fewest"), ("chunk", "16")),
-    "redundant_traffic": (("stage", "stack"), ("passes", "fewest"), ("stores", "plain")),
-    "latency": (("unroll", "on"), ("acc", "blocked"), ("chunk", "16")),
-    "launch_overhead": (("threads", "half"), ("threads", "one"), ("chunk", "64")),
-    "too_few_blocks": (("chunk", "1"), ("chunk", "4"), ("threads", "all")),
+    "cache_bandwidth": ("stage=stack", "passes=fewest", "chunk=16"),
+    "redundant_traffic": ("stage=stack", "passes=fewest", "stores=plain"),
+    "latency": ("unroll=on", "acc=blocked", "chunk=16"),
+    "launch_overhead": ("threads=half", "threads=one", "chunk=64"),
+    "too_few_blocks": ("chunk=1", "chunk=4", "threads=all"),
 }
 
-CUDA: Mapping[str, tuple[Move, ...]] = {
+CUDA: Mapping[str, tuple[str, ...]] = {
     "memory_bandwidth": (
-        ("vec", "4"),
-        ("stores", "stream"),
-        ("stage", "regs"),
-        ("passes", "fewest"),
-        ("loads", "once"),
-        ("items", "2"),
-        ("grid", "waves"),
+        "vec=4",
+        "stores=stream",
+        "stage=regs team=all",
+        "passes=fewest",
+        "loads=once",
+        "items=2",
+        "grid=waves",
     ),
+    # A row is read once where all threads of a block hold it together.
     "redundant_traffic": (
-        ("stage", "regs"),
-        ("passes", "fewest"),
-        ("stage", "smem"),
-        ("loads", "plain"),
-        ("split", "8"),
+        "stage=regs team=all",
+        "stage=smem team=all",
+        "passes=fewest",
+        "loads=plain",
+        "split=8",
     ),
     "cache_bandwidth": (
-        ("vec", "4"),
-        ("stage", "regs"),
-        ("passes", "fewest"),
-        ("team", "32"),
-        ("loads", "ldg"),
+        "vec=4",
+        "stage=regs team=all",
+        "passes=fewest",
+        "team=32",
+        "loads=ldg",
     ),
     "too_few_blocks": (
-        ("split", "8"),
-        ("threads", "128"),
-        ("team", "all"),
-        ("threads", "64"),
-        ("items", "1"),
-        ("split", "16"),
-        ("grid", "full"),
+        "split=8",
+        "threads=128",
+        "team=all",
+        "threads=64",
+        "items=1",
+        "split=16",
+        "grid=full",
     ),
+    # The more threads share a row, the less of it each must hold.
     "occupancy": (
-        ("threads", "256"),
-        ("min", "2"),
-        ("stage", "none"),
-        ("threads", "128"),
-        ("min", "4"),
-        ("threads", "512"),
-        ("items", "1"),
+        "team=all threads=256",
+        "min=2",
+        "stage=none",
+        "threads=128",
+        "min=4",
+        "items=1",
     ),
     "latency": (
-        ("vec", "4"),
-        ("items", "4"),
-        ("team", "32"),
-        ("stage", "regs"),
-        ("split", "8"),
-        ("threads", "512"),
-        ("items", "8"),
-        ("passes", "fewest"),
+        "vec=4",
+        "items=4",
+        "team=all threads=512",
+        "stage=regs",
+        "split=8",
+        "items=8",
+        "passes=fewest",
     ),
     "compute": (
-        ("maths", "fast"),
-        ("acc", "fp32"),
-        ("vec", "4"),
-        ("items", "4"),
-        ("maths", "flags"),
-        ("passes", "exact"),
+        "maths=fast",
+        "acc=fp32",
+        "vec=4",
+        "items=4",
+        "maths=flags",
+        "passes=exact",
     ),
-    "launch_overhead": (("join", "last"), ("passes", "fewest"), ("threads", "1024")),
+    "launch_overhead": ("join=last", "passes=fewest", "threads=1024"),
     "at_the_bound": (
-        ("stores", "stream"),
-        ("loads", "once"),
-        ("threads", "512"),
-        ("threads", "128"),
+        "stores=stream",
+        "loads=once",
+        "threads=512",
+        "threads=128",
     ),
 }
 """`library` has no move: the time is not ours."""
 
-MOVES: Mapping[str, Mapping[str, tuple[Move, ...]]] = {"cpp": CPP, "cuda": CUDA}
+MOVES: Mapping[str, Mapping[str, tuple[str, ...]]] = {"cpp": CPP, "cuda": CUDA}
 """Backend -> bottleneck -> moves, best first."""
 
 BLAME: Mapping[str, tuple[str, ...]] = {

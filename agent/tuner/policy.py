@@ -1,19 +1,22 @@
 """Which schedule comes next: from the prior without feedback, by hill climbing with it.
 
 What each letter allows. G: the kernel's plan, so a change to it instead of a fresh draw. E: which
-changes failed or were slower, so they are undone and not tried again. P: which knob to turn.
+changes failed or were slower, so they are undone and not tried again, and when to leave a kernel
+that small changes no longer make faster. P: which knobs to turn.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import log
 from random import Random
 from typing import NamedTuple
 
-from agent.tuner.moves import BLAME, MOVES, Move
+from agent.tuner.effects import Effects, fit
+from agent.tuner.moves import BLAME, MOVES
 from agent.tuner.prompt import Request
 from agent.tuner.schedule import Knob, Schedule, Space
 
@@ -42,6 +45,15 @@ class Trial:
 Emit = Callable[[Schedule], str]
 """What a schedule comes to: two that give the same kernels are one."""
 
+Pair = tuple[str, str]
+"""A knob and one of its choices."""
+
+_PATIENCE = 3
+"""Turns without a gain after which a climb starts again elsewhere."""
+_NOISE = 0.01
+"""Of the logarithm of a speedup: what is less is no gain."""
+_DRAWS = 64
+
 
 def choose(
     request: Request, space: Space, temperature: float | None, seed: int | None, emit: Emit
@@ -62,19 +74,39 @@ def choose(
     if mine is not None and mine.failed:
         return _back_out(space, base, mine.status, new, random)
     banned = _banned(base, trials, space)
+    effects = fit([(t.schedule, t.speedup) for t in trials if t.speedup and not t.failed])
+
+    def allowed(moved: Schedule | None) -> bool:
+        return new(moved) and moved is not None and not banned & _differences(base, moved)
+
+    if _turns_without_gain(trials) >= _PATIENCE:
+        # What is known of the choices, and luck for what isn't.
+        drawn = [d for d in (space.draw(random) for _ in range(_DRAWS)) if allowed(d)]
+        if drawn:
+            best = max(drawn, key=lambda d: effects.gain(base, d) + 0.3 * heat * random.random())
+            return Choice(best, f"{_PATIENCE} turns without a gain: a fresh start")
     for move in MOVES.get(space.backend, {}).get(request.bottleneck, ()):
         moved = _apply(space, base, move)
-        if moved is not None and move not in banned and new(moved):
+        if moved is not None and allowed(moved) and effects.gain(base, moved) > -_NOISE:
             return Choice(moved, f"the bottleneck is {request.bottleneck}: {_said(base, moved)}")
-    for move in _ranked(space, base, trials, random, heat):
-        moved = _apply(space, base, move)
-        if moved is not None and move not in banned and new(moved):
+    for moved in _ranked(space, base, trials, effects, random, heat):
+        if allowed(moved):
             return Choice(moved, f"one change: {_said(base, moved)}")
     for _ in range(200):
-        drawn = space.draw(random)
-        if not banned & set(drawn.choices.items()) and new(drawn):
-            return Choice(drawn, "every single change has been tried: a fresh draw")
+        other = space.draw(random)
+        if allowed(other):
+            return Choice(other, "every single change has been tried: a fresh draw")
     return Choice(base, "nothing is left to try")
+
+
+def _turns_without_gain(trials: Sequence[Trial]) -> int:
+    """How many trials, failed ones too, came since the best so far was last beaten."""
+    best, since = 0.0, 0
+    for trial in trials:
+        speedup = 0.0 if trial.failed else trial.speedup or 0.0
+        since = 0 if speedup > best * (1 + _NOISE) else since + 1
+        best = max(best, speedup)
+    return since if best else 0
 
 
 def _random(request: Request, temperature: float | None, seed: int | None) -> Random:
@@ -112,7 +144,8 @@ def known_trials(request: Request, space: Space) -> list[Trial]:
         if plan is not None:
             status, speedup = (report.status, report.speedup) if report else ("", None)
             trials.append(Trial(space.adopt(plan), status, speedup))
-    return trials
+    # The table and the reports may tell of the same turn: the last word on a schedule stands.
+    return list({t.schedule.key(): t for t in trials}.values())
 
 
 def _back_out(
@@ -146,9 +179,9 @@ def _back_out(
     return Choice(picked, f"the last one ended as {status}: another careful one")
 
 
-def _banned(base: Schedule, trials: Iterable[Trial], space: Space) -> set[Move]:
+def _banned(base: Schedule, trials: Iterable[Trial], space: Space) -> set[Pair]:
     """Choices that broke a kernel: the only difference from one that works, or the suspect's."""
-    banned: set[Move] = set()
+    banned: set[Pair] = set()
     good = [base] + [t.schedule for t in trials if t.status == "correct"]
     for trial in trials:
         if not trial.failed:
@@ -163,52 +196,55 @@ def _banned(base: Schedule, trials: Iterable[Trial], space: Space) -> set[Move]:
     return banned
 
 
-def _differences(good: Schedule, other: Schedule) -> set[Move]:
+def _differences(good: Schedule, other: Schedule) -> set[Pair]:
     return {(k, v) for k, v in other.choices.items() if good.choices.get(k) != v}
 
 
-def _apply(space: Space, base: Schedule, move: Move) -> Schedule | None:
-    """`base` with that move; None where the knob or choice isn't this space's or is there."""
-    name, choice = move
-    knob = space.knob(name)
-    if knob is None or choice not in knob.choices or base[name] == choice:
-        return None
-    return base.replace(name, choice)
+def _apply(space: Space, base: Schedule, move: str) -> Schedule | None:
+    """`base` with that move, as far as this space has it; None where that changes nothing."""
+    moved = base
+    for name, choice in re.findall(r"(\w+)=(\w+)", move):
+        knob = space.knob(name)
+        if knob is not None and choice in knob.choices:
+            moved = moved.replace(name, choice)
+    return moved if moved.key() != base.key() else None
 
 
 def _ranked(
-    space: Space, base: Schedule, trials: Sequence[Trial], random: Random, heat: float
-) -> list[Move]:
+    space: Space,
+    base: Schedule,
+    trials: Sequence[Trial],
+    effects: Effects,
+    random: Random,
+    heat: float,
+) -> list[Schedule]:
     """Every single change, the most promising first.
 
-    A choice's promise is the mean logarithm of the speedup of the correct trials that had it, and
-    how much likelier the prior holds it than the present one. A knob tried to no avail waits.
+    Promising: by the trials that had that choice, and by how much likelier the prior holds it than
+    the present one. A knob tried to no avail waits.
     """
-    timed = [t for t in trials if t.status == "correct" and t.speedup]
-    mean = sum(log(t.speedup or 1.0) for t in timed) / len(timed) if timed else 0.0
     spent = {
         name: sum(1 for t in trials if t.schedule[name] != base[name]) for name in base.choices
     }
 
-    def promise(move: Move) -> float:
-        name, choice = move
-        knob = space.knob(name)
-        assert knob is not None
-        with_it = [log(t.speedup or 1.0) for t in timed if t.schedule[name] == choice]
-        evidence = sum(with_it) / len(with_it) - mean if with_it else 0.0
+    def promise(move: tuple[Knob, str]) -> float:
+        knob, choice = move
+        evidence = effects.gain(base, base.replace(knob.name, choice))
         weights = dict.fromkeys(knob.choices, 1.0) | dict(
             zip(knob.choices, knob.weights, strict=False)
         )
-        prior = log(weights[choice] / weights[base[name]])
+        prior = log(weights[choice] / weights[base[knob.name]])
         risk = -0.5 if choice in knob.risky else 0.0
         noise = random.random() * (0.1 + 0.6 * heat)
-        return 2.0 * evidence + 0.7 * prior + risk - 0.3 * spent[name] + noise
+        return 3.0 * evidence + 0.7 * prior + risk - 0.3 * spent[knob.name] + noise
 
-    moves = [(k.name, c) for k in space.knobs for c in k.neighbours(base[k.name])]
-    if not any(t.status for t in trials):
+    moves = [(k, c) for k in space.knobs for c in k.neighbours(base[k.name])]
+    if any(t.status for t in trials):
+        moves.sort(key=promise, reverse=True)
+    else:
         # Without E nothing is known of any of them: a change is made blindly.
-        return random.sample(moves, len(moves))
-    return sorted(moves, key=promise, reverse=True)
+        random.shuffle(moves)
+    return [base.replace(knob.name, choice) for knob, choice in moves]
 
 
 def _said(old: Schedule, new: Schedule) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import linecache
+import os
 import sys
 import traceback
 import types
@@ -34,6 +35,8 @@ from evaluator.worker.weights import FITS, load_weights
 
 _ALIGNMENT = 256
 _FILE = "candidate.py"
+_SPIN_S = 0.005
+_GRAIN = 2**15
 
 
 @dataclass
@@ -144,7 +147,12 @@ class Worker:
         inputs = self.memory["inputs"]
         arguments = [decode(value, inputs, lambda tensor: tensor) for value in order["arguments"]]
         slot = self.memory["outputs"]
+        if self.device == "cpu":
+            _line_up_threads()
         self.channel.send(Kind.PREPARED)
+        if self.device == "cpu":
+            # Who sleeps may wake up elsewhere.
+            self.channel.spin(_SPIN_S)
         self.channel.receive()
         if self.device == "cpu":
             with torch.no_grad():
@@ -166,6 +174,19 @@ class Worker:
         torch.cuda.synchronize()
         reply = Reply(outputs, begin.elapsed_time(middle) * 1e3, begin.elapsed_time(end) * 1e3)
         self.channel.send(Kind.DONE, reply.encode())
+
+
+def _line_up_threads() -> None:
+    """Main thread and OpenMP's pool awake, on processors of their own, as in a loop of calls.
+
+    The first processor is the one that the pool leaves to the main thread. All are allowed again
+    at once: threads of the candidate's own inherit what is allowed.
+    """
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    os.sched_setaffinity(0, allowed)
+    # More than one grain of work for each thread: all wake up, and look for work for a while.
+    torch.zeros(2 * _GRAIN * torch.get_num_threads(), dtype=torch.uint8)
 
 
 def _dtype_name(tensor: torch.Tensor) -> str:

@@ -25,7 +25,10 @@ def main(fd: int) -> None:
     """Fork a worker for each FORK, tell how a worker ended for each REAP."""
     channel = Channel(socket.socket(fileno=fd), takes_fds=True)
     layers = enclose_zygote()
+    allowed = os.sched_getaffinity(0)
     import_ahead()
+    # libgomp has bound this thread as well, and all that are not its own would inherit that.
+    os.sched_setaffinity(0, allowed)
     channel.send(Kind.FORKED, json.dumps({"layers": layers}).encode())
     while True:
         try:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from evaluator.sandbox import clean_environment
 from tests.evaluator.judge.test_judge import forward
 
 PROBES = {
@@ -23,6 +26,34 @@ HEAD = """
 import os, resource, socket
 HOMES = [home for home in ("/root", "/home") if os.path.isdir(home)]
 """
+
+
+FAULTS = """
+import resource, torch
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+x = torch.ones(2048, 2000)
+def call():
+    squares = x.pow(2)
+    return x * torch.rsqrt(squares.mean(-1, keepdim=True)) * x[0]
+for _ in range(20): call()
+before = faults()
+for _ in range(20): call()
+print(faults() - before)
+"""
+
+
+@pytest.mark.parametrize("_", range(4))
+def test_large_temporaries_come_from_warm_memory(tmp_path, _):
+    """Where they don't (by luck of the heap), a call faults 12,000 times and takes 7x as long."""
+    ran = subprocess.run(
+        [sys.executable, "-c", FAULTS],
+        env=clean_environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(ran.stdout) < 1000
 
 
 @pytest.mark.parametrize("layer", PROBES)

@@ -67,7 +67,7 @@ def test_answers_that_were_kept_can_be_given_again(run: Path, tmp_path: Path):
             text="an answer", model_asked="m", model_answered="m", usage=Usage(), seconds=1.0
         ),
     )
-    path = RunFiles(run).completion_path("abc")
+    path = RunFiles(run).completion_path(next(read_turns(run)).completion)
     path.parent.mkdir()
     path.write_text(stored.model_dump_json())
     make_compact(run, tmp_path / "small", parts=["completions"])
@@ -84,6 +84,29 @@ def test_no_path_of_this_machine_stays(run: Path, tmp_path: Path):
             assert str(tmp_path) not in text, file
             assert f"{Path.home()}/" not in text, file
     assert '"commit": "abc123"' in (tmp_path / "small" / "environment.json").read_text()
+
+
+def test_where_a_relay_lay_is_cut_to_a_name(run: Path, tmp_path: Path):
+    records = run / "turns.jsonl"
+    records.write_text(records.read_text().replace("offline/tuner", "relay//some/where/answers"))
+    make_compact(run, tmp_path / "small")
+    assert next(read_turns(tmp_path / "small")).model == "relay/answers"
+
+
+def test_one_problem_can_be_kept_alone(run: Path, tmp_path: Path):
+    one = next(read_turns(run)).problem
+    make_compact(run, tmp_path / "small", parts=["kernels"], problems=[one])
+    turns = list(read_turns(tmp_path / "small"))
+    assert {turn.problem for turn in turns} == {one}
+    assert [file.stem for file in (tmp_path / "small" / "best").iterdir()] == [one]
+    kernels = {file.stem for file in (tmp_path / "small" / "kernels").iterdir()}
+    assert kernels == {turn.candidate for turn in turns}
+    assert RunFiles(tmp_path / "small").config().problems == (one,)
+
+
+def test_a_problem_that_the_run_lacks_is_refused(run: Path, tmp_path: Path):
+    with pytest.raises(UsageError, match="nosuch"):
+        make_compact(run, tmp_path / "small", problems=["nosuch"])
 
 
 def test_the_readme_says_who_wrote_the_kernels(run: Path, tmp_path: Path):

@@ -127,13 +127,40 @@ def test_p_goes_on_to_the_next_move_when_the_first_was_tried() -> None:
     assert changed(BASE, new) and new["stores"] == "plain"
 
 
+def test_p_does_not_insist_on_what_was_slower_elsewhere() -> None:
+    """`stores=stream` lost from another base: it isn't tried from this one."""
+    other = BASE.replace("chunk", "16")
+    turns = [
+        Turn(other, "correct", 1.0),
+        Turn(other.replace("stores", "stream"), "correct", 0.5),
+        Turn(BASE, "correct", 1.2),
+    ]
+    new = next_schedule(turns, "GEP", base=2, bottleneck="memory_bandwidth")
+    assert new["stores"] == "plain"
+
+
+def test_a_climb_that_is_stuck_starts_again_elsewhere() -> None:
+    losers = [BASE.replace("chunk", c) for c in ("1", "16", "64")]
+    turns = [Turn(BASE, "correct", 1.2), *(Turn(s, "correct", 1.1) for s in losers)]
+    new = next_schedule(turns, "GEP", base=0, bottleneck="memory_bandwidth")
+    assert len(changed(BASE, new)) > 1
+    before = next_schedule(turns[:3], "GEP", base=0, bottleneck="memory_bandwidth")
+    assert len(changed(BASE, before)) == 1
+
+
+def test_without_e_nothing_is_known_to_be_stuck() -> None:
+    turns = [Turn(BASE.replace("chunk", c)) for c in ("1", "16", "64", "256")] + [Turn(BASE)]
+    assert len(changed(BASE, next_schedule(turns, "G", base=4))) == 1
+
+
 @pytest.mark.parametrize("backend", list(MOVES))
 def test_the_tables_name_things_that_exist(backend: str) -> None:
     knobs = {k.name: k for f in FAMILIES for k in space(backend, f).knobs}
     for bottleneck, moves in MOVES[backend].items():
         assert Bottleneck(bottleneck)
-        for knob, choice in moves:
-            assert choice in knobs[knob].choices, (bottleneck, knob, choice)
+        for move in moves:
+            for knob, choice in (pair.split("=") for pair in move.split()):
+                assert choice in knobs[knob].choices, (bottleneck, knob, choice)
 
 
 def test_blame_names_statuses() -> None:

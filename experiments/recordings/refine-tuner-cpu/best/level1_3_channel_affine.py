@@ -1,4 +1,4 @@
-# plan: map | vec=4 threads=half chunk=256 unroll=off maths=crude stores=stream
+# plan: map | vec=4 threads=all chunk=64 unroll=on maths=poly stores=stream
 
 import torch
 import torch.nn as nn
@@ -22,6 +22,7 @@ SOURCE = r"""
 #if defined(__x86_64__)
 #pragma GCC target("prefer-vector-width=128")
 #endif
+#pragma GCC optimize("unroll-loops")
 
 static inline void stream_out(float* to, const float* from, int64_t n) {
   int64_t i = 0;
@@ -44,10 +45,10 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
   const float* __restrict__ a2 = t2.data_ptr<float>();
   auto r0 = torch::empty({16, 48, 72, 70}, t0.options().dtype(torch::kFloat32));
   float* __restrict__ o0 = r0.data_ptr<float>();
-#pragma omp parallel for schedule(static) num_threads(std::max(1, omp_get_max_threads() / 2))
-  for (int64_t task = 0; task < 15; ++task) {
-    const int64_t last = std::min<int64_t>(768, (task + 1) * 52);
-    for (int64_t row = task * 52; row < last; ++row) {
+#pragma omp parallel for schedule(static)
+  for (int64_t task = 0; task < 60; ++task) {
+    const int64_t last = std::min<int64_t>(768, (task + 1) * 13);
+    for (int64_t row = task * 13; row < last; ++row) {
       const float* __restrict__ p0 = a0 + row * 5040;
       const float x1 = a1[(row) % 48 * 1];
       const float x2 = a2[(row) % 48 * 1];
@@ -71,7 +72,7 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
 """
 
 kernels = load_inline(
-    name="tuned_154958fc1e00",
+    name="tuned_ae3871ad9134",
     cpp_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O3", "-march=native", "-fopenmp"],

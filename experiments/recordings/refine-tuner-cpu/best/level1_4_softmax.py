@@ -1,4 +1,4 @@
-# plan: rows | vec=16 threads=all chunk=4 unroll=on maths=poly stores=stream stage=stack passes=exact acc=fp32
+# plan: rows | vec=16 threads=all chunk=4 unroll=on maths=poly stores=plain stage=stack passes=exact acc=fp64
 
 import torch
 import torch.nn as nn
@@ -13,9 +13,6 @@ SOURCE = r"""
 #include <vector>
 #include <algorithm>
 #include <omp.h>
-#if defined(__AVX__)
-#include <immintrin.h>
-#endif
 #pragma GCC optimize("no-math-errno", "no-trapping-math")
 #if defined(__x86_64__)
 #pragma GCC target("prefer-vector-width=512")
@@ -42,14 +39,6 @@ static inline float exp_(float x) {
   const float value = (q + 1.0f) * 2.0f * from_bits((n + 126) << 23);
   return x < -86.9f ? 0.0f : value;
 }
-static inline void stream_out(float* to, const float* from, int64_t n) {
-  int64_t i = 0;
-#if defined(__AVX__)
-  for (; i < n && (reinterpret_cast<uintptr_t>(to + i) & 31); ++i) to[i] = from[i];
-  for (; i + 8 <= n; i += 8) _mm256_stream_ps(to + i, _mm256_loadu_ps(from + i));
-#endif
-  for (; i < n; ++i) to[i] = from[i];
-}
 
 torch::Tensor fused_0(torch::Tensor t0) {
   TORCH_CHECK(t0.numel() == 4000000, "fused_0: operand 0 has another size");
@@ -70,7 +59,7 @@ torch::Tensor fused_0(torch::Tensor t0) {
         c0 = x0 > c0 ? x0 : c0;
       }
       const float v0 = (float)c0;
-      float c3 = 0;
+      double c3 = 0;
 #pragma omp simd reduction(+:c3)
       for (int64_t i = 0; i < 1000; ++i) {
         const float x0 = p0[i];
@@ -81,16 +70,11 @@ torch::Tensor fused_0(torch::Tensor t0) {
       }
       const float v3 = (float)c3;
       float* __restrict__ q0 = o0 + row * 1000;
-      for (int64_t block = 0; block < 1000; block += 256) {
-        const int64_t stop = std::min<int64_t>(1000, block + 256);
-        alignas(64) float w0[256];
 #pragma omp simd
-        for (int64_t i = block; i < stop; ++i) {
-          const float v2 = g0[i];
-          const float v4 = v2 / v3;
-          w0[i - block] = v4;
-        }
-        stream_out(q0 + block, w0, stop - block);
+      for (int64_t i = 0; i < 1000; ++i) {
+        const float v2 = g0[i];
+        const float v4 = v2 / v3;
+        q0[i] = v4;
       }
     }
   }
@@ -99,7 +83,7 @@ torch::Tensor fused_0(torch::Tensor t0) {
 """
 
 kernels = load_inline(
-    name="tuned_7258eb19a441",
+    name="tuned_9e6571db1e29",
     cpp_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O3", "-march=native", "-fopenmp"],

@@ -1,4 +1,4 @@
-# plan: rows | vec=4 threads=all chunk=16 unroll=off maths=poly stores=plain stage=none passes=fewest acc=fp64
+# plan: rows | vec=16 threads=all chunk=1 unroll=on maths=libm stores=plain stage=none passes=fewest acc=blocked
 
 import torch
 import torch.nn as nn
@@ -18,8 +18,9 @@ SOURCE = r"""
 #include <omp.h>
 #pragma GCC optimize("no-math-errno", "no-trapping-math")
 #if defined(__x86_64__)
-#pragma GCC target("prefer-vector-width=128")
+#pragma GCC target("prefer-vector-width=512")
 #endif
+#pragma GCC optimize("unroll-loops")
 
 static inline float rsqrt_(float x) { return 1.0f / sqrtf(x); }
 
@@ -33,17 +34,22 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1) {
   auto r0 = torch::empty({2048, 2000}, t0.options().dtype(torch::kFloat32));
   float* __restrict__ o0 = r0.data_ptr<float>();
 #pragma omp parallel for schedule(static)
-  for (int64_t task = 0; task < 128; ++task) {
-    const int64_t last = std::min<int64_t>(2048, (task + 1) * 16);
-    for (int64_t row = task * 16; row < last; ++row) {
+  for (int64_t task = 0; task < 2048; ++task) {
+    const int64_t last = std::min<int64_t>(2048, (task + 1) * 1);
+    for (int64_t row = task * 1; row < last; ++row) {
       const float* __restrict__ p0 = a0 + row * 2000;
       const float* __restrict__ p1 = a1;
       double c1 = 0;
-#pragma omp simd reduction(+:c1)
-      for (int64_t i = 0; i < 2000; ++i) {
-        const float x0 = p0[i];
-        const float v0 = x0 * x0;
-        c1 = c1 + v0;
+      for (int64_t block = 0; block < 2000; block += 256) {
+        const int64_t stop = std::min<int64_t>(2000, block + 256);
+        float b1 = 0;
+#pragma omp simd reduction(+:b1)
+        for (int64_t i = block; i < stop; ++i) {
+          const float x0 = p0[i];
+          const float v0 = x0 * x0;
+          b1 = b1 + v0;
+        }
+        c1 = c1 + b1;
       }
       const float v1 = (float)c1;
       const float v2 = v1 * 0.0005f;
@@ -65,7 +71,7 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1) {
 """
 
 kernels = load_inline(
-    name="tuned_f82fe2096138",
+    name="tuned_73e603d1c652",
     cpp_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O3", "-march=native", "-fopenmp"],

@@ -1,4 +1,4 @@
-# plan: map | vec=16 threads=all chunk=16 unroll=off maths=poly stores=plain
+# plan: map | vec=16 threads=all chunk=16 unroll=on maths=poly stores=plain
 
 import torch
 import torch.nn as nn
@@ -19,6 +19,7 @@ SOURCE = r"""
 #if defined(__x86_64__)
 #pragma GCC target("prefer-vector-width=512")
 #endif
+#pragma GCC optimize("unroll-loops")
 
 static inline float from_bits(int32_t i) { float f; std::memcpy(&f, &i, 4); return f; }
 static inline int32_t to_bits(float f) { int32_t i; std::memcpy(&i, &f, 4); return i; }
@@ -106,7 +107,7 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2, torc
 """
 
 kernels = load_inline(
-    name="tuned_0a438aca7b4d",
+    name="tuned_52b5a5355444",
     cpp_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O3", "-march=native", "-fopenmp"],

@@ -1,4 +1,4 @@
-# plan: rows | vec=16 threads=all chunk=4 unroll=off maths=poly stores=stream stage=none passes=fewest acc=blocked
+# plan: rows | vec=8 threads=all chunk=64 unroll=off maths=poly stores=plain stage=stack passes=fewest acc=blocked
 
 import torch
 import torch.nn as nn
@@ -15,12 +15,9 @@ SOURCE = r"""
 #include <vector>
 #include <algorithm>
 #include <omp.h>
-#if defined(__AVX__)
-#include <immintrin.h>
-#endif
 #pragma GCC optimize("no-math-errno", "no-trapping-math")
 #if defined(__x86_64__)
-#pragma GCC target("prefer-vector-width=512")
+#pragma GCC target("prefer-vector-width=256")
 #endif
 
 static inline float rsqrt_(float x) { return 1.0f / sqrtf(x); }
@@ -45,14 +42,6 @@ static inline float exp_(float x) {
   return x < -86.9f ? 0.0f : value;
 }
 static inline float sigmoid_(float x) { return 1.0f / (1.0f + exp_(-x)); }
-static inline void stream_out(float* to, const float* from, int64_t n) {
-  int64_t i = 0;
-#if defined(__AVX__)
-  for (; i < n && (reinterpret_cast<uintptr_t>(to + i) & 31); ++i) to[i] = from[i];
-  for (; i + 8 <= n; i += 8) _mm256_stream_ps(to + i, _mm256_loadu_ps(from + i));
-#endif
-  for (; i < n; ++i) to[i] = from[i];
-}
 
 std::vector<torch::Tensor> fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2, torch::Tensor t3, torch::Tensor t4) {
   TORCH_CHECK(t0.numel() == 1300000, "fused_0: operand 0 has another size");
@@ -75,9 +64,9 @@ std::vector<torch::Tensor> fused_0(torch::Tensor t0, torch::Tensor t1, torch::Te
   auto r1 = torch::empty({1300, 1000}, t0.options().dtype(torch::kFloat32));
   float* __restrict__ o1 = r1.data_ptr<float>();
 #pragma omp parallel for schedule(static)
-  for (int64_t task = 0; task < 325; ++task) {
-    const int64_t last = std::min<int64_t>(1300, (task + 1) * 4);
-    for (int64_t row = task * 4; row < last; ++row) {
+  for (int64_t task = 0; task < 21; ++task) {
+    const int64_t last = std::min<int64_t>(1300, (task + 1) * 64);
+    for (int64_t row = task * 64; row < last; ++row) {
       const float* __restrict__ p0 = a0 + row * 1000;
       const float* __restrict__ p1 = a1 + row * 1000;
       const float* __restrict__ p2 = a2;
@@ -112,29 +101,22 @@ std::vector<torch::Tensor> fused_0(torch::Tensor t0, torch::Tensor t1, torch::Te
       const float v11 = rsqrt_(v10);
       float* __restrict__ q0 = o0 + row * 1000;
       float* __restrict__ q1 = o1 + row * 1000;
-      for (int64_t block = 0; block < 1000; block += 256) {
-        const int64_t stop = std::min<int64_t>(1000, block + 256);
-        alignas(64) float w0[256];
-        alignas(64) float w1[256];
 #pragma omp simd
-        for (int64_t i = block; i < stop; ++i) {
-          const float x0 = p0[i];
-          const float x1 = p1[i];
-          const float x2 = p2[i];
-          const float x3 = p3[i];
-          const float x4 = p4[i];
-          const float v0 = x0 + x1;
-          const float v3 = v0 - v2;
-          const float v12 = v3 * v11;
-          const float v13 = v12 * x2;
-          const float v14 = v13 + x3;
-          const float v15 = sigmoid_(x4);
-          const float v16 = v14 * v15;
-          w0[i - block] = v0;
-          w1[i - block] = v16;
-        }
-        stream_out(q0 + block, w0, stop - block);
-        stream_out(q1 + block, w1, stop - block);
+      for (int64_t i = 0; i < 1000; ++i) {
+        const float x0 = p0[i];
+        const float x1 = p1[i];
+        const float x2 = p2[i];
+        const float x3 = p3[i];
+        const float x4 = p4[i];
+        const float v0 = x0 + x1;
+        const float v3 = v0 - v2;
+        const float v12 = v3 * v11;
+        const float v13 = v12 * x2;
+        const float v14 = v13 + x3;
+        const float v15 = sigmoid_(x4);
+        const float v16 = v14 * v15;
+        q0[i] = v0;
+        q1[i] = v16;
       }
     }
   }
@@ -143,7 +125,7 @@ std::vector<torch::Tensor> fused_0(torch::Tensor t0, torch::Tensor t1, torch::Te
 """
 
 kernels = load_inline(
-    name="tuned_a9e5a18fc2c4",
+    name="tuned_a1a30783dd06",
     cpp_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O3", "-march=native", "-fopenmp"],

@@ -1,4 +1,4 @@
-# plan: rows | vec=16 threads=all chunk=4 unroll=on maths=poly stores=plain stage=stack passes=exact acc=blocked
+# plan: rows | vec=16 threads=all chunk=4 unroll=on maths=poly stores=stream stage=stack passes=exact acc=fp64
 
 import torch
 import torch.nn as nn
@@ -17,6 +17,9 @@ SOURCE = r"""
 #include <vector>
 #include <algorithm>
 #include <omp.h>
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
 #pragma GCC optimize("no-math-errno", "no-trapping-math")
 #if defined(__x86_64__)
 #pragma GCC target("prefer-vector-width=512")
@@ -42,6 +45,14 @@ static inline float exp_(float x) {
   const int32_t n = (int32_t)reduce_exp_(y, q);
   const float value = (q + 1.0f) * 2.0f * from_bits((n + 126) << 23);
   return x < -86.9f ? 0.0f : value;
+}
+static inline void stream_out(float* to, const float* from, int64_t n) {
+  int64_t i = 0;
+#if defined(__AVX__)
+  for (; i < n && (reinterpret_cast<uintptr_t>(to + i) & 31); ++i) to[i] = from[i];
+  for (; i + 8 <= n; i += 8) _mm256_stream_ps(to + i, _mm256_loadu_ps(from + i));
+#endif
+  for (; i < n; ++i) to[i] = from[i];
 }
 
 torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
@@ -80,32 +91,32 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
       }
       const float v4 = (float)c4;
       double c7 = 0;
-      for (int64_t block = 0; block < 250; block += 256) {
-        const int64_t stop = std::min<int64_t>(250, block + 256);
-        float b7 = 0;
-#pragma omp simd reduction(+:b7)
-        for (int64_t i = block; i < stop; ++i) {
-          const bool x0 = m0[i];
-          const float x1 = p1[i];
-          const float x2 = p2[i];
-          const bool v0 = !x0;
-          const float v1 = x1 * 0.125f;
-          const float v2 = v1 + x2;
-          const float v3 = (v0 ? (-INFINITY) : v2);
-          const float v5 = v3 - v4;
-          const float v6 = exp_(v5);
-          g0[i] = v6;
-          b7 = b7 + v6;
-        }
-        c7 = c7 + b7;
+#pragma omp simd reduction(+:c7)
+      for (int64_t i = 0; i < 250; ++i) {
+        const bool x0 = m0[i];
+        const float x1 = p1[i];
+        const float x2 = p2[i];
+        const bool v0 = !x0;
+        const float v1 = x1 * 0.125f;
+        const float v2 = v1 + x2;
+        const float v3 = (v0 ? (-INFINITY) : v2);
+        const float v5 = v3 - v4;
+        const float v6 = exp_(v5);
+        g0[i] = v6;
+        c7 = c7 + v6;
       }
       const float v7 = (float)c7;
       float* __restrict__ q0 = o0 + row * 250;
+      for (int64_t block = 0; block < 250; block += 256) {
+        const int64_t stop = std::min<int64_t>(250, block + 256);
+        alignas(64) float w0[256];
 #pragma omp simd
-      for (int64_t i = 0; i < 250; ++i) {
-        const float v6 = g0[i];
-        const float v8 = v6 / v7;
-        q0[i] = v8;
+        for (int64_t i = block; i < stop; ++i) {
+          const float v6 = g0[i];
+          const float v8 = v6 / v7;
+          w0[i - block] = v8;
+        }
+        stream_out(q0 + block, w0, stop - block);
       }
     }
   }
@@ -114,7 +125,7 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
 """
 
 kernels = load_inline(
-    name="tuned_558efac29117",
+    name="tuned_1e0173c808ee",
     cpp_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O3", "-march=native", "-fopenmp"],

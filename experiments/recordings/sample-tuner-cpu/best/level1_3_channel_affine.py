@@ -1,4 +1,4 @@
-# plan: map | vec=16 threads=one chunk=16 unroll=off maths=poly stores=stream
+# plan: map | vec=4 threads=all chunk=256 unroll=on maths=libm stores=stream
 
 import torch
 import torch.nn as nn
@@ -20,8 +20,9 @@ SOURCE = r"""
 #endif
 #pragma GCC optimize("no-math-errno", "no-trapping-math")
 #if defined(__x86_64__)
-#pragma GCC target("prefer-vector-width=512")
+#pragma GCC target("prefer-vector-width=128")
 #endif
+#pragma GCC optimize("unroll-loops")
 
 static inline void stream_out(float* to, const float* from, int64_t n) {
   int64_t i = 0;
@@ -44,9 +45,10 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
   const float* __restrict__ a2 = t2.data_ptr<float>();
   auto r0 = torch::empty({16, 48, 72, 70}, t0.options().dtype(torch::kFloat32));
   float* __restrict__ o0 = r0.data_ptr<float>();
-  for (int64_t task = 0; task < 256; ++task) {
-    const int64_t last = std::min<int64_t>(768, (task + 1) * 3);
-    for (int64_t row = task * 3; row < last; ++row) {
+#pragma omp parallel for schedule(static)
+  for (int64_t task = 0; task < 15; ++task) {
+    const int64_t last = std::min<int64_t>(768, (task + 1) * 52);
+    for (int64_t row = task * 52; row < last; ++row) {
       const float* __restrict__ p0 = a0 + row * 5040;
       const float x1 = a1[(row) % 48 * 1];
       const float x2 = a2[(row) % 48 * 1];
@@ -70,7 +72,7 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
 """
 
 kernels = load_inline(
-    name="tuned_8550030ec9a1",
+    name="tuned_6bf25ee2da0b",
     cpp_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O3", "-march=native", "-fopenmp"],

@@ -1,4 +1,4 @@
-# plan: rows | vec=4 threads=32 maths=flags loads=plain stores=stream min=2 items=8 passes=fewest acc=fp32 team=all stage=regs
+# plan: rows | vec=4 threads=128 maths=libm loads=plain stores=stream min=1 items=8 passes=fewest acc=fp32 team=all stage=regs
 
 import torch
 import torch.nn as nn
@@ -164,22 +164,27 @@ __device__ __forceinline__ void team_online(float& top, float& sum) {
 }
 
 template <int V>
-__global__ void __launch_bounds__(32, 2) fused_0_kernel(const int64_t* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
-  constexpr int ROW = 32000, TEAM = 32;
+__global__ void __launch_bounds__(128, 1) fused_0_kernel(const int64_t* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
+  constexpr int ROW = 32000, TEAM = 128;
   const int lane = threadIdx.x;
   const int row = blockIdx.x;
+  constexpr int K = (ROW / V + TEAM - 1) / TEAM;
+  float g0[K * V];
   const int64_t x0 = a0[row];
   const float* __restrict__ p1 = a1 + row * 32000;
   const float* __restrict__ p2 = a2;
   float c1 = -INFINITY;
   float c4 = 0.0f;
-#pragma unroll 8
-  for (int i = lane * V; i < ROW; i += TEAM * V) {
+#pragma unroll (K * V <= 128 ? K : 1)
+  for (int k = 0; k < K; ++k) {
+    const int i = (lane + k * TEAM) * V;
+    if (ROW % (V * TEAM) != 0 && i >= ROW) continue;
     const auto wx1 = load<V, PLAIN>(p1 + i);
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       const float x1 = wx1.v[j];
       online(c1, c4, x1);
+      g0[k * V + j] = x1;
     }
   }
   team_online<TEAM>(c1, c4);
@@ -187,13 +192,14 @@ __global__ void __launch_bounds__(32, 2) fused_0_kernel(const int64_t* __restric
   const float v5 = log_(v4);
   float c9 = 0;
   float c12 = 0;
-#pragma unroll 8
-  for (int i = lane * V; i < ROW; i += TEAM * V) {
-    const auto wx1 = load<V, PLAIN>(p1 + i);
+#pragma unroll (K * V <= 128 ? K : 1)
+  for (int k = 0; k < K; ++k) {
+    const int i = (lane + k * TEAM) * V;
+    if (ROW % (V * TEAM) != 0 && i >= ROW) continue;
     const auto wx2 = load<V, PLAIN>(p2 + i);
 #pragma unroll
     for (int j = 0; j < V; ++j) {
-      const float x1 = wx1.v[j];
+      const float x1 = g0[k * V + j];
       const float x2 = wx2.v[j];
       const bool v0 = ((int64_t)(i + j) == x0);
       const float v2 = x1 - v1;
@@ -215,7 +221,7 @@ __global__ void __launch_bounds__(32, 2) fused_0_kernel(const int64_t* __restric
 
 template <int V>
 static void fused_0_launch(const int64_t* a0, const float* a1, const float* a2, float* o0, cudaStream_t stream) {
-  fused_0_kernel<V><<<(unsigned int)(16384), 32, 0, stream>>>(a0, a1, a2, o0);
+  fused_0_kernel<V><<<(unsigned int)(16384), 128, 0, stream>>>(a0, a1, a2, o0);
 }
 
 torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
@@ -243,12 +249,12 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
 """
 
 kernels = load_inline(
-    name="tuned_1c4ed0cba705",
+    name="tuned_d512d5d3fe22",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O2"],
-    extra_cuda_cflags=["-O3", "--use_fast_math"],
+    extra_cuda_cflags=["-O3"],
 )
 
 class ModelNew(nn.Module):

@@ -1,4 +1,4 @@
-# plan: map | vec=4 threads=128 maths=libm loads=ldg stores=stream min=2 items=8 grid=full
+# plan: map | vec=4 threads=512 maths=libm loads=ldg stores=plain min=1 items=2 grid=full
 
 import torch
 import torch.nn as nn
@@ -69,12 +69,12 @@ static bool aligned(const T* pointer, int v) {
 __device__ __forceinline__ float sigmoid_(float x) { return 1.0f / (1.0f + expf(-x)); }
 
 template <int V>
-__global__ void __launch_bounds__(128, 2) fused_0_kernel(const float* __restrict__ a0, float* __restrict__ o0) {
+__global__ void __launch_bounds__(512, 1) fused_0_kernel(const float* __restrict__ a0, float* __restrict__ o0) {
   constexpr int PACKS = 268435456 / V;
   const int first = (int)blockIdx.x * 1024 + threadIdx.x;
 #pragma unroll
-  for (int item = 0; item < 8; ++item) {
-    const int pack = first + item * 128;
+  for (int item = 0; item < 2; ++item) {
+    const int pack = first + item * 512;
     if (PACKS % 1024 != 0 && pack >= PACKS) continue;
     const int e = pack * V;
     Pack<float, V> y0;
@@ -86,14 +86,14 @@ __global__ void __launch_bounds__(128, 2) fused_0_kernel(const float* __restrict
       const float v1 = x0 * v0;
       y0.v[j] = v1;
     }
-    store<STREAM>(o0 + e, y0);
+    store<PLAIN>(o0 + e, y0);
   }
 }
 
 template <int V>
 static void fused_0_launch(const float* a0, float* o0, cudaStream_t stream) {
   const int64_t blocks = (268435456 / V + 1023) / 1024;
-  fused_0_kernel<V><<<(unsigned int)(blocks), 128, 0, stream>>>(a0, o0);
+  fused_0_kernel<V><<<(unsigned int)(blocks), 512, 0, stream>>>(a0, o0);
 }
 
 torch::Tensor fused_0(torch::Tensor t0) {
@@ -115,7 +115,7 @@ torch::Tensor fused_0(torch::Tensor t0) {
 """
 
 kernels = load_inline(
-    name="tuned_be2791b00bc2",
+    name="tuned_4c243a1f38a2",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],

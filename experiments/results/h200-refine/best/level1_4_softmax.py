@@ -1,4 +1,4 @@
-# plan: rows | vec=4 threads=512 maths=libm loads=plain stores=stream min=2 items=1 passes=exact acc=fp64 team=all stage=regs
+# plan: rows | vec=4 threads=256 maths=libm loads=plain stores=stream min=1 items=1 passes=exact acc=fp64 team=all stage=regs
 
 import torch
 import torch.nn as nn
@@ -120,8 +120,8 @@ __device__ __forceinline__ void team_place(float& best, int& place) {
 }
 
 template <int V>
-__global__ void __launch_bounds__(512, 2) fused_0_kernel(const float* __restrict__ a0, float* __restrict__ o0) {
-  constexpr int ROW = 12288, TEAM = 512;
+__global__ void __launch_bounds__(256, 1) fused_0_kernel(const float* __restrict__ a0, float* __restrict__ o0) {
+  constexpr int ROW = 12288, TEAM = 256;
   const int lane = threadIdx.x;
   const int row = blockIdx.x;
   constexpr int K = (ROW / V + TEAM - 1) / TEAM;
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(512, 2) fused_0_kernel(const float* __restrict
 
 template <int V>
 static void fused_0_launch(const float* a0, float* o0, cudaStream_t stream) {
-  fused_0_kernel<V><<<(unsigned int)(32768), 512, 0, stream>>>(a0, o0);
+  fused_0_kernel<V><<<(unsigned int)(32768), 256, 0, stream>>>(a0, o0);
 }
 
 torch::Tensor fused_0(torch::Tensor t0) {
@@ -196,7 +196,7 @@ torch::Tensor fused_0(torch::Tensor t0) {
 """
 
 kernels = load_inline(
-    name="tuned_386e04291099",
+    name="tuned_af63e700acac",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],

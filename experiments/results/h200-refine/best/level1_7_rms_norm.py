@@ -1,4 +1,4 @@
-# plan: rows | vec=4 threads=512 maths=fast loads=ldg stores=plain min=1 items=8 passes=exact acc=fp32 team=32 stage=none
+# plan: rows | vec=4 threads=512 maths=fast loads=ldg stores=stream min=2 items=2 passes=exact acc=fp32 team=all stage=regs
 
 import torch
 import torch.nn as nn
@@ -123,14 +123,14 @@ __device__ __forceinline__ void team_place(float& best, int& place) {
 }
 
 template <int V>
-__global__ void __launch_bounds__(512, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, float* __restrict__ o0) {
-  constexpr int ROW = 8192, TEAM = 32;
-  const int lane = threadIdx.x % TEAM;
-  const int row = (int)blockIdx.x * 16 + threadIdx.x / TEAM;
+__global__ void __launch_bounds__(512, 2) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, float* __restrict__ o0) {
+  constexpr int ROW = 8192, TEAM = 512;
+  const int lane = threadIdx.x;
+  const int row = blockIdx.x;
   const float* __restrict__ p0 = a0 + row * 8192;
   const float* __restrict__ p1 = a1;
   float c1 = 0;
-#pragma unroll 8
+#pragma unroll 2
   for (int i = lane * V; i < ROW; i += TEAM * V) {
     const auto wx0 = load<V, LDG>(p0 + i);
 #pragma unroll
@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(512, 1) fused_0_kernel(const float* __restrict
   const float v2 = v1 * 0.0001220703125f;
   const float v3 = v2 + 1e-05f;
   const float v4 = rsqrt_(v3);
-#pragma unroll 8
+#pragma unroll 2
   for (int i = lane * V; i < ROW; i += TEAM * V) {
     Pack<float, V> y0;
     const auto wx0 = load<V, LDG>(p0 + i);
@@ -157,13 +157,13 @@ __global__ void __launch_bounds__(512, 1) fused_0_kernel(const float* __restrict
       const float v6 = v5 * x1;
       y0.v[j] = v6;
     }
-    store<PLAIN>(o0 + row * ROW + i, y0);
+    store<STREAM>(o0 + row * ROW + i, y0);
   }
 }
 
 template <int V>
 static void fused_0_launch(const float* a0, const float* a1, float* o0, cudaStream_t stream) {
-  fused_0_kernel<V><<<(unsigned int)(2048), 512, 0, stream>>>(a0, a1, o0);
+  fused_0_kernel<V><<<(unsigned int)(32768), 512, 0, stream>>>(a0, a1, o0);
 }
 
 torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1) {
@@ -188,7 +188,7 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1) {
 """
 
 kernels = load_inline(
-    name="tuned_704b6f5c6613",
+    name="tuned_11fd2eb03a5e",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],

@@ -1,4 +1,4 @@
-# plan: map | vec=4 threads=256 maths=fast loads=plain stores=stream min=1 items=2 grid=full
+# plan: map | vec=4 threads=512 maths=libm loads=plain stores=stream min=4 items=2 grid=full
 
 import torch
 import torch.nn as nn
@@ -70,16 +70,16 @@ static bool aligned(const T* pointer, int v) {
   return reinterpret_cast<uintptr_t>(pointer) % (bytes < 16 ? bytes : 16) == 0;
 }
 
-__device__ __forceinline__ float sigmoid_(float x) { return __fdividef(1.0f, 1.0f + __expf(-x)); }
+__device__ __forceinline__ float sigmoid_(float x) { return 1.0f / (1.0f + expf(-x)); }
 
 template <int V>
-__global__ void __launch_bounds__(256, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, float* __restrict__ o0) {
+__global__ void __launch_bounds__(512, 4) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, float* __restrict__ o0) {
   constexpr int PACKS = 360710144 / V;
-  const int first = (int)blockIdx.x * 512 + threadIdx.x;
+  const int first = (int)blockIdx.x * 1024 + threadIdx.x;
 #pragma unroll
   for (int item = 0; item < 2; ++item) {
-    const int pack = first + item * 256;
-    if (PACKS % 512 != 0 && pack >= PACKS) continue;
+    const int pack = first + item * 512;
+    if (PACKS % 1024 != 0 && pack >= PACKS) continue;
     const int e = pack * V;
     const int row = e / 22016;
     const int i = e - row * 22016;
@@ -100,8 +100,8 @@ __global__ void __launch_bounds__(256, 1) fused_0_kernel(const float* __restrict
 
 template <int V>
 static void fused_0_launch(const float* a0, const float* a1, float* o0, cudaStream_t stream) {
-  const int64_t blocks = (360710144 / V + 511) / 512;
-  fused_0_kernel<V><<<(unsigned int)(blocks), 256, 0, stream>>>(a0, a1, o0);
+  const int64_t blocks = (360710144 / V + 1023) / 1024;
+  fused_0_kernel<V><<<(unsigned int)(blocks), 512, 0, stream>>>(a0, a1, o0);
 }
 
 torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1) {
@@ -125,13 +125,13 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1) {
 }
 
 template <int V>
-__global__ void __launch_bounds__(256, 1) fused_1_kernel(const float* __restrict__ a0, const float* __restrict__ a1, float* __restrict__ o0) {
+__global__ void __launch_bounds__(512, 4) fused_1_kernel(const float* __restrict__ a0, const float* __restrict__ a1, float* __restrict__ o0) {
   constexpr int PACKS = 180355072 / V;
-  const int first = (int)blockIdx.x * 512 + threadIdx.x;
+  const int first = (int)blockIdx.x * 1024 + threadIdx.x;
 #pragma unroll
   for (int item = 0; item < 2; ++item) {
-    const int pack = first + item * 256;
-    if (PACKS % 512 != 0 && pack >= PACKS) continue;
+    const int pack = first + item * 512;
+    if (PACKS % 1024 != 0 && pack >= PACKS) continue;
     const int e = pack * V;
     Pack<float, V> y0;
     const auto wx0 = load<V, PLAIN>(a0 + e);
@@ -153,8 +153,8 @@ __global__ void __launch_bounds__(256, 1) fused_1_kernel(const float* __restrict
 
 template <int V>
 static void fused_1_launch(const float* a0, const float* a1, float* o0, cudaStream_t stream) {
-  const int64_t blocks = (180355072 / V + 511) / 512;
-  fused_1_kernel<V><<<(unsigned int)(blocks), 256, 0, stream>>>(a0, a1, o0);
+  const int64_t blocks = (180355072 / V + 1023) / 1024;
+  fused_1_kernel<V><<<(unsigned int)(blocks), 512, 0, stream>>>(a0, a1, o0);
 }
 
 torch::Tensor fused_1(torch::Tensor t0, torch::Tensor t1) {
@@ -179,12 +179,12 @@ torch::Tensor fused_1(torch::Tensor t0, torch::Tensor t1) {
 """
 
 kernels = load_inline(
-    name="tuned_3333423e2e3c",
+    name="tuned_ac47cb053adf",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0", "fused_1"],
     extra_cflags=["-O2"],
-    extra_cuda_cflags=["-O3", "-prec-div=false", "-prec-sqrt=false"],
+    extra_cuda_cflags=["-O3"],
 )
 
 class ModelNew(nn.Module):

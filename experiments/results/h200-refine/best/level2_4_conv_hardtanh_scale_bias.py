@@ -1,4 +1,4 @@
-# plan: map | vec=4 threads=512 maths=fast loads=plain stores=stream min=1 items=4 grid=full
+# plan: map | vec=1 threads=512 maths=libm loads=plain stores=plain min=1 items=8 grid=full
 
 import torch
 import torch.nn as nn
@@ -74,11 +74,11 @@ static bool aligned(const T* pointer, int v) {
 template <int V>
 __global__ void __launch_bounds__(512, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
   constexpr int PACKS = 134217728 / V;
-  const int first = (int)blockIdx.x * 2048 + threadIdx.x;
+  const int first = (int)blockIdx.x * 4096 + threadIdx.x;
 #pragma unroll
-  for (int item = 0; item < 4; ++item) {
+  for (int item = 0; item < 8; ++item) {
     const int pack = first + item * 512;
-    if (PACKS % 2048 != 0 && pack >= PACKS) continue;
+    if (PACKS % 4096 != 0 && pack >= PACKS) continue;
     const int e = pack * V;
     const int row = e / 16384;
     const float x1 = a1[row % 128 * 1];
@@ -97,13 +97,13 @@ __global__ void __launch_bounds__(512, 1) fused_0_kernel(const float* __restrict
       const float v6 = v4 ? v3 : v5;
       y0.v[j] = v6;
     }
-    store<STREAM>(o0 + e, y0);
+    store<PLAIN>(o0 + e, y0);
   }
 }
 
 template <int V>
 static void fused_0_launch(const float* a0, const float* a1, const float* a2, float* o0, cudaStream_t stream) {
-  const int64_t blocks = (134217728 / V + 2047) / 2048;
+  const int64_t blocks = (134217728 / V + 4095) / 4096;
   fused_0_kernel<V><<<(unsigned int)(blocks), 512, 0, stream>>>(a0, a1, a2, o0);
 }
 
@@ -121,23 +121,19 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
   auto r0 = torch::empty({64, 128, 128, 128}, t0.options().dtype(torch::kFloat32));
   float* o0 = r0.data_ptr<float>();
   const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
-  if (aligned(a0, 4) && aligned(o0, 4)) {
-    fused_0_launch<4>(a0, a1, a2, o0, stream);
-  } else {
-    fused_0_launch<1>(a0, a1, a2, o0, stream);
-  }
+  fused_0_launch<1>(a0, a1, a2, o0, stream);
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   return r0;
 }
 """
 
 kernels = load_inline(
-    name="tuned_57ffeee64ab8",
+    name="tuned_b1468ea2ae55",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O2"],
-    extra_cuda_cflags=["-O3", "-prec-div=false", "-prec-sqrt=false"],
+    extra_cuda_cflags=["-O3"],
 )
 
 class ModelNew(nn.Module):

@@ -1,4 +1,4 @@
-# plan: rows | vec=8 threads=256 maths=libm loads=plain stores=stream min=1 items=2 passes=exact acc=fp64 team=32 stage=fix
+# plan: rows | vec=8 threads=512 maths=libm loads=plain stores=stream min=8 items=2 passes=exact acc=fp64 team=all stage=regs
 
 import torch
 import torch.nn as nn
@@ -125,10 +125,10 @@ __device__ __forceinline__ void team_place(float& best, int& place) {
 }
 
 template <int V>
-__global__ void __launch_bounds__(256, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
-  constexpr int ROW = 4096, TEAM = 32;
-  const int lane = threadIdx.x % TEAM;
-  const int row = (int)blockIdx.x * 8 + threadIdx.x / TEAM;
+__global__ void __launch_bounds__(512, 8) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
+  constexpr int ROW = 4096, TEAM = 512;
+  const int lane = threadIdx.x;
+  const int row = blockIdx.x;
   const float* __restrict__ p0 = a0 + row * 4096;
   const float* __restrict__ p1 = a1 + row * 4096;
   const float* __restrict__ p2 = a2;
@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(256, 1) fused_0_kernel(const float* __restrict
 
 template <int V>
 static void fused_0_launch(const float* a0, const float* a1, const float* a2, float* o0, cudaStream_t stream) {
-  fused_0_kernel<V><<<(unsigned int)(8192), 256, 0, stream>>>(a0, a1, a2, o0);
+  fused_0_kernel<V><<<(unsigned int)(65536), 512, 0, stream>>>(a0, a1, a2, o0);
 }
 
 torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
@@ -208,7 +208,7 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
 """
 
 kernels = load_inline(
-    name="tuned_bf32693fe101",
+    name="tuned_d17ac7f50594",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],

@@ -1,4 +1,4 @@
-# plan: map | vec=4 threads=256 maths=fast loads=plain stores=plain min=1 items=8 grid=full
+# plan: map | vec=4 threads=128 maths=crude loads=plain stores=stream min=1 items=8 grid=full
 
 import torch
 import torch.nn as nn
@@ -67,13 +67,13 @@ static bool aligned(const T* pointer, int v) {
 }
 
 template <int V>
-__global__ void __launch_bounds__(256, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, float* __restrict__ o0) {
+__global__ void __launch_bounds__(128, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, float* __restrict__ o0) {
   constexpr int PACKS = 16777216 / V;
-  const int first = (int)blockIdx.x * 2048 + threadIdx.x;
+  const int first = (int)blockIdx.x * 1024 + threadIdx.x;
 #pragma unroll
   for (int item = 0; item < 8; ++item) {
-    const int pack = first + item * 256;
-    if (PACKS % 2048 != 0 && pack >= PACKS) continue;
+    const int pack = first + item * 128;
+    if (PACKS % 1024 != 0 && pack >= PACKS) continue;
     const int e = pack * V;
     const int row = e / 4096;
     const float x0 = a0[row];
@@ -85,14 +85,14 @@ __global__ void __launch_bounds__(256, 1) fused_0_kernel(const float* __restrict
       const float v0 = x0 * x1;
       y0.v[j] = v0;
     }
-    store<PLAIN>(o0 + e, y0);
+    store<STREAM>(o0 + e, y0);
   }
 }
 
 template <int V>
 static void fused_0_launch(const float* a0, const float* a1, float* o0, cudaStream_t stream) {
-  const int64_t blocks = (16777216 / V + 2047) / 2048;
-  fused_0_kernel<V><<<(unsigned int)(blocks), 256, 0, stream>>>(a0, a1, o0);
+  const int64_t blocks = (16777216 / V + 1023) / 1024;
+  fused_0_kernel<V><<<(unsigned int)(blocks), 128, 0, stream>>>(a0, a1, o0);
 }
 
 torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1) {
@@ -117,12 +117,12 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1) {
 """
 
 kernels = load_inline(
-    name="tuned_fd2f62f2be2b",
+    name="tuned_0db6e56b57f6",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O2"],
-    extra_cuda_cflags=["-O3", "-prec-div=false", "-prec-sqrt=false"],
+    extra_cuda_cflags=["-O3"],
 )
 
 class ModelNew(nn.Module):

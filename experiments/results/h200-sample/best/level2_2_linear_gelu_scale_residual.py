@@ -1,4 +1,4 @@
-# plan: map | vec=4 threads=64 maths=fast loads=plain stores=plain min=1 items=1 grid=waves
+# plan: map | vec=4 threads=32 maths=fast loads=plain stores=plain min=1 items=2 grid=full
 
 import torch
 import torch.nn as nn
@@ -71,11 +71,13 @@ static bool aligned(const T* pointer, int v) {
 __device__ __forceinline__ float erf_(float x) { return erff(x); }
 
 template <int V>
-__global__ void __launch_bounds__(64, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
+__global__ void __launch_bounds__(32, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
   constexpr int PACKS = 33554432 / V;
-  const int step = (int)gridDim.x * 64;
-#pragma unroll 1
-  for (int pack = (int)blockIdx.x * 64 + threadIdx.x; pack < PACKS; pack += step) {
+  const int first = (int)blockIdx.x * 64 + threadIdx.x;
+#pragma unroll
+  for (int item = 0; item < 2; ++item) {
+    const int pack = first + item * 32;
+    if (PACKS % 64 != 0 && pack >= PACKS) continue;
     const int e = pack * V;
     const int row = e / 2048;
     const int i = e - row * 2048;
@@ -105,8 +107,7 @@ __global__ void __launch_bounds__(64, 1) fused_0_kernel(const float* __restrict_
 template <int V>
 static void fused_0_launch(const float* a0, const float* a1, const float* a2, float* o0, cudaStream_t stream) {
   const int64_t blocks = (33554432 / V + 63) / 64;
-  const int64_t most = (int64_t)at::cuda::getCurrentDeviceProperties()->multiProcessorCount * 16;
-  fused_0_kernel<V><<<(unsigned int)(blocks < most ? blocks : most), 64, 0, stream>>>(a0, a1, a2, o0);
+  fused_0_kernel<V><<<(unsigned int)(blocks), 32, 0, stream>>>(a0, a1, a2, o0);
 }
 
 torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
@@ -134,7 +135,7 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
 """
 
 kernels = load_inline(
-    name="tuned_2b0c4586f07d",
+    name="tuned_21c62c3794a6",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],

@@ -1,4 +1,4 @@
-# plan: map | vec=4 threads=128 maths=libm loads=once stores=plain min=2 items=1 grid=full
+# plan: map | vec=4 threads=32 maths=flags loads=plain stores=plain min=1 items=8 grid=full
 
 import torch
 import torch.nn as nn
@@ -72,19 +72,19 @@ static bool aligned(const T* pointer, int v) {
 }
 
 template <int V>
-__global__ void __launch_bounds__(128, 2) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
+__global__ void __launch_bounds__(32, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
   constexpr int PACKS = 134217728 / V;
-  const int first = (int)blockIdx.x * 128 + threadIdx.x;
+  const int first = (int)blockIdx.x * 256 + threadIdx.x;
 #pragma unroll
-  for (int item = 0; item < 1; ++item) {
-    const int pack = first + item * 128;
-    if (PACKS % 128 != 0 && pack >= PACKS) continue;
+  for (int item = 0; item < 8; ++item) {
+    const int pack = first + item * 32;
+    if (PACKS % 256 != 0 && pack >= PACKS) continue;
     const int e = pack * V;
     const int row = e / 16384;
     const float x1 = a1[row % 128 * 1];
     const float x2 = a2[row % 128 * 1];
     Pack<float, V> y0;
-    const auto wx0 = load<V, STREAM>(a0 + e);
+    const auto wx0 = load<V, PLAIN>(a0 + e);
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       const float x0 = wx0.v[j];
@@ -103,8 +103,8 @@ __global__ void __launch_bounds__(128, 2) fused_0_kernel(const float* __restrict
 
 template <int V>
 static void fused_0_launch(const float* a0, const float* a1, const float* a2, float* o0, cudaStream_t stream) {
-  const int64_t blocks = (134217728 / V + 127) / 128;
-  fused_0_kernel<V><<<(unsigned int)(blocks), 128, 0, stream>>>(a0, a1, a2, o0);
+  const int64_t blocks = (134217728 / V + 255) / 256;
+  fused_0_kernel<V><<<(unsigned int)(blocks), 32, 0, stream>>>(a0, a1, a2, o0);
 }
 
 torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
@@ -132,12 +132,12 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
 """
 
 kernels = load_inline(
-    name="tuned_8f42ee02044c",
+    name="tuned_8c075c1d2670",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O2"],
-    extra_cuda_cflags=["-O3"],
+    extra_cuda_cflags=["-O3", "--use_fast_math"],
 )
 
 class ModelNew(nn.Module):

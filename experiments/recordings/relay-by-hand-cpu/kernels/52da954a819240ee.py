@@ -1,0 +1,49 @@
+# plan: threads over rows, four unaligned vector loads an output, the first three outputs apart
+import torch
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+
+SOURCE = r"""
+#include <cstdint>
+
+torch::Tensor causal(torch::Tensor x, torch::Tensor w, torch::Tensor b) {
+  TORCH_CHECK(x.is_contiguous() && w.size(2) == 4, "contiguous input and four taps expected");
+  torch::Tensor y = torch::empty_like(x);
+  const int64_t rows = x.size(0) * x.size(1), channels = x.size(1), length = x.size(2);
+  const float* xs = x.data_ptr<float>();
+  const float* ws = w.data_ptr<float>();
+  const float* bs = b.data_ptr<float>();
+  float* ys = y.data_ptr<float>();
+  #pragma omp parallel for schedule(static)
+  for (int64_t r = 0; r < rows; ++r) {
+    const int64_t c = r % channels;
+    const float w0 = ws[4 * c], w1 = ws[4 * c + 1], w2 = ws[4 * c + 2], w3 = ws[4 * c + 3], bias = bs[c];
+    const float* in = xs + r * length;
+    float* o = ys + r * length;
+    o[0] = bias + w3 * in[0];
+    o[1] = bias + w2 * in[0] + w3 * in[1];
+    o[2] = bias + w1 * in[0] + w2 * in[1] + w3 * in[2];
+    #pragma omp simd
+    for (int64_t t = 3; t < length; ++t)
+      o[t] = bias + w0 * in[t - 3] + w1 * in[t - 2] + w2 * in[t - 1] + w3 * in[t];
+  }
+  return y;
+}
+"""
+
+kernels = load_inline(
+    name="causal_filter",
+    cpp_sources=SOURCE,
+    functions=["causal"],
+    extra_cflags=["-O3", "-march=native", "-fopenmp"],
+)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, channels: int, taps: int):
+        super().__init__()
+        self.conv = nn.Conv1d(channels, channels, taps, groups=channels, padding=taps - 1)
+        self.taps = taps
+
+    def forward(self, x):
+        return kernels.causal(x.contiguous(), self.conv.weight, self.conv.bias)

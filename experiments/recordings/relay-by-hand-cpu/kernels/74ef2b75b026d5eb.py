@@ -1,0 +1,97 @@
+# plan: as turn 2, rows of 16 vectors held in registers (unrolled), each bias row read once for all batches
+import torch
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+
+SOURCE = r"""
+#include <cstdint>
+#include <immintrin.h>
+#include <vector>
+
+constexpr int VECTORS = 16;
+
+// For x <= 0: x = n ln 2 + r with |r| <= ln(2) / 2, then exp(r) by a polynomial, scaled by 2^n.
+static inline __m512 exponential(__m512 x) {
+  x = _mm512_max_ps(x, _mm512_set1_ps(-87.f));
+  const __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)), 0);
+  __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375f), x);
+  r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-2.12194440e-4f), r);
+  __m512 p = _mm512_set1_ps(1.f / 120.f);
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.f / 24.f));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.f / 6.f));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.5f));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.f));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.f));
+  return _mm512_scalef_ps(p, n);
+}
+
+torch::Tensor masked_softmax(torch::Tensor scores, torch::Tensor bias, torch::Tensor keep, double factor) {
+  TORCH_CHECK(scores.is_contiguous() && bias.is_contiguous() && keep.is_contiguous(), "contiguous");
+  const int64_t batch = scores.size(0), heads = scores.size(1), length = scores.size(2);
+  TORCH_CHECK((length + 15) / 16 == VECTORS && length % 16, "rows of 241 to 255");
+  torch::Tensor out = torch::empty_like(scores);
+  const float* s = scores.data_ptr<float>();
+  const float* bs = bias.data_ptr<float>();
+  const bool* ks = keep.data_ptr<bool>();
+  float* os = out.data_ptr<float>();
+  const __m512 scale = _mm512_set1_ps((float)factor);
+  std::vector<__mmask16> kept(batch * VECTORS);
+  for (int64_t b = 0; b < batch; ++b)
+    for (int64_t i = 0; i < VECTORS; ++i) {
+      unsigned bits = 0;
+      for (int64_t j = 0; j < 16 && i * 16 + j < length; ++j)
+        bits |= (unsigned)ks[b * length + i * 16 + j] << j;
+      kept[b * VECTORS + i] = (__mmask16)bits;
+    }
+  const __mmask16 tail = (__mmask16)((1u << (length - 16 * (VECTORS - 1))) - 1);
+  #pragma omp parallel for schedule(static)
+  for (int64_t row = 0; row < heads * length; ++row) {
+    const float* bi = bs + row * length;
+    for (int64_t b = 0; b < batch; ++b) {
+      const float* in = s + (b * heads * length + row) * length;
+      float* o = os + (b * heads * length + row) * length;
+      const __mmask16* k = kept.data() + b * VECTORS;
+      __m512 v[VECTORS];
+      __m512 top = _mm512_set1_ps(-3.4e38f);
+      #pragma GCC unroll 16
+      for (int i = 0; i < VECTORS; ++i) {
+        v[i] = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(k[i], in + 16 * i), scale,
+                               _mm512_maskz_loadu_ps(k[i], bi + 16 * i));
+        top = _mm512_mask_max_ps(top, k[i], top, v[i]);
+      }
+      const __m512 most = _mm512_set1_ps(_mm512_reduce_max_ps(top));
+      __m512 even = _mm512_setzero_ps(), odd = _mm512_setzero_ps();
+      #pragma GCC unroll 16
+      for (int i = 0; i < VECTORS; i += 2) {
+        v[i] = _mm512_maskz_mov_ps(k[i], exponential(_mm512_sub_ps(v[i], most)));
+        v[i + 1] = _mm512_maskz_mov_ps(k[i + 1], exponential(_mm512_sub_ps(v[i + 1], most)));
+        even = _mm512_add_ps(even, v[i]);
+        odd = _mm512_add_ps(odd, v[i + 1]);
+      }
+      const __m512 inverse = _mm512_set1_ps(1.f / _mm512_reduce_add_ps(_mm512_add_ps(even, odd)));
+      #pragma GCC unroll 16
+      for (int i = 0; i < VECTORS; ++i)
+        _mm512_mask_storeu_ps(o + 16 * i, i == VECTORS - 1 ? tail : 0xffff,
+                              _mm512_mul_ps(v[i], inverse));
+    }
+  }
+  return out;
+}
+"""
+
+kernels = load_inline(
+    name="masked_softmax_registers",
+    cpp_sources=SOURCE,
+    functions=["masked_softmax"],
+    extra_cflags=["-O3", "-march=native", "-fopenmp"],
+)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, heads: int, length: int, scale: float):
+        super().__init__()
+        self.scale = scale
+        self.bias = nn.Parameter(torch.randn(heads, length, length))
+
+    def forward(self, scores, keep):
+        return kernels.masked_softmax(scores.contiguous(), self.bias, keep.contiguous(), self.scale)
