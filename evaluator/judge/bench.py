@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from evaluator.build_request import BuildOutcome, BuildRequest
+from evaluator.cuda_memory import reset_persisting_l2
 from evaluator.devices import cache_bytes, describe, peaks
 from evaluator.errors import DeviceError, InfrastructureError, UnusableReferenceError
 from evaluator.evaluation import BaselineName, EvaluationRequest, Precision, Settings
@@ -70,6 +71,8 @@ class Bench:
             measure_ceilings(str(device), self.threads),
             cache_bytes(str(device)),
         )
+        self.persisting_l2_reset: bool | None = None
+        """Whether the last flush could reset them; None on a CPU and before the first."""
         self.baselines: dict[BaselineName, Side] = {}
         self.baseline_notes: dict[BaselineName, str] = {}
 
@@ -119,7 +122,12 @@ class Bench:
         return [placement.place(value) for value in self.reference.fresh_inputs(draw.seed)]
 
     def flush_caches(self) -> None:
-        """Push everything else out of the caches; waits until that is done on a GPU."""
+        """Push everything else out of the caches; waits until that is done on a GPU.
+
+        A kernel may have marked lines of a GPU's L2 cache as persisting: they would outlive this.
+        """
+        if self.device.type == "cuda":
+            self.persisting_l2_reset = reset_persisting_l2(self.device.index or 0)
         self.flush.add_(1)
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)

@@ -35,9 +35,10 @@ from evaluator.judge.correctness import compare
 from evaluator.judge.mismatch import add_race
 from evaluator.judge.process import Zygote
 from evaluator.judge.refusal import Refusal
+from evaluator.judge.sampling import sample
 from evaluator.judge.side import Side
 from evaluator.judge.tampering import wrote_to_inputs
-from evaluator.judge.timing import sample, timing_of
+from evaluator.judge.timing import timing_of
 
 _MOST_BENCHES = 4
 """Problems that stay set up, so that several can be refined in turn."""
@@ -59,6 +60,7 @@ class _Trial:
     device_seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
     timing: Timing | None = None
+    seen: dict[str, float | int] = field(default_factory=dict)
 
 
 class Judge:
@@ -111,8 +113,10 @@ class Judge:
             isolation=side.worker.isolation if side else (),
             device=describe(request.settings.device).name,
             conditions=conditions(request.settings.device)
+            | trial.seen
             | {
                 "threads": bench.threads,
+                "persisting_l2_reset": bench.persisting_l2_reset,
                 "torch": torch.__version__,
                 "python": platform.python_version(),
             },
@@ -250,7 +254,8 @@ class Judge:
             seconds=bench.settings.timing_seconds,
             relative_width=bench.settings.relative_width,
         )
-        trial.made += len(sampling.candidate.total_us)
+        trial.made += sampling.blocks
+        trial.seen = sampling.seen
         trial.device_seconds += sampling.device_seconds
         timing, notes = timing_of(sampling, bench.bounds, self.device)
         trial.notes += notes

@@ -31,7 +31,7 @@ def test_an_honest_copy_is_correct_and_about_as_fast(evaluate):
 
 def test_doing_the_work_many_times_is_slower(evaluate):
     source = forward(
-        "for _ in range(8):\n    y = torch.relu(x * self.scale + self.bias) * 2.0\nreturn y"
+        "for _ in range(64):\n    y = torch.relu(x * self.scale + self.bias) * 2.0\nreturn y"
     )
     evaluation = evaluate(source, timing_seconds=1.0)
     assert evaluation.status is Status.CORRECT
