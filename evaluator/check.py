@@ -40,6 +40,7 @@ def request_for(source: str, problem: Problem, settings: Settings) -> Evaluation
     return EvaluationRequest(
         problem_id=problem.id,
         reference=problem.reference(size),
+        hidden_references=problem.hidden_references(size),
         candidate=Candidate(source=source, backend=backend_of(source, settings.device)),
         settings=settings,
     )

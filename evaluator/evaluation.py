@@ -268,5 +268,7 @@ class EvaluationRequest(Record):
     problem_id: str
     reference: str
     """Source of the problem with its sizes substituted (`Problem.reference`)."""
+    hidden_references: tuple[str, ...] = ()
+    """The same at other sizes, at which the candidate must be right, but isn't timed."""
     candidate: Candidate
     settings: Settings

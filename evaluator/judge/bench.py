@@ -43,6 +43,8 @@ class Bench:
 
     def __init__(self, request: EvaluationRequest, device: torch.device, zygote: Zygote) -> None:
         self.key = bench_key(request)
+        self._request = request
+        self._hidden: dict[str, Bench] = {}
         self.settings = request.settings
         self.device = device
         self._zygote = zygote
@@ -216,8 +218,22 @@ class Bench:
         self.baselines[name] = side
         return side
 
+    def hidden(self, references: tuple[str, ...]) -> list[Bench]:
+        """The same problem at sizes that only the judge knows, set up once."""
+        for source in references:
+            if source not in self._hidden:
+                request = self._request.model_copy(update={"reference": source})
+                self._hidden[source] = Bench(request, self.device, self._zygote)
+        found = [self._hidden[source] for source in references]
+        for bench in found:
+            bench.settings = self.settings
+        return found
+
     def close(self) -> None:
         """End the baselines and give the memory back."""
+        for bench in self._hidden.values():
+            bench.close()
+        self._hidden.clear()
         for side in self.baselines.values():
             side.close()
         self.baselines.clear()
