@@ -66,6 +66,14 @@ def _kernels(path: Path, problem: str | None, suite: Path | None) -> list[tuple[
     return found
 
 
+_COMPARED = {
+    "faster": "faster than",
+    "same": "as fast as",
+    "slower": "slower than",
+    "unclear": "not clear whether faster than",
+}
+
+
 def _print(path: Path, problem: Problem, evaluation: Evaluation) -> None:
     timing, correctness = evaluation.timing, evaluation.correctness
     print(f"{path.name} on {problem.id}: {evaluation.status}", file=sys.stderr)
@@ -92,7 +100,7 @@ def _print(path: Path, problem: Problem, evaluation: Evaluation) -> None:
         )
         for name, baseline in timing.baselines.items():
             print(
-                f"  {baseline.verdict} than {name} ({baseline.latency_us:.1f} us): "
+                f"  {_COMPARED[baseline.verdict]} {name} ({baseline.latency_us:.1f} us): "
                 f"{baseline.speedup:.3f}x [{baseline.speedup_low:.3f}, "
                 f"{baseline.speedup_high:.3f}], {baseline.pairs} pairs",
                 file=sys.stderr,

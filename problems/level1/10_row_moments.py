@@ -13,7 +13,6 @@ class Model(nn.Module):
 
 CATEGORY = "reduction"
 CPU_SIZES = {"rows": 4000, "cols": 384}
-HIDDEN_SIZES = [{"rows": 131, "cols": 77}, {"rows": 3, "cols": 4099}]
 
 rows = 1048576
 cols = 384

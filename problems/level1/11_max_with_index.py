@@ -17,7 +17,6 @@ class Model(nn.Module):
 
 CATEGORY = "reduction"
 CPU_SIZES = {"batch": 16, "length": 250, "features": 1000}
-HIDDEN_SIZES = [{"batch": 3, "length": 17, "features": 129}]
 
 batch = 128
 length = 1024

@@ -16,7 +16,6 @@ class Model(nn.Module):
 
 CATEGORY = "index"
 CPU_SIZES = {"rows": 3000, "cols": 700, "picks": 600}
-HIDDEN_SIZES = [{"rows": 5, "cols": 301, "picks": 37}]
 
 rows = 16384
 cols = 16384
