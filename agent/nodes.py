@@ -57,7 +57,9 @@ def propose(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
         request = _request(deps, key, store.prompt(draft.prompt))
         try:
             with store.in_flight(key, draft, Stage.MODEL) as draft:
-                answer = deps.client.complete(request)
+                answer = deps.client.complete(
+                    request, lambda text: deps.watch.notice(Waiting(*key, text))
+                )
                 completion = store.save_completion(request, draft.prompt, answer)
                 store.save_draft(key, draft.model_copy(update={"completion": completion}))
         except ModelUnavailableError as error:

@@ -10,7 +10,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from agent.llm.completion import Completion, CompletionRequest, ModelClient, Usage
+from agent.llm.completion import (
+    Completion,
+    CompletionRequest,
+    ModelClient,
+    Tell,
+    Usage,
+    unheard,
+)
 from agent.llm.errors import ModelInterruptedError, ModelUnavailableError
 from agent.llm.failure import Transient, judge_failure
 from agent.llm.library import PROVIDERS, litellm, split_model
@@ -44,8 +51,8 @@ class LiteLLMClient:
         self._sleep = sleep or self._stop.wait
         self._clock = clock
 
-    def complete(self, request: CompletionRequest) -> Completion:
-        """Answer `request`, trying again where that can help.
+    def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
+        """Answer `request`, trying again where that can help; `tell` hears why and when.
 
         Raises `ModelUnavailableError` when the retries are used up, `ModelRefusedError` or
         `PromptRefusedError` at once where they can't help, `ModelInterruptedError` on stop.
@@ -57,6 +64,7 @@ class LiteLLMClient:
             turn=request.turn,
             timeout_s=float(timeout) if timeout is not None else None,
             stop=self._stop,
+            tell=tell,
         )
         token: Token[Place] = PLACE.set(place)
         try:
@@ -84,7 +92,7 @@ class LiteLLMClient:
                     return _completion(request, outcome, [*wasted, usage], attempt, seconds)
                 failure = Transient("an answer without a choice")
                 wasted.append(usage)
-            self._wait(request, failure, attempt, began, wasted)
+            self._wait(request, failure, attempt, began, wasted, place.tell)
 
     def _ask(self, request: CompletionRequest) -> Any:
         """One request: LiteLLM's response, or what its failure means (not raised here, so that
@@ -116,6 +124,7 @@ class LiteLLMClient:
         attempt: int,
         began: float,
         wasted: list[Usage],
+        tell: Tell,
     ) -> None:
         key = f"{request.seed}:{request.problem}:{request.sample}:{request.turn}"
         delay_s = self._policy.delay_s(attempt, failure.retry_after_s, key)
@@ -131,6 +140,7 @@ class LiteLLMClient:
                 attempts=attempt,
                 usage=_sum(wasted) if wasted else None,
             )
+        tell(f"{failure.reason}; {request.model} is asked again in {delay_s:.0f} s")
         if self._sleep(delay_s):
             raise ModelInterruptedError(
                 f"stopped while waiting to ask {request.model} again: {failure.reason}"

@@ -23,7 +23,7 @@ from agent.events import (
     TurnStarted,
     Waiting,
 )
-from agent.llm.completion import Completion, CompletionRequest, Usage
+from agent.llm.completion import Completion, CompletionRequest, Tell, Usage, unheard
 from agent.llm.errors import ModelInterruptedError, ModelRefusedError, ModelUnavailableError
 from agent.result import RunResult, Stop
 from agent.run_files import RunFiles
@@ -314,11 +314,11 @@ class Failing:
     def __init__(self, client: ScriptedClient, error: Exception, after: int = 0) -> None:
         self.client, self.error, self.after = client, error, after
 
-    def complete(self, request: CompletionRequest) -> Completion:
+    def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
         if self.after == 0:
             raise self.error
         self.after -= 1
-        return self.client.complete(request)
+        return self.client.complete(request, tell)
 
 
 def test_a_provider_that_is_down_ends_the_problem(world: World) -> None:
@@ -375,10 +375,10 @@ def test_an_interrupted_wait_is_an_interruption(world: World) -> None:
         world.stop.set()
 
     class Interrupted(Failing):
-        def complete(self, request: CompletionRequest) -> Completion:
+        def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
             if self.after == 0:
                 interrupted()
-            return super().complete(request)
+            return super().complete(request, tell)
 
     world.client = Interrupted(world.client, ModelInterruptedError("stopped"), after=1)
     result = world.run()

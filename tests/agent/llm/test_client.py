@@ -110,9 +110,12 @@ def test_reasoning_is_kept_apart(server, client, content, text, reasoning):
 def test_rate_limit_then_good_waits_as_told(server, client, time, model, monkeypatch):
     monkeypatch.setenv("DEEPSEEK_API_KEY", KEY)
     server.will(refusal(429, retry_after="7"), answer())
-    got = client.complete(request_to(server, model=model))
+    told = []
+    got = client.complete(request_to(server, model=model), told.append)
     assert got.attempts == len(server.requests) == 2
     assert 7 <= time.slept[0] <= 7.7
+    (line,) = told
+    assert line.endswith((f"; {model} is asked again in 7 s", f"; {model} is asked again in 8 s"))
 
 
 def test_rate_limit_with_a_date(server, client, time):
