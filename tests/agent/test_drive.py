@@ -24,7 +24,13 @@ from agent.events import (
     Waiting,
 )
 from agent.llm.completion import Completion, CompletionRequest, Tell, Usage, unheard
-from agent.llm.errors import ModelInterruptedError, ModelRefusedError, ModelUnavailableError
+from agent.llm.errors import (
+    ModelError,
+    ModelInterruptedError,
+    ModelRefusedError,
+    ModelUnavailableError,
+    PromptRefusedError,
+)
 from agent.result import RunResult, Stop
 from agent.run_files import RunFiles
 from agent.store import open_store
@@ -331,19 +337,40 @@ def test_a_provider_that_is_down_ends_the_problem(world: World) -> None:
     assert [found.turns for found in world.run().problems] == [4, 4]
 
 
-def test_unusable_answers_are_charged_although_nothing_came_of_them(world: World) -> None:
-    client = world.client
-    billed = Usage(prompt_tokens=50, completion_tokens=5, cost_usd=0.02)
-    world.client = Failing(client, ModelUnavailableError("no choice in it", usage=billed))
-    result = world.run(problems=("first",))
-    spent = result.problems[0].spent
-    assert (spent.calls, spent.tokens, spent.cost_usd) == (0, 55, 0.02)
+@pytest.mark.parametrize(
+    "kind", [ModelUnavailableError, PromptRefusedError, ModelInterruptedError, ModelRefusedError]
+)
+def test_unusable_answers_are_charged_although_nothing_came_of_them(
+    world: World, kind: type[ModelError]
+) -> None:
+    client, error = world.client, kind("no choice in it")
+    error.usage = Usage(prompt_tokens=50, completion_tokens=5, cost_usd=0.02)
+    world.client = Failing(client, error)
+    if kind is ModelRefusedError:  # the user's to mend: it ends the run
+        with pytest.raises(UsageError, match="no choice"):
+            world.run(problems=("first",))
+    else:
+        spent = world.run(problems=("first",)).problems[0].spent
+        assert (spent.calls, spent.tokens, spent.cost_usd) == (0, 55, 0.02)
+    world.stop.clear()
     world.client = client
     spent = world.run(problems=("first",)).problems[0].spent
     assert (spent.calls, spent.tokens) == (4, 4 * 120 + 55)
     assert spent.cost_usd == pytest.approx(0.06)
     first = next(world.files.turns())
     assert first.usage.cost_usd == pytest.approx(0.03)
+
+
+def test_waste_alone_can_use_up_the_dollars(world: World) -> None:
+    client, error = world.client, ModelUnavailableError("no choice in it")
+    error.usage = Usage(prompt_tokens=50, completion_tokens=5, cost_usd=0.02)
+    world.client = Failing(client, error)
+    limits = {"problems": ("first",), "budget_usd": 0.015}
+    assert world.run(**limits).problems[0].stop is Stop.ERROR
+    world.client = client
+    found = world.run(**limits).problems[0]
+    assert (found.stop, found.turns, found.spent.cost_usd) == (Stop.USD, 0, 0.02)
+    assert world.diary.count("model").total() == 0
 
 
 def test_control_c_without_a_handler_begins_nothing_more(world: World) -> None:
