@@ -465,6 +465,21 @@ def test_another_device_is_refused(world: World) -> None:
         world.run(budget=2)
 
 
+def test_the_commits_that_made_turns_are_recorded(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def commit_after(made_by: str | None, budget: int) -> object:
+        monkeypatch.setattr("agent.environment.revision", lambda: made_by)
+        world.run(problems=("first",), budget=budget)
+        return world.files.environment()["commit"]
+
+    assert commit_after(None, 1) is None  # outside a checkout
+    assert commit_after("aaaa", 2) == "aaaa"
+    assert commit_after("bbbb", 2) == "aaaa"  # only shown again
+    assert commit_after("bbbb+changes", 3) == "aaaa and bbbb+changes"
+    assert commit_after("aaaa", 4) == "aaaa and bbbb+changes"
+
+
 def test_the_record_says_how_prompts_are_cut(world: World) -> None:
     world.run(budget=1)
     limits = world.files.environment()["prompt_limits"]
