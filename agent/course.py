@@ -57,6 +57,11 @@ class Course:
         finally:
             self._finish()
 
+    @property
+    def has_work(self) -> bool:
+        """Whether some sample has a turn to take or to finish."""
+        return any(self._may_go_on(sample) for sample in samples_of(self._deps.config))
+
     def _start(self) -> None:
         deps = self._deps
         with self._lock:
@@ -71,7 +76,7 @@ class Course:
     def _walk(self, sample: int) -> None:
         deps, problem = self._deps, self._deps.problem.id
         turn = deps.store.log.next_turn(problem, sample)
-        if self._error or turn >= turns_of(deps.config) or not self._may_go_on(sample, turn):
+        if self._error or not self._may_go_on(sample):
             return
         settings: RunnableConfig = {
             "configurable": {"thread_id": f"{problem}/{sample}"},
@@ -85,9 +90,10 @@ class Course:
         start = None if agrees else first_state(problem, sample, turn)
         self._graph.invoke(cast(TurnState, start), settings, context=deps, durability="sync")
 
-    def _may_go_on(self, sample: int, turn: int) -> bool:
+    def _may_go_on(self, sample: int) -> bool:
         """A turn whose answer is paid for is finished in any case; a new one needs a budget."""
-        if self._deps.stop.is_set():
+        turn = self._deps.store.log.next_turn(self._deps.problem.id, sample)
+        if turn >= turns_of(self._deps.config) or self._deps.stop.is_set():
             return False
         draft = self._deps.store.draft(TurnKey(self._deps.problem.id, sample, turn))
         paid = draft is not None and self._deps.store.has_completion(draft.completion)

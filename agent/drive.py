@@ -14,7 +14,7 @@ from agent.budget import Ledger, charge_for, charge_for_nothing, spent_on
 from agent.config import RunConfig
 from agent.course import Course
 from agent.deps import Deps, Profiler
-from agent.environment import record_environment, record_isolation
+from agent.environment import record_environment, record_isolation, refuse_other_device
 from agent.events import Event, Unwatched, Watch
 from agent.llm.completion import ModelClient
 from agent.prompt import Hardware
@@ -57,7 +57,7 @@ def drive(
     """
     _refuse_changed_problems(problems, store)
     device_name = describe(config.device).name
-    record_environment(store, device_name)
+    refuse_other_device(store, device_name)
     hardware = hardware_of(config)
     stop = stop or threading.Event()
     one_at_a_time = _OneAtATime(watch or Unwatched())
@@ -82,6 +82,8 @@ def drive(
             )
             for problem in problems
         ]
+        if any(course.has_work for course in courses):
+            record_environment(store, device_name)
         with ThreadPoolExecutor(config.workers, thread_name_prefix="turns") as pool:
             futures = [
                 pool.submit(course.take, sample)

@@ -1,4 +1,4 @@
-"""Where a run is made: versions and device, for its record."""
+"""Where a run is made: versions, commit and device, for its record."""
 
 from __future__ import annotations
 
@@ -8,26 +8,36 @@ from collections.abc import Sequence
 
 from agent.feedback import limits_as_facts
 from agent.result import ProblemResult
+from agent.revision import revision
 from agent.store import RunStore
 from problems.errors import UsageError
 
 PACKAGES = ("kernel-refinery", "torch", "triton", "langgraph", "litellm", "pydantic", "numpy")
+_AND = " and "
 
 
-def record_environment(store: RunStore, device_name: str) -> None:
-    """Write `environment.json`, versions as they are now.
-
-    Raises `UsageError` where the run was begun on another device: figures of two devices in one
-    run would be compared as if they were of one.
-    """
+def refuse_other_device(store: RunStore, device_name: str) -> None:
+    """Raise `UsageError` where the run was begun on another device: figures of two devices in one
+    run would be compared as if they were of one."""
     before = store.environment().get("device")
     if before is not None and before != device_name:
         raise UsageError(
             f"{store.path} was begun on {before}, and this device is {device_name}; choose another"
             " folder with -o, or start over with --redo"
         )
+
+
+def record_environment(store: RunStore, device_name: str) -> None:
+    """Write `environment.json` before turns are made: versions as they are now.
+
+    `commit` is of the checkout that this program runs from; None where it is in none; `A and B`
+    where the run was begun with A and goes on with B.
+    """
+    commits = str(store.environment().get("commit") or "").split(_AND)
+    commits.append(revision() or "")
     store.add_environment(
         {
+            "commit": _AND.join(dict.fromkeys(filter(None, commits))) or None,
             "device": device_name,
             "python": platform.python_version(),
             "system": f"{platform.system()} {platform.release()} {platform.machine()}",

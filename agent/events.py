@@ -84,7 +84,8 @@ class TurnRecorded(Event):
 
 @dataclass(frozen=True)
 class Waiting(TurnEvent):
-    """Something on our side, or at the model's provider, failed; it is tried again."""
+    """Something failed on our side or at the model's provider and is tried again, or somebody's
+    answer is waited for (`relay/`)."""
 
     reason: str
 

@@ -76,8 +76,8 @@ class LiveTable:
         self.rows = {problem: ProblemRow(problem) for problem in self.config.problems}
 
     def say(self, text: str) -> None:
-        """One line above the table."""
-        self.console.print(text)
+        """One line above the table, as it is: a path in it must survive to be copied."""
+        self.console.print(text, markup=False, soft_wrap=True)
 
     def close(self) -> None:
         """Leave the table as it is and show the cursor again."""

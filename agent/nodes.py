@@ -17,7 +17,7 @@ from agent.durable import StoreError
 from agent.events import Evaluated, ModelAnswered, Profiled, TurnRecorded, TurnStarted, Waiting
 from agent.feedback import sections
 from agent.llm.completion import CompletionRequest, Message
-from agent.llm.errors import ModelUnavailableError
+from agent.llm.errors import ModelError
 from agent.prompt import render_prompt
 from agent.record import TurnRecord, TurnSeconds
 from agent.result import Spent, Stop
@@ -57,10 +57,12 @@ def propose(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
         request = _request(deps, key, store.prompt(draft.prompt))
         try:
             with store.in_flight(key, draft, Stage.MODEL) as draft:
-                answer = deps.client.complete(request)
+                answer = deps.client.complete(
+                    request, lambda text: deps.watch.notice(Waiting(*key, text))
+                )
                 completion = store.save_completion(request, draft.prompt, answer)
                 store.save_draft(key, draft.model_copy(update={"completion": completion}))
-        except ModelUnavailableError as error:
+        except ModelError as error:
             if error.usage is not None:
                 wasted = draft.wasted + error.usage
                 store.save_draft(key, draft.model_copy(update={"wasted": wasted}))

@@ -31,12 +31,20 @@ class Service:
         # What it prints would go right through a live view.
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close()
 
+    @property
+    def pid(self) -> int | None:
+        """Of the process that answers; None before the first question and after the end."""
+        return self._process.pid if self._process else None
+
     def ask(self, question: bytes) -> bytes:
-        """The answer; raises the `InfrastructureError` that it met, or `JudgeDiedError`."""
+        """The answer; raises the `InfrastructureError` that it met, or `JudgeDiedError` where it
+        ended or sent what is no answer. The next question starts it anew then."""
         channel = self._started()
         try:
             channel.send(Kind.REQUEST, question)
             message = channel.receive()
+            if message.kind not in (Kind.RESPONSE, Kind.ERROR):
+                raise WireError(f"{message.kind.name} is no answer")
         except WireError as error:
             status = self._stop()
             raise JudgeDiedError(

@@ -44,7 +44,12 @@ def compact(
         list[str] | None, Option("--problem", metavar="ID", help="Only this one (repeatable).")
     ] = None,
     commit: Annotated[
-        str, Option("--commit", metavar="SHA", help="Commit that the run was made with.")
+        str,
+        Option(
+            "--commit",
+            metavar="SHA",
+            help="Commit that the run was made with. [as the run recorded it]",
+        ),
     ] = "",
 ) -> None:
     """Make the compact form of a run, for experiments/results/ or experiments/recordings/."""
@@ -73,7 +78,7 @@ def make_compact(
     """Write the compact form of `run` to the new folder `out`.
 
     `parts`: folders of the run to keep, of `kernels`, `prompts`, `completions`. `problems`: keep
-    only these; empty keeps all. Paths of the
+    only these; empty keeps all. `commit` stands for the one that the run recorded. Paths of the
     machine that the run was made on are written as `RUN`, `.` (where we stand) and `~`. Raises
     `UsageError` where `run` is not a run directory.
     """

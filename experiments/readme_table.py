@@ -147,7 +147,7 @@ def _heading(told: Sequence[RunReport]) -> str:
     facts = told[0].facts
     models = dict.fromkeys(model_label(report.facts.model) for report in told)
     versions = dict.fromkeys(report.facts.versions.get("torch", "") for report in told)
-    commits = dict.fromkeys(report.facts.commit[:12] for report in told)
+    commits = dict.fromkeys(report.facts.commit for report in told)
     rungs = dict.fromkeys(rung for report in told for rung in report.facts.rungs)
     parts = [f"{facts.backend}, {facts.precision}, {facts.budget} calls a problem"]
     parts += [f"torch {' and '.join(versions)}"] * any(versions)

@@ -77,7 +77,7 @@ def _circumstances(told: RunReport) -> str:
     facts = told.facts
     made = ", ".join(f"{count} {status}" for status, count in told.statuses.items())
     torch = f", torch {facts.versions['torch']}" if "torch" in facts.versions else ""
-    commit = f", commit {facts.commit[:12]}" if facts.commit else ""
+    commit = f", commit {facts.commit}" if facts.commit else ""
     return (
         f"{facts.backend} on {facts.device}, {facts.precision}{torch}{commit};"
         f" {len(told.problems)} problems, {facts.turns} calls: {made}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from problems.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_SHA = re.compile(r"\b([0-9a-f]{12})[0-9a-f]+\b")
 
 
 class RunFacts(BaseModel):
@@ -49,7 +52,8 @@ class RunFacts(BaseModel):
     rungs: tuple[str, ...]
     versions: dict[str, str]
     commit: str
-    """Of this program, when the run was made; empty: not recorded."""
+    """Of this program, when the run was made (`+changes`: with changes that were not committed);
+    empty: not recorded."""
 
     @property
     def title(self) -> str:
@@ -118,7 +122,7 @@ def facts_of(turns: pd.DataFrame) -> RunFacts:
         unbegun=tuple(n for n in run_config(folder).get("problems") or () if n not in hashes),
         rungs=tuple(sorted(set(turns["rung"]) - {""})),
         versions=packages if isinstance(packages, dict) else {},
-        commit=str(environment.get("commit") or ""),
+        commit=_SHA.sub(r"\1", str(environment.get("commit") or "")),
     )
 
 

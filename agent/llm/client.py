@@ -10,8 +10,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from agent.llm.completion import Completion, CompletionRequest, ModelClient, Usage
-from agent.llm.errors import ModelInterruptedError, ModelUnavailableError
+from agent.llm.completion import (
+    Completion,
+    CompletionRequest,
+    ModelClient,
+    Tell,
+    Usage,
+    unheard,
+)
+from agent.llm.errors import ModelError, ModelInterruptedError, ModelUnavailableError
 from agent.llm.failure import Transient, judge_failure
 from agent.llm.library import PROVIDERS, litellm, split_model
 from agent.llm.pricing import INPUT_PRICE, OUTPUT_PRICE, Arguments, answer_cost_usd
@@ -24,6 +31,7 @@ from problems.errors import UsageError
 DEFAULT_TIMEOUT_S = 600.0
 """For one request, from byte to byte; `--model-args timeout=...` sets another."""
 _OURS = frozenset({INPUT_PRICE, OUTPUT_PRICE, "timeout"})
+_FREE = Usage(cost_usd=0.0)
 
 
 class LiteLLMClient:
@@ -44,11 +52,12 @@ class LiteLLMClient:
         self._sleep = sleep or self._stop.wait
         self._clock = clock
 
-    def complete(self, request: CompletionRequest) -> Completion:
-        """Answer `request`, trying again where that can help.
+    def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
+        """Answer `request`, trying again where that can help; `tell` hears why and when.
 
         Raises `ModelUnavailableError` when the retries are used up, `ModelRefusedError` or
-        `PromptRefusedError` at once where they can't help, `ModelInterruptedError` on stop.
+        `PromptRefusedError` at once where they can't help, `ModelInterruptedError` on stop; each
+        with the `usage` that was billed for answers that could not be used.
         """
         timeout = request.arguments.get("timeout")
         place = Place(
@@ -57,16 +66,23 @@ class LiteLLMClient:
             turn=request.turn,
             timeout_s=float(timeout) if timeout is not None else None,
             stop=self._stop,
+            tell=tell,
         )
+        wasted: list[Usage] = []  # billed answers that hold no choice to read
         token: Token[Place] = PLACE.set(place)
         try:
-            return self._until_answered(request, place)
+            return self._until_answered(request, place, wasted)
+        except ModelError as error:
+            if wasted:
+                error.usage = sum(wasted, _FREE)
+            raise
         finally:
             PLACE.reset(token)
 
-    def _until_answered(self, request: CompletionRequest, place: Place) -> Completion:
+    def _until_answered(
+        self, request: CompletionRequest, place: Place, wasted: list[Usage]
+    ) -> Completion:
         began = self._clock()
-        wasted: list[Usage] = []  # billed answers that hold no choice to read
         attempt = 0
         while True:
             if self._stop.is_set():
@@ -84,7 +100,7 @@ class LiteLLMClient:
                     return _completion(request, outcome, [*wasted, usage], attempt, seconds)
                 failure = Transient("an answer without a choice")
                 wasted.append(usage)
-            self._wait(request, failure, attempt, began, wasted)
+            self._wait(request, failure, attempt, began, place.tell)
 
     def _ask(self, request: CompletionRequest) -> Any:
         """One request: LiteLLM's response, or what its failure means (not raised here, so that
@@ -115,7 +131,7 @@ class LiteLLMClient:
         failure: Transient,
         attempt: int,
         began: float,
-        wasted: list[Usage],
+        tell: Tell,
     ) -> None:
         key = f"{request.seed}:{request.problem}:{request.sample}:{request.turn}"
         delay_s = self._policy.delay_s(attempt, failure.retry_after_s, key)
@@ -129,8 +145,8 @@ class LiteLLMClient:
             raise ModelUnavailableError(
                 f"{request.model}: {given_up}; the last failure: {failure.reason}",
                 attempts=attempt,
-                usage=_sum(wasted) if wasted else None,
             )
+        tell(f"{failure.reason}; {request.model} is asked again in {delay_s:.0f} s")
         if self._sleep(delay_s):
             raise ModelInterruptedError(
                 f"stopped while waiting to ask {request.model} again: {failure.reason}"
@@ -182,7 +198,7 @@ def _completion(
         finish_reason=str(choice.finish_reason or "stop"),
         model_asked=request.model,
         model_answered=str(getattr(response, "model", None) or request.model),
-        usage=_sum(billed),
+        usage=sum(billed, _FREE),
         seconds=seconds,
         attempts=attempts,
     )
@@ -207,14 +223,3 @@ def _usage(request: CompletionRequest, response: Any) -> Usage:
     )
     cost_usd = answer_cost_usd(request.model, request.arguments, usage, response)
     return usage.model_copy(update={"cost_usd": cost_usd})
-
-
-def _sum(usages: list[Usage]) -> Usage:
-    costs = [usage.cost_usd for usage in usages]
-    return Usage(
-        prompt_tokens=sum(usage.prompt_tokens for usage in usages),
-        completion_tokens=sum(usage.completion_tokens for usage in usages),
-        reasoning_tokens=sum(usage.reasoning_tokens for usage in usages),
-        cached_tokens=sum(usage.cached_tokens for usage in usages),
-        cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
-    )

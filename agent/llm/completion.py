@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -74,9 +75,20 @@ class Completion(BaseModel):
     """Requests sent until this answer came, refused ones included."""
 
 
+Tell = Callable[[str], None]
+"""Takes one line about what an answer is waiting for."""
+
+
+def unheard(text: str) -> None:
+    """A `Tell` where nobody watches."""
+
+
 class ModelClient(Protocol):
     """Where completions come from."""
 
-    def complete(self, request: CompletionRequest) -> Completion:
-        """Answer `request`; raises `agent.llm.errors.ModelError` when the provider can't."""
+    def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
+        """Answer `request`; raises `agent.llm.errors.ModelError` when the provider can't.
+
+        `tell` hears of every wait that somebody may want to know about, before it begins.
+        """
         ...

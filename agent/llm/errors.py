@@ -10,16 +10,17 @@ from problems.errors import UsageError
 class ModelError(InfrastructureError):
     """No answer came from the model. Its text is one line, without any key."""
 
+    usage: Usage | None = None
+    """What unusable answers were billed before it came to this; None where nothing was."""
+
 
 class ModelUnavailableError(ModelError):
     """The provider kept failing, or asked to wait longer than we do. Trying later may help."""
 
-    def __init__(self, message: str, *, attempts: int = 1, usage: Usage | None = None) -> None:
+    def __init__(self, message: str, *, attempts: int = 1) -> None:
         super().__init__(message)
         self.attempts = attempts
         """Requests that were sent."""
-        self.usage = usage
-        """What unusable answers were billed all the same; None where nothing was."""
 
 
 class ModelRefusedError(ModelError, UsageError):

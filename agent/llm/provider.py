@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from agent.llm.completion import Message, Usage
+from agent.llm.completion import Message, Tell, Usage, unheard
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Place:
     timeout_s: float | None = None
     """The user's `timeout`; None: as long as it takes."""
     stop: threading.Event = field(default_factory=threading.Event)
+    tell: Tell = unheard
 
     def __str__(self) -> str:
         return f"{self.problem}, sample {self.sample}, turn {self.turn}"

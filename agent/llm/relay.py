@@ -64,6 +64,8 @@ class RelayProvider:
                     " remove it"
                 )
             write_durably(prompt_path, prompt)
+        if not answer_path.exists():
+            place.tell(f"read {prompt_path} and write the answer to {answer_path}")
         text = self._wait_for(answer_path, place)
         usage = Usage(
             prompt_tokens=estimated_tokens([prompt]),

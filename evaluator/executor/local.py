@@ -62,6 +62,11 @@ class LocalExecutor:
             }
         )
 
+    @property
+    def judge_pid(self) -> int | None:
+        """Of the judge's process, while it runs."""
+        return self._judge.pid
+
     def _build(self, question: bytes) -> tuple[float, bool]:
         builder = self._idle.get()
         try:

@@ -42,10 +42,12 @@ _EXTREMES = _names(
     "adaptive_max_pool2d sort topk nll_loss_forward"
 )
 _SPREADS = _names("var std var_mean std_mean")
-_NORMS = _names(
-    "native_layer_norm native_group_norm native_batch_norm _native_batch_norm_legit "
-    "_native_batch_norm_legit_functional cudnn_batch_norm _fused_rms_norm"
+_BATCH_NORMS = _names(
+    "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
+    "_native_batch_norm_legit_no_training _batch_norm_with_update _batch_norm_no_update "
+    "cudnn_batch_norm miopen_batch_norm"
 )
+_NORMS = _BATCH_NORMS | _names("native_layer_norm native_group_norm _fused_rms_norm")
 _POOLS = _names("avg_pool1d avg_pool2d avg_pool3d max_pool2d_with_indices max_pool3d_with_indices")
 _ATTENTION = _names(
     "_scaled_dot_product_flash_attention _scaled_dot_product_efficient_attention "
@@ -89,6 +91,8 @@ def reach(
     if plain in ("_softmax", "_log_softmax"):
         return _union(reaches) if args[0].shape[args[1]] > 1 else {}
     if plain in _SPREADS:
+        return _union(reaches)
+    if plain in _BATCH_NORMS and not _takes_batch_statistics(plain, args):
         return _union(reaches)
     if plain in _NORMS:
         return _union(reaches) if accumulation(name, args, [args[0]], []) > 1 else {}
@@ -165,6 +169,12 @@ def _windowed(reaches: Sequence[Reach], args: tuple[Any, ...], *, pool: bool) ->
     return _union(reaches)
 
 
+def _takes_batch_statistics(name: str, args: tuple[Any, ...]) -> bool:
+    """Whether a batch norm sums over the batch; in eval it scales and shifts each element."""
+    flags = [value for value in args if isinstance(value, bool)]
+    return flags[0] if flags else "with_update" in name
+
+
 def accumulation(
     name: str, args: tuple[Any, ...], operands: Sequence[Tensor], made: Sequence[Tensor]
 ) -> int:
@@ -178,11 +188,13 @@ def accumulation(
         return max(1, int(math.prod(operands[1].shape[1:])))
     if plain in ("cumsum", "cumprod", "logcumsumexp", "_softmax", "_log_softmax"):
         return int(args[0].shape[args[1]]) if args[0].dim() else 1
-    if plain == "native_layer_norm":
+    if plain in ("native_layer_norm", "_fused_rms_norm"):
         return int(math.prod(args[1]))
     if plain == "native_group_norm":
         return max(1, int(args[0].numel() // max(1, args[0].shape[0] * int(args[6]))))
-    if plain in _NORMS or "batch_norm" in plain:
+    if plain in _BATCH_NORMS:
+        if not _takes_batch_statistics(plain, args):
+            return 1
         return max(1, int(args[0].numel() // max(1, args[0].shape[1])))
     if plain in _ATTENTION:
         return int(max(args[0].shape[-1], args[1].shape[-2]))

@@ -19,7 +19,7 @@ from typing import Self
 
 from agent.config import RunConfig
 from agent.events import Event
-from agent.llm.completion import Completion, CompletionRequest, Usage
+from agent.llm.completion import Completion, CompletionRequest, Tell, Usage, unheard
 from evaluator.evaluation import (
     BuildReport,
     Correctness,
@@ -82,7 +82,7 @@ class ScriptedClient:
             return f"I would rather not write one ({digest})."
         return kernel_answer(digest)
 
-    def complete(self, request: CompletionRequest) -> Completion:
+    def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
         key = f"{request.problem}.{request.sample}.{request.turn}"
         self.diary.write("begin", "model", key)
         self.requests.append(request)

@@ -23,8 +23,14 @@ from agent.events import (
     TurnStarted,
     Waiting,
 )
-from agent.llm.completion import Completion, CompletionRequest, Usage
-from agent.llm.errors import ModelInterruptedError, ModelRefusedError, ModelUnavailableError
+from agent.llm.completion import Completion, CompletionRequest, Tell, Usage, unheard
+from agent.llm.errors import (
+    ModelError,
+    ModelInterruptedError,
+    ModelRefusedError,
+    ModelUnavailableError,
+    PromptRefusedError,
+)
 from agent.result import RunResult, Stop
 from agent.run_files import RunFiles
 from agent.store import open_store
@@ -314,11 +320,11 @@ class Failing:
     def __init__(self, client: ScriptedClient, error: Exception, after: int = 0) -> None:
         self.client, self.error, self.after = client, error, after
 
-    def complete(self, request: CompletionRequest) -> Completion:
+    def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
         if self.after == 0:
             raise self.error
         self.after -= 1
-        return self.client.complete(request)
+        return self.client.complete(request, tell)
 
 
 def test_a_provider_that_is_down_ends_the_problem(world: World) -> None:
@@ -331,19 +337,40 @@ def test_a_provider_that_is_down_ends_the_problem(world: World) -> None:
     assert [found.turns for found in world.run().problems] == [4, 4]
 
 
-def test_unusable_answers_are_charged_although_nothing_came_of_them(world: World) -> None:
-    client = world.client
-    billed = Usage(prompt_tokens=50, completion_tokens=5, cost_usd=0.02)
-    world.client = Failing(client, ModelUnavailableError("no choice in it", usage=billed))
-    result = world.run(problems=("first",))
-    spent = result.problems[0].spent
-    assert (spent.calls, spent.tokens, spent.cost_usd) == (0, 55, 0.02)
+@pytest.mark.parametrize(
+    "kind", [ModelUnavailableError, PromptRefusedError, ModelInterruptedError, ModelRefusedError]
+)
+def test_unusable_answers_are_charged_although_nothing_came_of_them(
+    world: World, kind: type[ModelError]
+) -> None:
+    client, error = world.client, kind("no choice in it")
+    error.usage = Usage(prompt_tokens=50, completion_tokens=5, cost_usd=0.02)
+    world.client = Failing(client, error)
+    if kind is ModelRefusedError:  # the user's to mend: it ends the run
+        with pytest.raises(UsageError, match="no choice"):
+            world.run(problems=("first",))
+    else:
+        spent = world.run(problems=("first",)).problems[0].spent
+        assert (spent.calls, spent.tokens, spent.cost_usd) == (0, 55, 0.02)
+    world.stop.clear()
     world.client = client
     spent = world.run(problems=("first",)).problems[0].spent
     assert (spent.calls, spent.tokens) == (4, 4 * 120 + 55)
     assert spent.cost_usd == pytest.approx(0.06)
     first = next(world.files.turns())
     assert first.usage.cost_usd == pytest.approx(0.03)
+
+
+def test_waste_alone_can_use_up_the_dollars(world: World) -> None:
+    client, error = world.client, ModelUnavailableError("no choice in it")
+    error.usage = Usage(prompt_tokens=50, completion_tokens=5, cost_usd=0.02)
+    world.client = Failing(client, error)
+    limits = {"problems": ("first",), "budget_usd": 0.015}
+    assert world.run(**limits).problems[0].stop is Stop.ERROR
+    world.client = client
+    found = world.run(**limits).problems[0]
+    assert (found.stop, found.turns, found.spent.cost_usd) == (Stop.USD, 0, 0.02)
+    assert world.diary.count("model").total() == 0
 
 
 def test_control_c_without_a_handler_begins_nothing_more(world: World) -> None:
@@ -375,10 +402,10 @@ def test_an_interrupted_wait_is_an_interruption(world: World) -> None:
         world.stop.set()
 
     class Interrupted(Failing):
-        def complete(self, request: CompletionRequest) -> Completion:
+        def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
             if self.after == 0:
                 interrupted()
-            return super().complete(request)
+            return super().complete(request, tell)
 
     world.client = Interrupted(world.client, ModelInterruptedError("stopped"), after=1)
     result = world.run()
@@ -436,6 +463,21 @@ def test_another_device_is_refused(world: World) -> None:
         store.add_environment({"device": "NVIDIA Imaginary"})
     with pytest.raises(UsageError, match="begun on NVIDIA Imaginary"):
         world.run(budget=2)
+
+
+def test_the_commits_that_made_turns_are_recorded(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def commit_after(made_by: str | None, budget: int) -> object:
+        monkeypatch.setattr("agent.environment.revision", lambda: made_by)
+        world.run(problems=("first",), budget=budget)
+        return world.files.environment()["commit"]
+
+    assert commit_after(None, 1) is None  # outside a checkout
+    assert commit_after("aaaa", 2) == "aaaa"
+    assert commit_after("bbbb", 2) == "aaaa"  # only shown again
+    assert commit_after("bbbb+changes", 3) == "aaaa and bbbb+changes"
+    assert commit_after("aaaa", 4) == "aaaa and bbbb+changes"
 
 
 def test_the_record_says_how_prompts_are_cut(world: World) -> None:

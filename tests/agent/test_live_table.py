@@ -107,13 +107,14 @@ def test_more_problems_than_lines_show_those_at_work() -> None:
 
 def test_what_goes_wrong_is_said_above_the_table() -> None:
     table = live()
-    table.notice(Waiting(A, 0, 0, "the provider asks to wait"))
+    waits = f"read a[/red]/{'long/' * 30}prompt.md"
+    table.notice(Waiting(A, 0, 0, waits))
     table.notice(Profiled(A, 0, 0, None, "no counters"))
     last = turn(0, incorrect())
     table.notice(ProblemFinished(A, problem_result(None, last, 1, Stop.ERROR, "the key is wrong")))
     assert isinstance(table.console.file, io.StringIO)
     said = table.console.file.getvalue()
-    for text in ("the provider asks to wait", "no profile: no counters", "the key is wrong"):
+    for text in (waits, "no profile: no counters", "the key is wrong"):
         assert text in said
     assert row_of(table, A).endswith("error")
 

@@ -211,6 +211,8 @@ def test_a_run_is_shown_again_extended_and_done_again(
         assert found["problems"][0]["turns"] == 1
         assert found["problems"][0]["last"]["evaluation"]["status"] == "no_code"
         assert "1/1" in first.stderr
+        where = f"read {relay / PROBLEM}-0-0.prompt.md and write the answer to"
+        assert first.stderr.count(where) == 1
         assert "no correct kernel" in first.stderr
         out, err = told(0, "--budget", "1")
         assert out == ""

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from agent.llm.recording import load_recording
 from agent.run_files import RunFiles, StoredCompletion
 from agent.turn_log import read_turns
 from experiments.compact import KEPT_LINES, make_compact
+from experiments.run_facts import load_run
 from experiments.runs import load_runs
 from problems.errors import UsageError
 from tests.experiments.command import command, refused
@@ -77,13 +79,21 @@ def test_answers_that_were_kept_can_be_given_again(run: Path, tmp_path: Path):
 
 def test_no_path_of_this_machine_stays(run: Path, tmp_path: Path):
     (run / "environment.json").write_text(f'{{"device": "a CPU", "cache": "{Path.home()}/x"}}')
-    make_compact(run, tmp_path / "small", commit="abc123")
+    make_compact(run, tmp_path / "small")
     for file in (tmp_path / "small").rglob("*"):
         if file.is_file():
             text = file.read_text()
             assert str(tmp_path) not in text, file
             assert f"{Path.home()}/" not in text, file
-    assert '"commit": "abc123"' in (tmp_path / "small" / "environment.json").read_text()
+
+
+def test_the_commit_is_the_recorded_one_unless_another_is_named(run: Path, tmp_path: Path):
+    recorded = {"commit": "0123456789ab+changes"}
+    (run / "environment.json").write_text(json.dumps(recorded))
+    for name, named, expected in (("small", "", recorded["commit"]), ("told", "abc123", "abc123")):
+        make_compact(run, tmp_path / name, commit=named)
+        assert RunFiles(tmp_path / name).environment()["commit"] == expected
+        assert load_run(tmp_path / name).facts.commit == expected
 
 
 def test_where_a_relay_lay_is_cut_to_a_name(run: Path, tmp_path: Path):

@@ -110,9 +110,12 @@ def test_reasoning_is_kept_apart(server, client, content, text, reasoning):
 def test_rate_limit_then_good_waits_as_told(server, client, time, model, monkeypatch):
     monkeypatch.setenv("DEEPSEEK_API_KEY", KEY)
     server.will(refusal(429, retry_after="7"), answer())
-    got = client.complete(request_to(server, model=model))
+    told = []
+    got = client.complete(request_to(server, model=model), told.append)
     assert got.attempts == len(server.requests) == 2
     assert 7 <= time.slept[0] <= 7.7
+    (line,) = told
+    assert line.endswith((f"; {model} is asked again in 7 s", f"; {model} is asked again in 8 s"))
 
 
 def test_rate_limit_with_a_date(server, client, time):
@@ -219,12 +222,32 @@ def test_an_empty_choice_is_asked_again_and_its_tokens_are_counted(server, clien
     assert got.usage.cost_usd == pytest.approx(2 * (1000e-6 + 500e-5))
 
 
-def test_empty_choices_for_ever_end_with_their_bill(server, client):
-    server.will(answer(choices=[]))
-    with pytest.raises(ModelUnavailableError, match="without a choice") as caught:
+@pytest.mark.parametrize(
+    ("last", "error", "billed"),
+    [
+        (answer(choices=[]), ModelUnavailableError, 6),
+        (refusal(500), ModelUnavailableError, 2),
+        (refusal(429, retry_after="86400"), ModelUnavailableError, 2),
+        (refusal(401), ModelRefusedError, 2),
+        (refusal(400, "x", code="context_length_exceeded"), PromptRefusedError, 2),
+    ],
+    ids=["more of them", "500", "wait too long", "401", "too long"],
+)
+def test_empty_choices_are_billed_however_it_ends(server, client, last, error, billed):
+    server.will(answer(choices=[]), answer(choices=[]), last)
+    prices = {"input_cost_per_token": 1e-6, "output_cost_per_token": 1e-5}
+    with pytest.raises(error) as caught:
+        client.complete(request_to(server, arguments=prices))
+    usage = caught.value.usage
+    assert (usage.prompt_tokens, usage.completion_tokens) == (1000 * billed, 500 * billed)
+    assert usage.cost_usd == pytest.approx(billed * (1000e-6 + 500e-5))
+
+
+def test_nothing_billed_is_no_bill(server, client):
+    server.will(refusal(401))
+    with pytest.raises(ModelRefusedError) as caught:
         client.complete(request_to(server))
-    assert caught.value.usage is not None
-    assert caught.value.usage.prompt_tokens == 1000 * len(server.requests)
+    assert caught.value.usage is None
 
 
 @pytest.mark.parametrize(
@@ -332,10 +355,11 @@ def test_stopping_while_waiting(server):
         return True
 
     client = LiteLLMClient(stop=stop, sleep=sleep)
-    server.will(refusal(500))
-    with pytest.raises(ModelInterruptedError):
+    server.will(answer(choices=[]))
+    with pytest.raises(ModelInterruptedError) as caught:
         client.complete(request_to(server))
     assert len(server.requests) == len(asked) == 1
+    assert caught.value.usage.prompt_tokens == 1000
 
 
 def test_the_stop_event_itself_ends_a_long_wait(server):

@@ -133,8 +133,10 @@ class Answerer(threading.Thread):
 class TestRelay:
     def test_through_the_client(self, client, tmp_path):
         answerer = Answerer(tmp_path, "p-0-3", "The kernel.")
-        got = client.complete(request_to(f"relay/{tmp_path}", turn=3))
+        told = []
+        got = client.complete(request_to(f"relay/{tmp_path}", turn=3), told.append)
         answerer.join()
+        assert told == [f"read {answerer.prompt} and write the answer to {answerer.answer}"]
         assert got.text == "The kernel."
         assert answerer.seen == PROMPT
         assert got.usage.cost_usd == 0.0
@@ -157,7 +159,9 @@ class TestRelay:
         with pytest.raises(ModelUnavailableError):
             ask(relay, tmp_path, Place("p", timeout_s=0.05))
         (tmp_path / "p-0-0.answer.md").write_text("late")
-        assert ask(relay, tmp_path, Place("p")) == "late"
+        told = []
+        assert ask(relay, tmp_path, Place("p", tell=told.append)) == "late"
+        assert told == []  # there is nothing left to do for whoever watches
 
     def test_an_answer_to_another_prompt_is_not_taken(self, relay, tmp_path):
         (tmp_path / "p-0-0.prompt.md").write_text("Another prompt.")

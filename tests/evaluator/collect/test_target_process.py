@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from evaluator.collect.collected import Collected
 from evaluator.collect.target_process import COLLECTED, REQUEST, run, run_confined, run_under
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
+from tests.evaluator.processes import still_running
 
 REFERENCE = """
 import torch
@@ -73,17 +73,7 @@ def test_children_die_with_the_time_out(tmp_path: Path) -> None:
     with pytest.raises(ProfilerError, match=r"longer than 0.5 s"):
         run(shell("sleep 300 & echo $! > child; wait"), tmp_path, timeout_s=0.5)
     child = int((tmp_path / "child").read_text())
-    deadline = time.monotonic() + 10
-    while alive(child) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not alive(child)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+    assert not still_running([child])
 
 
 def test_a_confined_candidate_reaches_neither_homes_nor_keys(

@@ -62,6 +62,29 @@ def test_parameters_count_in_the_soft_bound_only():
     assert work(unused, X).bytes_soft == 2 * ALL
 
 
+@pytest.mark.parametrize(
+    ("module", "held"),
+    [
+        # Weight, bias, running mean and variance of 8 channels, and the count of batches (int64).
+        (nn.BatchNorm2d(8), 4 * 8 * 4 + 8),
+        (nn.BatchNorm2d(8, momentum=None), 4 * 8 * 4 + 8),
+        (nn.BatchNorm2d(8).eval(), 4 * 8 * 4),
+        (nn.BatchNorm2d(8, affine=False), 2 * 8 * 4 + 8),
+        (nn.BatchNorm2d(8, affine=False).eval(), 2 * 8 * 4),
+        (nn.BatchNorm2d(8, track_running_stats=False), 2 * 8 * 4),
+        (nn.BatchNorm2d(8, affine=False, track_running_stats=False), 0),
+    ],
+)
+def test_batch_norm_by_hand(module, held):
+    """Two passes over the input, but the second may find it in a cache: it counts once."""
+    image = IMAGE.numel() * 4
+    counted = work(module, IMAGE)
+    assert counted.bytes_soft == image + held + image
+    assert counted.bytes_read_hard == counted.bytes_written_hard == image
+    assert counted.elementwise - IMAGE.numel() in (0, 1, 2)  # and the count of batches
+    assert counted.flops == {}
+
+
 def test_the_module_and_the_inputs_stay_as_they_are():
     module = nn.BatchNorm2d(8)
     before = {name: value.clone() for name, value in module.state_dict().items()}
@@ -177,7 +200,21 @@ ACCUMULATION = {
     "cumsum": (lambda x: x.cumsum(1), (X,), 256),
     "layer norm": (nn.LayerNorm(256), (X,), 256),
     "group norm": (nn.GroupNorm(4, 8), (IMAGE,), 2 * 32 * 32),
+    "rms norm": (nn.RMSNorm(256), (X,), 256),
     "batch norm": (nn.BatchNorm2d(8), (IMAGE,), 2 * 32 * 32),
+    "batch norm of rows": (nn.BatchNorm1d(256), (X,), 64),
+    "batch norm without running statistics": (
+        nn.BatchNorm2d(8, track_running_stats=False).eval(),
+        (IMAGE,),
+        2 * 32 * 32,
+    ),
+    "batch norm in eval": (nn.BatchNorm2d(8).eval(), (IMAGE,), 1),
+    "convolution, then batch norm in eval": (
+        nn.Sequential(nn.Conv2d(8, 16, 3), nn.BatchNorm2d(16)).eval(),
+        (IMAGE,),
+        72,
+    ),
+    "instance norm": (nn.InstanceNorm2d(8), (IMAGE,), 32 * 32),
     "convolution": (nn.Conv2d(8, 16, 3), (IMAGE,), 72),
     "linear": (nn.Linear(256, 3), (X,), 256),
     "maximum": (lambda x: x.max(), (X,), 1),

@@ -1,0 +1,74 @@
+"""Judging on this machine, with the judge itself in danger."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from evaluator.errors import JudgeDiedError
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.executor.local import LocalExecutor
+from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tests.evaluator.processes import descendants, still_running
+
+SLOW = f"import time\ntime.sleep(30)\n{HONEST}"
+
+
+@pytest.fixture(scope="module")
+def executor() -> Iterator[LocalExecutor]:
+    """One of our own: its judge is killed."""
+    with LocalExecutor("cpu") as running:
+        yield running
+
+
+def request(source: str) -> EvaluationRequest:
+    return EvaluationRequest(
+        problem_id="test",
+        reference=SCALE_AND_BIAS,
+        candidate=Candidate(source=source, backend=Backend.CPP),
+        settings=Settings(timing_seconds=0.2, import_timeout_s=60.0),
+    )
+
+
+def test_callers_side_by_side_each_get_their_own_verdict(executor: LocalExecutor) -> None:
+    wrong = HONEST.replace("* 2.0", "* 2.5")
+    sources = [HONEST, wrong, "x = (", wrong, HONEST]
+    with ThreadPoolExecutor(len(sources)) as pool:
+        verdicts = list(pool.map(lambda source: executor.evaluate(request(source)), sources))
+    assert [verdict.status for verdict in verdicts] == [
+        *(Status.CORRECT, Status.INCORRECT, Status.RUNTIME_ERROR),
+        *(Status.INCORRECT, Status.CORRECT),
+    ]
+
+
+def test_a_judge_that_is_killed_takes_its_workers_along_and_is_replaced(
+    executor: LocalExecutor,
+) -> None:
+    assert executor.evaluate(request(HONEST)).status is Status.CORRECT
+    judge = executor.judge_pid
+    assert judge is not None
+    before = descendants(judge)
+    seen: set[int] = set()
+
+    def kill() -> None:
+        end = time.monotonic() + 25
+        while not descendants(judge) - before and time.monotonic() < end:
+            time.sleep(0.05)
+        seen.update(descendants(judge))  # with a worker that sleeps in its import
+        os.kill(judge, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with pytest.raises(JudgeDiedError, match=r"evaluator\.judge\.server ended \(code -9"):
+        executor.evaluate(request(SLOW))
+    killer.join()
+    assert seen > before
+    assert not still_running(seen)
+    assert executor.evaluate(request(HONEST)).status is Status.CORRECT
+    assert executor.judge_pid not in (None, judge)

@@ -1,0 +1,35 @@
+"""What the system knows about processes."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def is_running(pid: int) -> bool:
+    """Whether it is there and not only waiting for somebody to take note of its end."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def descendants(pid: int) -> set[int]:
+    """The children of a process, and theirs; none of one that is gone."""
+    found: set[int] = set()
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in map(int, (task / "children").read_text().split()):
+                found |= {child} | descendants(child)
+    return found
+
+
+def still_running(pids: Iterable[int], patience_s: float = 30.0) -> set[int]:
+    """Those of `pids` that have not ended after `patience_s`."""
+    left, end = set(pids), time.monotonic() + patience_s
+    while (left := {pid for pid in left if is_running(pid)}) and time.monotonic() < end:
+        time.sleep(0.05)
+    return left

@@ -1,0 +1,38 @@
+"""A small service to ask: `python -m tests.evaluator.service_at_hand FD`. Does what it is told."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from evaluator.errors import DeviceError
+from evaluator.service import serve
+from evaluator.wire import Kind
+
+
+def main(fd: int) -> None:
+    def answer(question: bytes) -> bytes:
+        match question.decode().split():
+            case ["pid"]:
+                return str(os.getpid()).encode()
+            case ["raw", text]:
+                os.write(fd, text.encode() * 12)
+            case ["unasked"]:
+                os.write(fd, b"KRf1" + Kind.FORKED.to_bytes(4, "little") + bytes(4))
+            case ["device"]:
+                raise DeviceError("the device\nis gone")
+            case ["bug"]:
+                raise ZeroDivisionError("a bug")
+            case ["leave", code]:
+                print("my last words", flush=True)
+                os._exit(int(code))
+            case ["sleep", seconds]:
+                time.sleep(float(seconds))
+        return question
+
+    serve(fd, answer)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
