@@ -64,7 +64,7 @@ def memory_finding(text: str) -> Finding | None:
     words = errors[-1]["words"] if errors else ""
     kind = next((name for spoken, name in _SPOKEN.items() if words.startswith(spoken)), "")
     kind = kind or (words.split()[0] if words else summaries[-1]["kind"])
-    frames = _own_frames(report)
+    frames = _own_frames(report) if errors else []
     file, line = "", None
     if frames:
         _, file, line = frames[0]

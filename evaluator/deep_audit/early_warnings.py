@@ -156,8 +156,7 @@ def _native(tree: ast.Module) -> Iterator[str]:
         match = re.search(pattern, code)
         if match:
             yield f"uses {what} ({match[0].strip('( ')})"
-    whole = code + ast.unparse(tree)
-    if re.search(r"std::j?thread|pthread_create|StreamCreate|\.Stream\(", code + whole) and (
-        not _JOINS.search(whole)
-    ):
+    used = " ".join(f".{node.attr}()" for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+    started = re.search(r"std::j?thread|pthread_create|StreamCreate|\.Stream\(", code + used)
+    if started and not _JOINS.search(code + used):
         yield "starts threads or streams that nothing seems to wait for"
