@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evaluator.evaluation import Backend, BaselineName, Precision
+from evaluator.evaluation import AuditSetting, Backend, BaselineName, Precision, Requirement
 
 
 class Strategy(StrEnum):
@@ -54,6 +54,8 @@ class RunConfig(BaseModel):
     """`--stop-early N`: end a problem after N turns without a better kernel. Off by default."""
     baselines: tuple[BaselineName, ...] = (BaselineName.EAGER,)
     timing_seconds: float = 2.0
+    audit: AuditSetting = "auto"
+    require: Requirement = "any"
     workers: int = Field(default=1, ge=1)
     output: Path
     """The run directory."""

@@ -62,4 +62,6 @@ def settings_of(config: RunConfig) -> Settings:
         protocol=config.protocol,
         baselines=config.baselines,
         timing_seconds=config.timing_seconds,
+        audit=config.audit,
+        require=config.require,
     )

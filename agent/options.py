@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from agent.config import Strategy
 from agent.settings_file import ALIASES, Scalar, nearest, read_settings
-from evaluator.evaluation import BaselineName, Precision
+from evaluator.evaluation import AuditSetting, BaselineName, Precision, Requirement, audit_setting
 from problems.errors import UsageError
 
 LETTERS = "GEP"
@@ -46,6 +46,11 @@ def _model_arguments(arguments: dict[str, Scalar]) -> dict[str, Scalar]:
 
 def _several(value: object) -> object:
     return [value] if isinstance(value, str | int) else value
+
+
+def _audit(value: object) -> object:
+    """`--audit` is true and `--no-audit` false."""
+    return audit_setting(value) if isinstance(value, bool) else value
 
 
 Levels = Annotated[tuple[int, ...], BeforeValidator(_several)]
@@ -87,6 +92,8 @@ class RunOptions(BaseModel):
     stop_early: int | None = Field(default=None, ge=1)
     baselines: Baselines | None = None
     timing_seconds: float | None = Field(default=None, gt=0)
+    audit: Annotated[AuditSetting, BeforeValidator(_audit)] | None = None
+    require: Requirement | None = None
     workers: int | None = Field(default=None, ge=1)
     output: Path | None = None
 

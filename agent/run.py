@@ -191,6 +191,21 @@ def run(
             "--timing-seconds", metavar="S", help="Longest time spent on timing one kernel. [2]"
         ),
     ] = None,
+    audit: Annotated[
+        bool | None,
+        Option(
+            "--audit/--no-audit",
+            help="Audit each correct kernel in depth, or none. [where its time is hard to believe]",
+        ),
+    ] = None,
+    require: Annotated[
+        str | None,
+        Option(
+            "--require",
+            metavar="any|custom",
+            help="custom: refuse kernels whose time goes into libraries. [any]",
+        ),
+    ] = None,
     output: Annotated[
         str | None,
         Option(

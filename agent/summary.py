@@ -57,6 +57,10 @@ def check_command(kernel: Path, problem: Problem, config: RunConfig) -> str:
         command += ["--baseline", baseline]
     if config.timing_seconds != RunConfig.model_fields["timing_seconds"].default:
         command += ["--timing-seconds", f"{config.timing_seconds:g}"]
+    if config.audit != "auto":
+        command.append("--audit" if config.audit == "always" else "--no-audit")
+    if config.require != "any":
+        command += ["--require", config.require]
     return shlex.join(command)
 
 

@@ -75,6 +75,8 @@ _COMPARED = {
 
 
 def _print(path: Path, problem: Problem, evaluation: Evaluation) -> None:
+    from evaluator.deep_audit.summary import audit_lines
+
     timing, correctness = evaluation.timing, evaluation.correctness
     print(f"{path.name} on {problem.id}: {evaluation.status}", file=sys.stderr)
     if evaluation.reason:
@@ -107,6 +109,8 @@ def _print(path: Path, problem: Problem, evaluation: Evaluation) -> None:
             )
         if timing.sol_fraction is not None:
             print(f"  {100 * timing.sol_fraction:.0f} % of the speed of light", file=sys.stderr)
+    for line in audit_lines(evaluation):
+        print(f"  {line}", file=sys.stderr)
     for note in evaluation.notes:
         print(f"  note: {note}", file=sys.stderr)
     print(f"  isolation: {', '.join(evaluation.isolation)}", file=sys.stderr)
@@ -164,6 +168,16 @@ def check(
         list[str] | None, typer.Option(help="compile, beside eager. Repeatable.")
     ] = None,
     timing_seconds: Annotated[float, typer.Option(help="Longest time spent on timing.")] = 10.0,
+    audit: Annotated[
+        bool | None,
+        typer.Option(
+            "--audit/--no-audit",
+            help="Audit a correct kernel in depth. [where its time is hard to believe]",
+        ),
+    ] = None,
+    require: Annotated[
+        str, typer.Option(help="any, or custom: refuse what libraries compute.")
+    ] = "any",
     json_: Annotated[bool, typer.Option("--json", help="One evaluation on stdout.")] = False,
 ) -> None:
     """Judge a kernel. Exit code 0: correct; 1: refused; 2: wrong usage."""
@@ -171,7 +185,7 @@ def check(
 
     from evaluator.device_choice import resolve_device
     from evaluator.errors import InfrastructureError
-    from evaluator.evaluation import BaselineName, Settings
+    from evaluator.evaluation import BaselineName, Settings, audit_setting
     from evaluator.executor.local import LocalExecutor
 
     try:
@@ -184,6 +198,8 @@ def check(
                     "protocol": protocol,
                     "baselines": tuple(BaselineName(name) for name in names),
                     "timing_seconds": timing_seconds,
+                    "audit": audit_setting(audit),
+                    "require": require,
                 }
             )
         except (ValidationError, ValueError) as error:

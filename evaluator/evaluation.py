@@ -10,7 +10,10 @@ import hashlib
 from enum import StrEnum
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
+
+from evaluator.deep_audit.record import DeepAudit, Provenance
+from evaluator.record import Record
 
 SCHEMA = 1
 
@@ -58,18 +61,6 @@ class BaselineName(StrEnum):
 
     EAGER = "eager"
     COMPILE = "compile"
-
-
-class Record(BaseModel):
-    """Base of all records: frozen, and an unknown field is an error."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        use_attribute_docstrings=True,
-        # A mismatch may show a NaN, and it must read back as one.
-        ser_json_inf_nan="strings",
-    )
 
 
 class Candidate(Record):
@@ -185,6 +176,8 @@ class Seconds(Record):
     build: float = 0.0
     judge: float = 0.0
     device: float = 0.0
+    audit: float = 0.0
+    """Of the deep audit, after the verdict on correctness and time."""
 
 
 class Evaluation(Record):
@@ -204,7 +197,10 @@ class Evaluation(Record):
     build: BuildReport | None = None
     correctness: Correctness | None = None
     timing: Timing | None = None
-    provenance: str | None = None
+    provenance: Provenance | None = None
+    """Whose code the time was spent in; None where nobody asked, or where a note says why not."""
+    audit: DeepAudit | None = None
+    """None where there was no occasion for one."""
     isolation: tuple[str, ...] = ()
     """The layers that were active in the worker."""
     device: str = ""
@@ -242,6 +238,10 @@ class Evaluation(Record):
         return self
 
 
+AuditSetting = Literal["auto", "always", "never"]
+Requirement = Literal["any", "custom"]
+
+
 class Settings(Record):
     """How to judge. All that changes a verdict or a figure is here and in the run's record."""
 
@@ -260,6 +260,17 @@ class Settings(Record):
     memory_limit_bytes: int = 16 * 2**30
     threads: int | None = None
     """None: all cores."""
+    audit: AuditSetting = "auto"
+    """When a correct candidate is audited in depth: `auto` is where its time is hard to believe."""
+    require: Requirement = "any"
+    """`custom`: a candidate that spends its time elsewhere than in its own kernels is refused."""
+
+
+def audit_setting(asked: bool | None) -> AuditSetting:
+    """What `--audit`, `--no-audit` or neither says."""
+    if asked is None:
+        return "auto"
+    return "always" if asked else "never"
 
 
 class EvaluationRequest(Record):

@@ -22,8 +22,17 @@ _INTEGRITY = {
     "protocol_broken": "The process said things that no forward call says: leave the process, its"
     " files and its sockets alone.",
     "input_modified": "Inputs must not be modified: write to a tensor of your own.",
+    "not_custom": "The work has to be done by kernels of your own, not by PyTorch's operators or a"
+    " vendor's library.",
     "below_floor": "It was faster than the bytes that must move can be moved on this device, so"
     " it did not do the work. Every call has to compute its result from that call's inputs.",
+}
+
+_LUCK = {
+    "memory_error": "The results were right, but by luck: check every index and every length"
+    " against the tensors' real sizes, tails and last rows included.",
+    "race": "The results were right, but by luck: put a barrier between threads that write a place"
+    " in shared memory and threads that read or write it.",
 }
 
 _PHASES = (
@@ -92,6 +101,8 @@ def _runtime(evaluation: Evaluation, source: str) -> list[str]:
         return ["The file is not Python:", *build_words(text, source)]
     if evaluation.reason == "no_model_new":
         return [*_message(evaluation), _NO_CODE]
+    if evaluation.reason in _LUCK:
+        return [*_message(evaluation), _LUCK[evaluation.reason], evaluation.detail.strip()]
     return crash_words(evaluation.message, evaluation.detail, source)
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from evaluator.evaluation import Record
+from evaluator.record import Record
 
 
 class Rung(StrEnum):

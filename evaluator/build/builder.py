@@ -70,11 +70,14 @@ class Builder:
             self._told(workshop.runtime())
         return time.monotonic() - start
 
-    def build(self, request: BuildRequest, timeout_s: float | None = None) -> BuildOutcome:
+    def build(
+        self, request: BuildRequest, timeout_s: float | None = None, *, sanitize: bool = False
+    ) -> BuildOutcome:
         """Builds one extension; whatever is the candidate's fault is in the outcome.
 
-        `timeout_s` bounds each compiler run. Raises BuilderError when a compiler is missing or the
-        cache cannot be written.
+        `timeout_s` bounds each compiler run. `sanitize`: C++ sources with AddressSanitizer and
+        UndefinedBehaviorSanitizer, whose runtimes must be in the process that loads it. Raises
+        BuilderError when a compiler is missing or the cache cannot be written.
         """
         start = time.monotonic()
         outcome = BuildOutcome(ok=False, library="", module_name=request.name)
@@ -83,9 +86,15 @@ class Builder:
             with_cuda = request.with_cuda or any(unit.device for unit in sources.units)
             workshop = self._workshop(with_cuda=with_cuda)
             flags, notes = _allowed_flags(request, workshop.tools)
+            if sanitize:
+                flags = flags.sanitized()
         except (BadRequestError, RefusedFlagError) as refusal:
             return replace(outcome, log=f"error: {refusal}\n")
-        key = workshop.key("library", str(self._light), encode_request(request).hex())
+        key = workshop.key(
+            "sanitized library" if sanitize else "library",
+            str(self._light),
+            encode_request(request).hex(),
+        )
         # The same request twice at once is compiled once.
         with self._turns[int(key[:4], 16) % len(self._turns)]:
             known = self._known(key)

@@ -90,6 +90,19 @@ class RefusedFlagError(ValueError):
         self.flag = flag
 
 
+SANITIZED = (
+    "-g",
+    "-O1",
+    "-fno-omit-frame-pointer",
+    "-fsanitize=address,undefined",
+    # PyTorch's classes, of which the library has no type information of its own.
+    "-fno-sanitize=vptr",
+    "-fno-sanitize-recover=bounds",
+)
+"""What a sanitized build adds behind a candidate's own flags. No candidate may ask for these."""
+SANITIZED_LINK = ("-fsanitize=address,undefined",)
+
+
 @dataclass(frozen=True)
 class DeviceFlags:
     """Flags for nvcc, and those that named an architecture, which the present one replaces."""

@@ -10,13 +10,14 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evaluator.build import headers
 from evaluator.build.cache import Cache
 from evaluator.build.diagnosis import needs_full_headers, readable
 from evaluator.build.enclosure import Enclosure, Finished
+from evaluator.build.flags import SANITIZED, SANITIZED_LINK
 from evaluator.build.sources import Source, Sources
 from evaluator.build.toolchain import Toolchain
 
@@ -33,6 +34,10 @@ class Flags:
     host: tuple[str, ...]
     device: tuple[str, ...]
     link: tuple[str, ...]
+
+    def sanitized(self) -> Flags:
+        """The same with the sanitizers' behind them."""
+        return replace(self, host=self.host + SANITIZED, link=self.link + SANITIZED_LINK)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from evaluator.evaluation import Record
+from evaluator.record import Record
 
 
 class Hint(Record):
@@ -67,6 +67,19 @@ class CollectedOperator(Record):
     """Memory that it asked for, of all calls together."""
 
 
+class CallShares(Record):
+    """Where the time of one forward call on a CPU went, times without what was called in turn."""
+
+    wall_us: float
+    """Under the profiler, from outside."""
+    own_us: dict[str, float]
+    """In functions of the candidate's own extensions, by name."""
+    library_us: dict[str, float]
+    """In operators of PyTorch that compute or copy, by name."""
+    neutral_us: float
+    """In operators that only allocate or look at memory in another way."""
+
+
 class LoopFacts(Record):
     """Floating-point instructions in the innermost loops of a compiled library."""
 
@@ -122,5 +135,6 @@ class Collected(Record):
     gpu: KernelTrace | None = None
     cpu: CpuTrace | None = None
     work: Work | None = None
+    calls: tuple[CallShares, ...] = ()
     isolation: tuple[str, ...] = ()
     """The walls around the process that ran the candidate; none under `ncu`."""

@@ -11,14 +11,17 @@ import socket
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
 
 from evaluator.build_request import BuildOutcome, BuildRequest, decode_outcome, encode_request
 from evaluator.sandbox import enclose_zygote
 from evaluator.wire import Channel, Kind
 
+if TYPE_CHECKING:
+    from evaluator.collect.target_process import ConfinedMode
 
-def main(folder: Path, mode: Literal["torch_trace", "cpu"], fd: int) -> None:
+
+def main(folder: Path, mode: ConfinedMode, fd: int) -> None:
     """Put the walls up, then run the target."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Before torch is imported: threads that it starts must be inside as well.

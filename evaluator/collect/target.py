@@ -1,9 +1,10 @@
 """The process that a profiler watches: it builds a candidate and calls it once, warmed up.
 
 `python -m evaluator.collect.target FOLDER` (FOLDER holds `request.json`) is what `ncu` starts:
-the one call lies inside cudaProfilerStart and Stop. `evaluator.collect.confined` calls the other
-modes, behind walls. What was collected goes to `collected.json`. Candidate code runs in this
-process, so what it leaves is a claim: good for advice, never for a verdict.
+the one call lies inside cudaProfilerStart and Stop. With `plain` behind it nothing is collected:
+whoever started it watches. `evaluator.collect.confined` calls the other modes, behind walls. What
+was collected goes to `collected.json`. Candidate code runs in this process, so what it leaves is a
+claim: good for advice, never for a verdict.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def main(
         torch.backends.cuda.matmul.allow_tf32 = tf32
         torch.backends.cudnn.allow_tf32 = tf32
     # Under ncu nobody else can hold the device for us, and only from here on is it needed.
-    with device_lock(settings.device) if mode == "ncu" else nullcontext():
+    with device_lock(settings.device) if mode in ("ncu", "plain") else nullcontext():
         collected = _collect(folder, mode, request, build, layers)
     (folder / COLLECTED).write_text(collected.model_dump_json())
 
@@ -78,8 +79,10 @@ def _collect(
     reference = Reference(request.reference, device, settings.precision)
     state = reference.randomised(_SEED)
     values = reference.fresh_inputs(_SEED)
-    work = _work(reference, values, settings.precision, settings.device, threads)
-    output_bytes = sum(t.numel() * t.element_size() for t in reference.expected(values))
+    work, output_bytes = None, 0
+    if mode not in ("shares", "plain"):
+        work = _work(reference, values, settings.precision, settings.device, threads)
+        output_bytes = sum(t.numel() * t.element_size() for t in reference.expected(values))
     if layers:
         on_cpu = settings.device == "cpu"
         memory_bytes = settings.memory_limit_bytes if on_cpu else None
@@ -91,7 +94,8 @@ def _collect(
         with torch.no_grad():
             return module(*values)
 
-    for _ in range(_WARM_UP):
+    # Under a sanitizer a call may take a thousand times as long.
+    for _ in range(1 if mode == "plain" else _WARM_UP):
         call()
     collected = Collected(work=work, isolation=layers)
     if mode == "cpu":
@@ -104,6 +108,11 @@ def _collect(
             flush_bytes=max(2 * cache_bytes(settings.device), 2**24),
         )
         collected = collected.model_copy(update={"cpu": cpu})
+    elif mode == "shares":
+        from evaluator.collect.call_shares import collect_shares, own_namespaces
+
+        namespaces = own_namespaces(request.candidate.source)
+        collected = collected.model_copy(update={"calls": collect_shares(call, namespaces)})
     elif mode == "torch_trace":
         from evaluator.collect.torch_trace import collect_torch_trace
 
@@ -111,8 +120,10 @@ def _collect(
         sm_count = torch.cuda.get_device_properties(device).multi_processor_count
         trace = collect_torch_trace(call, sm_count=sm_count)
         collected = collected.model_copy(update={"gpu": trace})
-    else:
+    elif mode == "ncu":
         _in_profiler_range(call)
+    elif device.type == "cuda":
+        torch.cuda.synchronize()
     return collected
 
 
@@ -217,4 +228,4 @@ def _work(
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), "ncu")
+    main(Path(sys.argv[1]), "plain" if sys.argv[2:] == ["plain"] else "ncu")

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Literal
 
@@ -32,7 +32,8 @@ from evaluator.errors import ProfilerError
 from evaluator.sandbox import clean_environment
 from evaluator.wire import Channel, ClosedError, Kind, WireError, pair
 
-Mode = Literal["ncu", "torch_trace", "cpu"]
+Mode = Literal["ncu", "torch_trace", "cpu", "shares", "plain"]
+ConfinedMode = Literal["torch_trace", "cpu", "shares"]
 REQUEST = "request.json"
 COLLECTED = "collected.json"
 _ROOT = Path(__file__).resolve().parents[2]
@@ -46,9 +47,7 @@ def make_builder(device: str) -> Builder:
     return Builder(cache_folder(), cuda_arch=describe(device).cuda_architecture)
 
 
-def run_confined(
-    folder: Path, mode: Literal["torch_trace", "cpu"], *, device: str, timeout_s: float
-) -> Collected:
+def run_confined(folder: Path, mode: ConfinedMode, *, device: str, timeout_s: float) -> Collected:
     """Run the target over `folder` (which holds the request) behind the judge's walls.
 
     Builds are answered here, mostly from the cache that the judge filled. Raises `ProfilerError`
@@ -97,17 +96,26 @@ def run_under(prefix: Sequence[str], folder: Path, *, timeout_s: float) -> Colle
     return _collected(folder, "ncu", text)
 
 
-def run(command: Sequence[str], folder: Path, *, timeout_s: float, whole: bool = False) -> str:
+def run(
+    command: Sequence[str],
+    folder: Path,
+    *,
+    timeout_s: float,
+    whole: bool = False,
+    may_fail: bool = False,
+    environment: Mapping[str, str] | None = None,
+) -> str:
     """Run a command in `folder` and return (the end of) what it printed.
 
-    Raises `ProfilerError` if it fails.
+    `environment` comes on top of the clean one. Raises `ProfilerError` if it takes too long, and,
+    unless it `may_fail`, if it does.
     """
     name = Path(command[0]).name
     with tempfile.TemporaryFile() as sink:
         process = subprocess.Popen(
             command,
             cwd=folder,
-            env=_environment(folder),
+            env=_environment(folder) | dict(environment or {}),
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=subprocess.STDOUT,
@@ -122,7 +130,7 @@ def run(command: Sequence[str], folder: Path, *, timeout_s: float, whole: bool =
         text = _printed(sink, None if whole else _LOG_BYTES)
     if "ERR_NVGPUCTRPERM" in text:
         raise ProfilerError("the performance counters are not open to this user (ERR_NVGPUCTRPERM)")
-    if status != 0:
+    if status != 0 and not may_fail:
         raise ProfilerError(f"{name} ended with {status}: {_last_line(text)}")
     return text
 

@@ -80,7 +80,7 @@ class Judge:
         side: Side | None = None
         status, refusal = Status.CORRECT, None
         with device_lock(request.settings.device):
-            bench = self._bench_for(request)
+            bench = self.bench_for(request)
             try:
                 side = bench.new_side()
                 self._try(bench, side, request, trial)
@@ -126,7 +126,8 @@ class Judge:
             seconds=seconds,
         )
 
-    def _bench_for(self, request: EvaluationRequest) -> Bench:
+    def bench_for(self, request: EvaluationRequest) -> Bench:
+        """The problem of this request, set up; from earlier where it stays so."""
         if self._zygote is None or not self._zygote.alive:
             self._forget_benches(keep=0)
             self._zygote = Zygote()

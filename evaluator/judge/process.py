@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -100,7 +101,8 @@ class WorkerProcess:
 class Zygote:
     """A process with torch imported, from which workers are forked. Restarted when it dies."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        """`environment` comes on top of the clean one: what must be set when the process starts."""
         self._folder = Path(tempfile.mkdtemp(prefix="refinery-"))
         self._folder.chmod(0o755)
         self._count = 0
@@ -110,7 +112,7 @@ class Zygote:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "evaluator.worker.zygote", str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
-                env=clean_environment(scratch) | _OPENMP,
+                env=clean_environment(scratch) | _OPENMP | dict(environment or {}),
                 stdin=subprocess.DEVNULL,
                 stdout=sys.stderr,
             )

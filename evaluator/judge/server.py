@@ -13,6 +13,7 @@ os.environ["OMP_WAIT_POLICY"] = "passive"
 import torch
 
 from evaluator.build.builder import Builder
+from evaluator.deep_audit.deep_audit import DeepAuditor
 from evaluator.devices import describe
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import EvaluationRequest
@@ -32,17 +33,20 @@ def main(fd: int, device: str, cache: Path) -> None:
     warm_up = threading.Thread(target=_warm_up, args=(builder,), daemon=True)
     warm_up.start()
     judge = Judge(where, builder)
+    auditor = DeepAuditor(judge, builder)
 
     def answer(question: bytes) -> bytes:
         request = EvaluationRequest.model_validate_json(question)
         if where.type == "cpu":
             # A compiler beside it would disturb the timing.
             warm_up.join()
-        return judge.evaluate(request).model_dump_json(by_alias=True).encode()
+        evaluation = auditor.audited(request, judge.evaluate(request))
+        return evaluation.model_dump_json(by_alias=True).encode()
 
     try:
         serve(fd, answer)
     finally:
+        auditor.close()
         judge.close()
 
 

@@ -59,6 +59,9 @@ class Side:
         self.fit: Fit = "none"
         self.build: BuildReport | None = None
         self.poison: int | None = None
+        self.copies_inputs = False
+        """Whether the worker calls its module on copies of the inputs, each in a heap block of its
+        own, of which a sanitizer knows the bounds. For audits; never for what is timed."""
         self._call_timeout_s = call_timeout_s
         self._outputs: Arena | None = None
         self._readable = device.type == "cpu" and can_read(worker.pid)
@@ -138,7 +141,11 @@ class Side:
             "arguments": arguments,
             "tensors": tensors,
             "weights": {"size": weights.size},
-            "inputs": {"size": inputs.size, "writable": inputs_writable},
+            "inputs": {
+                "size": inputs.size,
+                "writable": inputs_writable,
+                "copied": self.copies_inputs,
+            },
             "outputs": {"size": self._outputs.size},
             "compile": compiled,
         }

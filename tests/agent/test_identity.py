@@ -36,6 +36,8 @@ OTHER = {
     "stop_early": 2,
     "baselines": ("eager", "compile"),
     "timing_seconds": 4.0,
+    "audit": "never",
+    "require": "custom",
     "workers": 4,
     "output": "y",
 }

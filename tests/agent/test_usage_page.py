@@ -13,7 +13,7 @@ BEGIN, END = "<!-- options: begin", "<!-- options: end -->"
 def table() -> str:
     rows = ["| option | |", "| --- | --- |"]
     for parameter in get_command(app).params:
-        names = ", ".join(f"`{name}`" for name in parameter.opts)
+        names = ", ".join(f"`{name}`" for name in [*parameter.opts, *parameter.secondary_opts])
         value = "" if parameter.is_flag else f" `{parameter.metavar}`"  # type: ignore[attr-defined]
         # A bar inside a cell has to be escaped, in code as well.
         name = f"{names}{value}".replace("|", r"\|")

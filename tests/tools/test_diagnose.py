@@ -278,6 +278,21 @@ class TestRuntime:
         assert "class `ModelNew(nn.Module)`" in explain(evaluation, SOURCE)
 
 
+    @pytest.mark.parametrize(
+        ("reason", "advice"), [("memory_error", "every index"), ("race", "a barrier")]
+    )
+    def test_what_is_right_by_luck_says_where(self, reason: str, advice: str) -> None:
+        evaluation = Evaluation(
+            status=Status.RUNTIME_ERROR,
+            reason=reason,
+            message="right by luck: a tool found heap-buffer-overflow at main.cpp:31",
+            detail="heap-buffer-overflow at main.cpp:31: READ of size 4\n    scale main.cpp:31",
+        )
+        text = explain(evaluation, SOURCE)
+        assert text.startswith("right by luck") and advice in text
+        assert text.endswith("scale main.cpp:31")
+
+
 class TestMismatch:
     def test_values(self) -> None:
         text = incorrect(

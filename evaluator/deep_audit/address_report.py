@@ -1,0 +1,130 @@
+"""Reads what AddressSanitizer and UndefinedBehaviorSanitizer print.
+
+The text comes out of the candidate's process: it may hold anything, and whoever forges a report
+refuses himself.
+"""
+
+from __future__ import annotations
+
+import re
+
+from evaluator.deep_audit.record import Finding
+
+_MOST_FINDINGS = 16
+_MOST_FRAMES = 5
+_MOST_TEXT = 300
+_ERROR = re.compile(r"ERROR: AddressSanitizer: (?P<words>.+)$", re.MULTILINE)
+_SUMMARY = re.compile(
+    r"SUMMARY: AddressSanitizer: (?P<kind>\S+)(?: (?P<file>\S+?):(?P<line>\d+))?(?::\d+)?"
+)
+_ACCESS = re.compile(r"^((?:READ|WRITE) of size \d+)", re.MULTILINE)
+_REGION = re.compile(r"is located (\d+ bytes .+? \d+-byte region)")
+_VARIABLE = re.compile(r"'(\w+)' \(line \d+\) <== (Memory access .+?)$", re.MULTILINE)
+_FRAME = re.compile(r"^\s+#\d+ (?P<function>.+) (?P<file>\S+?):(?P<line>\d+)(?::\d+)?$")
+_UNDEFINED = re.compile(r"^(?P<file>[^\s:]+):(?P<line>\d+):\d+: runtime error: (?P<text>.+)$")
+_BUILD_FOLDER = re.compile(r"^.*/work-[^/]+/")
+_ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
+
+# Always an error of the code that was compiled with the sanitizer.
+_MEMORY = frozenset(
+    {
+        "heap-buffer-overflow",
+        "stack-buffer-overflow",
+        "stack-buffer-underflow",
+        "dynamic-stack-buffer-overflow",
+        "global-buffer-overflow",
+        "container-overflow",
+        "heap-use-after-free",
+        "stack-use-after-return",
+        "stack-use-after-scope",
+        "use-after-poison",
+        "double-free",
+        "bad-free",
+        "negative-size-param",
+        "memcpy-param-overlap",
+        "unknown-crash",
+    }
+)
+_SPOKEN = {"attempting double-free": "double-free", "attempting free on address": "bad-free"}
+
+
+def memory_finding(text: str) -> Finding | None:
+    """The error with which AddressSanitizer ended the process; None without one.
+
+    It refuses where it is an error of memory for certain. A plain crash (`SEGV`) does so only
+    inside the candidate's own sources, and exhausted memory or stack never: the sanitizer itself
+    takes a good deal of both.
+    """
+    errors = list(_ERROR.finditer(text))
+    summaries = list(_SUMMARY.finditer(text))
+    if not errors and not summaries:
+        return None
+    # A long stack may have pushed the beginning out of the log: the summary stands at its end.
+    report = text[errors[-1].start() :] if errors else text
+    words = errors[-1]["words"] if errors else ""
+    kind = next((name for spoken, name in _SPOKEN.items() if words.startswith(spoken)), "")
+    kind = kind or (words.split()[0] if words else summaries[-1]["kind"])
+    frames = _own_frames(report) if errors else []
+    file, line = "", None
+    if frames:
+        _, file, line = frames[0]
+    elif summaries and summaries[-1]["file"] and _BUILD_FOLDER.match(summaries[-1]["file"]):
+        file = _BUILD_FOLDER.sub("", summaries[-1]["file"])
+        line = int(summaries[-1]["line"])
+    return Finding(
+        kind=kind,
+        text=_what(report)[:_MOST_TEXT],
+        file=file,
+        line=line,
+        frames=tuple(f"{function} {file}:{line}" for function, file, line in frames),
+        refuses=kind in _MEMORY or (kind == "SEGV" and bool(file)),
+    )
+
+
+def undefined_findings(text: str) -> tuple[Finding, ...]:
+    """What UndefinedBehaviorSanitizer said of the candidate's own sources, each place once.
+
+    An index outside a fixed array refuses; overflows, shifts and the like are told only.
+    """
+    found: dict[tuple[str, int], Finding] = {}
+    for match in map(_UNDEFINED.match, text.splitlines()):
+        # Headers, ours and PyTorch's, are named by their whole path.
+        if match is None or match["file"].startswith("/"):
+            continue
+        words = _ADDRESS.sub("...", match["text"])[:_MOST_TEXT]
+        outside = "out of bounds for type" in words
+        finding = Finding(
+            kind="index-out-of-bounds" if outside else "undefined-behaviour",
+            text=words,
+            file=match["file"],
+            line=int(match["line"]),
+            refuses=outside,
+        )
+        found.setdefault((finding.file, int(match["line"])), finding)
+    return tuple(found.values())[:_MOST_FINDINGS]
+
+
+def _own_frames(report: str) -> list[tuple[str, str, int]]:
+    """Function, file and line of the frames in the candidate's sources, of the first stack."""
+    frames: list[tuple[str, str, int]] = []
+    inside = False
+    for line in report.splitlines():
+        match = _FRAME.match(line)
+        if match is None:
+            if inside and not line.lstrip().startswith("#"):
+                break
+            inside = inside or line.lstrip().startswith("#")
+            continue
+        inside = True
+        if _BUILD_FOLDER.match(match["file"]):
+            name = match["function"].partition("(")[0].removeprefix("in ")
+            frames.append((name, _BUILD_FOLDER.sub("", match["file"]), int(match["line"])))
+    return frames[:_MOST_FRAMES]
+
+
+def _what(report: str) -> str:
+    """One line: what was done, and next to what."""
+    parts = [match[1] for pattern in (_ACCESS, _REGION) if (match := pattern.search(report))]
+    if variable := _VARIABLE.search(report):
+        parts.append(f"{variable[2]}: {variable[1]}")
+    return _ADDRESS.sub("...", ", ".join(parts))

@@ -1,0 +1,111 @@
+"""Reads what NVIDIA's compute-sanitizer prints: one block of lines an error, all behind `=====`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from evaluator.collect.ncu_export import base_name
+from evaluator.deep_audit.own_code import OwnCode
+from evaluator.deep_audit.record import Finding, Tool
+
+_MOST_FINDINGS = 16
+_MOST_TEXT = 300
+_MOST_FRAMES = 5
+_PREFIX = "========= "
+_NO_ERROR = re.compile(
+    r"COMPUTE-SANITIZER|CUDA-MEMCHECK|(?:ERROR|RACECHECK|LEAK|SYNCCHECK|INITCHECK) SUMMARY|"
+    r"Target application|Program hit|Internal Sanitizer|No attachable process|This can happen|"
+    r"Options|Error: (?:No|Target|process|The)|Warning: (?!Race)|Saved host|Host Frame|Error "
+    r"process"
+)
+# `at kernel(int*)+0x70 in file.cu:12`; older versions: `at 0x70 in file.cu:12:kernel(int*)`.
+# File and line are there only where the kernel was compiled with them.
+_AT = re.compile(
+    r"\bat (?P<kernel>.+?)\+0x[0-9a-f]+(?: in (?P<file>[^:\s]+):(?P<line>\d+))?(?:\s|:|$)"
+)
+_AT_OLD = re.compile(
+    r"\bat 0x[0-9a-f]+ in (?:(?P<file>[^:\s()]+\.\w+):(?P<line>\d+):?)?(?P<kernel>[^\[\n]*)"
+)
+# Where the place is in a function that the kernel calls.
+_DEVICE_FRAME = re.compile(r"^Device Frame:\s*(?P<kernel>.+?)\+0x[0-9a-f]+")
+_ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
+_SEVERITY = re.compile(r"^(?:ERROR|Error|WARN(?:ING)?|Warning|INFO|Info): ")
+
+
+def findings_of(
+    tool: Tool, text: str, code: OwnCode, *, plain_barriers: bool = True
+) -> tuple[Finding, ...]:
+    """The errors in a tool's output, each place once.
+
+    Errors of memcheck and racecheck refuse where they lie in one of the candidate's own kernels.
+    racecheck knows the plain barriers of a block and a warp; with any others
+    (`plain_barriers=False`) it sees races where there are none, and only tells. initcheck takes
+    padding that nobody uses for an error, and synccheck what some devices allow: these only tell.
+    """
+    found: dict[tuple[str, ...], Finding] = {}
+    for block in _blocks(text):
+        head = block[0]
+        place = _place(block)
+        kernels = _kernels(place, block)
+        kind = _ADDRESS.sub("...", _SEVERITY.sub("", head)).split(" at ")[0].strip()
+        more = [each for each in block[1:] if _tells(each)]
+        severe = tool is Tool.MEMCHECK or (
+            tool is Tool.RACECHECK
+            and plain_barriers
+            and not head.startswith(("WARN", "Warning", "INFO", "Info"))
+        )
+        finding = Finding(
+            kind=kind,
+            text=_ADDRESS.sub("...", "; ".join([*kernels[:1], *more]))[:_MOST_TEXT],
+            file=(place["file"] or "").rpartition("/")[2] if place else "",
+            line=int(place["line"]) if place and place["line"] else None,
+            frames=tuple(kernels[:_MOST_FRAMES]),
+            refuses=severe and any(kernel in code.kernels for kernel in kernels),
+        )
+        found.setdefault((finding.kind, *(kernels[:1] or [""]), finding.place), finding)
+    return tuple(found.values())[:_MOST_FINDINGS]
+
+
+def ended_properly(text: str) -> bool:
+    """Whether the tool got as far as its summary: without one, silence means nothing."""
+    if "Internal Sanitizer Error" in text:
+        return False
+    return re.search(r"^========= (?:\w+ )?SUMMARY: ", text, re.MULTILINE) is not None
+
+
+def _blocks(text: str) -> Iterator[list[str]]:
+    """The lines of each error, without the mark in front of them."""
+    block: list[str] = []
+    for line in text.splitlines():
+        said = line[len(_PREFIX) :] if line.startswith(_PREFIX) else ""
+        if said.startswith(" "):
+            if block:
+                block.append(said.strip())
+            continue
+        if block:
+            yield block
+        block = [said.strip()] if said.strip() and not _NO_ERROR.match(said) else []
+    if block:
+        yield block
+
+
+def _place(block: list[str]) -> re.Match[str] | None:
+    """The first line of a block that names a kernel."""
+    for line in block:
+        match = _AT_OLD.search(line) or _AT.search(line)
+        if match:
+            return match
+    return None
+
+
+def _kernels(place: re.Match[str] | None, block: list[str]) -> list[str]:
+    """Where it happened, then who called that, names without parameters."""
+    found = [place["kernel"]] if place else []
+    found += [match["kernel"] for line in block if (match := _DEVICE_FRAME.match(line))]
+    return list(dict.fromkeys(base_name(name) for name in found if name.strip()))
+
+
+def _tells(line: str) -> bool:
+    """Whether a line says more about the error than where each thread stood."""
+    return line.startswith(("Access", "Address", "and ", "by thread", "Current"))

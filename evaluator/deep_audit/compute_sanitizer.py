@@ -1,0 +1,104 @@
+"""The candidate under NVIDIA's compute-sanitizer: memcheck, racecheck, initcheck, synccheck."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from evaluator.collect.target_process import REQUEST, run
+from evaluator.deep_audit.compute_report import ended_properly, findings_of
+from evaluator.deep_audit.own_code import OwnCode
+from evaluator.deep_audit.record import SanitizerRun, Tool
+from evaluator.errors import ProfilerError
+from evaluator.evaluation import EvaluationRequest
+
+_TOOLS = (Tool.MEMCHECK, Tool.RACECHECK, Tool.INITCHECK, Tool.SYNCCHECK)
+_TOOLKIT = "/usr/local/cuda"
+_CALLS = 1
+"""That `evaluator.collect.target` makes."""
+_TIMEOUT_S = 120.0
+"""For each tool."""
+_MOST_ERRORS = 100
+_OTHER_BARRIERS = re.compile(
+    r"\basm\b|cooperative_groups|\bcg::|cuda::|\bcub::|mbarrier|__pipeline_|wgmma|\bvolatile\b|"
+    r"__threadfence|@triton\b"
+)
+"""Ways to order threads that racecheck does not know, or what hides them."""
+_ENVIRONMENT = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+"""Each tensor is a block of its own, whose bounds are known."""
+
+
+def find_compute_sanitizer() -> Path | None:
+    """On the path, or in the CUDA toolkit."""
+    found = shutil.which("compute-sanitizer")
+    if found:
+        return Path(found)
+    toolkits = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
+    places = [Path(toolkit) for toolkit in [*filter(None, toolkits), _TOOLKIT]]
+    programs = [place / "bin" / "compute-sanitizer" for place in places]
+    return next((program for program in programs if program.is_file()), None)
+
+
+def run_compute_sanitizer(request: EvaluationRequest, code: OwnCode) -> list[SanitizerRun]:
+    """One record for each tool, each over a process of its own. Nothing is raised.
+
+    Like `ncu` it needs the driver as the user has it, so the candidate runs with the user's rights,
+    without the judge's walls and after the verdict.
+    """
+    program = find_compute_sanitizer()
+    if program is None:
+        reason = "compute-sanitizer is not installed: it comes with the CUDA toolkit"
+        return [SanitizerRun(tool=tool, outcome="not_run", note=reason) for tool in _TOOLS]
+    if not code.exists:
+        reason = "the candidate compiles nothing"
+        return [SanitizerRun(tool=tool, outcome="not_run", note=reason) for tool in _TOOLS]
+    return [_watch(program, tool, request, code) for tool in _TOOLS]
+
+
+def _watch(program: Path, tool: Tool, request: EvaluationRequest, code: OwnCode) -> SanitizerRun:
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="refinery-audit-") as name:
+        folder = Path(name)
+        (folder / REQUEST).write_text(request.model_dump_json())
+        try:
+            text = run(
+                command(program, tool, folder),
+                folder,
+                timeout_s=_TIMEOUT_S,
+                whole=True,
+                may_fail=True,
+                environment=_ENVIRONMENT,
+            )
+        except ProfilerError as error:
+            return SanitizerRun(
+                tool=tool,
+                outcome="inconclusive",
+                note=str(error),
+                seconds=time.monotonic() - begin,
+            )
+    plain = not _OTHER_BARRIERS.search(request.candidate.source)
+    findings = findings_of(tool, text, code, plain_barriers=plain)
+    note = "" if ended_properly(text) else "the tool printed no summary"
+    return SanitizerRun(
+        tool=tool,
+        outcome="findings" if findings else "inconclusive" if note else "clean",
+        note=note,
+        findings=findings,
+        calls=0 if note else _CALLS,
+        seconds=time.monotonic() - begin,
+    )
+
+
+def command(program: Path, tool: Tool, folder: Path) -> list[str]:
+    """What runs the target over the request in `folder` under one of the tools."""
+    options = ["--tool", tool, "--target-processes", "all", "--print-limit", str(_MOST_ERRORS)]
+    if tool is Tool.MEMCHECK:
+        # PyTorch asks things of the driver that may well be answered with an error.
+        options += ["--report-api-errors", "no"]
+    target = [sys.executable, "-m", "evaluator.collect.target", str(folder), "plain"]
+    return [str(program), *options, *target]

@@ -1,0 +1,179 @@
+"""The deep audit of a correct candidate: sanitizers, provenance, early warnings.
+
+It comes after the verdict on correctness and time is sealed. An error of memory that a sanitizer
+found turns the verdict, because such a kernel is right by luck; so does a label other than `custom`
+where custom kernels are required. All else is told beside the verdict.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Literal
+
+from evaluator.build.builder import Builder
+from evaluator.build_request import BuildOutcome, BuildRequest
+from evaluator.deep_audit.address_sanitizer import AddressSanitizer
+from evaluator.deep_audit.compute_sanitizer import run_compute_sanitizer
+from evaluator.deep_audit.early_warnings import early_warnings
+from evaluator.deep_audit.own_code import own_code
+from evaluator.deep_audit.provenance import Origin, origin_of
+from evaluator.deep_audit.record import DeepAudit, Finding, Provenance, SanitizerRun, Tool
+from evaluator.deep_audit.reference_use import uses_reference
+from evaluator.device_lock import device_lock
+from evaluator.evaluation import (
+    Backend,
+    Evaluation,
+    EvaluationRequest,
+    Settings,
+    Status,
+    Timing,
+)
+from evaluator.judge.bench import Bench
+from evaluator.judge.judge import Judge
+from evaluator.judge.refusal import Refusal
+
+HARD_TO_BELIEVE = 10.0
+"""A speedup over eager from which on a candidate is looked at closely."""
+
+Occasion = Literal["asked", "speedup", "under_bound", "required"]
+
+
+class DeepAuditor:
+    """Audits what one judge has found correct. Not safe for several threads."""
+
+    def __init__(self, judge: Judge, builder: Builder) -> None:
+        self._judge = judge
+        self._builder = builder
+        self._address = AddressSanitizer(builder)
+
+    def audited(self, request: EvaluationRequest, evaluation: Evaluation) -> Evaluation:
+        """The evaluation, with an audit where there is occasion for one.
+
+        Raises `InfrastructureError` only where the judge itself would.
+        """
+        occasion = occasion_for(evaluation, request.settings)
+        if occasion is None:
+            return evaluation
+        begin = time.monotonic()
+        with device_lock(request.settings.device):
+            bench = self._judge.bench_for(request)
+            code = own_code(self._libraries(bench, request), request.candidate.source)
+            runs: list[SanitizerRun] = []
+            if occasion != "required" and request.settings.device == "cpu":
+                runs = self._address.run(bench, request.candidate, request.settings, code)
+        # These start processes of their own, which take the device when they need it.
+        if occasion != "required" and request.settings.device != "cpu":
+            runs = run_compute_sanitizer(request, code)
+        origin = origin_of(
+            request,
+            code,
+            build_failed=evaluation.build is not None and not evaluation.build.ok,
+            uses_reference=uses_reference(request.candidate.source, request.reference),
+        )
+        audit = DeepAudit(
+            occasion=occasion,
+            sanitizers=tuple(runs),
+            shares=origin.shares,
+            warnings=early_warnings(request.candidate.source),
+            seconds=time.monotonic() - begin,
+        )
+        return with_audit(evaluation, audit, origin, require=request.settings.require)
+
+    def close(self) -> None:
+        """End the processes that are kept."""
+        self._address.close()
+
+    def _libraries(self, bench: Bench, request: EvaluationRequest) -> list[Path]:
+        """What the trusted builder makes of the candidate, mostly from its cache."""
+        made: list[Path] = []
+
+        def build(order: BuildRequest) -> BuildOutcome:
+            outcome = self._builder.build(order, request.settings.build_timeout_s)
+            if outcome.ok:
+                made.append(Path(outcome.library))
+            return outcome
+
+        side = bench.new_side()
+        triton = request.candidate.backend is Backend.TRITON
+        try:
+            bench.load(side, request.candidate.source, "ModelNew", triton=triton, build=build)
+        except Refusal:
+            # It went through before; what was built until now is what there is.
+            pass
+        finally:
+            side.close()
+        return made
+
+
+def occasion_for(evaluation: Evaluation, settings: Settings) -> Occasion | None:
+    """Why this candidate is audited; None where it isn't. Only what is correct is."""
+    if evaluation.status is not Status.CORRECT:
+        return None
+    if settings.audit == "always":
+        return "asked"
+    timing = evaluation.timing
+    if settings.audit == "auto" and timing is not None:
+        if timing.speedup > HARD_TO_BELIEVE:
+            return "speedup"
+        if _under_bound(timing):
+            return "under_bound"
+    return "required" if settings.require == "custom" else None
+
+
+def _under_bound(timing: Timing) -> bool:
+    return timing.bound_us is not None and timing.latency_us < timing.bound_us
+
+
+def with_audit(
+    evaluation: Evaluation, audit: DeepAudit, origin: Origin, *, require: str = "any"
+) -> Evaluation:
+    """The evaluation with what the audit found, refused where that asks for it."""
+    told: dict[str, object] = {
+        "audit": audit,
+        "provenance": origin.label,
+        "notes": (*evaluation.notes, *([origin.note] if origin.note else [])),
+        "seconds": evaluation.seconds.model_copy(update={"audit": audit.seconds}),
+    }
+    if audit.refusing:
+        tool, finding = audit.refusing[0]
+        told |= {
+            "status": Status.RUNTIME_ERROR,
+            "reason": "race" if tool is Tool.RACECHECK else "memory_error",
+            "message": f"right by luck: {_NAMES[tool]} found {finding}",
+            "detail": _detail([each for _, each in audit.refusing]),
+            "timing": None,
+        }
+    elif require == "custom" and origin.label is not Provenance.CUSTOM:
+        told |= {
+            "status": Status.INTEGRITY,
+            "reason": "not_custom" if origin.label else "provenance_unknown",
+            "message": _required(origin),
+            "timing": None,
+        }
+    # Not model_copy, which would not check that the payload fits the status.
+    return Evaluation.model_validate(dict(evaluation) | told)
+
+
+def _required(origin: Origin) -> str:
+    if origin.label is None:
+        return f"custom kernels are required, and {origin.note}"
+    share = f", {100 * origin.shares.own:.0f} % of the time is its own" if origin.shares else ""
+    return f"custom kernels are required, and this is {origin.label}{share}"
+
+
+def _detail(findings: list[Finding]) -> str:
+    lines = []
+    for finding in findings:
+        lines += [str(finding), *(f"    {frame}" for frame in finding.frames)]
+    return "\n".join(lines)[:16384]
+
+
+_NAMES = {
+    Tool.ADDRESS: "AddressSanitizer",
+    Tool.UNDEFINED: "UndefinedBehaviorSanitizer",
+    Tool.MEMCHECK: "memcheck",
+    Tool.RACECHECK: "racecheck",
+    Tool.INITCHECK: "initcheck",
+    Tool.SYNCCHECK: "synccheck",
+}

@@ -1,0 +1,103 @@
+"""What a candidate brought along: the functions of its libraries, and what they call elsewhere."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluator.collect.ncu_export import base_name
+
+_TIMEOUT_S = 60.0
+_DEFINED = re.compile(r"^[0-9a-f]+ [TtWw] (?P<name>.+)$", re.MULTILINE)
+_IMPORTED = re.compile(r"^\s+[Uw] (?P<name>.+)$", re.MULTILINE)
+_UNSEEN = re.compile(
+    # Products and the like that no operator of PyTorch announces to a trace.
+    r"(?:cblas_|LAPACKE_|mkl_|dnnl_|dnnl::)\w+|[sdcz](?:gemm|gemv|syrk|trsm|axpy|dot)_(?:64_?)?|"
+    r"at::(?:native|cpu|redispatch|meta)::.+|"
+    # Functions found by name at run time could be any of them.
+    r"dlopen|dlsym|dlvsym|"
+    # What turns the trace off.
+    r"at::(?:RecordFunctionGuard|enableRecordFunction|set_record_function_tls_).*"
+)
+
+
+@dataclass(frozen=True)
+class OwnCode:
+    """Names in demangled form without parameters; empty where nothing was compiled."""
+
+    libraries: int = 0
+    kernels: frozenset[str] = frozenset()
+    """Functions that the libraries define, and functions that Triton compiles."""
+    unseen: tuple[str, ...] = ()
+    """Imported functions whose time a trace on a CPU would take for the candidate's own."""
+    known: bool = True
+    """False where `nm` is missing or a library was stripped: then the names are incomplete."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether the candidate has code of its own besides Python's."""
+        return self.libraries > 0 or bool(self.kernels)
+
+
+def own_code(libraries: Iterable[Path], source: str) -> OwnCode:
+    """What these built libraries and this Python source bring."""
+    libraries = list(libraries)
+    kernels, unseen, known = set(triton_kernels(source)), [], True
+    for library in libraries:
+        defined = read_defined(_listing(library) or "")
+        # The dynamic symbols can't be stripped.
+        imports = _listing(library, "--dynamic", "--undefined-only")
+        known &= bool(defined) and imports is not None
+        kernels |= defined
+        unseen += read_unseen(imports or "")
+    return OwnCode(
+        len(libraries), frozenset(kernels), tuple(sorted(dict.fromkeys(unseen))[:8]), known
+    )
+
+
+def read_defined(listing: str) -> set[str]:
+    """Defined functions, from what `nm --demangle` prints."""
+    return {base_name(match["name"]) for match in _DEFINED.finditer(listing)}
+
+
+def read_unseen(listing: str) -> list[str]:
+    """Imports that hide from a trace, from what `nm --demangle --undefined-only` prints."""
+    names = [match["name"].partition("@")[0] for match in _IMPORTED.finditer(listing)]
+    return [base_name(name) for name in names if _UNSEEN.fullmatch(name)]
+
+
+def triton_kernels(source: str) -> set[str]:
+    """Functions decorated with `@triton.jit`, alone or below other decorators."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return set()
+    return {
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        and any(re.match(r"(?:triton\.)?jit\b", ast.unparse(each)) for each in node.decorator_list)
+    }
+
+
+def _listing(library: Path, *options: str) -> str | None:
+    nm = shutil.which("nm")
+    if nm is None:
+        return None
+    try:
+        done = subprocess.run(
+            [nm, "--demangle", *options, str(library)],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    return done.stdout if done.returncode == 0 else None

@@ -1,0 +1,140 @@
+"""Whose work it is: how the time of forward divides, and the label that follows.
+
+The time comes from a trace made in the candidate's own process, so a label is a claim that was
+looked at, not a proof; what the trusted builder built bounds it. The rule is in
+`docs/deep_audit.md`.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluator.collect.collected import CallShares, KernelTrace
+from evaluator.collect.target_process import REQUEST, ConfinedMode, run_confined
+from evaluator.deep_audit.own_code import OwnCode
+from evaluator.deep_audit.record import Provenance, Shares
+from evaluator.errors import ProfilerError
+from evaluator.evaluation import EvaluationRequest
+
+CUSTOM_FROM = 0.9
+LIBRARY_BELOW = 0.1
+_UNKNOWN_ABOVE = 0.5
+_PYTHON_US = 100.0
+"""Of a call's time on a CPU, what Python and the profiler may take without counting."""
+_TIMEOUT_S = 120.0
+_MOST_NAMES = 8
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The label and what it rests on. Without a label, `note` says why."""
+
+    label: Provenance | None
+    shares: Shares | None = None
+    note: str = ""
+
+
+def origin_of(
+    request: EvaluationRequest, code: OwnCode, *, build_failed: bool, uses_reference: bool
+) -> Origin:
+    """Trace the candidate behind the judge's walls and label it. Raises nothing."""
+    try:
+        shares = _traced(request, code)
+    except ProfilerError as error:
+        return Origin(None, note=f"provenance is unknown: {error}")
+    if request.settings.device != "cpu" and not code.known:
+        return Origin(None, shares, "provenance is unknown: the names of its kernels can't be read")
+    label = label_of(shares, code, fell_back=build_failed or uses_reference)
+    if label is None:
+        note = (
+            f"provenance is unknown: {100 * shares.other:.0f} % of the time went into neither its "
+            "own functions nor operators of PyTorch"
+        )
+        return Origin(None, shares, note)
+    return Origin(label, shares)
+
+
+def label_of(shares: Shares, code: OwnCode, *, fell_back: bool) -> Provenance | None:
+    """The label for these shares; None where too much of the time can't be told.
+
+    `fell_back`: a build failed, or the reference's class does the work.
+    """
+    if shares.own >= CUSTOM_FROM:
+        # Its own functions call a library where no trace sees it: how much, nobody knows.
+        return Provenance.MIXED if shares.imports else Provenance.CUSTOM
+    if code.exists and shares.other > _UNKNOWN_ABOVE:
+        return None
+    if shares.own >= LIBRARY_BELOW:
+        return Provenance.MIXED
+    never_ran = code.exists and not shares.own_names
+    return Provenance.FALLBACK if fell_back or never_ran else Provenance.LIBRARY
+
+
+def cpu_shares(calls: Sequence[CallShares], code: OwnCode) -> Shares:
+    """The call whose own share is the median of all. Needs at least one call."""
+    chosen = sorted(calls, key=_own_share)[len(calls) // 2]
+    own, library = sum(chosen.own_us.values()), sum(chosen.library_us.values())
+    other = _other_us(chosen)
+    whole = max(own + library + other, 1e-9)
+    ran = {
+        name: statistics.median(call.own_us.get(name, 0.0) for call in calls)
+        for call in calls
+        for name in call.own_us
+    }
+    return Shares(
+        own=own / whole,
+        library=library / whole,
+        other=other / whole,
+        own_names=_longest(ran),
+        library_names=_longest(chosen.library_us),
+        imports=code.unseen,
+    )
+
+
+def gpu_shares(trace: KernelTrace, code: OwnCode) -> Shares:
+    """The same from the kernels of one call: those that the candidate's code defines are its own.
+
+    What a library's function launches shows as that library's kernels, whoever called it.
+    """
+    own = {k.name: k.time_us for k in trace.kernels if k.name in code.kernels}
+    library = {k.name: k.time_us for k in trace.kernels if k.name not in code.kernels}
+    whole = max(trace.busy_us, 1e-9)
+    return Shares(
+        own=sum(own.values()) / whole,
+        library=sum(library.values()) / whole,
+        other=0.0,
+        own_names=_longest(own),
+        library_names=_longest(library),
+    )
+
+
+def _traced(request: EvaluationRequest, code: OwnCode) -> Shares:
+    device = request.settings.device
+    with tempfile.TemporaryDirectory(prefix="refinery-audit-") as name:
+        folder = Path(name)
+        (folder / REQUEST).write_text(request.model_dump_json())
+        mode: ConfinedMode = "shares" if device == "cpu" else "torch_trace"
+        collected = run_confined(folder, mode, device=device, timeout_s=_TIMEOUT_S)
+    if collected.gpu is not None:
+        return gpu_shares(collected.gpu, code)
+    if not collected.calls:
+        raise ProfilerError("no call was traced")
+    return cpu_shares(collected.calls, code)
+
+
+def _other_us(call: CallShares) -> float:
+    told = sum(call.own_us.values()) + sum(call.library_us.values()) + call.neutral_us
+    return max(0.0, call.wall_us - told - _PYTHON_US)
+
+
+def _own_share(call: CallShares) -> float:
+    own = sum(call.own_us.values())
+    return own / max(own + sum(call.library_us.values()) + _other_us(call), 1e-9)
+
+
+def _longest(times: Mapping[str, float]) -> tuple[str, ...]:
+    return tuple(sorted(times, key=lambda name: -times[name]))[:_MOST_NAMES]

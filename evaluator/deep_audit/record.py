@@ -1,0 +1,108 @@
+"""What a deep audit brings home. It is told beside the verdict; few of its findings change that."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from evaluator.record import Record
+
+
+class Provenance(StrEnum):
+    """In whose code a candidate spends its time. The rule is in `docs/deep_audit.md`."""
+
+    CUSTOM = "custom"
+    """At least 90 % in kernels of its own."""
+    MIXED = "mixed"
+    LIBRARY = "library"
+    """Less than 10 % in kernels of its own."""
+    FALLBACK = "fallback"
+    """Like `library`, though it brought kernels or meant to: they failed to build, never ran, or
+    the reference's own class does the work."""
+
+
+class Tool(StrEnum):
+    """What looks for errors that a right result does not show."""
+
+    ADDRESS = "address"
+    """AddressSanitizer."""
+    UNDEFINED = "undefined"
+    """UndefinedBehaviorSanitizer."""
+    MEMCHECK = "memcheck"
+    RACECHECK = "racecheck"
+    INITCHECK = "initcheck"
+    SYNCCHECK = "synccheck"
+
+
+class Finding(Record):
+    """One error that a sanitizer found, in its own words, without addresses."""
+
+    kind: str
+    text: str
+    file: str = ""
+    line: int | None = None
+    frames: tuple[str, ...] = ()
+    """Innermost first, at most 5, only those within the candidate's sources."""
+    refuses: bool = False
+    """Whether the candidate is refused for it."""
+
+    @property
+    def place(self) -> str:
+        """`main.cpp:12`, the file alone, or nothing."""
+        return self.file if self.line is None else f"{self.file}:{self.line}"
+
+    def __str__(self) -> str:
+        where = f" at {self.place}" if self.place else ""
+        return f"{self.kind}{where}: {self.text}" if self.text else f"{self.kind}{where}"
+
+
+class SanitizerRun(Record):
+    """One tool's run over the candidate."""
+
+    tool: Tool
+    outcome: Literal["clean", "findings", "inconclusive", "not_run"]
+    note: str = ""
+    """Why it did not run, or why it tells nothing."""
+    findings: tuple[Finding, ...] = ()
+    calls: int = 0
+    """Calls of forward that it watched."""
+    seconds: float = 0.0
+
+
+class Shares(Record):
+    """How the time of forward divides. Median of several calls on a CPU, one call on a GPU."""
+
+    own: float
+    library: float
+    other: float
+    """Neither in own kernels nor in an operator of a library: Python, NumPy, ... (CPU only)."""
+    own_names: tuple[str, ...] = ()
+    """Own kernels that ran, longest first, at most 8."""
+    library_names: tuple[str, ...] = ()
+    """Operators or kernels of libraries that ran, longest first, at most 8."""
+    imports: tuple[str, ...] = ()
+    """Functions of libraries that the built code calls where no trace sees them, at most 8."""
+
+
+class DeepAudit(Record):
+    """What was looked at after the verdict on correctness and time."""
+
+    occasion: Literal["asked", "speedup", "under_bound", "required"]
+    """`speedup`: more than 10x over eager. `under_bound`: faster than the soft bound.
+    `required`: for the label alone."""
+    sanitizers: tuple[SanitizerRun, ...] = ()
+    shares: Shares | None = None
+    """None where the time could not be traced."""
+    warnings: tuple[str, ...] = ()
+    """What a reading of the source found suspicious. Easily evaded, and never a verdict."""
+    seconds: float = 0.0
+
+    @property
+    def refusing(self) -> tuple[tuple[Tool, Finding], ...]:
+        """The findings for which the candidate is refused."""
+        return tuple(
+            (run.tool, finding)
+            for run in self.sanitizers
+            for finding in run.findings
+            if finding.refuses
+        )

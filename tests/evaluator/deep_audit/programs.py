@@ -1,0 +1,61 @@
+"""Candidates for the scale-and-bias problem that are right; some are so by luck."""
+
+from __future__ import annotations
+
+_TEMPLATE = '''
+import torch
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+HEAD
+source = r"""
+#include <torch/extension.h>
+#include <vector>
+
+torch::Tensor scale_and_bias(torch::Tensor x, torch::Tensor scale, torch::Tensor bias) {
+  auto y = torch::empty_like(x);
+  const float* from = x.data_ptr<float>();
+  const float* by = scale.data_ptr<float>();
+  const float* plus = bias.data_ptr<float>();
+  float* to = y.data_ptr<float>();
+  const long rows = x.size(0), columns = x.size(1);
+  for (long row = 0; row < rows; ++row)
+    for (long column = 0; column < columns; ++column) {
+      const float value = from[row * columns + column] * by[column] + plus[column];
+      to[row * columns + column] = value > 0 ? 2.0f * value : 0.0f;
+    }
+  EXTRA
+  return y;
+}
+"""
+kernels = load_inline("kernels", source, functions=["scale_and_bias"], extra_cflags=["-O2"])
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.scale = nn.Parameter(torch.ones(features))
+
+    def forward(self, x):
+        FORWARD
+'''
+
+
+def program(
+    extra: str = "",
+    forward: str = "return kernels.scale_and_bias(x, self.scale, self.bias)",
+    head: str = "",
+) -> str:
+    """A candidate with `extra` C++ at the end of its kernel, and this forward."""
+    text = _TEMPLATE.replace("EXTRA", extra).replace("HEAD", head)
+    return text.replace("FORWARD", forward.replace("\n", "\n        "))
+
+
+OWN = program()
+READS_TOO_FAR = program("volatile float taken = from[rows * columns]; (void)taken;")
+INDEX_TOO_LARGE = program(
+    "float table[4] = {0, 0, 0, 0}; volatile float taken = table[rows % 7]; (void)taken;"
+)
+SHIFTS_TOO_FAR = program(
+    "volatile int places = 33; volatile int shifted = 1 << places; (void)shifted;"
+)

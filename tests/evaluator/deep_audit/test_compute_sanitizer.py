@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from evaluator.deep_audit import compute_sanitizer
+from evaluator.deep_audit.compute_sanitizer import (
+    command,
+    find_compute_sanitizer,
+    run_compute_sanitizer,
+)
+from evaluator.deep_audit.own_code import OwnCode
+from evaluator.deep_audit.record import Provenance, Tool
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.executor.local import LocalExecutor
+from tests.evaluator.conftest import SCALE_AND_BIAS
+
+KERNEL = '''
+import torch
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+
+source = r"""
+__global__ void scale_kernel(const float* x, const float* scale, const float* bias, float* y,
+                             long rows, long columns) {
+  __shared__ float seen[256];
+  long i = blockIdx.x * (long)blockDim.x + threadIdx.x;
+  seen[threadIdx.x] = i < rows * columns ? x[i] : 0.0f;
+  BARRIER
+  float other = seen[255 - threadIdx.x];
+  float value = (i < rows * columns ? x[i] : x[rows * columns + TOO_FAR]) + 0.0f * other;
+  if (i >= rows * columns) return;
+  value = value * scale[i % columns] + bias[i % columns];
+  y[i] = value > 0 ? 2.0f * value : 0.0f;
+}
+torch::Tensor run(torch::Tensor x, torch::Tensor scale, torch::Tensor bias) {
+  auto y = torch::empty_like(x);
+  long n = x.numel();
+  scale_kernel<<<n / 256 + 1, 256>>>(x.data_ptr<float>(), scale.data_ptr<float>(),
+      bias.data_ptr<float>(), y.data_ptr<float>(), x.size(0), x.size(1));
+  return y;
+}
+"""
+kernels = load_inline("kernels", "torch::Tensor run(torch::Tensor, torch::Tensor, torch::Tensor);",
+                      source, functions=["run"])
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.scale = nn.Parameter(torch.ones(features))
+
+    def forward(self, x):
+        return kernels.run(x, self.scale, self.bias)
+'''
+
+
+def request(source: str, **settings: object) -> EvaluationRequest:
+    chosen = {"device": "cuda:0", "timing_seconds": 0.5, "audit": "always"} | settings
+    return EvaluationRequest(
+        problem_id="test",
+        reference=SCALE_AND_BIAS,
+        candidate=Candidate(source=source, backend=Backend.CUDA),
+        settings=Settings.model_validate(chosen),
+    )
+
+
+def test_every_tool_watches_the_plain_target() -> None:
+    made = command(Path("/opt/compute-sanitizer"), Tool.RACECHECK, Path("/folder"))
+    assert made[:3] == ["/opt/compute-sanitizer", "--tool", "racecheck"]
+    assert made[-4:] == ["-m", "evaluator.collect.target", "/folder", "plain"]
+    assert "--report-api-errors" not in made
+    assert "--report-api-errors" in command(Path("/x"), Tool.MEMCHECK, Path("/folder"))
+
+
+def test_a_tool_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(compute_sanitizer, "_TOOLKIT", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    monkeypatch.delenv("CUDA_PATH", raising=False)
+    runs = run_compute_sanitizer(request(KERNEL), OwnCode(libraries=1))
+    assert [run.outcome for run in runs] == ["not_run"] * 4
+    assert all("not installed" in run.note for run in runs)
+
+
+def stand_in(folder: Path, printed: str) -> None:
+    """A program of the tool's name, which prints what the tool would."""
+    program = folder / "compute-sanitizer"
+    program.write_text(f"#!/bin/sh\necho 'asked: '\"$@\"\ncat <<'END'\n{printed}END\nexit 1\n")
+    program.chmod(0o755)
+
+
+def test_what_the_tool_prints_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    code = OwnCode(libraries=1, kernels=frozenset({"scale_kernel"}))
+    stand_in(
+        tmp_path,
+        "========= Invalid __global__ read of size 4 bytes\n"
+        "=========     at scale_kernel(float const*)+0x70\n"
+        "========= ERROR SUMMARY: 1 error\n",
+    )
+    runs = run_compute_sanitizer(request(KERNEL), code)
+    assert [run.outcome for run in runs] == ["findings"] * 4
+    refusing = {run.tool for run in runs if any(finding.refuses for finding in run.findings)}
+    assert refusing == {Tool.MEMCHECK, Tool.RACECHECK}
+    stand_in(tmp_path, "========= ERROR SUMMARY: 0 errors\n")
+    assert {run.outcome for run in run_compute_sanitizer(request(KERNEL), code)} == {"clean"}
+    stand_in(tmp_path, "Segmentation fault\n")
+    assert {run.outcome for run in run_compute_sanitizer(request(KERNEL), code)} == {"inconclusive"}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("barrier", "too_far", "reason"),
+    [("__syncthreads();", "-1", ""), ("", "-1", "race"), ("__syncthreads();", "1", "memory_error")],
+)
+def test_the_real_tools_on_a_gpu(barrier: str, too_far: str, reason: str) -> None:
+    if find_compute_sanitizer() is None:
+        pytest.fail("compute-sanitizer is not installed: it comes with the CUDA toolkit")
+    source = re.sub("TOO_FAR", too_far, KERNEL.replace("BARRIER", barrier))
+    with LocalExecutor("cuda:0") as executor:
+        evaluation = executor.evaluate(request(source))
+    assert evaluation.reason == reason, evaluation.message
+    assert evaluation.provenance is Provenance.CUSTOM
+    assert (evaluation.status is Status.CORRECT) == (not reason)

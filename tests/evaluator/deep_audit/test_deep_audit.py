@@ -1,0 +1,177 @@
+"""The audit behind a real judge: what is right by luck is refused, all else is only told."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluator.deep_audit.deep_audit import occasion_for
+from evaluator.deep_audit.record import Provenance, SanitizerRun, Tool
+from evaluator.evaluation import (
+    BaselineName,
+    BaselineTiming,
+    Correctness,
+    Evaluation,
+    Settings,
+    Status,
+    Timing,
+    Verdict,
+)
+from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tests.evaluator.deep_audit.programs import (
+    INDEX_TOO_LARGE,
+    OWN,
+    READS_TOO_FAR,
+    SHIFTS_TOO_FAR,
+    program,
+)
+
+IN_PYTORCH = "return torch.relu(x * self.scale + self.bias) * 2.0"
+
+
+def run_of(evaluation: Evaluation, tool: Tool) -> SanitizerRun:
+    assert evaluation.audit is not None
+    return next(run for run in evaluation.audit.sanitizers if run.tool is tool)
+
+
+def test_a_clean_kernel_of_its_own_stays_correct(evaluate):
+    evaluation = evaluate(OWN, audit="always")
+    assert evaluation.status is Status.CORRECT, evaluation.detail
+    assert evaluation.timing is not None
+    for tool in (Tool.ADDRESS, Tool.UNDEFINED):
+        run = run_of(evaluation, tool)
+        assert (run.outcome, run.calls) == ("clean", 3), run.note
+    assert evaluation.provenance is Provenance.CUSTOM
+    assert evaluation.audit.shares.own_names == ("scale_and_bias",)
+    assert evaluation.audit.occasion == "asked"
+    assert evaluation.seconds.audit == evaluation.audit.seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("source", "tool", "kind", "text"),
+    [
+        (READS_TOO_FAR, Tool.ADDRESS, "heap-buffer-overflow", "READ of size 4"),
+        (INDEX_TOO_LARGE, Tool.UNDEFINED, "index-out-of-bounds", "index 4 out of bounds"),
+    ],
+)
+def test_what_is_right_by_luck_is_refused(evaluate, source, tool, kind, text):
+    evaluation = evaluate(source, audit="always")
+    assert (evaluation.status, evaluation.reason) == (Status.RUNTIME_ERROR, "memory_error")
+    assert evaluation.timing is None
+    (finding,) = [each for each in run_of(evaluation, tool).findings if each.refuses]
+    assert finding.kind == kind and text in finding.text
+    # The line in the text that the candidate handed over, after the include in front of it.
+    lines = source.split('r"""', 1)[1].splitlines()
+    assert "volatile" in lines[finding.line - 2]
+    assert finding.place in evaluation.message and "0x" not in evaluation.detail
+
+
+def test_other_undefined_behaviour_is_told_only(evaluate):
+    evaluation = evaluate(SHIFTS_TOO_FAR, audit="always")
+    assert evaluation.status is Status.CORRECT
+    (finding,) = run_of(evaluation, Tool.UNDEFINED).findings
+    assert "shift exponent 33" in finding.text and not finding.refuses
+    assert run_of(evaluation, Tool.ADDRESS).outcome == "clean"
+
+
+def test_who_leaves_when_watched_is_not_called_clean(evaluate):
+    watched = "import os\nif 'libasan' in open('/proc/self/maps').read():\n    os._exit(0)"
+    evaluation = evaluate(program(head=watched), audit="always")
+    assert evaluation.status is Status.CORRECT
+    run = run_of(evaluation, Tool.ADDRESS)
+    assert run.outcome == "inconclusive" and "exited" in run.note
+
+
+def test_pytorch_alone_is_a_library(evaluate):
+    evaluation = evaluate(HONEST, audit="always")
+    assert evaluation.status is Status.CORRECT
+    assert evaluation.provenance is Provenance.LIBRARY
+    assert "aten::mul" in evaluation.audit.shares.library_names
+    assert run_of(evaluation, Tool.ADDRESS).outcome == "not_run"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        # A kernel that does not build, and the way round it.
+        "from torch.utils.cpp_extension import load_inline\n"
+        "try:\n    load_inline('broken', 'int f() { return nowhere; }', functions=['f'])\n"
+        "except RuntimeError:\n    pass\n" + HONEST,
+        # A kernel that is there to be seen.
+        program(forward=IN_PYTORCH),
+        # The reference under another name.
+        SCALE_AND_BIAS.split("ROWS,")[0] + "class ModelNew(Model):\n    pass\n",
+    ],
+)
+def test_what_stands_in_for_a_kernel_is_a_fallback(evaluate, source):
+    evaluation = evaluate(source, audit="always")
+    assert evaluation.status is Status.CORRECT, evaluation.detail
+    assert evaluation.provenance is Provenance.FALLBACK
+
+
+def test_half_and_half_is_mixed(evaluate):
+    both = f"y = kernels.scale_and_bias(x, self.scale, self.bias)\n{IN_PYTORCH}"
+    evaluation = evaluate(program(forward=both), audit="always")
+    assert evaluation.provenance is Provenance.MIXED, evaluation.audit.shares
+
+
+def test_custom_kernels_can_be_required(evaluate):
+    own = evaluate(OWN, require="custom")
+    assert (own.status, own.provenance) == (Status.CORRECT, Provenance.CUSTOM), own.message
+    assert own.audit.occasion == "required" and own.audit.sanitizers == ()
+    library = evaluate(HONEST, require="custom")
+    assert (library.status, library.reason) == (Status.INTEGRITY, "not_custom")
+    assert library.provenance is Provenance.LIBRARY and library.timing is None
+
+
+def test_what_nobody_can_attribute_is_not_custom(evaluate):
+    sleepy = "y = kernels.scale_and_bias(x, self.scale, self.bias)\ntime.sleep(0.02)\nreturn y"
+    evaluation = evaluate(program(forward=sleepy, head="import time"), require="custom")
+    assert (evaluation.status, evaluation.reason) == (Status.INTEGRITY, "provenance_unknown")
+    assert evaluation.provenance is None
+    assert any("provenance is unknown" in note for note in evaluation.notes)
+
+
+def test_what_is_refused_already_is_not_audited(evaluate):
+    evaluation = evaluate(program(forward="return torch.zeros_like(x)"), audit="always")
+    assert evaluation.status is Status.INCORRECT
+    assert evaluation.audit is None and evaluation.provenance is None
+
+
+def judged(speedup: float, latency_us: float, bound_us: float | None) -> Evaluation:
+    figures = {"speedup": speedup, "speedup_low": speedup, "speedup_high": speedup}
+    eager = BaselineTiming(
+        latency_us=latency_us * speedup, verdict=Verdict.FASTER, pairs=9, **figures
+    )
+    timing = Timing(
+        verdict=Verdict.FASTER,
+        latency_us=latency_us,
+        latency_low_us=latency_us,
+        latency_high_us=latency_us,
+        baselines={BaselineName.EAGER: eager},
+        bound_us=bound_us,
+        calls=9,
+        stopped="precise",
+        **figures,
+    )
+    return Evaluation(
+        status=Status.CORRECT,
+        correctness=Correctness(calls_judged=3, calls_made=12),
+        timing=timing,
+    )
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "settings", "occasion"),
+    [
+        (judged(9.9, 10.0, 5.0), {}, None),
+        (judged(10.1, 10.0, 5.0), {}, "speedup"),
+        (judged(2.0, 10.0, 10.5), {}, "under_bound"),
+        (judged(2.0, 10.0, None), {}, None),
+        (judged(90.0, 10.0, 50.0), {"audit": "never"}, None),
+        (judged(1.0, 10.0, 5.0), {"audit": "always"}, "asked"),
+        (judged(1.0, 10.0, 5.0), {"require": "custom"}, "required"),
+        (judged(90.0, 10.0, 5.0), {"require": "custom"}, "speedup"),
+    ],
+)
+def test_when_there_is_occasion(evaluation, settings, occasion):
+    assert occasion_for(evaluation, Settings.model_validate(settings)) == occasion

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import pytest
+
+from evaluator.collect.call_shares import divide, own_namespaces
+from evaluator.collect.collected import CallShares, CollectedKernel, KernelTrace
+from evaluator.deep_audit.own_code import OwnCode
+from evaluator.deep_audit.provenance import cpu_shares, gpu_shares, label_of
+from evaluator.deep_audit.record import Provenance, Shares
+from evaluator.deep_audit.reference_use import uses_reference
+from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+
+OWN = OwnCode(libraries=1, kernels=frozenset({"scale_kernel"}))
+NONE = OwnCode()
+
+
+def shares(own: float, library: float = 0.0, other: float = 0.0, **more: object) -> Shares:
+    names = ("scale",) if own else ()
+    return Shares.model_validate(
+        {"own": own, "library": library, "other": other, "own_names": names} | more
+    )
+
+
+@pytest.mark.parametrize(
+    ("told", "code", "fell_back", "label"),
+    [
+        (shares(0.95, 0.05), OWN, False, Provenance.CUSTOM),
+        (shares(0.90, 0.10), OWN, False, Provenance.CUSTOM),
+        (shares(0.89, 0.11), OWN, False, Provenance.MIXED),
+        (shares(0.10, 0.90), OWN, False, Provenance.MIXED),
+        (shares(0.09, 0.91), OWN, False, Provenance.LIBRARY),
+        (shares(0.00, 1.00), OWN, False, Provenance.FALLBACK),
+        (shares(0.00, 1.00), NONE, False, Provenance.LIBRARY),
+        (shares(0.00, 1.00), NONE, True, Provenance.FALLBACK),
+        (shares(0.02, 0.98), OWN, True, Provenance.FALLBACK),
+        # A second try that worked, or a base class of which only the weights are used.
+        (shares(0.95, 0.05), OWN, True, Provenance.CUSTOM),
+        (shares(0.95, 0.05, imports=("cblas_sgemm",)), OWN, False, Provenance.MIXED),
+        (shares(0.30, 0.10, 0.60), OWN, False, None),
+        (shares(0.00, 0.00, 1.00), NONE, False, Provenance.LIBRARY),
+    ],
+)
+def test_the_rule(told: Shares, code: OwnCode, fell_back: bool, label: Provenance | None) -> None:
+    assert label_of(told, code, fell_back=fell_back) is label
+
+
+def test_operators_are_sorted_by_whose_they_are() -> None:
+    times = [
+        ("own::scale", 50.0),
+        ("mine::op", 20.0),
+        ("aten::mm", 30.0),
+        ("aten::empty_like", 4.0),
+        ("mkldnn::conv", 6.0),
+        ("somebody's range", 9.0),
+    ]
+    call = divide(times, 130.0, own_namespaces("TORCH_LIBRARY(mine, m) {"))
+    assert call.own_us == {"scale": 50.0, "mine::op": 20.0}
+    assert call.library_us == {"aten::mm": 30.0, "mkldnn::conv": 6.0}
+    assert call.neutral_us == 4.0
+
+
+def test_the_median_call_counts_and_a_little_python_does_not() -> None:
+    def call(own: float, wall: float) -> CallShares:
+        return CallShares(
+            wall_us=wall, own_us={"scale": own}, library_us={"aten::add": 10.0}, neutral_us=5.0
+        )
+
+    # In one call somebody else had the processor.
+    told = cpu_shares([call(190, 280), call(190, 9000), call(190, 290)], OWN)
+    assert told.own == pytest.approx(0.95)
+    assert told.other == 0.0
+    assert (told.own_names, told.library_names) == (("scale",), ("aten::add",))
+    slow = cpu_shares([call(190, 1305)], OWN)
+    assert slow.other == pytest.approx(1000 / 1200)
+
+
+def test_kernels_on_a_gpu_are_told_apart_by_name() -> None:
+    trace = KernelTrace(
+        kernels=(
+            CollectedKernel(name="ampere_sgemm_128x64_nn", launches=1, time_us=75.0),
+            CollectedKernel(name="scale_kernel", launches=2, time_us=25.0),
+        )
+    )
+    told = gpu_shares(trace, OWN)
+    assert (told.own, told.library) == (0.25, 0.75)
+    assert told.library_names == ("ampere_sgemm_128x64_nn",)
+    assert label_of(told, OWN, fell_back=False) is Provenance.MIXED
+
+
+MODEL = SCALE_AND_BIAS.split("ROWS,")[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (MODEL + "class ModelNew(Model):\n    pass\n", True),
+        (
+            MODEL + "class ModelNew(Model):\n    def forward(self, x):\n"
+            "        return super().forward(x)\n",
+            True,
+        ),
+        (
+            MODEL.replace("Model(", "Plain(") + "class ModelNew(nn.Module):\n"
+            "    def __init__(self, n):\n        super().__init__()\n        self.m = Plain(n)\n"
+            "    def forward(self, x):\n        return self.m(x)\n",
+            True,
+        ),
+        # The weights of the reference, and a kernel over them.
+        (
+            MODEL + "class ModelNew(Model):\n    def forward(self, x):\n"
+            "        return kernel(x, self.scale, self.bias)\n",
+            False,
+        ),
+        (HONEST, False),
+        (MODEL + HONEST, False),
+        ("def (", False),
+    ],
+)
+def test_who_leaves_the_work_to_the_reference(source: str, expected: bool) -> None:
+    assert uses_reference(source, SCALE_AND_BIAS) is expected

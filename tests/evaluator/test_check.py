@@ -1,0 +1,100 @@
+"""`python -m evaluator.check`, as a user or a program calls it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluator.evaluation import Evaluation
+from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+
+
+def check(folder: Path, source: str, *options: str) -> subprocess.CompletedProcess[str]:
+    (folder / "problem.py").write_text(SCALE_AND_BIAS)
+    (folder / "kernel.py").write_text(source)
+    command = [sys.executable, "-m", "evaluator.check", str(folder / "kernel.py")]
+    command += ["--problem", str(folder / "problem.py"), "--device", "cpu", "--timing-seconds", "1"]
+    return subprocess.run(
+        [*command, *options],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+
+
+@pytest.fixture(scope="module")
+def accepted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    done = check(tmp_path_factory.mktemp("accepted"), HONEST, "--json", "--audit")
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def test_a_verdict_with_its_reason(accepted: dict[str, Any]) -> None:
+    assert (accepted["status"], accepted["reason"]) == ("correct", "")
+    assert accepted["message"].startswith("correct; ")
+    assert accepted["weights"] == "named"
+
+
+def test_figures_on_correctness_and_the_seeds_behind_them(accepted: dict[str, Any]) -> None:
+    correctness = accepted["correctness"]
+    assert 3 <= correctness["calls_judged"] <= correctness["calls_made"]
+    assert 0 <= correctness["error_ratio"] < correctness["error_ratio_limit"]
+    assert correctness["reference"] == "fp64"
+    assert len(accepted["seeds"]) == correctness["calls_judged"]
+    assert len(set(accepted["seeds"])) == len(accepted["seeds"])
+
+
+def test_times_with_intervals_for_each_baseline(accepted: dict[str, Any]) -> None:
+    timing = accepted["timing"]
+    assert 0 < timing["latency_low_us"] <= timing["latency_us"] <= timing["latency_high_us"]
+    assert timing["speedup_low"] <= timing["speedup"] <= timing["speedup_high"]
+    assert timing["verdict"] in ("faster", "same", "slower", "unclear")
+    assert timing["stopped"] in ("precise", "time", "calls")
+    eager = timing["baselines"]["eager"]
+    assert eager["pairs"] >= 6 and eager["latency_us"] > 0
+    assert eager["speedup_low"] <= eager["speedup"] <= eager["speedup_high"]
+
+
+def test_walls_and_the_state_of_the_device(accepted: dict[str, Any]) -> None:
+    assert {"no_new_privs", "rlimits", "clean_environment"} <= set(accepted["isolation"])
+    assert accepted["device"]
+    assert accepted["conditions"]["threads"] >= 1
+    assert {"torch", "python"} <= set(accepted["conditions"])
+
+
+def test_label_and_audit(accepted: dict[str, Any]) -> None:
+    assert accepted["provenance"] == "library"
+    audit = accepted["audit"]
+    assert audit["occasion"] == "asked"
+    assert [run["tool"] for run in audit["sanitizers"]] == ["address", "undefined"]
+    assert {run["outcome"] for run in audit["sanitizers"]} == {"not_run"}
+    assert audit["shares"]["library"] > 0.9
+    assert audit["warnings"] == []
+    assert accepted["seconds"]["audit"] == audit["seconds"] > 0
+
+
+def test_it_reads_back(accepted: dict[str, Any]) -> None:
+    evaluation = Evaluation.model_validate(accepted)
+    assert evaluation.model_dump(mode="json", by_alias=True) == accepted
+
+
+def test_a_refusal_for_a_person(tmp_path: Path) -> None:
+    done = check(tmp_path, HONEST, "--no-audit", "--require", "custom")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "kernel.py on problem: integrity" in done.stderr
+    assert "not_custom: custom kernels are required, and this is library" in done.stderr
+    assert "provenance: library: 0 % of the time in its own kernels" in done.stderr
+
+
+def test_an_unknown_requirement_is_a_mistake_of_usage(tmp_path: Path) -> None:
+    done = check(tmp_path, HONEST, "--require", "handmade")
+    assert done.returncode == 2
+    assert "'any' or 'custom'" in done.stderr and "Traceback" not in done.stderr
