@@ -69,5 +69,5 @@ def outcome(record: TurnRecord) -> str:
         return f"{speedup(evaluation.timing)} over eager, {evaluation.timing.verdict}"
     if not evaluation.reason:
         return "correct, not timed"
-    first = evaluation.message.strip().partition("\n")[0]
+    first = evaluation.message.strip().partition("\n")[0].partition(". ")[0]
     return f"{evaluation.reason}: {first}" if first else evaluation.reason

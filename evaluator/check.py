@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from problems.problem import Problem
 
 _KERNELBENCH_NAME = re.compile(r"level_(\d+)_problem_(\d+)_sample_(\d+)_kernel\.py$")
+_VERDICTS = {
+    "faster": "faster than",
+    "slower": "slower than",
+    "same": "as fast as",
+    "unclear": "not clearly faster or slower than",
+}
 
 
 def backend_of(source: str, device: str) -> Backend:
@@ -55,23 +61,17 @@ def _kernels(path: Path, problem: str | None, suite: Path | None) -> list[tuple[
         if problem is None:
             raise UsageError("say which problem the kernel is for: --problem ID or --problem FILE")
         return [(path, load_problem(problem, suite))]
-    found = []
-    for file in sorted(path.iterdir()):
-        match = _KERNELBENCH_NAME.match(file.name)
-        if match:
-            level, number, _ = match.groups()
-            found.append((file, load_problem(f"{level}/{number}", suite)))
+    named = []
+    for file in path.iterdir():
+        if match := _KERNELBENCH_NAME.match(file.name):
+            level, number, sample = map(int, match.groups())
+            named.append((level, number, sample, file))
+    found = [
+        (file, load_problem(f"{level}/{number}", suite)) for level, number, _, file in sorted(named)
+    ]
     if not found:
         raise UsageError(f"{path} holds no file named like level_1_problem_1_sample_0_kernel.py")
     return found
-
-
-_COMPARED = {
-    "faster": "faster than",
-    "same": "as fast as",
-    "slower": "slower than",
-    "unclear": "not clear whether faster than",
-}
 
 
 def _print(path: Path, problem: Problem, evaluation: Evaluation) -> None:
@@ -102,13 +102,15 @@ def _print(path: Path, problem: Problem, evaluation: Evaluation) -> None:
         )
         for name, baseline in timing.baselines.items():
             print(
-                f"  {_COMPARED[baseline.verdict]} {name} ({baseline.latency_us:.1f} us): "
+                f"  {_VERDICTS[baseline.verdict]} {name} ({baseline.latency_us:.1f} us): "
                 f"{baseline.speedup:.3f}x [{baseline.speedup_low:.3f}, "
                 f"{baseline.speedup_high:.3f}], {baseline.pairs} pairs",
                 file=sys.stderr,
             )
         if timing.sol_fraction is not None:
-            print(f"  {100 * timing.sol_fraction:.0f} % of the speed of light", file=sys.stderr)
+            share = 100 * timing.sol_fraction
+            figure = f"{share:.0f}" if share >= 1 else f"{share:.1g}"
+            print(f"  {figure} % of the speed of light", file=sys.stderr)
     for line in audit_lines(evaluation):
         print(f"  {line}", file=sys.stderr)
     for note in evaluation.notes:
@@ -139,10 +141,10 @@ def judge_all(
     """Judge each kernel, telling each verdict as it comes; whether all were correct."""
     from evaluator.evaluation import Status
 
-    good = True
+    correct = 0
     for path, problem in kernels:
         evaluation = executor.evaluate(request_for(path.read_text(), problem, settings))
-        good &= evaluation.status is Status.CORRECT
+        correct += evaluation.status is Status.CORRECT
         if as_json:
             record = evaluation.model_dump(mode="json", by_alias=True)
             if len(kernels) > 1:
@@ -150,7 +152,9 @@ def judge_all(
             print(json.dumps(record), flush=True)
         else:
             _print(path, problem, evaluation)
-    return good
+    if len(kernels) > 1:
+        print(f"{correct} of {len(kernels)} kernels are correct", file=sys.stderr)
+    return correct == len(kernels)
 
 
 def check(

@@ -13,11 +13,16 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 
 from evaluator import errors
 from evaluator.errors import InfrastructureError, JudgeDiedError
 from evaluator.sandbox import python_path
 from evaluator.wire import Channel, ClosedError, Kind, WireError, pair
+
+_BUG = "bug"
+"""In place of an error's name: the process that met it has ended."""
+_LAST_CHARACTERS = 300
 
 
 class Service:
@@ -52,6 +57,8 @@ class Service:
             ) from None
         if message.kind is Kind.ERROR:
             name, _, text = message.payload.decode().partition("\n")
+            if name == _BUG:
+                self._stop()
             kind: type[InfrastructureError] = getattr(errors, name, InfrastructureError)
             raise kind(text)
         return message.payload
@@ -80,9 +87,12 @@ class Service:
         return self._channel
 
     def _last_words(self) -> str:
+        """The last line that it printed: of a traceback, the error."""
         self._log.seek(0, os.SEEK_END)
         self._log.seek(max(0, self._log.tell() - 2000))
-        return self._log.read().decode(errors="replace").strip() or "it printed nothing"
+        lines = self._log.read().decode(errors="replace").split("\n")
+        spoken = [line.strip() for line in lines if line.strip()]
+        return spoken[-1][-_LAST_CHARACTERS:] if spoken else "it printed nothing"
 
     def _stop(self) -> int | None:
         if self._channel is not None:
@@ -117,8 +127,19 @@ def serve(fd: int, answer: Callable[[bytes], bytes]) -> None:
             channel.send(Kind.ERROR, f"{type(error).__name__}\n{error}".encode())
         except Exception as error:  # noqa: BLE001 - the boundary of the process, which records
             traceback.print_exc()
-            channel.send(Kind.ERROR, f"InfrastructureError\n{error!r}".encode())
+            channel.send(Kind.ERROR, f"{_BUG}\n{error!r} in {_place(error)}".encode())
             return
+
+
+def _place(error: BaseException) -> str:
+    """Where in our own code an error arose: `evaluator/judge/judge.py:83`."""
+    root = Path(__file__).parents[1]
+    frames = [
+        f"{Path(frame.filename).relative_to(root)}:{frame.lineno}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).is_relative_to(root) and "site-packages" not in frame.filename
+    ]
+    return frames[-1] if frames else "code that is not ours"
 
 
 def _leave_with(fd: int) -> None:

@@ -70,11 +70,13 @@ class Worker:
     def _fail(self, phase: Phase, error: BaseException) -> None:
         frames = traceback.extract_tb(error.__traceback__)
         own = [frame for frame in frames if Path(frame.filename).name == _FILE]
+        ours = Path(__file__).parent
+        beyond = [frame for frame in frames if Path(frame.filename).parent != ours]
         failure = Failure(
             phase,
             type(error).__name__,
             "".join(traceback.format_exception_only(error)).strip(),
-            "".join(traceback.format_list(own or frames[-3:])),
+            "".join(traceback.format_list(own or beyond[-3:])),
         )
         self.channel.send(Kind.FAILED, failure.encode())
 

@@ -25,7 +25,7 @@ def main(fd: int) -> None:
             case ["bug"]:
                 raise ZeroDivisionError("a bug")
             case ["leave", code]:
-                print("my last words", flush=True)
+                print("before\nmy last words\n", flush=True)
                 os._exit(int(code))
             case ["sleep", seconds]:
                 time.sleep(float(seconds))

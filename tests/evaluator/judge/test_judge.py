@@ -69,6 +69,18 @@ def test_wrong_forms_are_incorrect(evaluate, body, reason):
     assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, reason)
 
 
+@pytest.mark.parametrize(
+    ("second", "reason"), [("y.sum(0)", "wrong_shape"), ("y.sum(1).double()", "wrong_dtype")]
+)
+def test_a_wrong_form_behind_a_right_output_is_the_kernels_fault(evaluate, second, reason):
+    body = "y = torch.relu(x * self.scale + self.bias) * 2.0\nreturn y, y.sum(1)"
+    reference = forward(body).replace("ModelNew", "Model")
+    reference += SCALE_AND_BIAS[SCALE_AND_BIAS.index("ROWS,") :]
+    evaluation = evaluate(forward(body.replace("y.sum(1)", second)), reference)
+    assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, reason)
+    assert evaluation.correctness.mismatch.output == 1
+
+
 def test_an_ignored_bias_fails_although_the_reference_starts_with_zeros(evaluate):
     evaluation = evaluate(forward("return torch.relu(x) * 2.0"))
     assert evaluation.status is Status.INCORRECT

@@ -1,0 +1,114 @@
+"""A suite in KernelBench's format that is not ours, through the commands as one types them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent.turn_log import read_turns
+
+ROOT = Path(__file__).parents[1]
+SUITE = ROOT / "tests" / "data" / "suite"
+WRONG = {
+    "level_1_problem_1_sample_1": ("torch.matmul(A, B)", "torch.matmul(A, B)[:-1]", "wrong_shape"),
+    "level_1_problem_19_sample_1": ("torch.relu(x)", "torch.relu(x) * 1.5", "wrong_values"),
+    "level_1_problem_89_sample_1": (".sum(dim=1), count", ".sum(dim=1), count[1:]", "wrong_shape"),
+    "level_2_problem_7_sample_1": ("self.bn(x)", "self.nb(x)", "forward_raised"),
+    "level_4_problem_2_sample_1": ("class ModelNew(nn.Module):", "class ModelNew(", "syntax_error"),
+}
+"""Kernels that are refused: what is replaced in the right one, by what, and why it is refused."""
+
+
+def run(module: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", module, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        timeout=1500,
+    )
+
+
+@pytest.fixture
+def kernels(tmp_path: Path) -> Path:
+    """The problems themselves as kernels, under KernelBench's names, and wrong ones among them."""
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    for problem in SUITE.rglob("*.py"):
+        stem = f"level_{problem.parent.name[5:]}_problem_{problem.name.partition('_')[0]}"
+        text = problem.read_bytes().decode().replace("\r\n", "\n")
+        right = re.sub(r"(class |super\()Model\b", r"\1ModelNew", text)
+        (folder / f"{stem}_sample_0_kernel.py").write_text(right)
+        if change := WRONG.get(f"{stem}_sample_1"):
+            assert change[0] in right
+            wrong = right.replace(change[0], change[1])
+            (folder / f"{stem}_sample_1_kernel.py").write_text(wrong)
+    (folder / "notes.txt").write_text("no kernel")
+    return folder
+
+
+def test_a_folder_of_kernels_is_judged(kernels: Path) -> None:
+    options = ("--suite", SUITE, "--device", "cpu", "--timing-seconds", "0.2")
+    done = run("evaluator.check", kernels, *options, "--json")
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.splitlines()[-1] == "7 of 12 kernels are correct"
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(one["kernel"], one["status"], one["reason"]) for one in found] == [
+        *(
+            (f"level_{level}_problem_{number}_sample_{sample}_kernel.py", *verdict)
+            for level, number in ((1, 1), (1, 19), (1, 40), (1, 89), (1, 95), (2, 7), (4, 2))
+            for sample, verdict in enumerate(verdicts(f"level_{level}_problem_{number}"))
+        )
+    ]
+    (raised,) = [one for one in found if one["reason"] == "forward_raised"]
+    assert "in forward\n    x = self.nb(x)" in raised["detail"]
+    (syntax,) = [one for one in found if one["reason"] == "syntax_error"]
+    assert "class ModelNew(\n" in syntax["message"]
+    told = json.dumps(found)
+    assert "worker.py" not in told and str(ROOT) not in told  # nothing of ours, nor of this machine
+
+
+def verdicts(stem: str) -> list[tuple[str, str]]:
+    """Status and reason of each sample of a problem."""
+    reason = WRONG.get(f"{stem}_sample_1", ("", "", ""))[2]
+    refused = "incorrect" if reason.startswith("wrong") else "runtime_error"
+    return [("correct", ""), *([(refused, reason)] if reason else [])]
+
+
+def test_one_kernel_is_told_to_a_person(kernels: Path) -> None:
+    kernel = kernels / "level_1_problem_19_sample_1_kernel.py"
+    done = run("evaluator.check", kernel, "--problem", "1/19", "--suite", SUITE, "--device", "cpu")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    first, reason, facts, *_ = done.stderr.splitlines()
+    assert first == f"{kernel.name} on level1_19_ReLU: incorrect"
+    assert reason.startswith("  wrong_values: ")
+    assert re.match(r"  \d+ of 32832 values are wrong, .* looks like: factor", facts)
+
+
+def test_the_main_job_takes_a_turn_on_every_problem(tmp_path: Path) -> None:
+    options = ("--feedback", "none", "--backend", "cpp", "--device", "cpu")
+    quick = ("--budget", "1", "--timing-seconds", "0.2")
+    done = run("agent.run", "--suite", SUITE, *options, *quick, "-o", tmp_path / "run", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["problems"]
+    assert [(one["problem"], one["stop"]) for one in found] == [
+        ("level1_1_Square_matrix_multiplication_", "calls"),
+        ("level1_19_ReLU", "calls"),
+        ("level1_40_TopK_and_norm", "calls"),
+        ("level1_89_Lookup_and_count", "calls"),
+        ("level1_95_CrossEntropyLoss", "calls"),
+        ("level2_7_Conv2d_BatchNorm_Bias_Scale", "calls"),
+        ("level4_2_Windows_line_ends", "calls"),
+    ]
+    turns = list(read_turns(tmp_path / "run"))
+    assert {turn.suite for turn in turns} == {"suite"}
+    assert "correct" in {turn.evaluation.status for turn in turns}
+    assert "7 problems" in done.stderr
+    assert f"--suite {SUITE}" in done.stderr  # the line that judges the best kernel once more
