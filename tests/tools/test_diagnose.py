@@ -277,7 +277,6 @@ class TestRuntime:
         )
         assert "class `ModelNew(nn.Module)`" in explain(evaluation, SOURCE)
 
-
     @pytest.mark.parametrize(
         ("reason", "advice"), [("memory_error", "every index"), ("race", "a barrier")]
     )
