@@ -14,20 +14,26 @@ from tests.mutation.edit import Edit, Rule
 from tests.mutation.subject import Subject
 
 _SOURCE = re.compile(r'r"""(.*?)"""', re.S)
-_NOT_CODE = re.compile(r"\s*(#include|#if|#endif|#pragma GCC|//|template|TORCH_CHECK|static inline)")
+_NOT_CODE = re.compile(
+    r"\s*(#include|#if|#endif|#pragma GCC|//|template|TORCH_CHECK|static inline)"
+)
 _NOT_COMPUTING = re.compile(r"\b(for \(|#pragma|TORCH_CHECK|_mm_prefetch|uintptr_t|data_ptr|empty)")
 """Where arithmetic is about loops, placement or forms, for which there are rules of their own."""
 _SCHEDULE = re.compile(r"\b(task|block|chunk)\b")
-"""Loops over pieces of work, whose ends are guarded by a minimum: one more piece is an empty one."""
+"""Loops over pieces of work; their ends are guarded by a minimum: one more piece is empty."""
+_DECLARING = re.compile(r"\s*(const|auto|float|double|int)")
 _TERM = r"(?:[A-Za-z_]\w*(?:\([^()]*\)|\[[^\[\]]*\])?|\d[\w.]*)"
 _FLOAT = re.compile(r"(?<![\w.])(\d+\.\d*(?:e-?\d+)?|\d+e-\d+)(f?)(?![\w.])")
 _TINY = 2e-3
 
-_TF32 = "({{ union {{ float f; unsigned u; }} t_{{({0})}}; t_.u = (t_.u + 0x{1:x}u) & ~0x{2:x}u; t_.f; }})"
+_CUT = (
+    "({{ union {{ float f; unsigned u; }} t_{{({0})}}; "
+    "t_.u = (t_.u + 0x{1:x}u) & ~0x{2:x}u; t_.f; }})"
+)
 THROUGH: dict[str, Callable[[str], str]] = {
     "fp16": lambda e: f"(float)(_Float16)({e})",
-    "tf32": lambda e: _TF32.format(e, 0x1000, 0x1FFF),
-    "bf16": lambda e: _TF32.format(e, 0x8000, 0xFFFF),
+    "tf32": lambda e: _CUT.format(e, 0x1000, 0x1FFF),
+    "bf16": lambda e: _CUT.format(e, 0x8000, 0xFFFF),
 }
 """An fp32 expression, rounded on the way."""
 
@@ -104,7 +110,9 @@ def _changed_constant(match: Match[str]) -> str | None:
 def _changed_epsilon(factor: float) -> Callable[[Match[str]], str | None]:
     def change(match: Match[str]) -> str | None:
         value = float(match.group(1))
-        return f"{value * factor!r}{match.group(2)}" if 0 < value < _TINY else None
+        if not 0 < value < _TINY:
+            return None
+        return f"{value * factor:.6g}{match.group(2)}" if factor else f"0.0{match.group(2)}"
 
     return change
 
@@ -194,7 +202,7 @@ RULES: tuple[Rule, ...] = (
     _cpp("negation lost", r"(= |\()-(\w)", r"\1\2"),
     _cpp("sign", r"(\bfloat v\d+ = )([^;]+);", r"\1-(\2);"),
     _cpp("statement lost", r"^\s*[\w\[\]* +]+ [-+*]?= [^;{]+;\n", "\n",
-         on=lambda line: _computing(line) and not re.match(r"\s*(const|auto|float|double|int)", line)),
+         on=lambda line: _computing(line) and not _DECLARING.match(line)),
     _cpp("other variable", r"(?<=[= (,])([vxpqcb])([1-9]\d*)\b(?! =)", _earlier),
     _cpp("fp16 on the way", _VALUE, _rounded("fp16")),
     _cpp("tf32 on the way", _VALUE, _rounded("tf32")),

@@ -10,7 +10,7 @@ from torch import Tensor
 from tests.mutation.edit import Edit, Rule
 from tests.mutation.subject import Subject
 
-_WRAPPER = '''
+_WRAPPER = """
 
 _Right = ModelNew
 
@@ -31,7 +31,7 @@ class ModelNew(_Right):
         outputs = list(outputs)
         outputs[{at}] = _spoiled(outputs[{at}].clone())
         return tuple(outputs)  # output {at}: {name}
-'''
+"""
 
 Fits = Callable[[Tensor], bool]
 

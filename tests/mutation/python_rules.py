@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -29,6 +30,10 @@ _OTHER_FUNCTION = {
     "huber_loss": "smooth_l1_loss", "smooth_l1_loss": "l1_loss", "l1_loss": "mse_loss",
     "mse_loss": "l1_loss", "MaxPool2d": "AvgPool2d", "triu": "tril", "tril": "triu",
 }  # fmt: skip
+
+_SYMMETRIC = (
+    "maximum", "mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss", "cosine_similarity",
+)  # fmt: skip
 
 _ROUNDED = {
     "fp16": "{0}.half().to({0}.dtype)",
@@ -97,6 +102,16 @@ def _text(node: ast.AST) -> str:
     return ast.unparse(node)
 
 
+def _leaf(function: ast.expr) -> str:
+    """The last name of `torch.nn.functional.relu` or `x.relu`."""
+    return _text(function).rpartition(".")[2]
+
+
+def _inner(call: ast.Call) -> str:
+    """What stands between a call's parentheses."""
+    return ", ".join(_text(a) for a in (*call.args, *call.keywords))
+
+
 @_rule("operator")
 def operator(module: _Module) -> Iterator[Edit]:
     others: dict[type[ast.operator], str] = {
@@ -152,11 +167,9 @@ def epsilon(module: _Module) -> Iterator[Edit]:
         if isinstance(node, ast.Attribute) and node.attr == "eps":
             if isinstance(node.ctx, ast.Load):
                 yield from (module.edit(node, f"({f} * {_text(node)})") for f in (10, 0.1, 0.0))
-        elif isinstance(node, ast.Call) and _text(node.func).startswith("nn."):
-            if "Norm" in _text(node.func) and all(k.arg != "eps" for k in node.keywords):
-                inner = ", ".join(_text(a) for a in (*node.args, *node.keywords))
-                for eps in ("1e-3", "1e-6", "0.0"):
-                    yield module.edit(node, f"{_text(node.func)}({inner}, eps={eps})")
+        elif isinstance(node, ast.Call) and re.fullmatch(r"nn\.\w*Norm\w*", _text(node.func)):
+            for eps in ("1e-3", "1e-6", "0.0"):
+                yield module.edit(node, f"{_text(node.func)}({_inner(node)}, eps={eps})")
 
 
 @_rule("dimension")
@@ -204,20 +217,17 @@ def approximate_gelu(module: _Module) -> Iterator[Edit]:
 @_rule("other correction of a variance")
 def other_correction(module: _Module) -> Iterator[Edit]:
     for node in module.nodes():
-        if isinstance(node, ast.Call) and _text(node.func).split(".")[-1] in (
-            "var", "std", "var_mean",
-        ):  # fmt: skip
-            if all(k.arg not in ("unbiased", "correction") for k in node.keywords):
-                inner = ", ".join(_text(a) for a in (*node.args, *node.keywords))
-                yield module.edit(node, f"{_text(node.func)}({inner}, correction=0)")
+        spread = isinstance(node, ast.Call) and _leaf(node.func) in ("var", "std", "var_mean")
+        if spread and all(k.arg not in ("unbiased", "correction") for k in node.keywords):
+            yield module.edit(node, f"{_text(node.func)}({_inner(node)}, correction=0)")
 
 
 @_rule("sign")
 def sign(module: _Module) -> Iterator[Edit]:
     for node in module.nodes():
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Invert):
-            if not isinstance(node.operand, ast.Constant):
-                yield module.edit(node, f"({_text(node.operand)})")
+        turned = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Invert)
+        if turned and not isinstance(node.operand, ast.Constant):
+            yield module.edit(node, f"({_text(node.operand)})")
 
 
 @_rule("comparison")
@@ -236,19 +246,18 @@ def transposition_lost(module: _Module) -> Iterator[Edit]:
     for node in module.nodes():
         if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
             yield module.edit(node, _text(node.value))
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in ("transpose", "t", "permute"):
-                yield module.edit(node, _text(node.func.value))
+        elif isinstance(node, ast.Call) and _leaf(node.func) in ("transpose", "t", "permute"):
+            assert isinstance(node.func, ast.Attribute)
+            yield module.edit(node, _text(node.func.value))
 
 
 @_rule("arguments swapped")
 def arguments_swapped(module: _Module) -> Iterator[Edit]:
-    symmetric = ("maximum", "mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss", "cosine_similarity")
     for node in module.nodes():
-        if isinstance(node, ast.Call) and len(node.args) >= 2:
-            if _text(node.func).split(".")[-1] not in symmetric:
-                first, second, *rest = (_text(a) for a in (*node.args, *node.keywords))
-                yield module.edit(node, f"{_text(node.func)}({', '.join([second, first, *rest])})")
+        several = isinstance(node, ast.Call) and len(node.args) >= 2
+        if several and _leaf(node.func) not in _SYMMETRIC:
+            first, second, *rest = (_text(a) for a in (*node.args, *node.keywords))
+            yield module.edit(node, f"{_text(node.func)}({', '.join([second, first, *rest])})")
 
 
 @_rule("statement lost")
@@ -268,7 +277,14 @@ def other_variable(module: _Module) -> Iterator[Edit]:
     assert forward is not None
     known = [argument.arg for argument in forward.args.args[1:]]
     for node in module.nodes():
-        if not isinstance(node, ast.Name) or node.id in ("torch", "F", "nn", "math", "self", "float"):
+        if not isinstance(node, ast.Name) or node.id in (
+            "torch",
+            "F",
+            "nn",
+            "math",
+            "self",
+            "float",
+        ):
             continue
         if isinstance(node.ctx, ast.Store):
             known.append(node.id)
@@ -282,22 +298,21 @@ def other_variable(module: _Module) -> Iterator[Edit]:
 def parameter_ignored(module: _Module) -> Iterator[Edit]:
     parameters = dict(module.subject.model.named_parameters(recurse=False))
     for node in module.nodes():
-        if isinstance(node, ast.Attribute) and _text(node.value) == "self":
-            if node.attr in parameters:
-                own = _text(node)
-                yield module.edit(node, f"torch.zeros_like({own})")
-                yield module.edit(node, f"torch.ones_like({own})")
-                if parameters[node.attr].shape[:1] not in ((), (1,)):
-                    yield module.edit(node, f"{own}.flip(0)")
+        own = _text(node) if isinstance(node, ast.Attribute) else ""
+        if own.startswith("self.") and own.removeprefix("self.") in parameters:
+            yield module.edit(node, f"torch.zeros_like({own})")
+            yield module.edit(node, f"torch.ones_like({own})")
+            if parameters[own.removeprefix("self.")].shape[:1] not in ((), (1,)):
+                yield module.edit(node, f"{own}.flip(0)")
 
 
 def _layers(module: _Module) -> Iterator[tuple[ast.Call, str, torch.nn.Module]]:
     """Calls `self.layer(x)`: the node, its argument, and the reference's layer of that name."""
     layers = dict(module.subject.model.named_children())
     for node in module.nodes():
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if _text(node.func.value) == "self" and node.func.attr in layers and node.args:
-                yield node, _text(node.args[0]), layers[node.func.attr]
+        own = _text(node.func) if isinstance(node, ast.Call) and node.args else ""
+        if own.startswith("self.") and own.removeprefix("self.") in layers:
+            yield node, _text(node.args[0]), layers[own.removeprefix("self.")]
 
 
 @_rule("layer's weight or bias ignored")

@@ -7,7 +7,8 @@ again, so that a run may be broken off and taken up.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from evaluator.errors import InfrastructureError
@@ -15,7 +16,7 @@ from evaluator.evaluation import Status
 from evaluator.executor.local import LocalExecutor
 from tests.mutation.judged import Judged, judge, judge_subject, read
 from tests.mutation.mutant import Mutant, draw
-from tests.mutation.subject import subjects
+from tests.mutation.subject import Subject, subjects
 from tests.mutation.summary import summary
 
 _BATCH = 120
@@ -29,19 +30,19 @@ def main() -> None:
     options.add_argument("--limit", type=int, default=1000)
     options.add_argument("--out", type=Path, default=Path("mutation.jsonl"))
     chosen = options.parse_args()
-    run(chosen.seed, chosen.limit, chosen.out)
+    run(subjects(), chosen.seed, chosen.limit, chosen.out)
     print(summary(list(read(chosen.out))))
 
 
-def run(seed: int, limit: int, out: Path) -> None:
-    """Judge all subjects, then `limit` mutants of those that are right; append to `out`."""
+def run(kernels: Sequence[Subject], seed: int, limit: int, out: Path) -> None:
+    """Judge all kernels, then `limit` mutants of those that are right; append to `out`."""
     done = {record.id: record for record in read(out)}
     with LocalExecutor("cpu") as executor:
         right = []
-        for subject in subjects():
+        for subject in kernels:
             record = done.get(f"subject {subject.name}")
             if record is None:
-                record = _insist(lambda s=subject: judge_subject(executor, s))
+                record = _insist(partial(judge_subject, executor, subject))
                 _append(out, record)
             if record.status is Status.CORRECT:
                 right.append(subject)
@@ -51,7 +52,7 @@ def run(seed: int, limit: int, out: Path) -> None:
         for start in range(0, len(mutants), _BATCH):
             batch = [m for m in mutants[start : start + _BATCH] if m.id not in done]
             for mutant in sorted(batch, key=_by_problem):
-                record = _insist(lambda m=mutant: judge(executor, m))
+                record = _insist(partial(judge, executor, mutant))
                 _append(out, record)
                 if record.built and not record.killed:
                     print(f"survived: {record.id} {record.subject}: {record.rule}: {record.shown}")

@@ -1,4 +1,4 @@
-"""Right kernels to be made wrong: of the offline tuner, recorded ones, PyTorch's operators, by hand."""
+"""Right kernels to be made wrong: the offline tuner's, recorded ones, operators, some by hand."""
 
 from __future__ import annotations
 
@@ -142,9 +142,7 @@ def _recorded() -> Iterator[Subject]:
     for run in RECORDED:
         for path in sorted((ROOT / "experiments" / "recordings" / run / "best").glob("*.py")):
             family, reference = _problems()[path.stem]
-            yield Subject(
-                f"{run} {path.stem}", family, "recorded", reference, path.read_text()
-            )
+            yield Subject(f"{run} {path.stem}", family, "recorded", reference, path.read_text())
 
 
 def _by_hand() -> Iterator[Subject]:

@@ -35,6 +35,7 @@ kernels = load_inline(
     extra_ldflags=["-fopenmp"],
 )
 
+
 class ModelNew(nn.Module):
     def __init__(self, classes):
         super().__init__()

@@ -41,6 +41,7 @@ kernels = load_inline(
     extra_ldflags=["-fopenmp"],
 )
 
+
 class ModelNew(nn.Module):
     def forward(self, x):
         return kernels.scaled(x)

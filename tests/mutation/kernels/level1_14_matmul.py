@@ -1,6 +1,5 @@
 """Tiles of 64 columns and 50 of the common dimension, with what is left over."""
 
-import torch
 import torch.nn as nn
 from torch.utils.cpp_extension import load_inline
 
@@ -40,6 +39,7 @@ kernels = load_inline(
     extra_cflags=["-O3", "-march=native", "-fopenmp"],
     extra_ldflags=["-fopenmp"],
 )
+
 
 class ModelNew(nn.Module):
     def forward(self, a, b):

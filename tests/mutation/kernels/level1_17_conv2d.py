@@ -1,6 +1,5 @@
 """Direct convolution; the border is left out tap by tap."""
 
-import torch
 import torch.nn as nn
 from torch.utils.cpp_extension import load_inline
 
@@ -49,6 +48,7 @@ kernels = load_inline(
     extra_cflags=["-O3", "-march=native", "-fopenmp"],
     extra_ldflags=["-fopenmp"],
 )
+
 
 class ModelNew(nn.Module):
     def __init__(self, in_channels, out_channels, kernel_size):

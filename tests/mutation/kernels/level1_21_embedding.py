@@ -1,6 +1,5 @@
 """One copy of a row for each token."""
 
-import torch
 import torch.nn as nn
 from torch.utils.cpp_extension import load_inline
 
@@ -28,6 +27,7 @@ kernels = load_inline(
     extra_cflags=["-O3", "-march=native", "-fopenmp"],
     extra_ldflags=["-fopenmp"],
 )
+
 
 class ModelNew(nn.Module):
     def __init__(self, vocabulary, dim):

@@ -40,6 +40,7 @@ kernels = load_inline(
     extra_ldflags=["-fopenmp"],
 )
 
+
 class ModelNew(nn.Module):
     def forward(self, x, y):
         total, sums = kernels.totals(x, y)
