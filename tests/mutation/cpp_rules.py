@@ -17,7 +17,9 @@ _SOURCE = re.compile(r'r"""(.*?)"""', re.S)
 _NOT_CODE = re.compile(
     r"\s*(#include|#if|#endif|#pragma GCC|//|template|TORCH_CHECK|static inline)"
 )
-_NOT_COMPUTING = re.compile(r"\b(for \(|#pragma|TORCH_CHECK|_mm_prefetch|uintptr_t|data_ptr|empty)")
+_NOT_COMPUTING = re.compile(
+    r"for \(|#pragma|\b(TORCH_CHECK|_mm_prefetch|uintptr_t|data_ptr|empty|contiguous|task)\b"
+)
 """Where arithmetic is about loops, placement or forms, for which there are rules of their own."""
 _SCHEDULE = re.compile(r"\b(task|block|chunk)\b")
 """Loops over pieces of work; their ends are guarded by a minimum: one more piece is empty."""

@@ -73,7 +73,7 @@ def _lot(subjects: Sequence[Subject], kind: Kind, seed: int) -> Iterator[Mutant]
     left: list[list[Mutant]] = []
     for subject, rule in pairs:
         mutants = of(subject, rule)
-        dice.shuffle(mutants)
+        random.Random(f"{seed} {subject.name} {rule.name}").shuffle(mutants)
         if mutants:
             left.append(mutants)
             yield mutants.pop()

@@ -83,9 +83,21 @@ class _Module:
         for name in functions or ("forward",):
             function = self.function(name)
             for statement in function.body if function else []:
-                if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
-                    continue
-                yield from ast.walk(statement)
+                words = isinstance(statement, ast.Expr) and isinstance(
+                    statement.value, ast.Constant
+                )
+                if not words and not self._makes_what_nobody_reads(statement):
+                    yield from ast.walk(statement)
+
+    def _makes_what_nobody_reads(self, statement: ast.stmt) -> bool:
+        """Whether it is `self.name = ...` and `name` is read nowhere."""
+        if not isinstance(statement, ast.Assign):
+            return False
+        target = statement.targets[0]
+        reads = (n for n in ast.walk(self.tree) if isinstance(n, ast.Attribute))
+        return isinstance(target, ast.Attribute) and not any(
+            n.attr == target.attr and isinstance(n.ctx, ast.Load) for n in reads
+        )
 
 
 Look = Callable[[_Module], Iterator[Edit]]
@@ -187,7 +199,7 @@ def keyword_dropped(module: _Module) -> Iterator[Edit]:
     for node in module.nodes("forward", "__init__"):
         if not isinstance(node, ast.Call):
             continue
-        for dropped in node.keywords:
+        for dropped in (k for k in node.keywords if k.arg not in ("device", "inplace", "dtype")):
             rest = (*node.args, *(k for k in node.keywords if k is not dropped))
             yield module.edit(node, f"{_text(node.func)}({', '.join(_text(a) for a in rest)})")
 
