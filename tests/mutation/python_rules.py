@@ -83,21 +83,17 @@ class _Module:
         for name in functions or ("forward",):
             function = self.function(name)
             for statement in function.body if function else []:
-                words = isinstance(statement, ast.Expr) and isinstance(
-                    statement.value, ast.Constant
-                )
-                if not words and not self._makes_what_nobody_reads(statement):
-                    yield from ast.walk(statement)
+                match statement:
+                    case ast.Expr(value=ast.Constant()):
+                        continue
+                    case ast.Assign(targets=[ast.Attribute(attr=made)]) if not self._reads(made):
+                        continue
+                yield from ast.walk(statement)
 
-    def _makes_what_nobody_reads(self, statement: ast.stmt) -> bool:
-        """Whether it is `self.name = ...` and `name` is read nowhere."""
-        if not isinstance(statement, ast.Assign):
-            return False
-        target = statement.targets[0]
+    def _reads(self, name: str) -> bool:
+        """Whether an attribute of that name is read anywhere in the class."""
         reads = (n for n in ast.walk(self.tree) if isinstance(n, ast.Attribute))
-        return isinstance(target, ast.Attribute) and not any(
-            n.attr == target.attr and isinstance(n.ctx, ast.Load) for n in reads
-        )
+        return any(n.attr == name and isinstance(n.ctx, ast.Load) for n in reads)
 
 
 Look = Callable[[_Module], Iterator[Edit]]
