@@ -55,7 +55,8 @@ def compare(
     """Judge the outputs of one call.
 
     Args:
-        actual: K, the candidate's outputs, flattened; Python scalars as 0-dim tensors.
+        actual: K, the candidate's outputs, flattened; Python scalars as 0-dim tensors. Without
+            values (on the meta device) where any shape or dtype is wrong.
         expected: L, the reference's outputs in the task's precision, on the same device.
         exact: R, the same from an fp64 reference (floating ones in fp64, any device), or None.
         inputs: the call's flattened input tensors: for ties, and to recognise copies.
@@ -75,10 +76,12 @@ def compare(
     if exact is not None and len(exact) != len(expected):
         raise ValueError("the fp64 reference has another number of outputs than the reference")
     verdict = OutputVerdict(True, None, None, None)
+    # All forms before any value: where one form is wrong, no output was read.
     for index, (k, reference) in enumerate(zip(actual, expected, strict=True)):
         mismatch = structural(index, k, reference)
         if mismatch is not None:
             return replace(verdict, ok=False, mismatch=mismatch)
+    for index, (k, reference) in enumerate(zip(actual, expected, strict=True)):
         if k.numel() == 0:
             continue
         r = None if exact is None else exact[index]
