@@ -55,7 +55,8 @@ def compare(
     """Judge the outputs of one call.
 
     Args:
-        actual: K, the candidate's outputs, flattened; Python scalars as 0-dim tensors.
+        actual: K, the candidate's outputs, flattened; Python scalars as 0-dim tensors. Without
+            values (on the meta device) where any shape or dtype is wrong.
         expected: L, the reference's outputs in the task's precision, on the same device.
         exact: R, the same from an fp64 reference (floating ones in fp64, any device), or None.
         inputs: the call's flattened input tensors: for ties, and to recognise copies.

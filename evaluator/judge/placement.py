@@ -8,14 +8,22 @@ from typing import Any
 import torch
 
 _ALIGNMENT = 512
+_MARGIN_BYTES = 4096
+_NO_NUMBER = 0xFF
+"""A byte that repeated is NaN in every floating dtype, and -1 in every integer one."""
 
 
 class Placement:
-    """Lays tensors one after the other into `memory` (uint8, shape [size]), from `start` on."""
+    """Lays tensors one after the other into `memory` (uint8, shape [size]), from `start` on.
+
+    What lies before, between and after them is NaN: zeros, or the numbers of an earlier call, would
+    let a kernel pass that reads beyond the end.
+    """
 
     def __init__(self, memory: torch.Tensor, start: int = 0) -> None:
         self._memory = memory
         self._next = start
+        memory[max(0, start - _MARGIN_BYTES) : start].fill_(_NO_NUMBER)
         self.tensors: list[torch.Tensor] = []
         """Views of what was placed, as the worker will see it."""
 
@@ -51,6 +59,8 @@ class Placement:
         end = start + elements * size
         if end > self._memory.numel():
             raise ValueError("the arena is too small")
+        self._memory[self._next : start].fill_(_NO_NUMBER)
+        self._memory[end : end + _MARGIN_BYTES].fill_(_NO_NUMBER)
         flat = self._memory[start:end].view(tensor.dtype)
         view = torch.as_strided(flat, shape, stride)
         if 0 in stride:

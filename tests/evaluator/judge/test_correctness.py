@@ -206,6 +206,16 @@ def test_complex_outputs_are_judged_by_their_parts():
     assert not compare([right.conj().resolve_conj()], [right], [exact], [], Precision.FP32).ok
 
 
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_wrong_form_is_found_before_any_value_is_looked_at(at):
+    right = [randn(4, 4), randn(3)]
+    unread = [torch.empty(t.shape, device="meta") for t in right]
+    unread[at] = unread[at][:2]
+    verdict = compare(unread, right, [t.double() for t in right], [], Precision.FP32)
+    assert not verdict.ok
+    assert (verdict.mismatch.kind, verdict.mismatch.output) == ("shape", at)
+
+
 def test_integers_are_exact_and_either_reference_is_right():
     expected, exact = torch.tensor([1, 2, 3]), torch.tensor([1, 2, 4])
     for good in (expected, exact):

@@ -238,6 +238,14 @@ def test_many_outputs_integers_scalars_and_nested_arguments(evaluate):
     assert evaluation.status is Status.CORRECT, evaluation.message
 
 
+def test_a_later_output_of_the_wrong_form_is_incorrect(evaluate):
+    for change, reason in (("pair[1][1:] * 2", "wrong_shape"), ("pair[1].double()", "wrong_dtype")):
+        source = MANY.replace("class Model(", "class ModelNew(").replace("pair[1] * 2", change)
+        evaluation = evaluate(source, MANY)
+        assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, reason)
+        assert evaluation.correctness.mismatch.output == 3
+
+
 STRIDED = """
 import torch
 import torch.nn as nn
