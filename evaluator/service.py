@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from evaluator import errors
 from evaluator.errors import InfrastructureError, JudgeDiedError
-from evaluator.sandbox import python_path
+from evaluator.walls.environment import python_path
 from evaluator.wire import Channel, ClosedError, Kind, WireError, pair
 
 

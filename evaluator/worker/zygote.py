@@ -14,17 +14,22 @@ import signal
 import socket
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NoReturn
 
-from evaluator.sandbox import confine_worker, enclose_zygote
+from evaluator.walls.layers import confine, enclose
+from evaluator.walls.namespaces import Nursery
 from evaluator.wire import Channel, ClosedError, Kind
 
 
 def main(fd: int) -> None:
     """Fork a worker for each FORK, tell how a worker ended for each REAP."""
     channel = Channel(socket.socket(fileno=fd), takes_fds=True)
-    layers = enclose_zygote()
+    layers = enclose()
+    nursery = Nursery.open()
+    if nursery is not None:
+        layers.append("pid_namespace")
     allowed = os.sched_getaffinity(0)
     import_ahead()
     # libgomp has bound this thread as well, and all that are not its own would inherit that.
@@ -37,13 +42,14 @@ def main(fd: int) -> None:
             return
         order = json.loads(message.payload)
         if message.kind is Kind.FORK:
-            pid = os.fork()
-            if pid == 0:
-                channel.close()
-                _become_worker(order, layers, *message.fds)
+            with nursery.born_apart() if nursery else nullcontext() as init:
+                pid = os.fork()
+                if pid == 0:
+                    channel.close()
+                    _become_worker(order, layers, *message.fds)
             for descriptor in message.fds:
                 os.close(descriptor)
-            channel.send(Kind.FORKED, json.dumps({"pid": pid}).encode())
+            channel.send(Kind.FORKED, json.dumps({"pid": pid, "init": init}).encode())
         elif message.kind is Kind.REAP:
             status = _reap(order["pid"], order["timeout_s"])
             channel.send(Kind.REAPED, json.dumps({"status": status}).encode())
@@ -87,10 +93,11 @@ def _become_worker(order: dict[str, object], layers: list[str], talk: int, log: 
         active = list(layers)
         if order["confine"]:
             memory = order["memory_bytes"]
-            active += confine_worker(
+            active += confine(
                 scratch,
                 memory_bytes=memory if isinstance(memory, int) else None,
                 cpu_seconds=int(str(order["cpu_seconds"])),
+                enclosed=layers,
             )
         else:
             os.setsid()
