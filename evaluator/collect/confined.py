@@ -22,7 +22,7 @@ def main(folder: Path, mode: Literal["torch_trace", "cpu"], fd: int) -> None:
     """Put the walls up, then run the target."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Before torch is imported: threads that it starts must be inside as well.
-    layers = enclose()
+    layers = enclose(folder)
     from evaluator.collect import target
 
     channel = Channel(socket.socket(fileno=fd), takes_fds=True)

@@ -11,16 +11,19 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from evaluator.errors import InfrastructureError
 from evaluator.judge.printed import Printed
+from evaluator.walls.bait import bait
 from evaluator.walls.environment import clean_environment
+from evaluator.walls.probe import JUDGE_OUT_OF_REACH
 from evaluator.walls.scratch import remove
 from evaluator.wire import Channel, ClosedError, Kind, Message, WireError, WireTimeoutError, pair
 
 _START_TIMEOUT_S = 120.0
 _REAP_TIMEOUT_S = 10.0
+_PROBE_BYTES = 16 * 2**30
 _OPENMP = {"OMP_PROC_BIND": "spread", "GOMP_SPINCOUNT": "20000"}
 """Each thread of a worker's OpenMP pool keeps to a processor of its own.
 
@@ -119,7 +122,10 @@ class Zygote:
         scratch = self._new_scratch()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "evaluator.worker.zygote", str(theirs.fileno())],
+                [
+                    *(sys.executable, "-m", "evaluator.worker.zygote"),
+                    *(str(theirs.fileno()), str(self._folder)),
+                ],
                 pass_fds=[theirs.fileno()],
                 env=clean_environment(scratch) | _OPENMP,
                 stdin=subprocess.DEVNULL,
@@ -130,6 +136,22 @@ class Zygote:
         except WireError as error:
             self.close()
             raise InfrastructureError(f"the worker's zygote did not start: {error!r}") from None
+        try:
+            self._held = self._try_walls()
+        except BaseException:
+            self.close()
+            raise
+
+    def _try_walls(self) -> tuple[str, ...]:
+        """The layers that a worker of this zygote failed to break."""
+        folder = self._folder / "bait"
+        folder.mkdir()
+        with bait(folder) as (laid, handle):
+            probe = self._fork(
+                _PROBE_BYTES, cpu_seconds=60, confine=True, bait=laid.as_json(), fds=(handle,)
+            )
+            probe.end(grace_s=1.0)
+        return probe.isolation
 
     def _new_scratch(self) -> Path:
         self._count += 1
@@ -140,20 +162,43 @@ class Zygote:
     def fork(
         self, *, memory_bytes: int | None, cpu_seconds: int, confine: bool = True
     ) -> WorkerProcess:
-        """A fresh worker, confined; raises `InfrastructureError` when none could be had."""
+        """A fresh worker, confined; raises `InfrastructureError` when none could be had.
+
+        Its isolation names the layers that it could put up and that an attack did not break.
+        """
+        worker = self._fork(memory_bytes, cpu_seconds=cpu_seconds, confine=confine)
+        worker.isolation = tuple(
+            layer
+            for layer in self._held
+            if layer in worker.isolation or (confine and layer == JUDGE_OUT_OF_REACH)
+        )
+        return worker
+
+    def _fork(
+        self,
+        memory_bytes: int | None,
+        *,
+        cpu_seconds: int,
+        confine: bool,
+        bait: dict[str, Any] | None = None,
+        fds: tuple[int, ...] = (),
+    ) -> WorkerProcess:
         scratch = self._new_scratch()
         order = {
             "scratch": str(scratch),
             "memory_bytes": memory_bytes,
             "cpu_seconds": cpu_seconds,
             "confine": confine,
+            "bait": bait,
         }
         mine, theirs = pair()
         printed = Printed()
         with theirs:
             try:
                 self._channel.send(
-                    Kind.FORK, json.dumps(order).encode(), (theirs.fileno(), printed.for_worker)
+                    Kind.FORK,
+                    json.dumps(order).encode(),
+                    (theirs.fileno(), printed.for_worker, *fds),
                 )
                 answer = self._channel.receive(_START_TIMEOUT_S)
             except WireError as error:

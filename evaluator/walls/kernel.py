@@ -12,15 +12,14 @@ CLONE_NEWIPC = 0x08000000
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
-CLONE_NEWTIME = 0x00000080
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 4096, 16384, 1 << 18
 
 PR_SET_PDEATHSIG, PR_GET_PDEATHSIG = 1, 2
-PR_SET_DUMPABLE = 4
 PR_SET_SECCOMP = 22
 PR_CAPBSET_DROP = 24
+PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS = 38, 39
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -37,11 +36,6 @@ def _checked(result: int, what: str) -> int:
 def unshare(flags: int) -> None:
     """Leave the shared namespaces that `flags` names; raises `OSError`."""
     _checked(_libc.unshare(flags), "unshare")
-
-
-def setns(fd: int, kind: int) -> None:
-    """Enter the namespace that `fd` stands for; raises `OSError`."""
-    _checked(_libc.setns(fd, kind), "setns")
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, options: str = "") -> None:

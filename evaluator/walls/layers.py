@@ -22,13 +22,18 @@ from evaluator.walls import (
     privileges,
     seccomp,
 )
+from evaluator.walls.bait import Bait
 from evaluator.walls.environment import clean_environment
+from evaluator.walls.probe import Probe
 
 Reached = Callable[[str], None]
 
 
-def enclose() -> list[str]:
-    """The walls that every child inherits. Needs a process with a single thread."""
+def enclose(needed: Path) -> list[str]:
+    """The walls that every child inherits; `needed` stays visible, even in a home.
+
+    Needs a process with a single thread.
+    """
     layers: list[str] = []
     if os.geteuid() != 0:
         if not namespaces.become_master_of_own_user_namespace():
@@ -37,7 +42,7 @@ def enclose() -> list[str]:
     with contextlib.suppress(OSError):
         mounts.leave_shared_mounts()
         layers.append("mount_namespace")
-        mounts.hide_homes()
+        mounts.hide_homes(needed)
         layers.append("homes_hidden")
     return layers + namespaces.own_namespaces()
 
@@ -82,6 +87,7 @@ def confine(
             with contextlib.suppress(OSError):
                 mounts.own_proc()
                 up("own_proc")
+    readable = folders.readable()
     own_uid = ""
     if os.geteuid() == 0:
         own_uid = privileges.become_nobody(number, scratch)
@@ -99,7 +105,6 @@ def confine(
         processes=limits.most_processes(own_uid=own_uid == "own_uid"),
     )
     up("rlimits", *(["memory_limit"] if memory_bytes is not None else []))
-    readable = folders.readable()
     os.chdir(scratch)
     environment = clean_environment(scratch)
     os.environ.clear()
@@ -113,3 +118,29 @@ def confine(
         seccomp.install(all_threads=not alone)
         up("seccomp")
     return held
+
+
+def run_against(
+    bait: Bait,
+    folder: int,
+    scratch: Path,
+    *,
+    memory_bytes: int | None,
+    cpu_seconds: int,
+    enclosed: Collection[str],
+) -> tuple[str, ...]:
+    """Confine this process and attack each wall as it goes up; the layers that held.
+
+    `folder`: a descriptor of the bait's folder. This process is good for nothing else afterwards.
+    """
+    probe = Probe(bait, folder, scratch, memory_bytes)
+    for layer in enclosed:
+        probe.reached(layer)
+    confine(
+        scratch,
+        memory_bytes=memory_bytes,
+        cpu_seconds=cpu_seconds,
+        enclosed=enclosed,
+        reached=probe.reached,
+    )
+    return probe.finish()

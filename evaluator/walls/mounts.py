@@ -58,9 +58,9 @@ def cover(folder: Path, kept: Sequence[Path], options: str, *, writable: bool) -
         mount("tmpfs", str(folder), None, flags | MS_REMOUNT | MS_RDONLY)
 
 
-def hide_homes() -> None:
-    """Homes look empty but for the interpreter, /run but for what drivers need."""
-    needed = folders.interpreter_folders() + folders.named_folders()
+def hide_homes(visible: Path) -> None:
+    """Homes look empty but for the interpreter and `visible`, /run but for what drivers need."""
+    needed = [*folders.interpreter_folders(), *folders.named_folders(), visible]
     for home in folders.homes():
         inside = [path for path in needed if path.is_relative_to(home)]
         if home not in inside:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -17,9 +16,9 @@ from evaluator.walls.kernel import (
     CLONE_NEWPID,
     CLONE_NEWUSER,
     CLONE_NEWUTS,
+    PR_SET_CHILD_SUBREAPER,
     PR_SET_PDEATHSIG,
     prctl,
-    setns,
     unshare,
 )
 
@@ -71,45 +70,67 @@ def _leave_after(flags: int) -> NoReturn:
     os._exit(0)
 
 
+def can_fork_apart() -> bool:
+    """Whether this process may put children into PID namespaces of their own."""
+    child = os.fork()
+    if child == 0:
+        _leave_after(CLONE_NEWPID)
+    return os.waitpid(child, 0)[1] == 0
+
+
 @dataclass(frozen=True)
-class Nursery:
-    """Puts each child that is forked in `born_apart` into a PID namespace of its own."""
+class Born:
+    """A new child of this process, and what it was born into."""
 
-    home: int
-    """The namespace of the process that forks, as a descriptor."""
+    pid: int
+    """As `os.fork` tells it: 0 in the child itself."""
+    init: int | None
+    """The first process of its PID namespace, a child of this process too, to be reaped last.
+    When it is killed, everything in there dies. None: it has no namespace of its own."""
 
-    @classmethod
-    def open(cls) -> Nursery | None:
-        """None where the system forbids PID namespaces."""
-        home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-        try:
+
+def fork_apart() -> Born:
+    """Fork into a new PID namespace; raises `OSError`.
+
+    A midwife enters the namespace's parenthood, has two children and goes; they become this
+    process's own, because it is the reaper of orphans below it. So their pids are known here, and
+    this process stays where it is, which somebody without root could not come back to.
+    """
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    receives, sends = os.pipe()
+    gate, keeps_shut = os.pipe()
+    midwife = os.fork()
+    if midwife == 0:
+        os.close(receives)
+        os.close(keeps_shut)
+        with contextlib.suppress(OSError):
             unshare(CLONE_NEWPID)
-            setns(home, CLONE_NEWPID)
-        except OSError:
-            os.close(home)
-            return None
-        return cls(home)
-
-    @contextlib.contextmanager
-    def born_apart(self) -> Iterator[int]:
-        """Children forked inside share a new PID namespace; yields the pid of its init.
-
-        When init is killed, all that is left in the namespace dies with it. Init and the other
-        children are the caller's to reap, init last. Raises `OSError`.
-        """
-        unshare(CLONE_NEWPID)
-        try:
             init = os.fork()
             if init == 0:
-                _be_init()
-            yield init
-        finally:
-            setns(self.home, CLONE_NEWPID)
+                _be_init(gate)
+            worker = os.fork()
+            if worker == 0:
+                os.close(sends)
+                # Until the midwife is gone: who asks to die with its parent must not mean her.
+                os.read(gate, 1)
+                os.close(gate)
+                return Born(0, None)
+            os.write(sends, f"{worker} {init}".encode())
+        os._exit(0)
+    os.close(sends)
+    told = os.read(receives, 64).split()
+    os.waitpid(midwife, 0)
+    for descriptor in (receives, gate, keeps_shut):
+        os.close(descriptor)
+    if not told:
+        raise OSError("no PID namespace could be made")
+    return Born(*map(int, told))
 
 
-def _be_init() -> NoReturn:
+def _be_init(gate: int) -> NoReturn:
     """Hold the namespace open and let orphans vanish."""
     try:
+        os.read(gate, 1)
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         os.closerange(0, os.sysconf("SC_OPEN_MAX"))
