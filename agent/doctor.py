@@ -186,7 +186,7 @@ def _isolation() -> Iterator[Finding]:
 
 def _layers_that_hold() -> tuple[str, ...]:
     """The walls that a worker would get here: they are put up, in a process of their own."""
-    code = "from evaluator.sandbox import enclose_zygote; print(*enclose_zygote())"
+    code = "from evaluator.walls.layers import enclose; print(*enclose())"
     try:
         result = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from evaluator import errors
 from evaluator.errors import InfrastructureError, JudgeDiedError
-from evaluator.sandbox import python_path
+from evaluator.walls.environment import python_path
 from evaluator.wire import Channel, ClosedError, Kind, WireError, pair
 
 _BUG = "bug"

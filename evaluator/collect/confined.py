@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaluator.build_request import BuildOutcome, BuildRequest, decode_outcome, encode_request
-from evaluator.sandbox import enclose_zygote
+from evaluator.walls.layers import enclose
 from evaluator.wire import Channel, Kind
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def main(folder: Path, mode: ConfinedMode, fd: int) -> None:
     """Put the walls up, then run the target."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Before torch is imported: threads that it starts must be inside as well.
-    layers = enclose_zygote()
+    layers = enclose(folder)
     from evaluator.collect import target
 
     channel = Channel(socket.socket(fileno=fd), takes_fds=True)

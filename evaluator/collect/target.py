@@ -33,7 +33,7 @@ from evaluator.judge.ceilings import measure_ceilings
 from evaluator.judge.placement import Placement, bytes_needed
 from evaluator.judge.reference import WEIGHT_SEED, Reference
 from evaluator.judge.work import count_work
-from evaluator.sandbox import confine_worker
+from evaluator.walls.layers import confine
 from evaluator.worker import build_stub
 from evaluator.worker.weights import load_weights
 
@@ -86,7 +86,9 @@ def _collect(
     if layers:
         on_cpu = settings.device == "cpu"
         memory_bytes = settings.memory_limit_bytes if on_cpu else None
-        layers += tuple(confine_worker(folder, memory_bytes=memory_bytes, cpu_seconds=600))
+        layers += tuple(
+            confine(folder, memory_bytes=memory_bytes, cpu_seconds=600, keep_scratch=True)
+        )
     module = _candidate(folder, request, reference, state, build)
     values = reference.fresh_inputs(_SEED + 1)
 

@@ -29,7 +29,8 @@ from evaluator.collect.static_code import inspect_loops
 from evaluator.device_lock import device_lock
 from evaluator.devices import describe
 from evaluator.errors import ProfilerError
-from evaluator.sandbox import clean_environment
+from evaluator.sealed import sealed_copy
+from evaluator.walls.environment import clean_environment
 from evaluator.wire import Channel, ClosedError, Kind, WireError, pair
 
 Mode = Literal["ncu", "torch_trace", "cpu", "shares", "plain"]
@@ -155,7 +156,7 @@ def _serve_builds(
             fds: tuple[int, ...] = ()
             if outcome.ok:
                 libraries.append(Path(outcome.library))
-                library = os.open(outcome.library, os.O_RDONLY | os.O_CLOEXEC)
+                library = sealed_copy(Path(outcome.library))
                 stack.callback(os.close, library)
                 fds = (library,)
             with contextlib.suppress(ClosedError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,14 +12,19 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from evaluator.errors import InfrastructureError
-from evaluator.sandbox import clean_environment
+from evaluator.judge.printed import Printed
+from evaluator.walls.bait import bait
+from evaluator.walls.environment import clean_environment
+from evaluator.walls.probe import JUDGE_OUT_OF_REACH
+from evaluator.walls.scratch import remove
 from evaluator.wire import Channel, ClosedError, Kind, Message, WireError, WireTimeoutError, pair
 
 _START_TIMEOUT_S = 120.0
-_LOG_BYTES = 16384
+_REAP_TIMEOUT_S = 10.0
+_PROBE_BYTES = 16 * 2**30
 _OPENMP = {"OMP_PROC_BIND": "spread", "GOMP_SPINCOUNT": "20000"}
 """Each thread of a worker's OpenMP pool keeps to a processor of its own.
 
@@ -54,13 +58,21 @@ class WorkerProcess:
     """One worker: a channel to it and the means to end it, with all its children."""
 
     def __init__(
-        self, pid: int, channel: Channel, scratch: Path, log: Path, zygote: Zygote
+        self,
+        pid: int,
+        init: int | None,
+        channel: Channel,
+        scratch: Path,
+        printed: Printed,
+        zygote: Zygote,
     ) -> None:
+        """`init`: the first process of the PID namespace that the worker lives in, if any."""
         self.pid = pid
         self.channel = channel
         self.isolation: tuple[str, ...] = ()
+        self._init = init
         self._scratch = scratch
-        self._log = log
+        self._printed = printed
         self._zygote = zygote
         self._ending: Ending | None = None
 
@@ -69,33 +81,35 @@ class WorkerProcess:
         return self.channel.receive(timeout_s)
 
     def end(self, *, grace_s: float = 0.0) -> Ending:
-        """Kill the worker's whole process group, unless it ends by itself within `grace_s`."""
+        """Kill the worker, unless it ends by itself within `grace_s`, and all that it started."""
         if self._ending is None:
             status = self._zygote.reap(self.pid, grace_s) if grace_s else None
             # Once it is reaped its pid may be another's; its group lives on while a child does.
             for target in (self.pid, -self.pid) if status is None else (-self.pid,):
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(target, signal.SIGKILL)
+                _kill(target)
+            if self._init is not None:
+                # Whoever left the group dies with the namespace.
+                _kill(self._init)
             if status is None:
-                killed = self._zygote.reap(self.pid, 10.0)
+                killed = self._zygote.reap(self.pid, _REAP_TIMEOUT_S)
                 status = killed if grace_s else None
+            if self._init is not None:
+                self._zygote.reap(self._init, _REAP_TIMEOUT_S)
             self.channel.close()
-            self._ending = Ending(status, self._read_log())
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._ending = Ending(status, self._printed.close())
+            remove(self._scratch)
         return self._ending
-
-    def _read_log(self) -> str:
-        with self._log.open("rb") as log:
-            log.seek(0, os.SEEK_END)
-            size = log.tell()
-            log.seek(max(0, size - _LOG_BYTES))
-            return log.read().decode(errors="replace")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.end()
+
+
+def _kill(target: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(target, signal.SIGKILL)
 
 
 class Zygote:
@@ -110,7 +124,10 @@ class Zygote:
         scratch = self._new_scratch()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "evaluator.worker.zygote", str(theirs.fileno())],
+                [
+                    *(sys.executable, "-m", "evaluator.worker.zygote"),
+                    *(str(theirs.fileno()), str(self._folder)),
+                ],
                 pass_fds=[theirs.fileno()],
                 env=clean_environment(scratch) | _OPENMP | dict(environment or {}),
                 stdin=subprocess.DEVNULL,
@@ -121,38 +138,78 @@ class Zygote:
         except WireError as error:
             self.close()
             raise InfrastructureError(f"the worker's zygote did not start: {error!r}") from None
+        try:
+            self._held = self._try_walls()
+        except BaseException:
+            self.close()
+            raise
+
+    def _try_walls(self) -> tuple[str, ...]:
+        """The layers that a worker of this zygote failed to break."""
+        folder = self._folder / "bait"
+        folder.mkdir()
+        with bait(folder) as (laid, handle):
+            probe = self._fork(
+                _PROBE_BYTES, cpu_seconds=60, confine=True, bait=laid.as_json(), fds=(handle,)
+            )
+            probe.end(grace_s=1.0)
+        return probe.isolation
 
     def _new_scratch(self) -> Path:
         self._count += 1
         scratch = self._folder / str(self._count)
         scratch.mkdir()
-        # The worker gives up its uid: its own folder must still be its own.
-        if os.geteuid() == 0:
-            os.chown(scratch, 65534, 65534)
         return scratch
 
     def fork(
         self, *, memory_bytes: int | None, cpu_seconds: int, confine: bool = True
     ) -> WorkerProcess:
-        """A fresh worker, confined; raises `InfrastructureError` when none could be had."""
+        """A fresh worker, confined; raises `InfrastructureError` when none could be had.
+
+        Its isolation names the layers that it could put up and that an attack did not break.
+        """
+        worker = self._fork(memory_bytes, cpu_seconds=cpu_seconds, confine=confine)
+        worker.isolation = tuple(
+            layer
+            for layer in self._held
+            if layer in worker.isolation or (confine and layer == JUDGE_OUT_OF_REACH)
+        )
+        return worker
+
+    def _fork(
+        self,
+        memory_bytes: int | None,
+        *,
+        cpu_seconds: int,
+        confine: bool,
+        bait: dict[str, Any] | None = None,
+        fds: tuple[int, ...] = (),
+    ) -> WorkerProcess:
         scratch = self._new_scratch()
-        log = self._folder / f"{self._count}.log"
         order = {
             "scratch": str(scratch),
             "memory_bytes": memory_bytes,
             "cpu_seconds": cpu_seconds,
             "confine": confine,
+            "bait": bait,
         }
         mine, theirs = pair()
-        with theirs, log.open("wb") as output:
+        printed = Printed()
+        with theirs:
             try:
                 self._channel.send(
-                    Kind.FORK, json.dumps(order).encode(), (theirs.fileno(), output.fileno())
+                    Kind.FORK,
+                    json.dumps(order).encode(),
+                    (theirs.fileno(), printed.for_worker, *fds),
                 )
                 answer = self._channel.receive(_START_TIMEOUT_S)
             except WireError as error:
+                printed.give_away()
+                printed.close()
                 raise InfrastructureError(f"the worker's zygote is gone: {error!r}") from None
-        worker = WorkerProcess(json.loads(answer.payload)["pid"], mine, scratch, log, self)
+        printed.give_away()
+        born = json.loads(answer.payload)
+        worker = WorkerProcess(born["pid"], born["init"], mine, scratch, printed, self)
         try:
             ready = worker.receive(_START_TIMEOUT_S)
         except WireError:
@@ -186,4 +243,4 @@ class Zygote:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove(self._folder)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -28,6 +29,7 @@ from evaluator.judge.placement import span_of
 from evaluator.judge.process import WorkerProcess
 from evaluator.judge.refusal import Refusal
 from evaluator.reply import OutputLayout, Reply
+from evaluator.sealed import sealed_copy
 from evaluator.wire import ClosedError, Kind, Message, WireError, WireTimeoutError
 
 Fit = Literal["none", "named", "ordered", "seeded"]
@@ -115,7 +117,7 @@ class Side:
         if not outcome.ok:
             self._send(Kind.BUILT, told)
             return
-        fd = os.open(outcome.library, os.O_RDONLY | os.O_CLOEXEC)
+        fd = sealed_copy(Path(outcome.library))
         try:
             self._send(Kind.BUILT, told, (fd,))
         finally:

@@ -1,7 +1,7 @@
 """The process that has imported torch already and forks a fresh worker for each candidate.
 
 It runs no candidate code, no parallel torch operation and never touches CUDA: any of these would
-break its children. `python -m evaluator.worker.zygote FD` speaks with the judge over FD.
+break its children. `python -m evaluator.worker.zygote FD FOLDER` speaks with the judge over FD.
 """
 
 from __future__ import annotations
@@ -14,17 +14,25 @@ import signal
 import socket
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from evaluator.sandbox import confine_worker, enclose_zygote
+from evaluator.walls.bait import Bait
+from evaluator.walls.layers import confine, enclose, run_against
+from evaluator.walls.namespaces import Born, can_fork_apart, fork_apart
 from evaluator.wire import Channel, ClosedError, Kind
 
 
-def main(fd: int) -> None:
-    """Fork a worker for each FORK, tell how a worker ended for each REAP."""
+def main(fd: int, folder: Path) -> None:
+    """Fork a worker for each FORK, tell how a worker ended for each REAP.
+
+    `folder` holds the workers' scratch folders.
+    """
     channel = Channel(socket.socket(fileno=fd), takes_fds=True)
-    layers = enclose_zygote()
+    layers = enclose(folder)
+    if can_fork_apart():
+        layers.append("pid_namespace")
     allowed = os.sched_getaffinity(0)
     import_ahead()
     # libgomp has bound this thread as well, and all that are not its own would inherit that.
@@ -37,13 +45,13 @@ def main(fd: int) -> None:
             return
         order = json.loads(message.payload)
         if message.kind is Kind.FORK:
-            pid = os.fork()
-            if pid == 0:
+            born = fork_apart() if "pid_namespace" in layers else Born(os.fork(), None)
+            if born.pid == 0:
                 channel.close()
                 _become_worker(order, layers, *message.fds)
             for descriptor in message.fds:
                 os.close(descriptor)
-            channel.send(Kind.FORKED, json.dumps({"pid": pid}).encode())
+            channel.send(Kind.FORKED, json.dumps(asdict(born)).encode())
         elif message.kind is Kind.REAP:
             status = _reap(order["pid"], order["timeout_s"])
             channel.send(Kind.REAPED, json.dumps({"status": status}).encode())
@@ -75,7 +83,9 @@ def _reap(pid: int, timeout_s: float) -> int | None:
         time.sleep(0.002)
 
 
-def _become_worker(order: dict[str, object], layers: list[str], talk: int, log: int) -> NoReturn:
+def _become_worker(
+    order: dict[str, Any], layers: list[str], talk: int, log: int, bait_folder: int = -1
+) -> NoReturn:
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.dup2(log, 1)
@@ -83,21 +93,22 @@ def _become_worker(order: dict[str, object], layers: list[str], talk: int, log: 
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
         faulthandler.enable(file=2, all_threads=False)
-        scratch = Path(str(order["scratch"]))
+        scratch = Path(order["scratch"])
+        limits = {"memory_bytes": order["memory_bytes"], "cpu_seconds": order["cpu_seconds"]}
+        channel = Channel(socket.socket(fileno=talk), takes_fds=True)
+        if order["bait"] is not None:
+            bait = Bait(**order["bait"])
+            held = run_against(bait, bait_folder, scratch, enclosed=layers, **limits)
+            channel.send(Kind.READY, ",".join(held).encode())
+            os._exit(0)
         active = list(layers)
         if order["confine"]:
-            memory = order["memory_bytes"]
-            active += confine_worker(
-                scratch,
-                memory_bytes=memory if isinstance(memory, int) else None,
-                cpu_seconds=int(str(order["cpu_seconds"])),
-            )
+            active += confine(scratch, enclosed=layers, **limits)
         else:
             os.setsid()
             os.chdir(scratch)
         from evaluator.worker.worker import Worker
 
-        channel = Channel(socket.socket(fileno=talk), takes_fds=True)
         channel.send(Kind.READY, ",".join(active).encode())
         Worker(channel).serve()
     except ClosedError:
@@ -111,4 +122,4 @@ def _become_worker(order: dict[str, object], layers: list[str], talk: int, log: 
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,60 @@
+"""What a worker prints: read as it comes, its end kept, the rest dropped."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import threading
+
+_KEPT_BYTES = 16384
+_PIPE_BYTES = 2**20
+_CHUNK_BYTES = 2**20
+
+
+class Printed:
+    """A pipe whose reader never stops: a chatty worker neither blocks nor fills a disk."""
+
+    def __init__(self) -> None:
+        self._pipe, self.for_worker = os.pipe()
+        os.set_blocking(self._pipe, False)
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(self._pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+        self._stop = os.eventfd(0, os.EFD_CLOEXEC)
+        self._kept = b""
+        self._reader = threading.Thread(target=self._read, name="printed", daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        poll = select.poll()
+        poll.register(self._pipe, select.POLLIN)
+        poll.register(self._stop, select.POLLIN)
+        while self._take():
+            if any(fd == self._stop for fd, _ in poll.poll()):
+                # No more than the pipe holds: somebody may be writing still.
+                for _ in range(_PIPE_BYTES // 4096):
+                    if not self._take():
+                        break
+                return
+
+    def _take(self) -> bool:
+        """Read what is there; False at the end of everything."""
+        try:
+            data = os.read(self._pipe, _CHUNK_BYTES)
+        except BlockingIOError:
+            return True
+        self._kept = (self._kept + data)[-_KEPT_BYTES:]
+        return bool(data)
+
+    def give_away(self) -> None:
+        """The worker has its end now: what is left of it here is closed."""
+        os.close(self.for_worker)
+
+    def close(self) -> str:
+        """Stop reading, and return the end of what was printed (16 KiB)."""
+        os.eventfd_write(self._stop, 1)
+        self._reader.join()
+        os.close(self._pipe)
+        os.close(self._stop)
+        return self._kept.decode(errors="replace")

@@ -1,0 +1,1 @@
+"""What is taken away from a process before it meets anything that a candidate wrote."""

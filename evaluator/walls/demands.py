@@ -1,0 +1,85 @@
+"""What `isolation: strict` asks for, and how a machine comes by what it lacks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+from problems.errors import UsageError
+
+from evaluator.walls.probe import JUDGE_OUT_OF_REACH
+
+NAMESPACES = (
+    "mount_namespace",
+    "homes_hidden",
+    "network_namespace",
+    "ipc_namespace",
+    "pid_namespace",
+    "own_tmp",
+    "own_proc",
+)
+"""Layers that are made of namespaces, and stand and fall with the right to make them."""
+STRICT = (
+    *NAMESPACES,
+    "no_capabilities",
+    "no_new_privs",
+    "dies_with_parent",
+    "rlimits",
+    "clean_environment",
+    "landlock",
+    "seccomp",
+    JUDGE_OUT_OF_REACH,
+)
+"""All that must have been tried and have held. Another user id is asked for only as root: somebody
+who isn't has none to give away."""
+IDENTITIES = ("own_uid", "uid_nobody", "user_namespace")
+COMPILER = "compiler: "
+STRICT_COMPILER = tuple(
+    COMPILER + layer for layer in ("own file system", "no network", "landlock", "seccomp")
+)
+
+
+def missing(layers: Collection[str], wanted: Collection[str] = STRICT) -> tuple[str, ...]:
+    """What `wanted` asks for and `layers` lacks, in order."""
+    lacking = [layer for layer in wanted if layer not in layers]
+    if "no_capabilities" in wanted and not any(layer in layers for layer in IDENTITIES):
+        lacking.insert(0, IDENTITIES[0] if os.geteuid() == 0 else IDENTITIES[-1])
+    return tuple(lacking)
+
+
+def remedy(layer: str) -> str:
+    """How to get one missing layer on this machine, in a few words."""
+    name = layer.removeprefix(COMPILER)
+    if name.startswith("landlock"):
+        return "a kernel with Landlock (5.13, network 6.7, signals 6.12), and landlock in its lsm="
+    if name == "seccomp":
+        return "a kernel with CONFIG_SECCOMP_FILTER on x86_64 or aarch64"
+    if name in ("own_uid", "uid_nobody"):
+        return "run the container with the capabilities SETUID, SETGID and CHOWN"
+    if name in (*NAMESPACES, "user_namespace", "uts_namespace", "own file system", "no network"):
+        return _namespaces()
+    return "it is in reach of a candidate here: use a machine that you can afford to lose"
+
+
+def _namespaces() -> str:
+    if os.geteuid() == 0:
+        return "run the container with --cap-add SYS_ADMIN --security-opt seccomp=unconfined"
+    if Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").exists():
+        return "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or run as root"
+    return "allow user namespaces (sysctl user.max_user_namespaces=10000), or run as root"
+
+
+def refusal(lacking: Collection[str]) -> str:
+    """One line that names what is missing and how to get it."""
+    remedies = dict.fromkeys(remedy(layer) for layer in lacking)
+    return (
+        f"strict isolation is not to be had here: {', '.join(lacking)} missing; "
+        f"{'; '.join(remedies)}; or leave out --require-isolation strict"
+    )
+
+
+def require(layers: Collection[str], wanted: Collection[str] = STRICT) -> None:
+    """Raise `UsageError`, with the remedy, unless every layer wanted is among `layers`."""
+    if lacking := missing(layers, wanted):
+        raise UsageError(refusal(lacking))

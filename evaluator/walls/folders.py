@@ -1,0 +1,65 @@
+"""Which folders a confined process needs, and which it must not see."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+SYSTEM = (
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/proc",
+    "/sys", "/dev", "/nix", "/gnu",
+)  # fmt: skip
+"""Programs, libraries and settings of the system, and the kernel's own file systems."""
+RUNNING = ("/run/opengl-driver", "/run/current-system", "/run/nvidia-persistenced")
+"""What is needed of /run, whose other sockets lead to services of the system."""
+_OURS = Path(__file__).resolve().parents[2]
+_NAMING = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH")
+
+
+def interpreter_folders() -> list[Path]:
+    """The interpreter, its packages and our own code; none lies in another one of the list."""
+    wanted = {
+        Path(sys.prefix),
+        Path(sys.base_prefix),
+        # Not the whole checkout: runs, tests and other candidates' kernels lie there.
+        _OURS / "evaluator",
+        _OURS / "problems",
+        *(Path(p) for p in sys.path if p and Path(p).is_dir() and Path(p).resolve() != _OURS),
+    }
+    return _outermost(wanted)
+
+
+def named_folders() -> list[Path]:
+    """Folders of libraries that the environment names: CUDA may be installed anywhere."""
+    texts = (os.environ.get(name, "") for name in _NAMING)
+    paths = (Path(part) for text in texts for part in text.split(os.pathsep) if part)
+    return _outermost(path for path in paths if path.is_dir())
+
+
+def homes() -> list[Path]:
+    """Where people keep what is theirs."""
+    found = {Path("/root"), Path("/home")}
+    try:
+        own = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        own = Path("/")
+    if len(own.parts) > 1 and not any(own.is_relative_to(folder) for folder in SYSTEM):
+        found.add(own)
+    return _outermost(path for path in found if path.is_dir())
+
+
+def readable() -> list[Path]:
+    """All that a confined process may read, besides what it may write."""
+    system = (Path(name) for name in (*SYSTEM, *RUNNING))
+    return [p for p in (*system, *interpreter_folders(), *named_folders()) if p.exists()]
+
+
+def _outermost(paths: Iterable[Path]) -> list[Path]:
+    found: list[Path] = []
+    for path in sorted({p.resolve() for p in paths}):
+        if not any(path.is_relative_to(other) for other in found):
+            found.append(path)
+    return found

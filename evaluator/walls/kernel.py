@@ -1,0 +1,67 @@
+"""The few calls to the Linux kernel for which Python has no function of its own."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWCGROUP = 0x02000000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
+MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 4096, 16384, 1 << 18
+
+PR_SET_PDEATHSIG, PR_GET_PDEATHSIG = 1, 2
+PR_SET_SECCOMP = 22
+PR_CAPBSET_DROP = 24
+PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS = 38, 39
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.syscall.restype = ctypes.c_long
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def unshare(flags: int) -> None:
+    """Leave the shared namespaces that `flags` names; raises `OSError`."""
+    _checked(_libc.unshare(flags), "unshare")
+
+
+def mount(source: str, target: str, kind: str | None, flags: int, options: str = "") -> None:
+    """mount(2); raises `OSError`."""
+    _checked(
+        _libc.mount(
+            source.encode(),
+            target.encode(),
+            kind.encode() if kind else None,
+            ctypes.c_ulong(flags),
+            options.encode() or None,
+        ),
+        f"mount {target}",
+    )
+
+
+def prctl(option: int, *arguments: int) -> int:
+    """prctl(2) with whole numbers; raises `OSError`."""
+    padded = [ctypes.c_ulong(value) for value in (*arguments, 0, 0, 0, 0)[:4]]
+    return _checked(_libc.prctl(option, *padded), "prctl")
+
+
+def system_call(number: int, *arguments: object) -> int:
+    """Any system call; whole numbers are passed as such, the rest as ctypes does.
+
+    Raises `OSError`.
+    """
+    passed = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    return _checked(int(_libc.syscall(ctypes.c_long(number), *passed)), f"system call {number}")

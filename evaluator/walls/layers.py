@@ -1,0 +1,146 @@
+"""All walls in their order, and the names under which they are reported.
+
+Two steps. `enclose` is for the process that will fork workers (or become one): namespaces, homes.
+`confine` is for the worker itself, after the fork and before any candidate's code. Each returns
+the names of the layers that it could put up; what is missing is reported, never assumed.
+`probe.py` runs against each of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from evaluator.walls import (
+    folders,
+    landlock,
+    limits,
+    mounts,
+    namespaces,
+    privileges,
+    seccomp,
+)
+from evaluator.walls.bait import Bait
+from evaluator.walls.environment import clean_environment
+from evaluator.walls.probe import Probe
+
+Reached = Callable[[str], None]
+
+
+def enclose(needed: Path) -> list[str]:
+    """The walls that every child inherits; `needed` stays visible, even in a home.
+
+    Needs a process with a single thread.
+    """
+    layers: list[str] = []
+    if os.geteuid() != 0:
+        if not namespaces.become_master_of_own_user_namespace():
+            return layers
+        layers.append("user_namespace")
+    with contextlib.suppress(OSError):
+        mounts.leave_shared_mounts()
+        layers.append("mount_namespace")
+        mounts.hide_homes(needed)
+        layers.append("homes_hidden")
+    return layers + namespaces.own_namespaces()
+
+
+def confine(
+    scratch: Path,
+    *,
+    memory_bytes: int | None,
+    cpu_seconds: int,
+    file_bytes: int = 2**30,
+    enclosed: Collection[str] = (),
+    keep_scratch: bool = False,
+    reached: Reached = lambda layer: None,
+) -> list[str]:
+    """Give up everything that a candidate must not have; the names of the layers that held.
+
+    `memory_bytes` limits the address space; None on a GPU, where that would break CUDA's
+    reservations. `enclosed`: what `enclose` returned, and `pid_namespace` when this process was
+    born in one of its own. With `keep_scratch` what is written there is there afterwards.
+    `reached` is called after each layer. Raises `OSError` if the uid can't be dropped although we
+    are root.
+    """
+    held: list[str] = []
+
+    def up(*layers: str) -> None:
+        held.extend(layers)
+        for layer in layers:
+            reached(layer)
+
+    os.setsid()
+    limits.die_first()
+    number = privileges.number_outside()
+    alone = len(list(Path("/proc/self/task").iterdir())) == 1
+    writable = [scratch]
+    if "mount_namespace" in enclosed and alone:
+        with contextlib.suppress(OSError):
+            mounts.leave_shared_mounts()
+            mounts.own_temporary_folders(scratch, outlives=keep_scratch)
+            writable += mounts.PRIVATE
+            up("own_tmp")
+        if "pid_namespace" in enclosed:
+            with contextlib.suppress(OSError):
+                mounts.own_proc()
+                up("own_proc")
+    readable = folders.readable()
+    own_uid = ""
+    if os.geteuid() == 0:
+        own_uid = privileges.become_nobody(number, scratch)
+        up(own_uid)
+    privileges.drop_capabilities()
+    up("no_capabilities")
+    privileges.gain_nothing_by_exec()
+    up("no_new_privs")
+    privileges.die_with_parent()
+    up("dies_with_parent")
+    limits.limit(
+        memory_bytes=memory_bytes,
+        cpu_seconds=cpu_seconds,
+        file_bytes=file_bytes,
+        processes=limits.most_processes(own_uid=own_uid == "own_uid"),
+    )
+    up("rlimits", *(["memory_limit"] if memory_bytes is not None else []))
+    os.chdir(scratch)
+    environment = clean_environment(scratch)
+    os.environ.clear()
+    os.environ.update(environment)
+    up("clean_environment")
+    with contextlib.suppress(OSError):
+        named = landlock.restrict(readable, writable)
+        # It binds this thread and its children: others that run already stay free.
+        up(*(named if alone else []))
+    with contextlib.suppress(OSError):
+        seccomp.install(all_threads=not alone)
+        up("seccomp")
+    return held
+
+
+def run_against(
+    bait: Bait,
+    folder: int,
+    scratch: Path,
+    *,
+    memory_bytes: int | None,
+    cpu_seconds: int,
+    enclosed: Collection[str],
+) -> tuple[str, ...]:
+    """Confine this process and attack each wall as it goes up; the layers that held.
+
+    `folder`: a descriptor of the bait's folder. This process is good for nothing else afterwards.
+    """
+    probe = Probe(bait, folder, scratch, memory_bytes)
+    for layer in enclosed:
+        probe.reached(layer)
+    confine(
+        scratch,
+        memory_bytes=memory_bytes,
+        cpu_seconds=cpu_seconds,
+        enclosed=enclosed,
+        reached=probe.reached,
+    )
+    return probe.finish()

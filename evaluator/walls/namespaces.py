@@ -1,0 +1,140 @@
+"""Namespaces: nobody else's network, IPC, host name and mounts; and a PID namespace a worker."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from evaluator.walls.kernel import (
+    CLONE_NEWIPC,
+    CLONE_NEWNET,
+    CLONE_NEWNS,
+    CLONE_NEWPID,
+    CLONE_NEWUSER,
+    CLONE_NEWUTS,
+    PR_SET_CHILD_SUBREAPER,
+    PR_SET_PDEATHSIG,
+    prctl,
+    unshare,
+)
+
+NAMESPACES = {
+    "network_namespace": CLONE_NEWNET,
+    "ipc_namespace": CLONE_NEWIPC,
+    "uts_namespace": CLONE_NEWUTS,
+}
+"""Those that a process shares with all that it forks, by the name of their layer."""
+
+
+def own_namespaces() -> list[str]:
+    """Leave the shared namespaces; the names of those that could be left."""
+    held = []
+    for name, flag in NAMESPACES.items():
+        with contextlib.suppress(OSError):
+            unshare(flag)
+            held.append(name)
+    return held
+
+
+def become_master_of_own_user_namespace() -> bool:
+    """The rights of root over namespaces of one's own, for somebody who isn't root.
+
+    False where the system forbids it. Needs a process with a single thread.
+    """
+    uid, gid = os.geteuid(), os.getegid()
+    try:
+        # Asked for together: some systems allow the one and then nothing inside of it.
+        child = os.fork()
+        if child == 0:
+            _leave_after(CLONE_NEWUSER | CLONE_NEWNS)
+        if os.waitpid(child, 0)[1]:
+            return False
+        unshare(CLONE_NEWUSER)
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+        Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+    except OSError:
+        return False
+    return True
+
+
+def _leave_after(flags: int) -> NoReturn:
+    try:
+        unshare(flags)
+    except OSError:
+        os._exit(1)
+    os._exit(0)
+
+
+def can_fork_apart() -> bool:
+    """Whether this process may put children into PID namespaces of their own."""
+    child = os.fork()
+    if child == 0:
+        _leave_after(CLONE_NEWPID)
+    return os.waitpid(child, 0)[1] == 0
+
+
+@dataclass(frozen=True)
+class Born:
+    """A new child of this process, and what it was born into."""
+
+    pid: int
+    """As `os.fork` tells it: 0 in the child itself."""
+    init: int | None
+    """The first process of its PID namespace, a child of this process too, to be reaped last.
+    When it is killed, everything in there dies. None: it has no namespace of its own."""
+
+
+def fork_apart() -> Born:
+    """Fork into a new PID namespace; raises `OSError`.
+
+    A midwife enters the namespace's parenthood, has two children and goes; they become this
+    process's own, because it is the reaper of orphans below it. So their pids are known here, and
+    this process stays where it is, which somebody without root could not come back to.
+    """
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    receives, sends = os.pipe()
+    gate, keeps_shut = os.pipe()
+    midwife = os.fork()
+    if midwife == 0:
+        os.close(receives)
+        os.close(keeps_shut)
+        with contextlib.suppress(OSError):
+            unshare(CLONE_NEWPID)
+            init = os.fork()
+            if init == 0:
+                _be_init(gate)
+            worker = os.fork()
+            if worker == 0:
+                os.close(sends)
+                # Until the midwife is gone: who asks to die with its parent must not mean her.
+                os.read(gate, 1)
+                os.close(gate)
+                return Born(0, None)
+            os.write(sends, f"{worker} {init}".encode())
+        os._exit(0)
+    os.close(sends)
+    told = os.read(receives, 64).split()
+    os.waitpid(midwife, 0)
+    for descriptor in (receives, gate, keeps_shut):
+        os.close(descriptor)
+    if not told:
+        raise OSError("no PID namespace could be made")
+    return Born(*map(int, told))
+
+
+def _be_init(gate: int) -> NoReturn:
+    """Hold the namespace open and let orphans vanish."""
+    try:
+        os.read(gate, 1)
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        os.closerange(0, os.sysconf("SC_OPEN_MAX"))
+        while True:
+            signal.pause()
+    finally:
+        os._exit(1)

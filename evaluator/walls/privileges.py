@@ -1,0 +1,60 @@
+"""Who a worker is: a user of its own without any right beyond those of everybody."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from pathlib import Path
+
+from evaluator.walls.kernel import PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, prctl
+
+NOBODY = 65534
+_FIRST_UID = 0x60000000
+"""Far above what any system hands out to people, services and containers."""
+_VERSION_3 = 0x20080522
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def number_outside() -> int:
+    """This process's pid as /proc knows it: the outer one, until a /proc of one's own is there."""
+    return int(Path("/proc/self").readlink().name)
+
+
+def become_nobody(number: int, folder: Path) -> str:
+    """From root to a user whom nobody else is, who owns `folder`; the name of the layer.
+
+    `number` must be unique among living processes. Where the system knows too few users (some
+    containers) it is nobody, of whom there may be several. Raises `OSError`.
+    """
+    uid = _FIRST_UID + number
+    try:
+        os.chown(folder, uid, uid)
+    except OSError:
+        uid = NOBODY
+        os.chown(folder, uid, uid)
+    folder.chmod(0o700)
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    return "uid_nobody" if uid == NOBODY else "own_uid"
+
+
+def drop_capabilities() -> None:
+    """No right of root's is left, in no user namespace; raises `OSError`."""
+    header = (ctypes.c_uint32 * 2)(_VERSION_3, 0)
+    nothing = (ctypes.c_uint32 * 6)()
+    if _libc.capset(header, nothing) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"capset: {os.strerror(number)}")
+
+
+def gain_nothing_by_exec() -> None:
+    """setuid programs and file capabilities are without effect from here on."""
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+
+
+def die_with_parent() -> None:
+    """SIGKILL when the parent ends. Comes after every change of uid, which clears it."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

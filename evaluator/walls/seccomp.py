@@ -1,0 +1,142 @@
+"""A filter of system calls, written as classic BPF: what no kernel of a candidate's ever needs.
+
+A deny list, because compilers, CUDA and OpenMP run behind it and need nearly everything else.
+Refused calls fail with EPERM, so that a library with another way takes it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import platform
+import socket
+import struct
+from dataclasses import dataclass
+
+from evaluator.walls.kernel import (
+    CLONE_NEWCGROUP,
+    CLONE_NEWIPC,
+    CLONE_NEWNET,
+    CLONE_NEWNS,
+    CLONE_NEWPID,
+    CLONE_NEWUSER,
+    CLONE_NEWUTS,
+    PR_SET_SECCOMP,
+    prctl,
+    system_call,
+)
+from evaluator.walls.syscall_table import NUMBERS, SECCOMP
+
+_NAMESPACES = (
+    CLONE_NEWNS
+    | CLONE_NEWCGROUP
+    | CLONE_NEWUTS
+    | CLONE_NEWIPC
+    | CLONE_NEWUSER
+    | CLONE_NEWPID
+    | CLONE_NEWNET
+)
+_AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_X32_BIT = 0x40000000
+_ALLOW, _ERRNO, _KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER, _ARCH, _FIRST_ARGUMENT = 0, 4, 16
+_MODE_FILTER, _SET_MODE_FILTER, _ALL_THREADS = 2, 1, 1
+
+DENIED = (
+    # other processes' memory and files
+    "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease",
+    "pidfd_getfd", "kcmp",
+    # large or rarely looked at parts of the kernel
+    "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter",
+    "io_uring_register", "add_key", "request_key", "keyctl", "fanotify_init", "lookup_dcookie",
+    "modify_ldt", "uselib",
+    # new namespaces and file systems
+    "unshare", "setns", "mount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount",
+    "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "open_by_handle_at", "quotactl",
+    "quotactl_fd",
+    # the machine
+    "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot",
+    "swapon", "swapoff", "acct", "syslog", "settimeofday", "clock_settime", "clock_adjtime",
+    "adjtimex", "sethostname", "setdomainname", "iopl", "ioperm", "vhangup",
+)  # fmt: skip
+"""Refused whatever their arguments are."""
+
+FAKED = ("setsid", "setpgid")
+"""These do nothing and say that all went well.
+
+A child that left the group would not stand still when the judge stops the group, and honest
+programs (subprocess with start_new_session) must not fail.
+"""
+
+
+@dataclass(frozen=True)
+class _Instruction:
+    code: int
+    value: int
+    if_true: int = 0
+    if_false: int = 0
+
+    def packed(self) -> bytes:
+        return struct.pack("=HBBI", self.code, self.if_true, self.if_false, self.value)
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
+
+
+def _answer(number: int) -> _Instruction:
+    return _Instruction(_RETURN, _ERRNO | number)
+
+
+def filter_code(machine: str) -> bytes:
+    """The filter for one architecture; raises `KeyError` for one that isn't known here."""
+    numbers = NUMBERS[machine]
+    program = [
+        _Instruction(_LOAD, _ARCH),
+        # A 32-bit call would have other numbers: there is no honest reason for one.
+        _Instruction(_EQUAL, _AUDIT_ARCH[machine], if_true=1),
+        _Instruction(_RETURN, _KILL_PROCESS),
+        _Instruction(_LOAD, _NUMBER),
+    ]
+    if machine == "x86_64":
+        program += [
+            _Instruction(_AT_LEAST, _X32_BIT, if_false=1),
+            _Instruction(_RETURN, _KILL_PROCESS),
+        ]
+    answers = dict.fromkeys(DENIED, errno.EPERM) | dict.fromkeys(FAKED, 0)
+    # The C library falls back to clone, whose flags can be seen from here.
+    answers["clone3"] = errno.ENOSYS
+    for name, number in answers.items():
+        if name in numbers:
+            program += [_Instruction(_EQUAL, numbers[name], if_false=1), _answer(number)]
+    program += [
+        _Instruction(_EQUAL, numbers["clone"], if_false=3),
+        _Instruction(_LOAD, _FIRST_ARGUMENT),
+        _Instruction(_ANY_BIT, _NAMESPACES, if_false=1),
+        _answer(errno.EPERM),
+        _Instruction(_LOAD, _NUMBER),
+        _Instruction(_EQUAL, numbers["socket"], if_false=3),
+        _Instruction(_LOAD, _FIRST_ARGUMENT),
+        _Instruction(_EQUAL, socket.AF_UNIX, if_true=1),
+        _answer(errno.EPERM),
+        _Instruction(_RETURN, _ALLOW),
+    ]
+    return b"".join(instruction.packed() for instruction in program)
+
+
+def install(*, all_threads: bool = False) -> None:
+    """Put the filter on this thread and all that it will start, for good. Needs no_new_privs.
+
+    `all_threads`: on those as well that run already. Raises `OSError` where the kernel has no
+    seccomp, or the architecture isn't known here.
+    """
+    machine = platform.machine()
+    if machine not in NUMBERS:
+        raise OSError(errno.ENOSYS, f"no system call table for {machine}")
+    code = filter_code(machine)
+    program = _Program(len(code) // 8, code)
+    if all_threads:
+        system_call(SECCOMP[machine], _SET_MODE_FILTER, _ALL_THREADS, ctypes.byref(program))
+    else:
+        prctl(PR_SET_SECCOMP, _MODE_FILTER, ctypes.addressof(program))

@@ -1,0 +1,106 @@
+"""`python -m evaluator.walls.survey`: which walls a worker gets on this machine, as JSON.
+
+A worker is confined and every wall attacked, as the judge's zygote does at its start, but without
+torch: it takes a fraction of a second.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+from evaluator.walls.bait import Bait, bait
+from evaluator.walls.environment import clean_environment
+from evaluator.walls.layers import enclose, run_against
+from evaluator.walls.namespaces import can_fork_apart, fork_apart
+
+_TIMEOUT_S = 30.0
+_MEMORY_BYTES = 16 * 2**30
+
+
+class SurveyError(Exception):
+    """The survey itself failed; what it said."""
+
+
+def survey() -> tuple[str, ...]:
+    """The layers that held, found out in a process of its own; raises `SurveyError`."""
+    command = [sys.executable, "-m", "evaluator.walls.survey"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+        )
+        layers: list[str] = json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise SurveyError(str(error)) from None
+    except ValueError:
+        said = done.stderr.strip().splitlines() or ["it printed nothing"]
+        raise SurveyError(said[-1]) from None
+    return tuple(layers)
+
+
+def main() -> None:
+    """Lay out the bait, have a child attack the walls, print what held."""
+    with tempfile.TemporaryDirectory(prefix="refinery-") as name:
+        scratch = Path(name) / "scratch"
+        folder = Path(name) / "bait"
+        Path(name).chmod(0o755)
+        scratch.mkdir()
+        folder.mkdir()
+        receives, sends = os.pipe()
+        with bait(folder) as (laid, handle):
+            child = os.fork()
+            if child == 0:
+                _be_zygote(laid, handle, scratch, sends)
+            os.close(sends)
+            with os.fdopen(receives) as answer:
+                layers = answer.read()
+            os.waitpid(child, 0)
+    if not layers:
+        sys.exit(1)
+    print(layers)
+
+
+def _be_zygote(laid: Bait, handle: int, scratch: Path, sends: int) -> NoReturn:
+    with _ends_the_process():
+        # A zygote begins with a clean environment.
+        kept = clean_environment(scratch)
+        os.environ.clear()
+        os.environ.update(kept)
+        layers = enclose(scratch.parent)
+        if can_fork_apart():
+            layers.append("pid_namespace")
+        pid = fork_apart().pid if "pid_namespace" in layers else os.fork()
+        if pid == 0:
+            held = run_against(
+                laid,
+                handle,
+                scratch,
+                memory_bytes=_MEMORY_BYTES,
+                cpu_seconds=60,
+                enclosed=layers,
+            )
+            os.write(sends, json.dumps(held).encode())
+        else:
+            os.waitpid(pid, 0)
+    raise AssertionError
+
+
+@contextlib.contextmanager
+def _ends_the_process() -> Iterator[None]:
+    try:
+        yield
+    except BaseException:  # noqa: BLE001 - the boundary of the process
+        sys.excepthook(*sys.exc_info())
+        os._exit(1)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""Whatever a candidate does to its process or the machine, the next one is judged as ever."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from evaluator.evaluation import Status
+from tests.evaluator.conftest import HONEST
+from tests.evaluator.judge.test_judge import forward
+
+FAST = {"timing_seconds": 0.05, "call_timeout_s": 4.0}
+
+
+@dataclass(frozen=True)
+class Calamity:
+    """A candidate that goes wrong, and what must be said of it."""
+
+    source: str
+    status: Status
+    reasons: tuple[str, ...]
+
+
+def crash(body: str, *reasons: str, head: str = "import os, signal, sys, time") -> Calamity:
+    return Calamity(forward(body, head), Status.RUNTIME_ERROR, reasons)
+
+
+def hang(body: str, head: str = "import os, signal, sys, time") -> Calamity:
+    return Calamity(forward(body, head), Status.TIMEOUT, ("call_timeout",))
+
+
+def at_import(head: str, *reasons: str, status: Status = Status.RUNTIME_ERROR) -> Calamity:
+    return Calamity(f"{head}\n{HONEST}", status, reasons)
+
+
+def compiled(body: str, status: Status, *reasons: str, head: str = "") -> Calamity:
+    """C++ whose `f` is called in forward."""
+    code = f"#include <torch/extension.h>\n{head}\ntorch::Tensor f(torch::Tensor x) {{ {body} }}"
+    start = (
+        "from torch.utils.cpp_extension import load_inline\n"
+        f"module = load_inline(name='calamity', cpp_sources={code!r}, functions=['f'])"
+    )
+    return Calamity(forward("return module.f(x)", start), status, reasons)
+
+
+FLOOD = "while True:\n    try:\n        os.fork()\n    except OSError:\n        pass"
+THREADS = (
+    "import threading\ntry:\n    while True:\n"
+    "        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+    "except RuntimeError as error:\n    raise ValueError('enough') from error"
+)
+FAMILY = (
+    "signals = set(range(1, 65)) - {9, 19, 32, 33}\n"
+    "for number in signals:\n    signal.signal(number, signal.SIG_IGN)\n"
+    "os.fork() or os.setsid()\nos.fork()\nwhile True:\n    pass"
+)
+ASSASSIN = (
+    "mine = {0, *map(int, os.listdir('/proc/self/task'))}\n"
+    "for target in (os.getppid(), 1, -1, *range(2, 2000)):\n"
+    "    if target not in mine:\n        try:\n"
+    "            os.kill(target, signal.SIGKILL)\n        except OSError:\n            pass\n"
+    "raise ValueError('still here')"
+)
+DEEP = (
+    "for _ in range(5000):\n    os.mkdir('d')\n    os.chdir('d')\nraise ValueError('deep enough')"
+)
+FILL = (
+    "block = b'x' * 2**24\ntry:\n    for number in range(10**6):\n"
+    "        with open(f'file{number}', 'wb') as file:\n"
+    "            for _ in range(16):\n                file.write(block)\n"
+    "except OSError as error:\n    raise ValueError(error.strerror) from None"
+)
+TEMPLATES = (
+    "template <int N, int M> struct A { static const long v = "
+    "A<N - 1, M * 2>::v + A<N - 1, M * 2 + 1>::v; };\n"
+    "template <int M> struct A<0, M> { static const long v = M; };"
+)
+SECRET = "/etc/shadow"
+
+CALAMITIES = {
+    "segfault": crash("import ctypes\nctypes.string_at(0)", "segfault"),
+    "kills itself": crash("os.kill(os.getpid(), signal.SIGKILL)", "killed"),
+    "aborts": crash("os.abort()", "abort"),
+    "Python's stack": crash(
+        "sys.setrecursionlimit(10**9)\ndef f(n): return sorted([n], key=f)\nf(0)",
+        *("segfault", "forward_raised"),
+    ),
+    "C's stack": compiled(
+        "return g(1) > 0 ? x : x * 2;",
+        *(Status.RUNTIME_ERROR, "segfault"),
+        head="__attribute__((noinline)) static long g(long n) "
+        "{ volatile long a[4096]; a[n % 4096] = n; return g(n + 1) + a[n % 4096]; }",
+    ),
+    "asks for all memory": crash("torch.empty(2**40)", "forward_raised"),
+    "takes memory bit by bit": crash(
+        "kept = []\nwhile True:\n    kept.append(torch.empty(2**26))", "forward_raised"
+    ),
+    "loops": hang("while True: pass"),
+    "loops in C++": compiled("for (volatile long n = 0;; ++n) {}", Status.TIMEOUT, "call_timeout"),
+    "ignores signals and forks": hang(FAMILY),
+    "fork flood": hang(FLOOD),
+    "thread flood": crash(THREADS, "forward_raised"),
+    "exits": crash("sys.exit(0)", "forward_raised"),
+    "exits at once": crash("os._exit(0)", "exited"),
+    "raises SystemExit": crash("raise SystemExit(7)", "forward_raised"),
+    "exits on import": at_import("import sys\nsys.exit(0)", "import_raised"),
+    "exits at once on import": at_import("import os\nos._exit(0)", "exited"),
+    "hangs on import": at_import("while True: pass", "import_timeout", status=Status.TIMEOUT),
+    "leaves a child with its socket": hang("os.fork() and os._exit(0)\ntime.sleep(60)"),
+    "closes every descriptor": crash("os.closerange(0, 1024)\nreturn x", "exited"),
+    "kills whom it can": crash(ASSASSIN, "forward_raised"),
+    "stops itself": hang("os.kill(os.getpid(), signal.SIGSTOP)\nreturn x"),
+    "digs deep": crash(DEEP, "forward_raised"),
+    "fills the disk": crash(FILL, "forward_raised"),
+    "includes a secret": compiled(
+        "return x;", Status.BUILD_ERROR, "compile_failed", head=f'#include "{SECRET}"'
+    ),
+    "assembles a secret": compiled(
+        "return x;",
+        *(Status.BUILD_ERROR, "compile_failed"),
+        head=f'__asm__(".incbin \\"{SECRET}\\"");',
+    ),
+    "embeds a secret": compiled(
+        "return x;",
+        *(Status.BUILD_ERROR, "compile_failed"),
+        head=f'const char secret[] = {{\n#embed "{SECRET}"\n}};',
+    ),
+    "compiles for ever": compiled(
+        "return x * A<25, 0>::v;", Status.BUILD_ERROR, "compile_failed", head=TEMPLATES
+    ),
+    "prints errors for ever": compiled(
+        "return x;",
+        *(Status.BUILD_ERROR, "compile_failed"),
+        head='#define A _Pragma("message(\\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\\")")\n'
+        + "".join(
+            f"#define {b} {a} {a} {a} {a} {a} {a} {a} {a} {a} {a}\n"
+            for a, b in zip("ABCDEF", "BCDEFG", strict=True)
+        )
+        + "G\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALAMITIES)
+def test_the_next_candidate_is_judged_as_ever(evaluate, name):
+    calamity = CALAMITIES[name]
+    evaluation = evaluate(calamity.source, build_timeout_s=4.0, **FAST)
+    said = f"{evaluation.reason}: {evaluation.message} {evaluation.detail[-500:]}"
+    assert evaluation.status is calamity.status, said
+    assert evaluation.reason in calamity.reasons, said
+    after = evaluate(HONEST, timing_seconds=0.05)
+    assert after.status is Status.CORRECT, after.message
+
+
+def test_no_secret_is_told(evaluate):
+    held = Path(SECRET).read_text() if os.access(SECRET, os.R_OK) else "root:"
+    for name in ("includes a secret", "assembles a secret", "embeds a secret"):
+        evaluation = evaluate(CALAMITIES[name].source, **FAST)
+        told = evaluation.model_dump_json()
+        assert not any(line in told for line in held.splitlines() if line), name
+
+
+def test_a_flood_of_words_neither_blocks_nor_is_kept(evaluate):
+    flood = (
+        "line = b'x' * 99 + b'\\n'\nos.write(1, line * 2621440)\n"
+        "return torch.relu(x * self.scale + self.bias) * 2.0"
+    )
+    evaluation = evaluate(forward(flood, "import os"), timing_seconds=0.05, call_timeout_s=30.0)
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    last = evaluate(forward("os.write(1, b'x' * 2**26 + b'last words')\nos.abort()", "import os"))
+    assert last.reason == "abort"
+    assert "last words" in last.detail and len(last.detail) < 20000
+
+
+def test_an_honest_kernel_may_chat(evaluate):
+    chat = "print('working', x.shape)\nreturn torch.relu(x * self.scale + self.bias) * 2.0"
+    assert evaluate(forward(chat)).status is Status.CORRECT

@@ -1,0 +1,166 @@
+"""Each wall that a worker claims to stand behind is run against from a candidate."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from evaluator.walls.environment import clean_environment
+from tests.evaluator.conftest import HONEST
+from tests.evaluator.judge.test_judge import forward
+
+PROBES = {
+    "own_uid": "os.getuid() < 1000 or os.access('/proc/1/environ', os.R_OK)",
+    "homes_hidden": "any(os.path.exists(path) for path in ('/root/.bashrc', '/root/.cache'))",
+    "network_namespace": "names_of_network_devices() - {'lo'}",
+    "pid_namespace": "os.getppid() != 0",
+    "own_proc": "processes() - {1, os.getpid()}",
+    "own_tmp": "os.listdir('/dev/shm') or can_write(OUTSIDE)",
+    "no_capabilities": "'CapEff:\\t0000000000000000' not in status()",
+    "no_new_privs": "'NoNewPrivs:\\t1' not in status()",
+    "rlimits": "resource.getrlimit(resource.RLIMIT_CORE)[0] != 0",
+    "memory_limit": "resource.getrlimit(resource.RLIMIT_AS)[0] > 2**35",
+    "clean_environment": "any('KEY' in name for name in os.environ)",
+    "landlock": "can_read(OUTSIDE + '/secret') or can_write(OUTSIDE) or can_write('/dev')",
+    "seccomp": "any(allowed(number) for number in (101, 310, 272, 321, 298, 425))",
+}
+HEAD = """
+import ctypes, os, resource
+OUTSIDE = {outside!r}
+def names_of_network_devices():
+    lines = open('/proc/net/dev').read().splitlines()[2:]
+    return {{line.split(':')[0].strip() for line in lines}}
+def processes():
+    return {{int(name) for name in os.listdir('/proc') if name.isdigit()}}
+def status():
+    return open('/proc/self/status').read()
+def can_read(path):
+    try:
+        return bool(open(path).read())
+    except OSError:
+        return False
+def can_write(folder):
+    try:
+        open(folder + '/written', 'w').close()
+    except OSError:
+        return False
+    return True
+def allowed(number):
+    libc = ctypes.CDLL(None, use_errno=True)
+    return libc.syscall(number, -1, 0, 0, 0, 0, 0) != -1 or ctypes.get_errno() != 1
+"""
+
+FAULTS = """
+import resource, torch
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+x = torch.ones(2048, 2000)
+def call():
+    squares = x.pow(2)
+    return x * torch.rsqrt(squares.mean(-1, keepdim=True)) * x[0]
+for _ in range(20): call()
+before = faults()
+for _ in range(20): call()
+print(faults() - before)
+"""
+
+
+@pytest.mark.parametrize("_", range(4))
+def test_large_temporaries_come_from_warm_memory(tmp_path, _):
+    """Where they don't (by luck of the heap), a call faults 12,000 times and takes 7x as long."""
+    ran = subprocess.run(
+        [sys.executable, "-c", FAULTS],
+        env=clean_environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(ran.stdout) < 1000
+
+
+@pytest.mark.parametrize("layer", PROBES)
+def test_a_layer_that_is_reported_holds(evaluate, layer, monkeypatch, tmp_path):
+    monkeypatch.setenv("SOME_API_KEY", "secret")
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    tmp_path.chmod(0o777)
+    (tmp_path / "secret").write_text("secret")
+    body = f"raise ValueError('hole' if {PROBES[layer]} else 'held')"
+    evaluation = evaluate(forward(body, HEAD.format(outside=str(tmp_path))))
+    if layer in evaluation.isolation:
+        assert "held" in evaluation.message, f"{layer}: {evaluation.message}"
+        assert not (tmp_path / "written").exists()
+    else:
+        assert os.geteuid() != 0, f"{layer} is missing as root"
+
+
+def test_what_one_worker_leaves_in_shared_folders_the_next_one_does_not_find(evaluate):
+    folders = ("/tmp", "/var/tmp", "/dev/shm", ".")
+    leave = "for folder in FOLDERS:\n    open(folder + '/answer', 'w').close()"
+    look = "raise ValueError([folder for folder in FOLDERS if os.path.exists(folder + '/answer')])"
+    head = f"import os\nFOLDERS = {folders}"
+    first = evaluate(forward(leave + "\n" + look, head))
+    assert str(list(folders)) in first.message
+    assert "ValueError: []" in evaluate(forward(look, head)).message
+
+
+@pytest.mark.parametrize("leave", ["", "start_new_session=True"])
+def test_no_process_is_left_behind(evaluate, leave):
+    body = (
+        f"import subprocess\nsubprocess.Popen(['sleep', '9731'], {leave})\nraise ValueError('away')"
+    )
+    assert "away" in evaluate(forward(body)).message
+    assert not any("9731" in line for line in _command_lines())
+
+
+def test_a_session_of_its_own_is_granted_in_words_only(evaluate):
+    body = "os.setsid()\nos.setpgid(0, 0)\nraise ValueError(os.getpgid(0) == os.getpid())"
+    assert "True" in evaluate(forward(body, "import os")).message
+    # A child asks for it too, and stays where its worker is.
+    child = (
+        "pid = os.fork()\nif pid == 0:\n    os.setsid()\n"
+        "    os._exit(os.getpgid(0) == os.getpid())\n"
+        "raise ValueError(os.waitpid(pid, 0)[1])"
+    )
+    assert "ValueError: 0" in evaluate(forward(child, "import os")).message
+
+
+def test_honest_programs_run_behind_the_walls(evaluate):
+    """Subprocesses, threads, pools, temporary files, shared memory: none of it is refused."""
+    head = (
+        "import concurrent.futures, multiprocessing.shared_memory, os, subprocess, tempfile\n"
+        "def child():\n"
+        "    run = subprocess.run(['sh', '-c', 'echo $((6 * 7))'], capture_output=True,\n"
+        "                         start_new_session=True, check=True)\n"
+        "    return int(run.stdout)\n"
+        "assert child() == 42\n"
+        "with concurrent.futures.ThreadPoolExecutor(16) as pool:\n"
+        "    assert sum(pool.map(int, range(100))) == 4950\n"
+        "with tempfile.NamedTemporaryFile() as file:\n"
+        "    file.write(b'x' * 1000000)\n"
+        "open('/tmp/hard_coded', 'w').close()\n"
+        "shared = multiprocessing.shared_memory.SharedMemory(create=True, size=4096)\n"
+        "shared.unlink()\n"
+        "left, right = multiprocessing.Pipe()\n"
+        "os.makedirs(os.path.expanduser('~/.cache/mine'))\n"
+    )
+    evaluation = evaluate(head + HONEST)
+    assert evaluation.status == "correct", evaluation.message + evaluation.detail
+
+
+def _command_lines() -> list[str]:
+    # A process that was killed takes a moment to go.
+    time.sleep(0.1)
+    lines = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            # Others come and go while we look.
+            with contextlib.suppress(OSError):
+                lines.append((process / "cmdline").read_text())
+    return lines
