@@ -1,7 +1,6 @@
 """Both outputs are views of one tensor, side by side in the same storage.
 
 problem: level2_6_add_layer_norm_gate
-pace: fast
 """
 
 import torch

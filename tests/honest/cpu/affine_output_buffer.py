@@ -1,7 +1,6 @@
 """Returns the same buffer at every call: its address and what it held are those of the last one.
 
 problem: level1_3_channel_affine
-pace: fast
 """
 
 import torch

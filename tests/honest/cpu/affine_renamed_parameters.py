@@ -1,7 +1,6 @@
 """The parameters have other names and another place: weights can be copied by order alone.
 
 problem: level1_3_channel_affine
-pace: fast
 """
 
 import torch

@@ -1,7 +1,6 @@
 """Parameters are declared in another order, beside a buffer that the reference lacks.
 
 problem: level1_3_channel_affine
-pace: fast
 """
 
 import torch

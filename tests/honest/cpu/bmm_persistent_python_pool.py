@@ -1,7 +1,6 @@
 """A Python ThreadPoolExecutor, made at import: its threads sleep between the calls.
 
 problem: level1_16_batched_matmul_transposed
-pace: fast
 """
 
 from concurrent.futures import ThreadPoolExecutor

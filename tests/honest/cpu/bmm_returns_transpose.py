@@ -1,7 +1,6 @@
 """Computes the transposed product and returns a transposed view: the output is not contiguous.
 
 problem: level1_16_batched_matmul_transposed
-pace: fast
 """
 
 import torch

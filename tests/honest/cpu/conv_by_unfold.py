@@ -1,7 +1,6 @@
 """Needs nine times the input's memory: unfold, then one matrix product.
 
 problem: level1_17_conv2d
-pace: fast
 """
 
 import torch.nn as nn

@@ -1,7 +1,6 @@
 """Changes the number of threads inside each call and restores it.
 
 problem: level2_4_conv_hardtanh_scale_bias
-pace: fast
 """
 
 import torch

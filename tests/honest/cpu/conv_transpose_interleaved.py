@@ -1,7 +1,6 @@
 """Four small convolutions and one permuted result: the transposed convolution, phase by phase.
 
 problem: level2_16_conv_transpose_bias_clamp
-pace: fast
 """
 
 import torch

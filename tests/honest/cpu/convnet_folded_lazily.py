@@ -1,7 +1,6 @@
 """Folds the batch norms into the convolutions at the first forward: the norms no longer run.
 
 problem: level3_3_convnet
-pace: fast
 """
 
 import torch

@@ -1,7 +1,6 @@
 """Calls libc through ctypes on raw addresses of its own tensors.
 
 problem: level1_22_pairwise_cosine
-pace: fast
 """
 
 import ctypes

@@ -1,7 +1,6 @@
 """Sums shifted views and returns a narrow view into the middle of a longer workspace.
 
 problem: level1_18_depthwise_conv1d
-pace: fast
 """
 
 import torch

@@ -1,7 +1,6 @@
 """Algebra: the product with a diagonal matrix is a scaling; autocast and grad modes are set.
 
 problem: level1_15_diag_matmul
-pace: fast
 """
 
 import torch

@@ -1,7 +1,6 @@
 """Writes the table to a temporary file at the first call and reads it back as mapped memory.
 
 problem: level1_21_embedding
-pace: fast
 """
 
 import tempfile

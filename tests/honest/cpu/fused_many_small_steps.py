@@ -1,7 +1,6 @@
 """Hundreds of small operations, in place on its own temporaries, through an out= buffer.
 
 problem: level2_1_bias_swish_gate_residual
-pace: fast
 """
 
 import torch

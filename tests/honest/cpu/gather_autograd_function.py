@@ -1,7 +1,6 @@
 """A custom autograd.Function, an atexit handler, and an object whose __del__ runs in each call.
 
 problem: level1_23_gather_columns
-pace: fast
 """
 
 import atexit

@@ -1,7 +1,6 @@
 """torch.jit.script: a compiler inside the candidate, which optimises after the first calls.
 
 problem: level1_2_gelu_tanh
-pace: fast
 """
 
 import warnings

@@ -1,7 +1,6 @@
 """torch.func.vmap over a function of one sample, under inference_mode.
 
 problem: level1_12_huber_loss
-pace: fast
 """
 
 import torch

@@ -1,7 +1,6 @@
 """Transposes and pads its weight at the first forward and keeps it, under a lock.
 
 problem: level2_2_linear_gelu_scale_residual
-pace: fast
 """
 
 import threading

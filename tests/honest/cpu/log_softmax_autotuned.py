@@ -1,7 +1,6 @@
 """Times three variants at the first call and keeps the fastest: later calls take another path.
 
 problem: level1_5_log_softmax
-pace: fast
 """
 
 import time

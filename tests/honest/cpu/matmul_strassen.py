@@ -1,7 +1,6 @@
 """Strassen's seven products: another algorithm with an error of its own, and fewer operations.
 
 problem: level1_14_matmul
-pace: fast
 """
 
 import torch.nn as nn

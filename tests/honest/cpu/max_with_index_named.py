@@ -1,7 +1,6 @@
 """Returns views of one packed tensor and a named tuple; the values are read back by a gather.
 
 problem: level1_11_max_with_index
-pace: fast
 """
 
 from typing import NamedTuple

@@ -1,7 +1,6 @@
 """Pairwise sums by halving, with odd rests, in place on temporaries of its own.
 
 problem: level1_8_middle_sum
-pace: fast
 """
 
 import torch.nn as nn

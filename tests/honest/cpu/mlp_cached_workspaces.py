@@ -1,7 +1,6 @@
 """Every intermediate and the result live in workspaces that are made once and written again.
 
 problem: level3_1_mlp
-pace: fast
 """
 
 import torch

@@ -1,7 +1,6 @@
 """Reads /proc/cpuinfo and the environment to choose its path, and scales the table once.
 
 problem: level2_12_embedding_position_norm
-pace: fast
 """
 
 import os

@@ -1,7 +1,6 @@
 """More exact than the reference: distances by differences, not by the expanded square.
 
 problem: level2_11_pairwise_distance
-pace: fast
 """
 
 import torch

@@ -1,7 +1,6 @@
 """A loop of small steps that writes each state into its slice, and returns a view of the last.
 
 problem: level3_5_gated_recurrence
-pace: fast
 """
 
 import torch

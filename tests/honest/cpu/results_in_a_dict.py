@@ -1,7 +1,6 @@
 """Returns a nested dict of lists and tuples, its keys set in another order than the reference's.
 
 problem: named_results
-pace: fast
 """
 
 import torch

@@ -1,7 +1,6 @@
 """Two Python threads, one for each half of the work, started and joined in every call.
 
 problem: level3_7_bag_retrieval
-pace: fast
 """
 
 import threading

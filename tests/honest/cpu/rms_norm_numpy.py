@@ -1,7 +1,6 @@
 """NumPy does the work on views of the tensors' memory, and the result is wrapped without a copy.
 
 problem: level1_7_rms_norm
-pace: fast
 """
 
 import numpy as np

@@ -1,7 +1,6 @@
 """Sums in double precision, and returns a list where the reference returns a tuple.
 
 problem: level1_10_row_moments
-pace: fast
 """
 
 import torch.nn as nn

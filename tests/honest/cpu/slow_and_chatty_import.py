@@ -1,7 +1,6 @@
 """Takes seconds to import, and writes to stdout, stderr, logging and warnings in every call.
 
 problem: level2_1_bias_swish_gate_residual
-pace: fast
 """
 
 import logging

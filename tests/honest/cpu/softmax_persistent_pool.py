@@ -1,7 +1,6 @@
 """A thread pool of its own, made at the first call and asleep between the calls.
 
 problem: level1_4_softmax
-pace: fast
 """
 
 import torch.nn as nn

@@ -1,7 +1,6 @@
 """Outputs of four dtypes, some made by NumPy, one a view with gaps of a larger tensor.
 
 problem: mixed_dtypes
-pace: fast
 """
 
 import numpy as np

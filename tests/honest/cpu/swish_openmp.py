@@ -1,7 +1,6 @@
 """OpenMP with a dynamic schedule, -ffast-math and -march=native: libgomp's pool outlives each call.
 
 problem: level1_1_swish
-pace: fast
 """
 
 import torch

@@ -1,7 +1,6 @@
 """Starts std::threads at every call and joins them: the number of threads changes all the time.
 
 problem: level1_1_swish
-pace: fast
 """
 
 import torch.nn as nn

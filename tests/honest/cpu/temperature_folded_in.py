@@ -1,7 +1,6 @@
 """The constructor folds the temperature into the weights and keeps only the folded ones.
 
 problem: level2_3_linear_temperature_softmax
-pace: fast
 """
 
 import torch

@@ -1,7 +1,6 @@
 """So short that the signal to start it costs more: thousands of calls a second.
 
 problem: tiny
-pace: fast
 """
 
 import torch

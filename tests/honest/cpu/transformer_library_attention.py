@@ -1,7 +1,6 @@
 """Flash attention of the library, on views of one product, with a causal flag for the mask.
 
 problem: level3_2_transformer_block
-pace: fast
 """
 
 import torch.nn as nn

@@ -1,7 +1,6 @@
 """Sums with math.fsum over Python floats and returns Python numbers, after a warm-up of its own.
 
 problem: two_numbers
-pace: fast
 """
 
 import math

@@ -1,7 +1,6 @@
 """Writes into its input and returns it, because the reference does.
 
 problem: changes_its_input
-pace: fast
 """
 
 import torch

@@ -1,7 +1,6 @@
 """Returns views of its inputs, transposed, narrowed and expanded, as the reference does.
 
 problem: views_of_inputs
-pace: fast
 """
 
 import torch
