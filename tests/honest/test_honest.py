@@ -6,16 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from evaluator.evaluation import Settings, Status
+from evaluator.evaluation import Status
 from evaluator.executor.local import LocalExecutor
 from tests.honest.corpus import HonestKernel, corpus
+from tests.honest.run import SETTINGS
 from tests.honest.table import DOCUMENT, document_with_table
 
 CPU, GPU = corpus("cpu"), corpus("gpu")
-# A candidate that compiles at its first call may take its time on a loaded machine.
-PATIENCE = {"import_timeout_s": 120.0, "call_timeout_s": 120.0}
-CPU_SETTINGS = Settings(device="cpu", timing_seconds=0.2, **PATIENCE)
-GPU_SETTINGS = Settings(device="cuda:0", timing_seconds=0.4, **PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +31,8 @@ def each(kernels: list[HonestKernel]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("kernel", kernels, ids=lambda kernel: kernel.name)
 
 
-def assert_correct(kernel: HonestKernel, executor: LocalExecutor, settings: Settings) -> None:
-    evaluation = executor.evaluate(kernel.request(settings))
+def assert_correct(kernel: HonestKernel, executor: LocalExecutor) -> None:
+    evaluation = executor.evaluate(kernel.request(SETTINGS[kernel.place]))
     told = f"{evaluation.reason}: {evaluation.message}\n{evaluation.detail}"
     assert evaluation.status is Status.CORRECT, told
     assert evaluation.timing is not None
@@ -43,19 +40,19 @@ def assert_correct(kernel: HonestKernel, executor: LocalExecutor, settings: Sett
 
 @each([kernel for kernel in CPU if kernel.fast])
 def test_an_honest_kernel_is_correct(kernel, cpu):
-    assert_correct(kernel, cpu, CPU_SETTINGS)
+    assert_correct(kernel, cpu)
 
 
 @pytest.mark.slow
 @each([kernel for kernel in CPU if not kernel.fast])
 def test_a_slower_honest_kernel_is_correct(kernel, cpu):
-    assert_correct(kernel, cpu, CPU_SETTINGS)
+    assert_correct(kernel, cpu)
 
 
 @pytest.mark.gpu
 @each(GPU)
 def test_an_honest_gpu_kernel_is_correct(kernel, gpu):
-    assert_correct(kernel, gpu, GPU_SETTINGS)
+    assert_correct(kernel, gpu)
 
 
 def test_the_corpus_is_as_large_as_it_should_be():
