@@ -1,6 +1,7 @@
 """Collects garbage inside the call, and makes reference cycles that hold large tensors.
 
 problem: level2_5_conv_batch_norm_swish
+pace: slow
 """
 
 import gc

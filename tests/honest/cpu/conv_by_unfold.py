@@ -1,6 +1,7 @@
 """Needs nine times the input's memory: unfold, then one matrix product.
 
 problem: level1_17_conv2d
+pace: slow
 """
 
 import torch.nn as nn

@@ -1,6 +1,7 @@
 """Converts to channels_last: the output has the right shape and other strides.
 
 problem: level1_17_conv2d
+pace: slow
 """
 
 import torch

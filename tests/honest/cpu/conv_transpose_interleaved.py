@@ -1,6 +1,7 @@
 """Four small convolutions and one permuted result: the transposed convolution, phase by phase.
 
 problem: level2_16_conv_transpose_bias_clamp
+pace: slow
 """
 
 import torch

@@ -1,6 +1,7 @@
 """Folds the batch norms into the convolutions at the first forward: the norms no longer run.
 
 problem: level3_3_convnet
+pace: slow
 """
 
 import torch

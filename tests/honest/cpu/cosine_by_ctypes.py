@@ -1,6 +1,7 @@
 """Calls libc through ctypes on raw addresses of its own tensors.
 
 problem: level1_22_pairwise_cosine
+pace: slow
 """
 
 import ctypes

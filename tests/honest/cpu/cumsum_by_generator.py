@@ -1,6 +1,7 @@
 """A Python generator yields one block of columns after the other and remembers the last sum.
 
 problem: level1_20_cumsum
+pace: slow
 """
 
 import torch

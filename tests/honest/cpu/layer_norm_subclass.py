@@ -1,6 +1,7 @@
 """A subclass of nn.LayerNorm with a forward of its own, called through a forward hook.
 
 problem: level1_6_layer_norm
+pace: slow
 """
 
 import torch

@@ -4,10 +4,14 @@ problem: level1_14_matmul
 """
 
 import torch.nn as nn
+import torch.nn.functional as F
 
 
 class ModelNew(nn.Module):
     def forward(self, a, b):
+        rows, columns = a.shape[0], b.shape[1]
+        a = F.pad(a, (0, a.shape[1] % 2, 0, a.shape[0] % 2))
+        b = F.pad(b, (0, b.shape[1] % 2, 0, b.shape[0] % 2))
         m, k, n = a.shape[0] // 2, a.shape[1] // 2, b.shape[1] // 2
         a11, a12, a21, a22 = a[:m, :k], a[:m, k:], a[m:, :k], a[m:, k:]
         b11, b12, b21, b22 = b[:k, :n], b[:k, n:], b[k:, :n], b[k:, n:]
@@ -23,4 +27,4 @@ class ModelNew(nn.Module):
         c[:m, n:] = p3 + p5
         c[m:, :n] = p2 + p4
         c[m:, n:] = p1 - p2 + p3 + p6
-        return c
+        return c[:rows, :columns]

@@ -1,6 +1,7 @@
 """Returns views of one packed tensor and a named tuple; the values are read back by a gather.
 
 problem: level1_11_max_with_index
+pace: slow
 """
 
 from typing import NamedTuple

@@ -1,6 +1,7 @@
 """Pairwise sums by halving, with odd rests, in place on temporaries of its own.
 
 problem: level1_8_middle_sum
+pace: slow
 """
 
 import torch.nn as nn

@@ -1,6 +1,7 @@
 """Reads /proc/cpuinfo and the environment to choose its path, and scales the table once.
 
 problem: level2_12_embedding_position_norm
+pace: slow
 """
 
 import os

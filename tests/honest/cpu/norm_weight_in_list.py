@@ -1,6 +1,7 @@
 """Keeps tensors derived from its weights in a plain list, made in the constructor.
 
 problem: level2_12_embedding_position_norm
+pace: slow
 """
 
 import torch.nn as nn

@@ -1,6 +1,7 @@
 """More exact than the reference: distances by differences, not by the expanded square.
 
 problem: level2_11_pairwise_distance
+pace: slow
 """
 
 import torch

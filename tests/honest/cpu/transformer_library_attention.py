@@ -1,6 +1,7 @@
 """Flash attention of the library, on views of one product, with a causal flag for the mask.
 
 problem: level3_2_transformer_block
+pace: slow
 """
 
 import torch.nn as nn

@@ -16,22 +16,20 @@ __global__ void narrow(const int64_t* tokens, int* rows, int64_t n) {
   if (i < n) rows[i] = static_cast<int>(tokens[i]);
 }
 
-__global__ void copy_rows(const int* rows, const float4* table, float4* out, int width) {
-  const float4* from = table + static_cast<int64_t>(rows[blockIdx.x]) * width;
-  float4* to = out + static_cast<int64_t>(blockIdx.x) * width;
+__global__ void copy_rows(const int* rows, const float* table, float* out, int width) {
+  const float* from = table + static_cast<int64_t>(rows[blockIdx.x]) * width;
+  float* to = out + static_cast<int64_t>(blockIdx.x) * width;
   for (int c = threadIdx.x; c < width; c += blockDim.x) to[c] = from[c];
 }
 
 torch::Tensor lookup(torch::Tensor tokens, torch::Tensor table) {
   const int64_t n = tokens.numel(), dim = table.size(1);
-  TORCH_CHECK(dim % 4 == 0, "a multiple of four features");
   auto y = torch::empty({tokens.size(0), tokens.size(1), dim}, table.options());
   cudaStream_t stream = c10::cuda::getCurrentCUDAStream();
   int* rows = nullptr;
   C10_CUDA_CHECK(cudaMallocAsync(reinterpret_cast<void**>(&rows), n * sizeof(int), stream));
   narrow<<<(n + 255) / 256, 256, 0, stream>>>(tokens.data_ptr<int64_t>(), rows, n);
-  copy_rows<<<n, 128, 0, stream>>>(rows, reinterpret_cast<const float4*>(table.data_ptr<float>()),
-                                   reinterpret_cast<float4*>(y.data_ptr<float>()), dim / 4);
+  copy_rows<<<n, 256, 0, stream>>>(rows, table.data_ptr<float>(), y.data_ptr<float>(), dim);
   C10_CUDA_CHECK(cudaFreeAsync(rows, stream));
   return y;
 }

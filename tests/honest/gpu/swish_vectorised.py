@@ -24,12 +24,21 @@ __global__ void swish_kernel(const float4* __restrict__ in, float4* __restrict__
   }
 }
 
+__global__ void tail_kernel(const float* in, float* out) {
+  out[threadIdx.x] = swish(in[threadIdx.x]);
+}
+
 torch::Tensor swish_forward(torch::Tensor x) {
-  TORCH_CHECK(x.is_contiguous() && x.numel() % 4 == 0, "contiguous, a multiple of four");
+  TORCH_CHECK(x.is_contiguous(), "x must be contiguous");
   auto y = torch::empty_like(x);
   swish_kernel<<<2048, 256, 0, c10::cuda::getCurrentCUDAStream()>>>(
       reinterpret_cast<const float4*>(x.data_ptr<float>()),
       reinterpret_cast<float4*>(y.data_ptr<float>()), x.numel() / 4);
+  const int64_t whole = x.numel() / 4 * 4, rest = x.numel() - whole;
+  if (rest > 0) {
+    tail_kernel<<<1, rest, 0, c10::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>() + whole,
+                                                                  y.data_ptr<float>() + whole);
+  }
   return y;
 }
 """
