@@ -31,13 +31,15 @@ Source = Literal["fp64", "fp64_sliced", "fp64_cpu", "task_precision"]
 
 
 def flatten(value: Any) -> list[torch.Tensor]:
-    """The tensors in a result, in order; Python numbers as 0-dim tensors."""
+    """The tensors in a result, in order, a dict's by its keys; Python numbers as 0-dim tensors."""
     if isinstance(value, torch.Tensor):
         return [value.detach()]
     if isinstance(value, tuple | list):
         return [tensor for item in value for tensor in flatten(item)]
     if isinstance(value, dict):
-        return [tensor for item in value.values() for tensor in flatten(item)]
+        # Dicts are equal whatever the order in which their keys were set.
+        ordered = sorted(value, key=str)
+        return [tensor for key in ordered for tensor in flatten(value[key])]
     if isinstance(value, bool | int | float):
         return [torch.tensor(value)]
     raise UnusableReferenceError(f"the reference returns a {type(value).__name__}")

@@ -36,6 +36,8 @@ Fit = Literal["none", "named", "ordered", "seeded"]
 FITS: tuple[Fit, ...] = ("none", "named", "ordered", "seeded")
 Build = Callable[[BuildRequest], BuildOutcome]
 _POISON = range(3, 255)
+_WIDEST_VIEW = 2**30
+"""Bytes from the first to the last element, in a view of a much larger tensor."""
 
 
 @dataclass(frozen=True)
@@ -222,11 +224,11 @@ class Side:
     def _from_worker(self, layout: OutputLayout) -> torch.Tensor:
         dtype: torch.dtype = getattr(torch, layout.dtype)
         span = span_of(layout.shape, layout.stride)
-        if span > 4 * math.prod(layout.shape) + 4096:
+        if span > 4 * math.prod(layout.shape) and span * dtype.itemsize > _WIDEST_VIEW:
             raise Refusal(
                 Status.INCORRECT,
                 "wrong_layout",
-                "an output is a view of a much larger tensor; return a tensor of its own",
+                "an output is a view of a tensor of more than 1 GiB; return a tensor of its own",
                 mismatch=Mismatch(output=0, kind="shape", actual_shape=layout.stride),
             )
         raw = torch.empty(span * dtype.itemsize, dtype=torch.uint8)

@@ -37,6 +37,8 @@ def decode(value: Any, memory: torch.Tensor, adopt: Callable[[torch.Tensor], tor
 def flatten(value: Any) -> list[torch.Tensor]:
     """The tensors of a forward's result, in order; a Python number becomes a 0-dim tensor.
 
+    Those of a dict come in the order of its keys.
+
     Raises `TypeError` for anything else.
     """
     if type(value) is torch.Tensor or isinstance(value, torch.nn.Parameter):
@@ -46,7 +48,9 @@ def flatten(value: Any) -> list[torch.Tensor]:
     if isinstance(value, tuple | list):
         return [tensor for item in value for tensor in flatten(item)]
     if isinstance(value, dict):
-        return [tensor for item in value.values() for tensor in flatten(item)]
+        # Dicts are equal whatever the order in which their keys were set.
+        ordered = sorted(value, key=str)
+        return [tensor for key in ordered for tensor in flatten(value[key])]
     if isinstance(value, bool | int | float):
         return [torch.tensor(value)]
     raise TypeError(f"forward returned a {type(value).__name__}; tensors were expected")

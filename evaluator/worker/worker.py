@@ -31,7 +31,7 @@ from evaluator.wire import Channel, Kind
 from evaluator.worker import build_stub
 from evaluator.worker.memory import SharedMemory, map_shared
 from evaluator.worker.values import decode, flatten
-from evaluator.worker.weights import FITS, load_weights
+from evaluator.worker.weights import FITS, load_weights, weights_while_constructing
 
 _ALIGNMENT = 256
 _FILE = "candidate.py"
@@ -132,12 +132,15 @@ class Worker:
         self.memory["outputs"] = map_shared(
             SharedMemory(where, order["outputs"]["size"], outputs_fd), writable=True
         )
-        torch.manual_seed(order["seed"])
-        arguments = [decode(value, weights, torch.Tensor.clone) for value in order["arguments"]]
-        module = getattr(self.namespace, self.class_name)(*arguments)
-        if not isinstance(module, torch.nn.Module):
-            raise TypeError(f"{self.class_name} is not a torch.nn.Module")
-        fit = load_weights(module, order["tensors"], weights)
+        kind = getattr(self.namespace, self.class_name)
+        tensors = order["tensors"]
+        with weights_while_constructing(kind, tensors, weights) as filled:
+            module = self._new_module(order, weights)
+        fit = load_weights(module, tensors, weights)
+        if filled and fit != "named":
+            # What it derived from weights of some names does not go with how all are copied.
+            module = self._new_module(order, weights)
+            fit = load_weights(module, tensors, weights)
         module = module.to(self.device)
         if self.dtype is not torch.float32:
             module = module.to(self.dtype)
@@ -145,6 +148,14 @@ class Worker:
             module = torch.compile(module)
         self.module = module
         self.channel.send(Kind.CONSTRUCTED, bytes([FITS.index(fit)]))
+
+    def _new_module(self, order: dict[str, Any], weights: torch.Tensor) -> torch.nn.Module:
+        torch.manual_seed(order["seed"])
+        arguments = [decode(value, weights, torch.Tensor.clone) for value in order["arguments"]]
+        module = getattr(self.namespace, self.class_name)(*arguments)
+        if not isinstance(module, torch.nn.Module):
+            raise TypeError(f"{self.class_name} is not a torch.nn.Module")
+        return module
 
     def _call(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
         assert self.module is not None

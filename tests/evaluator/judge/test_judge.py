@@ -81,6 +81,20 @@ def test_a_wrong_form_behind_a_right_output_is_the_kernels_fault(evaluate, secon
     assert evaluation.correctness.mismatch.output == 1
 
 
+def test_a_view_into_a_much_larger_tensor_is_read_as_it_lies(evaluate):
+    body = (
+        "wide = x.new_empty(256, 4, 8, 512)\nview = wide[:, 2, 5]\n"
+        "view.copy_(torch.relu(x * self.scale + self.bias) * 2.0)\nreturn view"
+    )
+    evaluation = evaluate(forward(body))
+    assert evaluation.status is Status.CORRECT, evaluation.message
+
+
+def test_a_view_that_is_spread_over_gigabytes_is_refused(evaluate):
+    evaluation = evaluate(forward("return x.new_empty(256, 2 ** 21)[:, :512]"))
+    assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_layout")
+
+
 def test_an_ignored_bias_fails_although_the_reference_starts_with_zeros(evaluate):
     evaluation = evaluate(forward("return torch.relu(x) * 2.0"))
     assert evaluation.status is Status.INCORRECT

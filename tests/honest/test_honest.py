@@ -1,0 +1,64 @@
+"""No honest kernel is refused, however risky it looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from evaluator.evaluation import Status
+from evaluator.executor.local import LocalExecutor
+from tests.honest.corpus import HonestKernel, corpus
+from tests.honest.run import SETTINGS
+from tests.honest.table import DOCUMENT, document_with_table
+
+CPU, GPU = corpus("cpu"), corpus("gpu")
+
+
+@pytest.fixture(scope="module")
+def cpu() -> Iterator[LocalExecutor]:
+    with LocalExecutor("cpu") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def gpu() -> Iterator[LocalExecutor]:
+    with LocalExecutor("cuda:0") as running:
+        yield running
+
+
+def each(kernels: list[HonestKernel]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("kernel", kernels, ids=lambda kernel: kernel.name)
+
+
+def assert_correct(kernel: HonestKernel, executor: LocalExecutor) -> None:
+    evaluation = executor.evaluate(kernel.request(SETTINGS[kernel.place]))
+    told = f"{evaluation.reason}: {evaluation.message}\n{evaluation.detail}"
+    assert evaluation.status is Status.CORRECT, told
+    assert evaluation.timing is not None
+
+
+@each([kernel for kernel in CPU if kernel.fast])
+def test_an_honest_kernel_is_correct(kernel, cpu):
+    assert_correct(kernel, cpu)
+
+
+@pytest.mark.slow
+@each([kernel for kernel in CPU if not kernel.fast])
+def test_a_slower_honest_kernel_is_correct(kernel, cpu):
+    assert_correct(kernel, cpu)
+
+
+@pytest.mark.gpu
+@each(GPU)
+def test_an_honest_gpu_kernel_is_correct(kernel, gpu):
+    assert_correct(kernel, gpu)
+
+
+def test_the_corpus_is_as_large_as_it_should_be():
+    assert len(CPU) >= 45
+    assert len(GPU) >= 20
+
+
+def test_the_documents_table_is_that_of_the_corpus():
+    assert DOCUMENT.read_text() == document_with_table(), "run python -m tests.honest.table"
