@@ -6,9 +6,8 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from problems.errors import UsageError
-
 from evaluator.walls.probe import JUDGE_OUT_OF_REACH
+from problems.errors import UsageError
 
 NAMESPACES = (
     "mount_namespace",
