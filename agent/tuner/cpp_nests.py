@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from agent.tuner.cpp_sums import BLOCK, START, Accumulators, combined
-from agent.tuner.cpp_values import CppValues, declaration
+from agent.tuner.cpp_values import CppValues
 from agent.tuner.expression import CTYPES
 from agent.tuner.fused import Nest
 from agent.tuner.graph import Kind
+from agent.tuner.kernel_text import declaration
 from agent.tuner.staging import Staging, plan_staging
 
 
@@ -114,14 +115,14 @@ class CppKernel(CppValues):
             return
         if not self.columns:
             for node in ready:
-                self.put(f"const {CTYPES[node.dtype]} v{self.number[node]} = {self._spell(node)};")
+                self.put(f"const {CTYPES[node.dtype]} v{self.number[node]} = {self.spelt(node)};")
             return
         self.put(*(f"{CTYPES[n.dtype]} v{self.number[n]}[{self._tile}];" for n in ready))
         self._simd()
         self.put("for (int64_t j = 0; j < count; ++j) {")
         self._loads({a for n in ready for a in n.args}, "")
         for node in ready:
-            self.put(f"v{self.number[node]}[j] = {self._spell(node)};")
+            self.put(f"v{self.number[node]}[j] = {self.spelt(node)};")
         self.put("}")
 
     def _pass(self, level: int, begin: str, end: str) -> None:

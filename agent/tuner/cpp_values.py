@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import prod
 
-from agent.tuner.expression import CTYPES, literal, spell
+from agent.tuner.expression import CTYPES
 from agent.tuner.fused import Fused, Nest
-from agent.tuner.graph import Kind, Node
+from agent.tuner.graph import Node
+from agent.tuner.kernel_text import TORCH_TYPES, KernelText
 from agent.tuner.schedule import Schedule
 from agent.tuner.staging import Staging
 
-TORCH_TYPES = {"float32": "torch::kFloat32", "int64": "torch::kInt64", "bool": "torch::kBool"}
 
-
-def declaration(kernel: Fused) -> str:
-    """The C++ signature, without its semicolon."""
-    result = "torch::Tensor" if len(kernel.outputs) == 1 else "std::vector<torch::Tensor>"
-    words = [
-        f"double a{i}" if o.node.op == "scalar" else f"torch::Tensor t{i}"
-        for i, o in enumerate(kernel.operands)
-    ]
-    return f"{result} {kernel.name}({', '.join(words)})"
-
-
-class CppValues:
+class CppValues(KernelText):
     """One function. Values are called `v<n>` by their position, operands `a<n>`, outputs `o<n>`."""
 
     def __init__(self, kernel: Fused, schedule: Schedule) -> None:
-        self.kernel = kernel
-        self.schedule = schedule
-        self.lines: list[str] = []
-        self.depth = 1
-        self.number = {n: i for i, n in enumerate(kernel.body)}
+        super().__init__(kernel, schedule, depth=1)
         self.staging = Staging()
         self.staged: dict[Node, int] = {}
         """Values that a pass has left in their buffers."""
-        self.columns = kernel.nest is Nest.COLUMNS
         self.masks = [
             i
             for i, o in enumerate(kernel.operands)
@@ -47,15 +30,6 @@ class CppValues:
         the compiler take four times as many lanes, and the rest of a row without any."""
 
     # Text -----------------------------------------------------------------------------------------
-
-    def put(self, *lines: str) -> None:
-        """Append lines; braces at their ends set the indentation."""
-        for line in lines:
-            if line.startswith("}"):
-                self.depth -= 1
-            self.lines.append(line if line.startswith("#") else "  " * self.depth + line)
-            if line.endswith("{"):
-                self.depth += 1
 
     def _arguments(self) -> None:
         for i, operand in enumerate(self.kernel.operands):
@@ -102,26 +76,13 @@ class CppValues:
 
     # Values ---------------------------------------------------------------------------------------
 
-    def name(self, node: Node) -> str:
-        """How a value is called where it is used."""
-        if node.kind is Kind.CONST:
-            return literal(node)
-        if node.kind is Kind.IOTA:
-            return self._counter(node)
-        if node in self.number:
-            suffix = "[j]" if self.columns and node not in self.kernel.full else ""
-            return f"v{self.number[node]}{suffix}"
-        position = self.kernel.operand(node)
-        if node.op == "scalar":
-            return f"s{position}"
-        return f"x{position}" + ("[j]" if self._row_array(position) else "")
-
-    def _counter(self, node: Node) -> str:
-        tag, position = self.kernel.counters[node]
-        if tag == "o":
-            sizes = self.kernel.outer
-            return f"(row / {prod(sizes[position + 1 :])} % {sizes[position]})"
+    def counted(self, tag: str) -> str:
+        """The index along the reduced (`r`) or inner (`i`) dimension."""
         return "(first + j)" if tag == "i" and self.columns else "i"
+
+    def operand_name(self, position: int) -> str:
+        """An operand's value at an element; those read in place are arrays."""
+        return f"x{position}" + ("[j]" if self._row_array(position) else "")
 
     def _row_array(self, position: int) -> bool:
         """A COLUMNS operand that varies along the inner dimension only: read in place."""
@@ -139,29 +100,12 @@ class CppValues:
         whole = self.kernel.nest in (Nest.MAP, Nest.ROWS) and bool(sizes)
         return whole and width in (self.kernel.width, self.kernel.row) and operand.outer == rows
 
-    def _offset(self, strides: Sequence[int], row: str) -> str:
-        """Offset of the operand for the flattened outer index `row`."""
-        sizes = self.kernel.outer
-        if not any(strides):
-            return "0"
-        natural = [prod(sizes[d + 1 :]) for d in range(len(sizes))]
-        unit = strides[-1]
-        if unit and all(s == n * unit for s, n in zip(strides, natural, strict=True)):
-            return f"{row} * {unit}" if unit > 1 else row
-        terms = []
-        for d, stride in enumerate(strides):
-            if stride:
-                index = f"{row} / {natural[d]}" if natural[d] > 1 else row
-                index = f"({index}) % {sizes[d]}" if d > 0 else f"({index})"
-                terms.append(f"{index} * {stride}")
-        return " + ".join(terms)
-
     def _row_pointers(self, row: str) -> None:
         """Pointers to the row of each operand; values of those that are constant along it."""
         for i, operand in enumerate(self.kernel.operands):
             if operand.node.op == "scalar":
                 continue
-            ctype, offset = CTYPES[operand.node.dtype], self._offset(operand.outer, row)
+            ctype, offset = CTYPES[operand.node.dtype], self.offset(operand.outer, row)
             offset = f"{row} * pitch{i}" if self._pitched(i) else offset
             along = any(operand.reduced) or any(operand.inner)
             if along:
@@ -172,23 +116,10 @@ class CppValues:
             else:
                 self.put(f"const {ctype} x{i} = a{i}[{offset}];")
 
-    def _demand(self, roots: Iterable[Node]) -> list[Node]:
-        """Full body nodes to be computed for `roots`, operands before users; staged ones end it."""
-        wanted: set[Node] = set()
-        stack = list(roots)
-        while stack:
-            node = stack.pop()
-            if node in wanted or node not in self.kernel.full or node not in self.number:
-                continue
-            wanted.add(node)
-            if node not in self.staged:
-                stack.extend(node.args)
-        return [n for n in self.kernel.body if n in wanted]
-
     def _elements(self, roots: Iterable[Node], index: str) -> None:
         """Loads and expressions that the values `roots` need at element `index`."""
         wanted = list(roots)
-        demanded = self._demand(wanted)
+        demanded = self.demand(wanted)
         read = {a for n in demanded if n not in self.staged for a in n.args} | set(wanted)
         self._loads(read, index)
         for node in demanded:
@@ -196,7 +127,7 @@ class CppValues:
             if node in self.staged:
                 self.put(f"const float {called} = g{self.staged[node]}[{index}];")
             else:
-                self.put(f"const {CTYPES[node.dtype]} {called} = {self._spell(node)};")
+                self.put(f"const {CTYPES[node.dtype]} {called} = {self.spelt(node)};")
 
     def _loads(self, read: Iterable[Node], index: str) -> None:
         for i, operand in enumerate(self.kernel.operands):
@@ -220,7 +151,3 @@ class CppValues:
         operand = self.kernel.operands[position]
         along = [f"i * {operand.reduced[0]}"] if any(operand.reduced) else []
         return " + ".join([*along, *(["j"] if any(operand.inner) else [])])
-
-    def _spell(self, node: Node) -> str:
-        text = spell(node, self.name)
-        return text[1:-1] if re.fullmatch(r"\([^()]*\)", text) else text

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 
 from agent.tuner import cuda_device
-from agent.tuner.cpp_values import declaration
 from agent.tuner.cuda_columns import CudaColumns
 from agent.tuner.cuda_map import CudaMap
 from agent.tuner.cuda_maths import FLAGS, prelude
@@ -19,6 +18,7 @@ from agent.tuner.cuda_rows import CudaRows
 from agent.tuner.cuda_total import CudaTotal
 from agent.tuner.expression import SPELLINGS
 from agent.tuner.fused import Fused, Nest
+from agent.tuner.kernel_text import declaration
 from agent.tuner.schedule import Schedule
 
 MOST_TENSORS = 64

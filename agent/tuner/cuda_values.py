@@ -6,14 +6,13 @@ and `x<n>` (value), outputs `o<n>`. Kernels are templates over V, the elements o
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
-from math import gcd, prod
+from collections.abc import Sequence
+from math import gcd
 
-from agent.tuner.cpp_values import TORCH_TYPES, declaration
-from agent.tuner.expression import CTYPES, literal, spell
+from agent.tuner.expression import CTYPES
 from agent.tuner.fused import Fused, Nest
 from agent.tuner.graph import Kind, Node
+from agent.tuner.kernel_text import TORCH_TYPES, KernelText, declaration
 from agent.tuner.schedule import Schedule
 
 FAR = 2**31 - 2**26
@@ -23,16 +22,11 @@ WANTED = {"acc": "fp64", "vec": "1", "threads": "256", "items": "1", "grid": "fu
 """For kernels of a nest that the schedule's family doesn't speak of."""
 
 
-class CudaValues:
+class CudaValues(KernelText):
     """One fused kernel: device functions and the host function that launches them."""
 
     def __init__(self, kernel: Fused, schedule: Schedule) -> None:
-        self.kernel = kernel
-        self.schedule = schedule
-        self.lines: list[str] = []
-        self.depth = 0
-        self.number = {n: i for i, n in enumerate(kernel.body)}
-        self.columns = kernel.nest is Nest.COLUMNS
+        super().__init__(kernel, schedule)
         self.staged: dict[Node, str] = {}
         """Values that an earlier pass has left behind, and where: a pattern over `i`."""
         self.threads = int(self.choice("threads"))
@@ -46,15 +40,6 @@ class CudaValues:
     def choice(self, knob: str) -> str:
         """The schedule's choice, or a careful one where it has no such knob."""
         return self.schedule.choices.get(knob, WANTED.get(knob, ""))
-
-    def put(self, *lines: str) -> None:
-        """Append lines; braces at their ends set the indentation."""
-        for line in lines:
-            if line.startswith("}"):
-                self.depth -= 1
-            self.lines.append(line if line.startswith("#") else "  " * self.depth + line)
-            if line.endswith("{"):
-                self.depth += 1
 
     # Host ----------------------------------------------------------------------------------------
 
@@ -144,65 +129,16 @@ class CudaValues:
             return False
         return any(operand.inner) if self.columns else any(operand.reduced + operand.inner)
 
-    def name(self, node: Node) -> str:
-        """How a value is called where it is used."""
-        if node.kind is Kind.CONST:
-            return literal(node)
-        if node.kind is Kind.IOTA:
-            return f"(int64_t){self._counter(node)}"
-        if node in self.number:
-            suffix = "[j]" if self.columns and node not in self.kernel.full else ""
-            return f"v{self.number[node]}{suffix}"
-        position = self.kernel.operand(node)
-        return f"s{position}" if node.op == "scalar" else f"x{position}"
-
-    def _counter(self, node: Node) -> str:
-        tag, position = self.kernel.counters[node]
-        if tag == "o":
-            sizes = self.kernel.outer
-            return f"(row / {prod(sizes[position + 1 :])} % {sizes[position]})"
-        return "i" if tag == "r" and self.columns else "(i + j)" if not self.columns else "(c + j)"
-
-    def offset(self, strides: Sequence[int], row: str = "row") -> str:
-        """Offset of an operand for the flattened outer index `row`."""
-        sizes = self.kernel.outer
-        if not any(strides):
-            return "0"
-        natural = [prod(sizes[d + 1 :]) for d in range(len(sizes))]
-        unit = strides[-1]
-        if unit and all(s == n * unit for s, n in zip(strides, natural, strict=True)):
-            return f"{row} * {unit}" if unit > 1 else row
-        terms = []
-        for d, stride in enumerate(strides):
-            if stride:
-                index = f"({row} / {natural[d]})" if natural[d] > 1 else row
-                index = f"{index} % {sizes[d]}" if d > 0 else index
-                terms.append(f"{index} * {stride}")
-        return " + ".join(terms)
+    def counted(self, tag: str) -> str:
+        """The index along the reduced (`r`) or inner (`i`) dimension, as 64 bits."""
+        index = "i" if tag == "r" and self.columns else "(c + j)" if self.columns else "(i + j)"
+        return f"(int64_t){index}"
 
     def hint(self, position: int) -> str:
         """How that operand is loaded. What is read again is never streamed."""
         loads = self.choice("loads")
         once = self.kernel.operands[position].node.numel == self.space
         return {"ldg": "LDG", "once": "STREAM" if once else "PLAIN"}.get(loads, "PLAIN")
-
-    def demand(self, roots: Iterable[Node]) -> list[Node]:
-        """Full body nodes to be computed for `roots`, operands before users; staged ones end it."""
-        wanted: set[Node] = set()
-        stack = list(roots)
-        while stack:
-            node = stack.pop()
-            if node in wanted or node not in self.kernel.full or node not in self.number:
-                continue
-            wanted.add(node)
-            if node not in self.staged:
-                stack.extend(node.args)
-        return [n for n in self.kernel.body if n in wanted]
-
-    def spelt(self, node: Node) -> str:
-        """The C expression of a POINTWISE node."""
-        text = spell(node, self.name)
-        return text[1:-1] if re.fullmatch(r"\([^()]*\)", text) else text
 
     def define(self, node: Node) -> str:
         """A value as a constant."""

@@ -1,0 +1,258 @@
+# ruff: noqa: E501 (models write long lines)
+"""C++ candidates for what lies around a kernel: bindings, checks, errors, types, files.
+
+Every text defines `inputs()`, `reference(*inputs)` and `candidate(*inputs)`.
+"""
+
+INTERFACES: dict[str, str] = {}
+
+INTERFACES["own_pybind_module"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = r"""
+#include <torch/extension.h>
+namespace py = pybind11;
+using namespace torch;
+
+static Tensor scale_add(Tensor x, double scale, c10::optional<Tensor> bias, bool relu) {
+  Tensor y = x * scale;
+  if (bias.has_value()) y = y + bias.value();
+  return relu ? at::relu(y) : y;
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  m.doc() = "scaling";
+  m.def("scale_add", &scale_add, "scale and add", py::arg("x"), py::arg("scale") = 2.0,
+        py::arg("bias") = py::none(), py::arg("relu") = false);
+  m.def("twice", [](torch::Tensor x) { return x + x; }, py::call_guard<py::gil_scoped_release>());
+}
+"""
+ext = load_inline(name="own_module", cpp_sources=[source])
+inputs = lambda: (torch.randn(5, 7), torch.randn(7))
+reference = lambda x, b: (x * 2 + b, torch.relu(x * 3), x + x, "scaling")
+candidate = lambda x, b: (ext.scale_add(x, bias=b), ext.scale_add(x, 3.0, relu=True), ext.twice(x), ext.__doc__)
+'''
+
+INTERFACES["dispatch_types"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+template <typename scalar_t>
+void gelu_kernel(const scalar_t* __restrict__ in, scalar_t* __restrict__ out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    float v = static_cast<float>(in[i]);
+    out[i] = static_cast<scalar_t>(0.5f * v * (1.0f + std::erf(v * (float)M_SQRT1_2)));
+  }
+}
+
+torch::Tensor gelu(torch::Tensor x) {
+  auto y = torch::zeros_like(x);
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::ScalarType::Half, at::ScalarType::BFloat16, x.scalar_type(), "gelu", ([&] {
+    gelu_kernel<scalar_t>(x.data_ptr<scalar_t>(), y.data_ptr<scalar_t>(), x.numel());
+  }));
+  return y;
+}
+"""
+ext = load_inline(name="gelu_types", cpp_sources=source, functions="gelu", extra_cflags=["-O2"])
+inputs = lambda: (torch.randn(100), torch.randn(100).half(), torch.randn(100).double())
+reference = lambda *xs: tuple(torch.nn.functional.gelu(x) for x in xs)
+candidate = lambda *xs: tuple(ext.gelu(x) for x in xs)
+tolerance = 2e-3
+'''
+
+INTERFACES["accessors"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+#include <torch/extension.h>
+torch::Tensor pool(torch::Tensor x, int k) {
+  auto B = x.size(0), C = x.size(1), H = x.size(2), W = x.size(3);
+  auto out = torch::empty({B, C, H / k, W / k}, torch::dtype(x.dtype()).device(x.device()));
+  auto a = x.accessor<float, 4>();
+  auto o = out.accessor<float, 4>();
+  #pragma omp parallel for collapse(2)
+  for (int64_t b = 0; b < B; b++)
+    for (int64_t c = 0; c < C; c++)
+      for (int64_t i = 0; i < H / k; i++)
+        for (int64_t j = 0; j < W / k; j++) {
+          float best = a[b][c][i * k][j * k];
+          for (int di = 0; di < k; di++)
+            for (int dj = 0; dj < k; dj++) best = std::max(best, a[b][c][i * k + di][j * k + dj]);
+          o[b][c][i][j] = best;
+        }
+  return out;
+}
+"""
+ext = load_inline(name="pooling", cpp_sources=source, functions=["pool"], extra_cflags=["-O3", "-fopenmp"])
+inputs = lambda: (torch.randn(2, 3, 8, 8),)
+reference = lambda x: torch.nn.functional.max_pool2d(x, 2)
+candidate = lambda x: ext.pool(x, 2)
+'''
+
+INTERFACES["declaration_and_definition"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+declaration = "torch::Tensor cumulative(torch::Tensor x, int64_t dim);"
+definition = """
+torch::Tensor cumulative(torch::Tensor x, int64_t dim) {
+  TORCH_CHECK(x.ndimension() == 2 && dim >= 0 && dim < 2, "bad dim ", dim);
+  auto y = x.clone();
+  auto* p = y.mutable_data_ptr<float>();
+  auto s0 = y.stride(0), s1 = y.stride(1);
+  auto n = y.size(dim), m = y.size(1 - dim);
+  auto along = dim == 0 ? s0 : s1, across = dim == 0 ? s1 : s0;
+  for (int64_t j = 0; j < m; j++)
+    for (int64_t i = 1; i < n; i++) p[i * along + j * across] += p[(i - 1) * along + j * across];
+  return y;
+}
+"""
+ext = load_inline("cumulative_ext", [declaration, definition], functions=["cumulative"])
+inputs = lambda: (torch.randn(11, 5),)
+reference = lambda x: (x.cumsum(0), x.cumsum(1))
+candidate = lambda x: (ext.cumulative(x, 0), ext.cumulative(x, dim=1)) if False else (
+    ext.cumulative(x, 0), ext.cumulative(x, 1))
+'''
+
+INTERFACES["old_style_checks"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+#include <torch/extension.h>
+#define CHECK_CPU(x) TORCH_CHECK(!x.type().is_cuda(), #x " must be a CPU tensor")
+#define CHECK_CONTIGUOUS(x) AT_ASSERTM(x.is_contiguous(), #x " must be contiguous")
+#define CHECK_INPUT(x) CHECK_CPU(x); CHECK_CONTIGUOUS(x)
+torch::Tensor difference(torch::Tensor a, torch::Tensor b) {
+  CHECK_INPUT(a); CHECK_INPUT(b);
+  TORCH_CHECK(a.sizes() == b.sizes(), "sizes differ: ", a.sizes(), " and ", b.sizes());
+  auto result = torch::zeros(a.sizes(), a.options());
+  AT_DISPATCH_FLOATING_TYPES(a.type(), "difference", [&] {
+    auto x = a.data<scalar_t>(), y = b.data<scalar_t>();
+    auto out = result.data_ptr<scalar_t>();
+    for (int64_t i = 0; i < a.numel(); i++) out[i] = x[i] - y[i];
+  });
+  return result;
+}
+"""
+ext = load_inline(name="difference_ext", cpp_sources=source, functions=["difference"], with_cuda=False)
+inputs = lambda: (torch.randn(3, 3), torch.randn(3, 3))
+reference = lambda a, b: a - b
+candidate = ext.difference
+'''
+
+INTERFACES["errors_become_pythons"] = (
+    """
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+    + '"""'
+    + """
+torch::Tensor check(torch::Tensor x, int64_t n) {
+  TORCH_CHECK(n > 0, "n must be positive, got ", n, " for ", x.sizes());
+  TORCH_CHECK(n != 7);
+  TORCH_CHECK_VALUE(n != 8, "eight");
+  if (n == 9) throw std::invalid_argument("nine");
+  if (n == 10) return x.view({1000, 1000});
+  if (n == 11) return torch::empty_like(x.data_ptr<double>() ? x : x);
+  if (n == 12) x.size(5);
+  return x;
+}
+"""
+    + '"""'
+    + """
+ext = load_inline(name="checks", cpp_sources=source, functions=["check"])
+inputs = lambda: (torch.randn(2, 3),)
+
+def told(*args, **kwargs):
+    try:
+        ext.check(*args, **kwargs)
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    return "nothing"
+
+def candidate(x):
+    return [told(x, n) for n in (0, 7, 8, 9, 10, 11, 12, 13)] + [
+        told(x, 1.5), told(x), told(None, 1), told(x, 1, 2), told(x, n=1)]
+
+def reference(x):
+    wrong = "TypeError: check(): incompatible function arguments. The following argument types are supported:"
+    return ["RuntimeError: n must be positive, got 0 for [2, 3]",
+            "RuntimeError: Expected n != 7 to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)",
+            "ValueError: eight", "RuntimeError: nine",
+            "RuntimeError: shape '[1000, 1000]' is invalid for input of size 6",
+            "RuntimeError: expected scalar type Double but found Float",
+            "IndexError: Dimension out of range (expected to be in range of [-2, 1], but got 5)",
+            "nothing", wrong, wrong, wrong, wrong, wrong]
+"""
+)
+
+INTERFACES["a_failed_build_is_pytorchs_error"] = """
+import torch
+from torch.utils.cpp_extension import load_inline
+
+def failing(**changes):
+    options = dict(name="broken", cpp_sources="torch::Tensor f(torch::Tensor x) { return x }", functions=["f"], verbose=True)
+    try:
+        load_inline(**(options | changes))
+    except RuntimeError as error:
+        return str(error)
+
+inputs = lambda: ()
+def candidate():
+    message = failing()
+    return (message.splitlines()[0], "expected ';' before '}' token" in message,
+            failing(extra_cflags=["-fplugin=x"]))
+def reference():
+    return ("Error building extension 'broken':", True,
+            "Error building extension 'broken':\\nerror: the flag '-fplugin=x' is not allowed\\n")
+"""
+
+INTERFACES["load_from_files"] = """
+import pathlib, tempfile
+import torch
+from torch.utils.cpp_extension import load
+
+folder = pathlib.Path(tempfile.mkdtemp())
+(folder / "inc").mkdir()
+(folder / "inc" / "factor.h").write_text("#pragma once\\nconstexpr float factor = 3;\\n")
+(folder / "kernel.h").write_text('#include <torch/extension.h>\\n#include "factor.h"\\nat::Tensor scaled(at::Tensor x);\\n')
+(folder / "kernel.cpp").write_text('#include "kernel.h"\\nat::Tensor scaled(at::Tensor x) { return x * factor; }\\n')
+(folder / "binding.cpp").write_text('#include "kernel.h"\\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scaled", &scaled); }\\n')
+ext = load(name="from_files", sources=[str(folder / "binding.cpp"), folder / "kernel.cpp"],
+           extra_include_paths=[str(folder / "inc")], extra_cflags=["-O2"], verbose=True)
+inputs = lambda: (torch.randn(4),)
+reference = lambda x: x * 3
+candidate = ext.scaled
+"""
+
+INTERFACES["literals_and_ranges"] = (
+    """
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+    + '"""'
+    + """
+#include <torch/extension.h>
+template <typename T> using acc = at::acc_type<T, false>;
+std::vector<torch::Tensor> f(torch::Tensor x) {
+  acc<float> total = 0;
+  for (auto i : c10::irange(x.numel())) total += x.data_ptr<float>()[i];
+  return {torch::tensor({1.5, 2.5}), torch::tensor({1, 2, 3}), torch::tensor(true), torch::tensor(0.5f),
+          torch::tensor({total}, torch::kFloat64), torch::arange(5), torch::full({2}, 7, x.options())};
+}
+"""
+    + '"""'
+    + """
+ext = load_inline(name="literals", cpp_sources=source, functions=["f"])
+inputs = lambda: (torch.arange(8.0),)
+reference = lambda x: [torch.tensor([1.5, 2.5]), torch.tensor([1, 2, 3]), torch.tensor(True), torch.tensor(0.5),
+                       torch.tensor([28.0], dtype=torch.float64), torch.arange(5), torch.full((2,), 7.0)]
+candidate = ext.f
+"""
+)
