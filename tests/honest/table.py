@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evaluator.check import backend_of
-from tests.honest.corpus import corpus
+from tests.honest.corpus import HonestKernel, corpus
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "honest.md"
 _BEGIN, _END = "<!-- table: begin -->\n", "<!-- table: end -->\n"
@@ -15,14 +14,21 @@ def document_with_table() -> str:
     """The document with the corpus's present table in its place."""
     before, _, rest = DOCUMENT.read_text().partition(_BEGIN)
     _, _, after = rest.partition(_END)
-    rows = ["| kernel | where | problem | what looks risky |", "| --- | --- | --- | --- |"]
+    rows = ["| kernel | written in | problem | what looks risky |", "| --- | --- | --- | --- |"]
     for kernel in [*corpus("cpu"), *corpus("gpu")]:
-        device = "cpu" if kernel.place == "cpu" else "cuda:0"
-        where = backend_of(kernel.source, device) if "load_inline" in kernel.source else "torch"
-        if "import triton" in kernel.source:
-            where = "triton"
-        rows.append(f"| `{kernel.name}` | {where} | {kernel.problem} | {kernel.risk} |")
+        rows.append(
+            f"| `{kernel.place}/{kernel.name}` | {_language(kernel)} | {kernel.problem}"
+            f" | {kernel.risk} |"
+        )
     return before + _BEGIN + "\n".join(rows) + "\n" + _END + after
+
+
+def _language(kernel: HonestKernel) -> str:
+    if "import triton" in kernel.source:
+        return "Triton"
+    if "cuda_sources" in kernel.source:
+        return "CUDA"
+    return "C++" if "load_inline" in kernel.source else "PyTorch"
 
 
 def main() -> None:
