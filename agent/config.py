@@ -54,6 +54,8 @@ class RunConfig(BaseModel):
     """`--stop-early N`: end a problem after N turns without a better kernel. Off by default."""
     baselines: tuple[BaselineName, ...] = (BaselineName.EAGER,)
     timing_seconds: float = 2.0
+    isolation: Literal["available", "strict"] = "available"
+    """`--require-isolation`: with `strict` nothing is run unless every wall stands."""
     workers: int = Field(default=1, ge=1)
     output: Path
     """The run directory."""

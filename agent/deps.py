@@ -62,4 +62,5 @@ def settings_of(config: RunConfig) -> Settings:
         protocol=config.protocol,
         baselines=config.baselines,
         timing_seconds=config.timing_seconds,
+        isolation=config.isolation,
     )

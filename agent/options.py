@@ -87,6 +87,7 @@ class RunOptions(BaseModel):
     stop_early: int | None = Field(default=None, ge=1)
     baselines: Baselines | None = None
     timing_seconds: float | None = Field(default=None, gt=0)
+    isolation: Literal["available", "strict"] | None = None
     workers: int | None = Field(default=None, ge=1)
     output: Path | None = None
 

@@ -191,6 +191,15 @@ def run(
             "--timing-seconds", metavar="S", help="Longest time spent on timing one kernel. [2]"
         ),
     ] = None,
+    isolation: Annotated[
+        str | None,
+        Option(
+            "--require-isolation",
+            metavar="available|strict",
+            help="strict: refuse to run unless every wall around kernels and compilers stands. "
+            "[available: run behind those that this machine allows, and record which]",
+        ),
+    ] = None,
     output: Annotated[
         str | None,
         Option(

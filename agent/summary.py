@@ -57,6 +57,8 @@ def check_command(kernel: Path, problem: Problem, config: RunConfig) -> str:
         command += ["--baseline", baseline]
     if config.timing_seconds != RunConfig.model_fields["timing_seconds"].default:
         command += ["--timing-seconds", f"{config.timing_seconds:g}"]
+    if config.isolation != "available":
+        command += ["--require-isolation", config.isolation]
     return shlex.join(command)
 
 

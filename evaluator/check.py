@@ -164,6 +164,12 @@ def check(
         list[str] | None, typer.Option(help="compile, beside eager. Repeatable.")
     ] = None,
     timing_seconds: Annotated[float, typer.Option(help="Longest time spent on timing.")] = 10.0,
+    isolation: Annotated[
+        str,
+        typer.Option(
+            "--require-isolation", help="strict: judge only if every wall stands. Or: available."
+        ),
+    ] = "available",
     json_: Annotated[bool, typer.Option("--json", help="One evaluation on stdout.")] = False,
 ) -> None:
     """Judge a kernel. Exit code 0: correct; 1: refused; 2: wrong usage."""
@@ -184,6 +190,7 @@ def check(
                     "protocol": protocol,
                     "baselines": tuple(BaselineName(name) for name in names),
                     "timing_seconds": timing_seconds,
+                    "isolation": isolation,
                 }
             )
         except (ValidationError, ValueError) as error:

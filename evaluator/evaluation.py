@@ -206,7 +206,7 @@ class Evaluation(Record):
     timing: Timing | None = None
     provenance: str | None = None
     isolation: tuple[str, ...] = ()
-    """The layers that were active in the worker."""
+    """The layers that were active in the worker, each of them tried, and around its compilers."""
     device: str = ""
     conditions: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
     """Threads, clocks, throttling, other processes on the device, versions."""
@@ -260,6 +260,8 @@ class Settings(Record):
     memory_limit_bytes: int = 16 * 2**30
     threads: int | None = None
     """None: all cores."""
+    isolation: Literal["available", "strict"] = "available"
+    """`strict`: nothing is judged unless every wall of `evaluator/walls/demands.py` held."""
 
 
 class EvaluationRequest(Record):

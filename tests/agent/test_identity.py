@@ -36,6 +36,7 @@ OTHER = {
     "stop_early": 2,
     "baselines": ("eager", "compile"),
     "timing_seconds": 4.0,
+    "isolation": "strict",
     "workers": 4,
     "output": "y",
 }
