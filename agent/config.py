@@ -56,6 +56,8 @@ class RunConfig(BaseModel):
     timing_seconds: float = 2.0
     audit: AuditSetting = "auto"
     require: Requirement = "any"
+    isolation: Literal["available", "strict"] = "available"
+    """`--require-isolation`: with `strict` nothing is run unless every wall stands."""
     workers: int = Field(default=1, ge=1)
     output: Path
     """The run directory."""

@@ -64,4 +64,5 @@ def settings_of(config: RunConfig) -> Settings:
         timing_seconds=config.timing_seconds,
         audit=config.audit,
         require=config.require,
+        isolation=config.isolation,
     )

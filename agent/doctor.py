@@ -41,9 +41,6 @@ KEYS = {
 }
 """The variables under which LiteLLM looks for keys, and the models that they open."""
 
-ROOT_LAYERS = ("mount_namespace", "network_namespace", "ipc_namespace")
-USER_LAYERS = ("user_namespace", "network_namespace", "ipc_namespace")
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -160,48 +157,26 @@ def _profilers() -> Iterator[Finding]:
 
 
 def _isolation() -> Iterator[Finding]:
+    from evaluator.walls.demands import BESIDES, STRICT, identity, remedy
+
     layers = _layers_that_hold()
-    wanted = ROOT_LAYERS if os.geteuid() == 0 else USER_LAYERS
-    for layer in wanted:
-        yield _finding("isolation", layer, layer in layers, "holds", _namespace_remedy())
-    for layer in layers:
-        if layer not in wanted:
-            yield Finding("isolation", layer, "yes", "holds")
-    seccomp = Path("/proc/sys/kernel/seccomp/actions_avail").exists()
-    yield Finding("isolation", "seccomp", "note", "available" if seccomp else "not available")
-    lsm = Path("/sys/kernel/security/lsm")
-    landlock = lsm.exists() and "landlock" in lsm.read_text()
-    yield Finding("isolation", "landlock", "note", "available" if landlock else "not available")
-    cgroup = Path("/sys/fs/cgroup")
-    controllers = cgroup / "cgroup.controllers"
-    memory = controllers.exists() and "memory" in controllers.read_text().split()
-    writable = memory and os.access(cgroup, os.W_OK)
-    yield Finding(
-        "isolation",
-        "cgroup memory",
-        "note",
-        "writable" if writable else "not writable" if memory else "not available",
-    )
+    for layer in (identity(layers), *STRICT):
+        yield _finding("isolation", layer, layer in layers, "tried, and held", remedy(layer))
+    for layer in BESIDES:
+        if layer in layers:
+            yield Finding("isolation", layer, "yes", "tried, and held")
+        else:
+            yield Finding("isolation", layer, "note", "not here", remedy(layer))
 
 
 def _layers_that_hold() -> tuple[str, ...]:
-    """The walls that a worker would get here: they are put up, in a process of their own."""
-    code = "from evaluator.walls.layers import enclose; print(*enclose())"
+    """The walls that a worker gets here: they are put up and attacked in a process of its own."""
+    from evaluator.walls.survey import SurveyError, survey
+
     try:
-        result = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
+        return survey()
+    except SurveyError:
         return ()
-    return tuple(result.stdout.split())
-
-
-def _namespace_remedy() -> str:
-    if os.geteuid() == 0:
-        return "run the container with --cap-add SYS_ADMIN (kernels run here without this wall)"
-    if Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").exists():
-        return "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or run as root"
-    return "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), or run as root"
 
 
 def _space() -> Iterator[Finding]:

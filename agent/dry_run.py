@@ -38,13 +38,14 @@ class Plan:
 def plan(resolution: Resolution) -> Plan:
     """Work out the plan. Raises `UsageError` where the run itself would."""
     from agent.drive import hardware_of
-    from agent.job import check_spending
+    from agent.job import check_isolation, check_spending
     from agent.llm.tokens import estimated_tokens
     from agent.prompt import first_prompt
     from tools.execute import size_class_of
 
     config, problems = resolution.config, resolution.problems
     check_spending(config)
+    check_isolation(config)
     reference = problems[0].reference(size_class_of(config.device))
     prompt = first_prompt(
         config, reference, hardware_of(config), hidden_sizes=problems[0].has_hidden_sizes

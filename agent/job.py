@@ -11,6 +11,7 @@ from agent.interrupt import two_stage_interrupt
 from agent.resolution import Resolution
 from agent.result import RunResult
 from agent.store import open_store
+from problems.errors import UsageError
 
 
 def check_spending(config: RunConfig) -> None:
@@ -23,6 +24,18 @@ def check_spending(config: RunConfig) -> None:
     if config.budget_usd is not None:
         price = most_it_can_cost(config.model, 1, 1, 1, config.model_args)
         refuse_unpriced(config, price_known=price is not None)
+
+
+def check_isolation(config: RunConfig) -> None:
+    """Raise `UsageError` where strict isolation is asked for and not to be had."""
+    if config.isolation == "strict":
+        from evaluator.walls.demands import require
+        from evaluator.walls.survey import SurveyError, survey
+
+        try:
+            require(survey())
+        except SurveyError as error:
+            raise UsageError(f"--require-isolation strict: nothing can be tried: {error}") from None
 
 
 def run_job(resolution: Resolution, mode: Mode = "none", *, redo: bool = False) -> RunResult:
@@ -38,6 +51,7 @@ def run_job(resolution: Resolution, mode: Mode = "none", *, redo: bool = False) 
 
     config, stop = resolution.config, threading.Event()
     check_spending(config)
+    check_isolation(config)
     hardware_of(config)
     with ExitStack() as stack:
         client = make_client(config.model, config.model_args, run_dir=config.output, stop=stop)

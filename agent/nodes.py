@@ -32,7 +32,7 @@ from agent.strategies import (
     turns_of,
 )
 from agent.turn_log import TurnKey, key_of
-from evaluator.errors import InfrastructureError, UnusableReferenceError
+from evaluator.errors import InfrastructureError, IsolationError, UnusableReferenceError
 from evaluator.evaluation import Candidate, Evaluation, EvaluationRequest, Status
 from tools.execute import evaluation_request, size_class_of
 from tools.execute import execute as judge
@@ -169,7 +169,7 @@ def after_decide(state: TurnState) -> Literal["propose", "end"]:
 
 def worth_retrying(error: Exception) -> bool:
     """Our side broke in a way that another attempt may get past; asked by the graph's retries."""
-    lasting = UnusableReferenceError | StoreError
+    lasting = UnusableReferenceError | StoreError | IsolationError
     return isinstance(error, InfrastructureError) and not isinstance(error, lasting)
 
 

@@ -94,6 +94,7 @@ class RunOptions(BaseModel):
     timing_seconds: float | None = Field(default=None, gt=0)
     audit: Annotated[AuditSetting, BeforeValidator(_audit)] | None = None
     require: Requirement | None = None
+    isolation: Literal["available", "strict"] | None = None
     workers: int | None = Field(default=None, ge=1)
     output: Path | None = None
 

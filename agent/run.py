@@ -206,6 +206,15 @@ def run(
             help="custom: refuse kernels whose time goes into libraries. [any]",
         ),
     ] = None,
+    isolation: Annotated[
+        str | None,
+        Option(
+            "--require-isolation",
+            metavar="available|strict",
+            help="strict: refuse to run unless every wall around kernels and compilers stands. "
+            "[available: run behind those that this machine allows, and record which]",
+        ),
+    ] = None,
     output: Annotated[
         str | None,
         Option(

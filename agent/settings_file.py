@@ -21,6 +21,7 @@ ALIASES = {
     "baseline": "baselines",
     "problem": "problems",
     "level": "levels",
+    "require_isolation": "isolation",
 }
 """Option names that differ from the key they set."""
 

@@ -61,6 +61,8 @@ def check_command(kernel: Path, problem: Problem, config: RunConfig) -> str:
         command.append("--audit" if config.audit == "always" else "--no-audit")
     if config.require != "any":
         command += ["--require", config.require]
+    if config.isolation != "available":
+        command += ["--require-isolation", config.isolation]
     return shlex.join(command)
 
 

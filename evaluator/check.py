@@ -182,6 +182,12 @@ def check(
     require: Annotated[
         str, typer.Option(help="any, or custom: refuse what libraries compute.")
     ] = "any",
+    isolation: Annotated[
+        str,
+        typer.Option(
+            "--require-isolation", help="strict: judge only if every wall stands. Or: available."
+        ),
+    ] = "available",
     json_: Annotated[bool, typer.Option("--json", help="One evaluation on stdout.")] = False,
 ) -> None:
     """Judge a kernel. Exit code 0: correct; 1: refused; 2: wrong usage."""
@@ -204,6 +210,7 @@ def check(
                     "timing_seconds": timing_seconds,
                     "audit": audit_setting(audit),
                     "require": require,
+                    "isolation": isolation,
                 }
             )
         except (ValidationError, ValueError) as error:

@@ -23,3 +23,7 @@ class BuilderError(InfrastructureError):
 
 class ProfilerError(InfrastructureError):
     """A profiler failed: this costs the turn its profile and nothing else."""
+
+
+class IsolationError(InfrastructureError):
+    """Strict isolation was asked for, and this machine lacks some of its walls."""

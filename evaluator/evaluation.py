@@ -202,7 +202,7 @@ class Evaluation(Record):
     audit: DeepAudit | None = None
     """None where there was no occasion for one."""
     isolation: tuple[str, ...] = ()
-    """The layers that were active in the worker."""
+    """The layers that were active in the worker, each of them tried, and around its compilers."""
     device: str = ""
     conditions: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
     """Threads, clocks, throttling, other processes on the device, versions."""
@@ -264,6 +264,8 @@ class Settings(Record):
     """When a correct candidate is audited in depth: `auto` is where its time is hard to believe."""
     require: Requirement = "any"
     """`custom`: a candidate that spends its time elsewhere than in its own kernels is refused."""
+    isolation: Literal["available", "strict"] = "available"
+    """`strict`: nothing is judged unless every wall of `evaluator/walls/demands.py` held."""
 
 
 def audit_setting(asked: bool | None) -> AuditSetting:

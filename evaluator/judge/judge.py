@@ -18,7 +18,7 @@ from evaluator.build.builder import Builder
 from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.device_lock import device_lock
 from evaluator.devices import conditions, describe
-from evaluator.errors import DeviceError
+from evaluator.errors import DeviceError, IsolationError
 from evaluator.evaluation import (
     Backend,
     BaselineName,
@@ -40,6 +40,7 @@ from evaluator.judge.sampling import sample
 from evaluator.judge.side import Build, Side
 from evaluator.judge.tampering import wrote_to_inputs
 from evaluator.judge.timing import timing_of
+from evaluator.walls.demands import STRICT, STRICT_COMPILER, missing, refusal
 
 _MOST_BENCHES = 4
 """Problems that stay set up, so that several can be refined in turn."""
@@ -83,6 +84,8 @@ class Judge:
             bench = self.bench_for(request)
             try:
                 side = bench.new_side()
+                if request.settings.isolation == "strict":
+                    self._insist(side)
                 self._try(bench, side, request, trial)
             except Refusal as reason:
                 status, refusal = reason.status, reason
@@ -111,7 +114,7 @@ class Judge:
             build=side.build if side else None,
             correctness=correctness if trial.made else None,
             timing=trial.timing if refusal is None else None,
-            isolation=side.worker.isolation if side else (),
+            isolation=self._isolation(side) if side else (),
             device=describe(request.settings.device).name,
             conditions=conditions(request.settings.device)
             | trial.seen
@@ -125,6 +128,17 @@ class Judge:
             notes=tuple(trial.notes),
             seconds=seconds,
         )
+
+    def _insist(self, side: Side) -> None:
+        """Raise `IsolationError` unless every wall stands that strict isolation asks for."""
+        lacking = missing(side.worker.isolation, STRICT)
+        lacking += missing(self._builder.isolation, STRICT_COMPILER)
+        if lacking:
+            raise IsolationError(refusal(lacking))
+
+    def _isolation(self, side: Side) -> tuple[str, ...]:
+        compilers = self._builder.isolation if side.build is not None else ()
+        return (*side.worker.isolation, *compilers)
 
     def bench_for(self, request: EvaluationRequest) -> Bench:
         """The problem of this request, set up; from earlier where it stays so."""

@@ -30,8 +30,9 @@ STRICT = (
     "seccomp",
     JUDGE_OUT_OF_REACH,
 )
-"""All that must have been tried and have held. Another user id is asked for only as root: somebody
-who isn't has none to give away."""
+"""All that must have been tried and have held, with one of `IDENTITIES`."""
+BESIDES = ("uts_namespace", "memory_limit", "landlock_network", "landlock_scope")
+"""Good to have; what they take away another layer takes away as well, or a GPU can't do with."""
 IDENTITIES = ("own_uid", "uid_nobody", "user_namespace")
 COMPILER = "compiler: "
 STRICT_COMPILER = tuple(
@@ -41,10 +42,16 @@ STRICT_COMPILER = tuple(
 
 def missing(layers: Collection[str], wanted: Collection[str] = STRICT) -> tuple[str, ...]:
     """What `wanted` asks for and `layers` lacks, in order."""
-    lacking = [layer for layer in wanted if layer not in layers]
-    if "no_capabilities" in wanted and not any(layer in layers for layer in IDENTITIES):
-        lacking.insert(0, IDENTITIES[0] if os.geteuid() == 0 else IDENTITIES[-1])
-    return tuple(lacking)
+    lacking = tuple(layer for layer in wanted if layer not in layers)
+    if wanted is STRICT and (who := identity(layers)) not in layers:
+        return (who, *lacking)
+    return lacking
+
+
+def identity(layers: Collection[str]) -> str:
+    """The layer that says who a worker is: the one that stands, else the one to be had here."""
+    usual = IDENTITIES[0] if os.geteuid() == 0 else IDENTITIES[-1]
+    return next((layer for layer in IDENTITIES if layer in layers), usual)
 
 
 def remedy(layer: str) -> str:

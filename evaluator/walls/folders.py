@@ -16,6 +16,7 @@ SYSTEM = (
 RUNNING = ("/run/opengl-driver", "/run/current-system", "/run/nvidia-persistenced")
 """What is needed of /run, whose other sockets lead to services of the system."""
 _OURS = Path(__file__).resolve().parents[2]
+_LINKER = Path("/etc/ld.so.conf")
 _NAMING = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH")
 
 
@@ -33,10 +34,13 @@ def interpreter_folders() -> list[Path]:
 
 
 def named_folders() -> list[Path]:
-    """Folders of libraries that the environment names: CUDA may be installed anywhere."""
+    """Folders of libraries that the environment or the linker names: CUDA may lie anywhere."""
     texts = (os.environ.get(name, "") for name in _NAMING)
-    paths = (Path(part) for text in texts for part in text.split(os.pathsep) if part)
-    return _outermost(path for path in paths if path.is_dir())
+    names = [part for text in texts for part in text.split(os.pathsep) if part]
+    for file in (_LINKER, *_LINKER.with_suffix(".conf.d").glob("*.conf")):
+        if file.is_file():
+            names += [line for line in file.read_text().splitlines() if line.startswith("/")]
+    return _outermost(path for path in map(Path, names) if path.is_dir())
 
 
 def homes() -> list[Path]:

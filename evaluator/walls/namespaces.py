@@ -71,11 +71,18 @@ def _leave_after(flags: int) -> NoReturn:
 
 
 def can_fork_apart() -> bool:
-    """Whether this process may put children into PID namespaces of their own."""
-    child = os.fork()
-    if child == 0:
-        _leave_after(CLONE_NEWPID)
-    return os.waitpid(child, 0)[1] == 0
+    """Whether this process can put children into PID namespaces of their own: it has one."""
+    try:
+        born = fork_apart()
+        if born.pid == 0:
+            os._exit(0)
+        assert born.init is not None
+        os.waitpid(born.pid, 0)
+        os.kill(born.init, signal.SIGKILL)
+        os.waitpid(born.init, 0)
+    except OSError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ OTHER = {
     "timing_seconds": 4.0,
     "audit": "never",
     "require": "custom",
+    "isolation": "strict",
     "workers": 4,
     "output": "y",
 }

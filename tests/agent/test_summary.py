@@ -131,11 +131,12 @@ def test_the_command_judges_as_the_run_did(tmp_path: Path) -> None:
         timing_seconds=2.5,
         audit="never",
         require="custom",
+        isolation="strict",
     ).config
     assert check_command(Path("k.py"), PROBLEM, config) == (
         f"python -m evaluator.check k.py --problem level1_7_rms_norm --suite {tmp_path}/suite"
         " --device cuda:1 --precision tf32 --protocol kernelbench --baseline compile"
-        " --timing-seconds 2.5 --no-audit --require custom"
+        " --timing-seconds 2.5 --no-audit --require custom --require-isolation strict"
     )
     assert f"--problem '{tmp_path}/my file.py' --device" in check_command(
         Path("k.py"), lone, config
