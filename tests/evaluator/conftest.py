@@ -48,6 +48,7 @@ def evaluate(executor: LocalExecutor) -> Evaluate:
         source: str,
         reference: str = SCALE_AND_BIAS,
         backend: Backend = Backend.CPP,
+        hidden: tuple[str, ...] = (),
         **settings: object,
     ) -> Evaluation:
         chosen: dict[str, object] = {
@@ -60,6 +61,7 @@ def evaluate(executor: LocalExecutor) -> Evaluate:
         request = EvaluationRequest(
             problem_id="test",
             reference=reference,
+            hidden_references=hidden,
             candidate=Candidate(source=source, backend=backend),
             settings=Settings.model_validate(chosen | settings),
         )
