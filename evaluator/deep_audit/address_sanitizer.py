@@ -7,10 +7,7 @@ inputs are copied into heap blocks, which have guarded bounds; parameters lie in
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
-import resource
 import secrets
 import shutil
 import subprocess
@@ -112,9 +109,9 @@ class AddressSanitizer:
 
         # No limit on the address space: the sanitizers reserve terabytes of it.
         worker = zygote.fork(memory_bytes=None, cpu_seconds=_CPU_SECONDS)
-        _limit_data(worker.pid, settings.memory_limit_bytes)
         side = Side(worker, bench.device, _SLOWER * settings.call_timeout_s)
         side.copies_inputs = True
+        side.growth_bytes = settings.memory_limit_bytes
         calls = 0
         try:
             bench.load(
@@ -136,17 +133,6 @@ class AddressSanitizer:
         finally:
             side.close()
         return worker.end().log, calls, note
-
-
-def _limit_data(pid: int, more_bytes: int) -> None:
-    """Let a process grow by so much: what it could write to now does not count."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    held = re.search(r"^VmData:\s+(\d+) kB$", status, re.MULTILINE)
-    if held:
-        most = int(held[1]) * 1024 + more_bytes
-        # Without root, and with a uid of its own, the worker is not ours to limit.
-        with contextlib.suppress(PermissionError):
-            resource.prlimit(pid, resource.RLIMIT_DATA, (most, most))
 
 
 _TOOLS = (Tool.ADDRESS, Tool.UNDEFINED)

@@ -76,9 +76,10 @@ def label_of(shares: Shares, code: OwnCode, *, fell_back: bool) -> Provenance | 
 
 def cpu_shares(calls: Sequence[CallShares], code: OwnCode) -> Shares:
     """The call whose own share is the median of all. Needs at least one call."""
-    chosen = sorted(calls, key=_own_share)[len(calls) // 2]
+    # Whoever else had the processor meanwhile makes it longer, and nothing makes it shorter.
+    other = sorted(map(_other_us, calls))[len(calls) // 4]
+    chosen = sorted(calls, key=lambda call: _own_share(call, other))[len(calls) // 2]
     own, library = sum(chosen.own_us.values()), sum(chosen.library_us.values())
-    other = _other_us(chosen)
     whole = max(own + library + other, 1e-9)
     ran = {
         name: statistics.median(call.own_us.get(name, 0.0) for call in calls)
@@ -131,9 +132,9 @@ def _other_us(call: CallShares) -> float:
     return max(0.0, call.wall_us - told - _PYTHON_US)
 
 
-def _own_share(call: CallShares) -> float:
+def _own_share(call: CallShares, other_us: float) -> float:
     own = sum(call.own_us.values())
-    return own / max(own + sum(call.library_us.values()) + _other_us(call), 1e-9)
+    return own / max(own + sum(call.library_us.values()) + other_us, 1e-9)
 
 
 def _longest(times: Mapping[str, float]) -> tuple[str, ...]:

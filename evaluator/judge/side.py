@@ -66,6 +66,9 @@ class Side:
         self.copies_inputs = False
         """Whether the worker calls its module on copies of the inputs, each in a heap block of its
         own, of which a sanitizer knows the bounds. For audits; never for what is timed."""
+        self.growth_bytes: int | None = None
+        """What the worker may still write to beyond what it holds, where its address space has no
+        limit."""
         self._call_timeout_s = call_timeout_s
         self._outputs: Arena | None = None
         self._readable = device.type == "cpu" and can_read(worker.pid)
@@ -91,6 +94,7 @@ class Side:
             "threads": threads,
             "tf32": tf32,
             "triton": triton,
+            "growth_bytes": self.growth_bytes,
         }
         self._send(Kind.LOAD, json.dumps(order).encode())
         while True:

@@ -1,10 +1,13 @@
-"""The worker's view of the memory that the judge made: inputs to read, a slot for outputs."""
+"""The worker's memory: inputs to read and a slot for outputs, as the judge made them; its limit."""
 
 from __future__ import annotations
 
 import ctypes
 import mmap
+import re
+import resource
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -54,3 +57,12 @@ def tensor_at(memory: torch.Tensor, layout: dict[str, Any]) -> torch.Tensor:
     start, size = layout["offset"], layout["span"]
     flat = memory[start : start + size].view(dtype)
     return torch.as_strided(flat, tuple(layout["shape"]), tuple(layout["stride"]))
+
+
+def limit_growth(more_bytes: int) -> None:
+    """Let this process write to so much more than it could write to until now."""
+    held = re.search(r"^VmData:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    if held is None:
+        raise OSError("/proc/self/status tells no VmData")
+    most = int(held[1]) * 1024 + more_bytes
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))

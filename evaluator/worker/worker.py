@@ -29,7 +29,7 @@ from evaluator.failure import Failure, Phase
 from evaluator.reply import DTYPES, OutputLayout, Reply
 from evaluator.wire import Channel, Kind
 from evaluator.worker import build_stub
-from evaluator.worker.memory import SharedMemory, map_shared
+from evaluator.worker.memory import SharedMemory, limit_growth, map_shared
 from evaluator.worker.values import decode, flatten
 from evaluator.worker.weights import FITS, load_weights, weights_while_constructing
 
@@ -92,6 +92,8 @@ class Worker:
         self.device = order["device"]
         self.class_name = order["class_name"]
         self.dtype = getattr(torch, order["dtype"])
+        if order["growth_bytes"] is not None:
+            limit_growth(order["growth_bytes"])
         torch.set_num_threads(order["threads"])
         if order["tf32"] is not None:
             torch.backends.cuda.matmul.allow_tf32 = order["tf32"]

@@ -65,8 +65,9 @@ def test_the_median_call_counts_and_a_little_python_does_not() -> None:
             wall_us=wall, own_us={"scale": own}, library_us={"aten::add": 10.0}, neutral_us=5.0
         )
 
-    # In one call somebody else had the processor.
-    told = cpu_shares([call(190, 280), call(190, 9000), call(190, 290)], OWN)
+    # In most calls somebody else had the processor.
+    busy = [call(190, 9000), call(190, 5000), call(190, 800), call(190, 4000), call(190, 900)]
+    told = cpu_shares([call(190, 280), *busy, call(190, 290)], OWN)
     assert told.own == pytest.approx(0.95)
     assert told.other == 0.0
     assert (told.own_names, told.library_names) == (("scale",), ("aten::add",))
