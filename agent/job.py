@@ -11,7 +11,6 @@ from agent.interrupt import two_stage_interrupt
 from agent.resolution import Resolution
 from agent.result import RunResult
 from agent.store import open_store
-from problems.errors import UsageError
 
 
 def check_spending(config: RunConfig) -> None:
@@ -29,13 +28,9 @@ def check_spending(config: RunConfig) -> None:
 def check_isolation(config: RunConfig) -> None:
     """Raise `UsageError` where strict isolation is asked for and not to be had."""
     if config.isolation == "strict":
-        from evaluator.walls.demands import require
-        from evaluator.walls.survey import SurveyError, survey
+        from evaluator.walls.survey import insist
 
-        try:
-            require(survey())
-        except SurveyError as error:
-            raise UsageError(f"--require-isolation strict: nothing can be tried: {error}") from None
+        insist()
 
 
 def run_job(resolution: Resolution, mode: Mode = "none", *, redo: bool = False) -> RunResult:

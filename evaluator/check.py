@@ -215,6 +215,10 @@ def check(
             )
         except (ValidationError, ValueError) as error:
             raise UsageError(str(error).replace("\n", " ")) from None
+        if settings.isolation == "strict":
+            from evaluator.walls.survey import insist
+
+            insist()
         kernels = _kernels(kernel, problem, suite)
         with LocalExecutor(settings.device) as executor:
             good = judge_all(kernels, settings, executor, as_json=json_)

@@ -1,53 +1,38 @@
 """The walls around a compiler that reads a candidate's sources.
 
 `#include "/home/user/.ssh/id"` would quote that file in an error message, and `.incbin`, `#embed`
-and `__has_include` read files without a trace in the dependency file. So the compiler runs, where
-the system lets us, in namespaces of its own whose file system holds nothing but toolchain,
-PyTorch's and Python's headers and the build folder; no network; as nobody when we are root. Where
-namespaces are forbidden, only the check of the dependency file is left (toolchain.py), which does
-not see `.incbin`, `#embed` and `__has_include`: `layers` says which of the two it is.
+and `__has_include` read files without a trace in the dependency file. So the compiler runs behind
+the walls that a worker has (`enclosed.py` puts them up): namespaces of its own with a file system
+that holds nothing but toolchain, PyTorch's and Python's headers and the build folder, and for root
+the user nobody; Landlock, for the same files, which holds where namespaces are forbidden; no
+network; a filter of system calls. `layers` says which of them were tried and held. Where neither
+namespaces nor Landlock are to be had, only the check of the dependency file is left (toolchain.py).
 """
 
 from __future__ import annotations
 
+import json
 import os
-import shutil
+import select
 import signal
 import subprocess
+import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-NOBODY = 65534
+from evaluator.walls.bait import bait
+from evaluator.walls.demands import COMPILER
+from evaluator.walls.environment import python_path
+from evaluator.walls.privileges import NOBODY
+
 _MEMORY_BYTES = 16 * 2**30
 _FILE_BYTES = 2**30
-
-# $1 new root, $2 build folder, $3 what runs the command inside, then the folders to show, then
-# `--`, then the command. Everything is quoted; no text of the candidate's is in here.
-_SCRIPT = r"""
-set -e
-root=$1; build=$2; inside=$3; shift 3
-mount -t tmpfs -o size=1m,mode=755 none "$root"
-while [ "$1" != -- ]; do
-  if [ -L "$1" ]; then
-    mkdir -p "$root${1%/*}"; ln -s "$(readlink "$1")" "$root$1"
-  elif [ -d "$1" ]; then
-    mkdir -p "$root$1"; mount --rbind "$1" "$root$1"
-  elif [ -e "$1" ]; then
-    mkdir -p "$root${1%/*}"; : > "$root$1"; mount --bind "$1" "$root$1"
-  fi
-  shift
-done
-shift
-mkdir -p "$root$build" "$root/tmp" "$root/proc"
-mount --bind "$build" "$root$build"
-mount -t proc proc "$root/proc" 2>/dev/null || true
-exec chroot "$root" $inside /bin/sh -c "$LIMITED" sh "$build" "$@"
-"""
-_LIMITED = (
-    'cd "$1" && shift && ulimit -c 0 && ulimit -v {memory} && ulimit -f {file} && '
-    'ulimit -t {cpu} && exec "$@"'
-)
+_OUTPUT_BYTES = 2**20
+_TRIAL_TIMEOUT_S = 20.0
+_DEATH_TIMEOUT_S = 10.0
 _SYSTEM = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives",
     "/etc/ld.so.cache", "/dev/null", "/dev/zero", "/dev/urandom",
@@ -60,6 +45,7 @@ class Finished:
 
     code: int | None
     output: str
+    """stdout and stderr together, the first MiB."""
 
 
 class Enclosure:
@@ -67,82 +53,104 @@ class Enclosure:
 
     def __init__(self, visible: Sequence[Path], environment: Mapping[str, str]) -> None:
         """`visible`: folders to show besides the system's; `environment`: all that is passed on."""
-        self._visible = tuple(str(path) for path in visible)
+        system = (path for path in _SYSTEM if Path(path).exists())
+        self._visible = (*system, *(str(path) for path in visible))
         self._environment = dict(environment)
-        self._mode: tuple[str, ...] | None = None
-        self._inside = ""
+        self._namespaces: bool | None = None
+        self._held: tuple[str, ...] = ()
 
     @property
     def layers(self) -> tuple[str, ...]:
         """Names of the walls that stand; empty before `prepare`."""
-        limits = ("compiler: clean environment", "compiler: resource limits")
-        if not self._mode:
-            return limits
-        return (*limits, "compiler: own file system", "compiler: no network")
+        return tuple(COMPILER + name for name in self._held)
 
     def prepare(self, scratch: Path) -> None:
-        """Finds out, once, which namespaces can be had. `scratch` is an empty folder of ours."""
-        unshare = shutil.which("unshare")
-        self._mode = ()
-        if unshare is None or shutil.which("mount") is None or shutil.which("chroot") is None:
-            return
-        spaces = (unshare, "--mount", "--net", "--ipc", "--pid", "--fork", "--kill-child")
-        attempts: list[tuple[tuple[str, ...], str]] = []
-        if os.geteuid() == 0:
-            identity = f"--reuid={NOBODY} --regid={NOBODY} --clear-groups"
-            attempts.append((spaces, f"setpriv {identity} --no-new-privs"))
-        attempts.append(((*spaces, "--user", "--map-root-user"), "setpriv --no-new-privs"))
-        for mode, inside in attempts:
-            self._mode, self._inside = mode, inside
-            if self.run(["/bin/sh", "-c", ": > written"], scratch, timeout_s=20).code == 0:
-                return
-        self._mode, self._inside = (), ""
+        """Tries, once, to break out. `scratch` is an empty folder of ours."""
+        with bait(_made(scratch / "bait")) as (laid, handle):
+            trial = {"bait": laid.as_json(), "folder": handle, "path": str(scratch / "bait")}
+            for namespaces in (True, False):
+                self._namespaces = namespaces
+                done = self._run([], _made(scratch / str(namespaces)), _TRIAL_TIMEOUT_S, trial)
+                if done.code == 0:
+                    self._held = tuple(json.loads(done.output))
+                    return
+        raise OSError(f"no compiler can be confined here: {done.output[-400:]}")
 
     def run(self, command: Sequence[str], folder: Path, timeout_s: float) -> Finished:
-        """Runs `command` in `folder`, stdout and stderr together, killed whole after the time.
+        """Runs `command` in `folder`, killed whole after the time.
 
         `folder` is the only place that it can write to; `folder/tmp` is its HOME and TMPDIR.
         """
-        assert self._mode is not None, "prepare() comes first"
-        home = folder / "tmp"
-        home.mkdir(exist_ok=True)
-        limited = _LIMITED.format(
-            memory=_MEMORY_BYTES // 1024, file=_FILE_BYTES // 512, cpu=int(timeout_s) + 10
-        )
-        if self._mode:
-            root = folder / "root"
-            root.mkdir(exist_ok=True)
-            if "--user" not in self._mode:
-                for path in (folder, home):
-                    os.chown(path, NOBODY, NOBODY)
-            wrapped = [
-                *self._mode,
-                *("/bin/sh", "-c", _SCRIPT, "sh", str(root), str(folder), self._inside),
-                *(path for path in _SYSTEM if Path(path).exists()),
-                *self._visible,
-                *("--", *command),
-            ]
-        else:
-            wrapped = ["/bin/sh", "-c", limited, "sh", str(folder), *command]
-        environment = self._environment | {
-            # Tools that build the walls; the environment's own come first.
-            "PATH": f"{self._environment.get('PATH', '/usr/bin:/bin')}:/usr/sbin:/sbin",
-            "HOME": str(home),
-            "TMPDIR": str(home),
-            "LIMITED": limited,
+        assert self._namespaces is not None, "prepare() comes first"
+        return self._run(command, folder, timeout_s)
+
+    def _run(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        timeout_s: float,
+        trial: dict[str, Any] | None = None,
+    ) -> Finished:
+        home = _made(folder / "tmp")
+        if os.geteuid() == 0 and self._namespaces:
+            for path in (folder, home):
+                os.chown(path, NOBODY, NOBODY)
+        order = {
+            "command": list(command),
+            "folder": str(folder),
+            "visible": self._visible,
+            "namespaces": self._namespaces,
+            "memory_bytes": _MEMORY_BYTES,
+            "file_bytes": _FILE_BYTES,
+            "cpu_seconds": int(timeout_s) + 10,
+            "environment": self._environment | {"HOME": str(home), "TMPDIR": str(home)},
+            "trial": trial,
         }
         process = subprocess.Popen(
-            wrapped,
+            # Without `site`, which takes longer than all the rest.
+            [sys.executable, "-S", "-m", "evaluator.build.enclosed", json.dumps(order)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=environment,
+            env={"PYTHONPATH": python_path(), "PATH": os.defpath},
+            pass_fds=[trial["folder"]] if trial else [],
             start_new_session=True,
         )
+        output, in_time = _read(process, time.monotonic() + timeout_s)
+        return Finished(process.returncode if in_time else None, output)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _read(process: subprocess.Popen[bytes], deadline: float) -> tuple[str, bool]:
+    """What it prints until it ends or time is up; however much that is, little of it is kept."""
+    assert process.stdout is not None
+    kept = b""
+    with process.stdout as pipe:
+        while data := _next(pipe.fileno(), deadline):
+            kept += data[: _OUTPUT_BYTES - len(kept)]
         try:
-            output, _ = process.communicate(timeout=timeout_s)
+            process.wait(max(0.0, deadline - time.monotonic()) if data is not None else 0.0)
+            in_time = True
         except subprocess.TimeoutExpired:
+            in_time = False
             os.killpg(process.pid, signal.SIGKILL)
-            output, _ = process.communicate()
-            return Finished(None, output.decode(errors="replace"))
-        return Finished(process.returncode, output.decode(errors="replace"))
+            process.wait()
+            # The pipe's end is the end of the last one that could still print.
+            gone = time.monotonic() + _DEATH_TIMEOUT_S
+            while _next(pipe.fileno(), gone):
+                pass
+    return kept.decode(errors="replace"), in_time
+
+
+def _next(pipe: int, deadline: float) -> bytes | None:
+    """The next piece; empty at the end, None when time is up."""
+    poll = select.poll()
+    poll.register(pipe, select.POLLIN)
+    left = deadline - time.monotonic()
+    if left <= 0 or not poll.poll(left * 1e3):
+        return None
+    return os.read(pipe, 2**16)

@@ -7,7 +7,6 @@ from collections.abc import Collection
 from pathlib import Path
 
 from evaluator.walls.probe import JUDGE_OUT_OF_REACH
-from problems.errors import UsageError
 
 NAMESPACES = (
     "mount_namespace",
@@ -83,9 +82,3 @@ def refusal(lacking: Collection[str]) -> str:
         f"strict isolation is not to be had here: {', '.join(lacking)} missing; "
         f"{'; '.join(remedies)}; or leave out --require-isolation strict"
     )
-
-
-def require(layers: Collection[str], wanted: Collection[str] = STRICT) -> None:
-    """Raise `UsageError`, with the remedy, unless every layer wanted is among `layers`."""
-    if lacking := missing(layers, wanted):
-        raise UsageError(refusal(lacking))

@@ -72,20 +72,28 @@ class Probe:
             "landlock_network": self._listen,
             "landlock_scope": self._signal_outside,
             "seccomp": self._system_calls,
+            "network": self._network,
+            JUDGE_OUT_OF_REACH: lambda: (
+                self._signal() or self._read_memory() or self._network() or self._files()
+            ),
         }
+
+    def breaks(self, layer: str) -> bool:
+        """Whether an attack on a layer gets through."""
+        return self._attacks[layer]()
 
     def reached(self, layer: str) -> None:
         """Attack a layer that has just been put up."""
         if layer == "no_capabilities":
             self._leave_outsider()
-        if not self._attacks[layer]():
+        if not self.breaks(layer):
             self.held.append(layer)
 
     def finish(self) -> tuple[str, ...]:
         """All layers that held, after a last attempt on the judge through all of them."""
         if self._outsider is not None:
             os.close(self._outsider[1])
-        if not (self._signal() or self._read_memory() or self._network() or self._files()):
+        if not self.breaks(JUDGE_OUT_OF_REACH):
             self.held.append(JUDGE_OUT_OF_REACH)
         return tuple(self.held)
 
@@ -96,13 +104,9 @@ class Probe:
         return any(os.path.lexists(entry) for entry in self._bait.home_entries)
 
     def _network(self) -> bool:
-        return _works(
-            lambda: socket.create_connection(("127.0.0.1", self._bait.port), 0.1).close()
-        ) or _works(self._connect_abstract)
-
-    def _connect_abstract(self) -> None:
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect(f"\0{self._bait.abstract_name}")
+        return _works(lambda: _connect(socket.AF_INET, ("127.0.0.1", self._bait.port))) or _works(
+            lambda: _connect(socket.AF_UNIX, f"\0{self._bait.abstract_name}")
+        )
 
     def _signal(self) -> bool:
         """The signal that does nothing. In another PID namespace the number may be our own's."""
@@ -217,6 +221,12 @@ class Probe:
             or _error_of(numbers["clone3"], 0) != errno.ENOSYS
             or _works(lambda: socket.socket().close())
         )
+
+
+def _connect(family: socket.AddressFamily, address: tuple[str, int] | str) -> None:
+    with socket.socket(family) as client:
+        client.settimeout(0.1)
+        client.connect(address)
 
 
 def _works(attack: Callable[[], object]) -> bool:

@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from evaluator.walls.bait import Bait, bait
+from evaluator.walls.demands import missing, refusal
 from evaluator.walls.environment import clean_environment
 from evaluator.walls.layers import enclose, run_against
 from evaluator.walls.namespaces import can_fork_apart, fork_apart
+from problems.errors import UsageError
 
 _TIMEOUT_S = 30.0
 _MEMORY_BYTES = 16 * 2**30
@@ -43,6 +45,18 @@ def survey() -> tuple[str, ...]:
         said = done.stderr.strip().splitlines() or ["it printed nothing"]
         raise SurveyError(said[-1]) from None
     return tuple(layers)
+
+
+def insist() -> None:
+    """Raise `UsageError`, one line with the remedy, unless strict isolation is to be had here."""
+    try:
+        layers = survey()
+    except SurveyError as error:
+        raise UsageError(
+            f"strict isolation: the walls of this machine can't be tried: {error}"
+        ) from (None)
+    if lacking := missing(layers):
+        raise UsageError(refusal(lacking))
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ from agent.command_line import serve
 from agent.doctor import KEYS, Finding, app, examine
 from agent.toolchain import cxx_compiler, missing_for, nvcc_compiler
 from evaluator.evaluation import Backend
+from evaluator.walls.demands import BESIDES, STRICT
 
 
 def found(findings: list[Finding], name: str) -> Finding:
@@ -42,6 +43,12 @@ def test_isolation_is_tried_and_not_assumed(monkeypatch: pytest.MonkeyPatch) -> 
     assert found(findings, "network_namespace").state == "yes"
     ipc = found(findings, "ipc_namespace")
     assert (ipc.state, bool(ipc.remedy)) == ("no", True)
+    assert found(findings, "landlock_scope").state == "note"
+
+
+def test_each_wall_is_shown(here: list[Finding]) -> None:
+    shown = {finding.name for finding in here if finding.group == "isolation"}
+    assert shown >= {*STRICT, *BESIDES}
 
 
 def test_keys_are_named_and_never_told(
