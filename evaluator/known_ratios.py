@@ -22,10 +22,10 @@ from evaluator.evaluation import (
     Backend,
     Candidate,
     EvaluationRequest,
-    Record,
     Settings,
     Verdict,
 )
+from evaluator.record import Record
 
 REPEATS = 100
 _REPEATS_OF_CANDIDATES = (100, 98, 95, 102, 105)

@@ -17,7 +17,7 @@ from evaluator.collect.collected import CallShares, KernelTrace
 from evaluator.collect.target_process import REQUEST, ConfinedMode, run_confined
 from evaluator.deep_audit.own_code import OwnCode
 from evaluator.deep_audit.record import Provenance, Shares
-from evaluator.errors import ProfilerError
+from evaluator.errors import InfrastructureError, ProfilerError
 from evaluator.evaluation import EvaluationRequest
 
 CUSTOM_FROM = 0.9
@@ -44,7 +44,7 @@ def origin_of(
     """Trace the candidate behind the judge's walls and label it. Raises nothing."""
     try:
         shares = _traced(request, code)
-    except ProfilerError as error:
+    except InfrastructureError as error:
         return Origin(None, note=f"provenance is unknown: {error}")
     if request.settings.device != "cpu" and not code.known:
         return Origin(None, shares, "provenance is unknown: the names of its kernels can't be read")
