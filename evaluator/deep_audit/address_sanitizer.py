@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from evaluator.build.builder import Builder
@@ -170,34 +171,34 @@ class _Seen:
 _TOOLS = (Tool.ADDRESS, Tool.UNDEFINED)
 
 
+@cache
 def runtimes() -> tuple[Path, ...]:
-    """The libraries to preload; empty where the compiler brings no sanitizers.
+    """The libraries to preload; empty where there is no GCC that brings its sanitizers.
 
     The C++ library comes along because AddressSanitizer must find its `throw` when it starts, and
     Python is no C++ program.
     """
     compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
-    if compiler is None:
+    # Clang's runtimes are others, and it may well point to GCC's.
+    if compiler is None or "clang" in _said(compiler, "--version"):
         return ()
-    found = []
-    for name in ("libubsan.so", "libasan.so", "libstdc++.so.6"):
-        try:
-            done = subprocess.run(
-                [compiler, f"-print-file-name={name}"],
-                capture_output=True,
-                text=True,
-                timeout=20,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return ()
-        path = Path(done.stdout.strip())
-        # A compiler that does not have it repeats the bare name.
-        if not path.is_absolute() or not path.exists():
-            return ()
-        found.append(path.resolve())
     # The libraries themselves name libubsan; it need not be there before them.
-    return tuple(found[1:])
+    names = ("libubsan.so", "libasan.so", "libstdc++.so.6")
+    found = [Path(_said(compiler, f"-print-file-name={name}")) for name in names]
+    # A compiler that does not have it repeats the bare name.
+    if not all(path.is_absolute() and path.exists() for path in found):
+        return ()
+    return tuple(path.resolve() for path in found[1:])
+
+
+def _said(compiler: str, option: str) -> str:
+    try:
+        done = subprocess.run(
+            [compiler, option], capture_output=True, text=True, timeout=20, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip()
 
 
 def _why_not(request: EvaluationRequest, code: OwnCode) -> str:
@@ -205,4 +206,6 @@ def _why_not(request: EvaluationRequest, code: OwnCode) -> str:
         return "these sanitizers are for C++ on a CPU"
     if not code.libraries:
         return "the candidate compiles nothing"
-    return "" if runtimes() else "the compiler brings no sanitizers: install libasan and libubsan"
+    if not runtimes():
+        return "there is no GCC that brings its sanitizers: install g++, libasan and libubsan"
+    return ""

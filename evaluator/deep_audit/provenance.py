@@ -23,7 +23,7 @@ from evaluator.evaluation import EvaluationRequest
 CUSTOM_FROM = 0.9
 LIBRARY_BELOW = 0.1
 _UNKNOWN_ABOVE = 0.5
-_PYTHON_US = 100.0
+_PYTHON_US = 200.0
 """Of a call's time on a CPU, what Python and the profiler may take without counting."""
 _TIMEOUT_S = 120.0
 _MOST_NAMES = 8
