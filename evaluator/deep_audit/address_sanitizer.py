@@ -12,6 +12,8 @@ import secrets
 import shutil
 import subprocess
 import time
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from evaluator.build.builder import Builder
@@ -20,7 +22,7 @@ from evaluator.deep_audit.address_report import memory_finding, undefined_findin
 from evaluator.deep_audit.own_code import OwnCode
 from evaluator.deep_audit.record import Finding, SanitizerRun, Tool
 from evaluator.errors import InfrastructureError
-from evaluator.evaluation import Backend, Candidate, Settings, Status
+from evaluator.evaluation import Backend, EvaluationRequest, Status
 from evaluator.judge.bench import Bench
 from evaluator.judge.process import Zygote
 from evaluator.judge.refusal import Refusal
@@ -55,30 +57,25 @@ class AddressSanitizer:
         self._builder = builder
         self._zygote: Zygote | None = None
 
-    def run(
-        self, bench: Bench, candidate: Candidate, settings: Settings, code: OwnCode
-    ) -> list[SanitizerRun]:
-        """One record for each of the two tools. Nothing is raised: what can't be run is told."""
+    def run(self, bench: Bench, request: EvaluationRequest, code: OwnCode) -> list[SanitizerRun]:
+        """One record for each of the two tools, over the problem's sizes and its hidden ones.
+
+        Nothing is raised: what can't be run is told.
+        """
         begin = time.monotonic()
-        reason = _why_not(candidate, settings, code)
+        reason = _why_not(request, code)
+        seen = _Seen()
         if not reason:
             try:
                 zygote = self._started()
+                for each in (bench, *bench.hidden(request.hidden_references)):
+                    if not seen.ended:
+                        self._watch(zygote, each, request, seen)
             except InfrastructureError as error:
-                reason = f"the sanitizers' process did not start: {error}"
-        if reason:
-            return [_record(tool, "not_run", note=reason) for tool in _TOOLS]
-        try:
-            text, calls, note = self._watched(zygote, bench, candidate, settings)
-        except InfrastructureError as error:
-            return [_record(tool, "not_run", note=str(error)) for tool in _TOOLS]
-        memory = memory_finding(text)
-        undefined = undefined_findings(text)
-        seconds = time.monotonic() - begin
-        if memory or any(finding.refuses for finding in undefined):
-            note = "" if calls else "one of the two ended it in the first call"
-        found = {Tool.ADDRESS: (memory,) if memory else (), Tool.UNDEFINED: undefined}
-        return [_told(tool, found[tool], calls, note, seconds) for tool in _TOOLS]
+                reason = str(error)
+        if reason and not seen.calls:
+            return [SanitizerRun(tool=tool, outcome="not_run", note=reason) for tool in _TOOLS]
+        return seen.records(time.monotonic() - begin)
 
     def close(self) -> None:
         """End the zygote and its workers."""
@@ -99,10 +96,9 @@ class AddressSanitizer:
             )
         return self._zygote
 
-    def _watched(
-        self, zygote: Zygote, bench: Bench, candidate: Candidate, settings: Settings
-    ) -> tuple[str, int, str]:
-        """What the worker printed, how many calls it answered, and why it told nothing, if so."""
+    def _watch(self, zygote: Zygote, bench: Bench, request: EvaluationRequest, seen: _Seen) -> None:
+        """Call the candidate in a worker with the sanitizers, and note what they say."""
+        settings = request.settings
 
         def build(order: BuildRequest) -> BuildOutcome:
             return self._builder.build(order, settings.build_timeout_s, sanitize=True)
@@ -112,78 +108,104 @@ class AddressSanitizer:
         side = Side(worker, bench.device, _SLOWER * settings.call_timeout_s)
         side.copies_inputs = True
         side.growth_bytes = settings.memory_limit_bytes
-        calls = 0
         try:
-            bench.load(
-                side,
-                candidate.source,
-                "ModelNew",
-                triton=False,
-                build=build,
-            )
+            bench.load(side, request.candidate.source, "ModelNew", triton=False, build=build)
             bench.construct(side, bench.reference.randomised(secrets.randbits(62)))
-            while calls < _CALLS:
+            for _ in range(_CALLS):
                 with side.call(bench.draw().order):
-                    calls += 1
-            note = ""
+                    seen.calls += 1
         except Refusal as refusal:
-            note = f"it did not get through: {refusal.message}"
+            seen.note = f"it did not get through: {refusal.message}"
             if refusal.status is Status.BUILD_ERROR:
-                note = "it does not build with the sanitizers"
+                seen.note = "it does not build with the sanitizers"
         finally:
             side.close()
-        return worker.end().log, calls, note
+        seen.read(worker.end().log)
+
+
+@dataclass
+class _Seen:
+    """What the two tools have said so far."""
+
+    memory: Finding | None = None
+    undefined: tuple[Finding, ...] = ()
+    calls: int = 0
+    note: str = ""
+    """Why a worker did not answer all calls."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether more calls would tell nothing more."""
+        return bool(self.note)
+
+    def read(self, text: str) -> None:
+        """Take in what a worker printed."""
+        self.memory = memory_finding(text)
+        known = {finding.place for finding in self.undefined}
+        more = [each for each in undefined_findings(text) if each.place not in known]
+        self.undefined += tuple(more)
+
+    def records(self, seconds: float) -> list[SanitizerRun]:
+        """One for each tool."""
+        found = {
+            Tool.ADDRESS: (self.memory,) if self.memory else (),
+            Tool.UNDEFINED: self.undefined,
+        }
+        refused = any(finding.refuses for each in found.values() for finding in each)
+        if refused and not self.calls:
+            self.note = "the other tool ended it in the first call"
+        note = "" if refused and self.calls else self.note
+        return [
+            SanitizerRun(
+                tool=tool,
+                outcome="findings" if findings else "inconclusive" if note else "clean",
+                note="" if findings else note,
+                findings=findings,
+                calls=self.calls,
+                seconds=seconds,
+            )
+            for tool, findings in found.items()
+        ]
 
 
 _TOOLS = (Tool.ADDRESS, Tool.UNDEFINED)
 
 
+@cache
 def runtimes() -> tuple[Path, ...]:
-    """The libraries to preload; empty where the compiler brings no sanitizers.
+    """The libraries to preload; empty where there is no GCC that brings its sanitizers.
 
     The C++ library comes along because AddressSanitizer must find its `throw` when it starts, and
     Python is no C++ program.
     """
     compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
-    if compiler is None:
+    # Clang's runtimes are others, and it may well point to GCC's.
+    if compiler is None or "clang" in _said(compiler, "--version"):
         return ()
-    found = []
-    for name in ("libubsan.so", "libasan.so", "libstdc++.so.6"):
-        try:
-            done = subprocess.run(
-                [compiler, f"-print-file-name={name}"],
-                capture_output=True,
-                text=True,
-                timeout=20,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return ()
-        path = Path(done.stdout.strip())
-        # A compiler that does not have it repeats the bare name.
-        if not path.is_absolute() or not path.exists():
-            return ()
-        found.append(path.resolve())
     # The libraries themselves name libubsan; it need not be there before them.
-    return tuple(found[1:])
+    names = ("libubsan.so", "libasan.so", "libstdc++.so.6")
+    found = [Path(_said(compiler, f"-print-file-name={name}")) for name in names]
+    # A compiler that does not have it repeats the bare name.
+    if not all(path.is_absolute() and path.exists() for path in found):
+        return ()
+    return tuple(path.resolve() for path in found[1:])
 
 
-def _why_not(candidate: Candidate, settings: Settings, code: OwnCode) -> str:
-    if settings.device != "cpu" or candidate.backend is not Backend.CPP:
+def _said(compiler: str, option: str) -> str:
+    try:
+        done = subprocess.run(
+            [compiler, option], capture_output=True, text=True, timeout=20, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip()
+
+
+def _why_not(request: EvaluationRequest, code: OwnCode) -> str:
+    if request.settings.device != "cpu" or request.candidate.backend is not Backend.CPP:
         return "these sanitizers are for C++ on a CPU"
     if not code.libraries:
         return "the candidate compiles nothing"
-    return "" if runtimes() else "the compiler brings no sanitizers: install libasan and libubsan"
-
-
-def _told(
-    tool: Tool, findings: tuple[Finding, ...], calls: int, note: str, seconds: float
-) -> SanitizerRun:
-    if findings:
-        return _record(tool, "findings", findings=findings, calls=calls, seconds=seconds)
-    outcome = "inconclusive" if note else "clean"
-    return _record(tool, outcome, calls=calls, note=note, seconds=seconds)
-
-
-def _record(tool: Tool, outcome: str, **facts: object) -> SanitizerRun:
-    return SanitizerRun.model_validate({"tool": tool, "outcome": outcome, **facts})
+    if not runtimes():
+        return "there is no GCC that brings its sanitizers: install g++, libasan and libubsan"
+    return ""

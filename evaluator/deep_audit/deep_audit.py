@@ -21,6 +21,7 @@ from evaluator.deep_audit.provenance import Origin, origin_of
 from evaluator.deep_audit.record import DeepAudit, Finding, Provenance, SanitizerRun, Tool
 from evaluator.deep_audit.reference_use import uses_reference
 from evaluator.device_lock import device_lock
+from evaluator.errors import InfrastructureError
 from evaluator.evaluation import (
     Backend,
     Evaluation,
@@ -50,27 +51,30 @@ class DeepAuditor:
     def audited(self, request: EvaluationRequest, evaluation: Evaluation) -> Evaluation:
         """The evaluation, with an audit where there is occasion for one.
 
-        Raises `InfrastructureError` only where the judge itself would.
+        Nothing is raised: where our side breaks, the verdict stands and a note says so.
         """
         occasion = occasion_for(evaluation, request.settings)
         if occasion is None:
             return evaluation
         begin = time.monotonic()
-        with device_lock(request.settings.device):
-            bench = self._judge.bench_for(request)
-            code = own_code(self._libraries(bench, request), request.candidate.source)
-            runs: list[SanitizerRun] = []
-            if occasion != "required" and request.settings.device == "cpu":
-                runs = self._address.run(bench, request.candidate, request.settings, code)
-        # These start processes of their own, which take the device when they need it.
-        if occasion != "required" and request.settings.device != "cpu":
-            runs = run_compute_sanitizer(request, code)
-        origin = origin_of(
-            request,
-            code,
-            build_failed=evaluation.build is not None and not evaluation.build.ok,
-            uses_reference=uses_reference(request.candidate.source, request.reference),
-        )
+        runs: list[SanitizerRun] = []
+        try:
+            with device_lock(request.settings.device):
+                bench = self._judge.bench_for(request)
+                code = own_code(self._libraries(bench, request), request.candidate.source)
+                if occasion != "required" and request.settings.device == "cpu":
+                    runs = self._address.run(bench, request, code)
+            # These start processes of their own, which take the device when they need it.
+            if occasion != "required" and request.settings.device != "cpu":
+                runs = run_compute_sanitizer(request, code)
+            origin = origin_of(
+                request,
+                code,
+                build_failed=evaluation.build is not None and not evaluation.build.ok,
+                uses_reference=uses_reference(request.candidate.source, request.reference),
+            )
+        except InfrastructureError as error:
+            origin = Origin(None, note=f"the audit was not finished: {error}")
         audit = DeepAudit(
             occasion=occasion,
             sanitizers=tuple(runs),

@@ -17,13 +17,13 @@ from evaluator.collect.collected import CallShares, KernelTrace
 from evaluator.collect.target_process import REQUEST, ConfinedMode, run_confined
 from evaluator.deep_audit.own_code import OwnCode
 from evaluator.deep_audit.record import Provenance, Shares
-from evaluator.errors import ProfilerError
+from evaluator.errors import InfrastructureError, ProfilerError
 from evaluator.evaluation import EvaluationRequest
 
 CUSTOM_FROM = 0.9
 LIBRARY_BELOW = 0.1
 _UNKNOWN_ABOVE = 0.5
-_PYTHON_US = 100.0
+_PYTHON_US = 200.0
 """Of a call's time on a CPU, what Python and the profiler may take without counting."""
 _TIMEOUT_S = 120.0
 _MOST_NAMES = 8
@@ -44,7 +44,7 @@ def origin_of(
     """Trace the candidate behind the judge's walls and label it. Raises nothing."""
     try:
         shares = _traced(request, code)
-    except ProfilerError as error:
+    except InfrastructureError as error:
         return Origin(None, note=f"provenance is unknown: {error}")
     if request.settings.device != "cpu" and not code.known:
         return Origin(None, shares, "provenance is unknown: the names of its kernels can't be read")

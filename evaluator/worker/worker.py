@@ -162,8 +162,7 @@ class Worker:
     def _call(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
         assert self.module is not None
         inputs = self.memory["inputs"]
-        take = torch.clone if self.copies_inputs else _as_it_lies
-        arguments = [decode(value, inputs, take) for value in order["arguments"]]
+        arguments = [decode(value, inputs, lambda tensor: tensor) for value in order["arguments"]]
         slot = self.memory["outputs"]
         if self.device == "cpu":
             _line_up_threads()
@@ -172,6 +171,8 @@ class Worker:
             # Who sleeps may wake up elsewhere.
             self.channel.spin(_SPIN_S)
         self.channel.receive()
+        if self.copies_inputs:
+            arguments = [decode(value, inputs, torch.clone) for value in order["arguments"]]
         if self.device == "cpu":
             with torch.no_grad():
                 result = self.module(*arguments)
@@ -192,10 +193,6 @@ class Worker:
         torch.cuda.synchronize()
         reply = Reply(outputs, begin.elapsed_time(middle) * 1e3, begin.elapsed_time(end) * 1e3)
         self.channel.send(Kind.DONE, reply.encode())
-
-
-def _as_it_lies(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor
 
 
 def _line_up_threads() -> None:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
-from evaluator.deep_audit.deep_audit import occasion_for
+from evaluator.build.builder import Builder
+from evaluator.deep_audit.deep_audit import DeepAuditor, occasion_for
 from evaluator.deep_audit.record import Provenance, SanitizerRun, Tool
+from evaluator.errors import DeviceError
 from evaluator.evaluation import (
+    Backend,
     BaselineName,
     BaselineTiming,
+    Candidate,
     Correctness,
     Evaluation,
+    EvaluationRequest,
     Settings,
     Status,
     Timing,
     Verdict,
 )
+from evaluator.judge.bench import Bench
+from evaluator.judge.judge import Judge
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.deep_audit.programs import (
     INDEX_TOO_LARGE,
@@ -187,3 +196,31 @@ def judged(speedup: float, latency_us: float, bound_us: float | None) -> Evaluat
 )
 def test_when_there_is_occasion(evaluation, settings, occasion):
     assert occasion_for(evaluation, Settings.model_validate(settings)) == occasion
+
+
+class NoDevice:
+    """A judge whose device is lost after the verdict."""
+
+    def bench_for(self, request: EvaluationRequest) -> Bench:
+        raise DeviceError("the device is gone")
+
+
+@pytest.mark.parametrize(
+    ("require", "status", "reason"),
+    [("any", Status.CORRECT, ""), ("custom", Status.INTEGRITY, "provenance_unknown")],
+)
+def test_a_fault_of_ours_costs_the_label_and_not_the_verdict(tmp_path, require, status, reason):
+    request = EvaluationRequest(
+        problem_id="test",
+        reference=SCALE_AND_BIAS,
+        candidate=Candidate(source="import gc\n" + HONEST, backend=Backend.CPP),
+        settings=Settings(audit="always", require=require),
+    )
+    auditor = DeepAuditor(cast(Judge, NoDevice()), Builder(tmp_path))
+    evaluation = auditor.audited(request, judged(2.0, 10.0, 5.0))
+    assert (evaluation.status, evaluation.reason) == (status, reason)
+    assert evaluation.provenance is None
+    assert evaluation.notes == ("the audit was not finished: the device is gone",)
+    assert evaluation.audit.warnings == (
+        "line 1: uses the garbage collector, which finds others' objects (gc)",
+    )
