@@ -19,8 +19,8 @@ _NO_CODE = (
 )
 
 _INTEGRITY = {
-    "protocol_broken": "The process said things that no forward call says: leave the process, its"
-    " files and its sockets alone.",
+    "protocol_broken": "What came from the kernel's process is not what a forward call sends: only"
+    " compute and return tensors, and leave the process, its files and its sockets alone.",
     "input_modified": "Inputs must not be modified: write to a tensor of your own.",
     "below_floor": "It was faster than the bytes that must move can be moved on this device, so"
     " it did not do the work. Every call has to compute its result from that call's inputs.",

@@ -6,6 +6,7 @@ import pytest
 
 from evaluator.evaluation import BaselineName, Status, Verdict
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tools.diagnose import explain
 
 
 def forward(body: str, head: str = "") -> str:
@@ -80,6 +81,19 @@ def test_a_wrong_form_behind_a_right_output_is_the_kernels_fault(evaluate, secon
     evaluation = evaluate(forward(body.replace("y.sum(1)", second)), reference)
     assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, reason)
     assert evaluation.correctness.mismatch.output == 1
+
+
+def test_a_small_part_of_something_large_is_no_output(evaluate):
+    body = (
+        "big = torch.zeros(256, 512 * 64)\n"
+        "big[:, :512] = torch.relu(x * self.scale + self.bias) * 2.0\nreturn big[:, :512]"
+    )
+    evaluation = evaluate(forward(body))
+    assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_layout")
+    assert explain(evaluation, "") == (
+        "output 0, of shape (256, 512), is a view with strides (32768, 1) into a much larger"
+        " tensor; return a tensor of its own, as .contiguous() makes it"
+    )
 
 
 def test_an_ignored_bias_fails_although_the_reference_starts_with_zeros(evaluate):
