@@ -85,7 +85,7 @@ def _print(path: Path, problem: Problem, evaluation: Evaluation) -> None:
         print("  " + evaluation.detail.rstrip().replace("\n", "\n  "), file=sys.stderr)
     if evaluation.build and not evaluation.build.ok:
         print("  " + evaluation.build.log[:4000].rstrip().replace("\n", "\n  "), file=sys.stderr)
-    if correctness and correctness.mismatch:
+    if correctness and correctness.mismatch and evaluation.reason != "wrong_layout":
         print(f"  {_facts(correctness.mismatch)}", file=sys.stderr)
     if correctness and correctness.error_ratio is not None:
         print(

@@ -19,8 +19,8 @@ _NO_CODE = (
 )
 
 _INTEGRITY = {
-    "protocol_broken": "The process said things that no forward call says: leave the process, its"
-    " files and its sockets alone.",
+    "protocol_broken": "What came from the kernel's process is not what a forward call sends: only"
+    " compute and return tensors, and leave the process, its files and its sockets alone.",
     "input_modified": "Inputs must not be modified: write to a tensor of your own.",
     "not_custom": "The work has to be done by kernels of your own, not by PyTorch's operators or a"
     " vendor's library.",

@@ -214,7 +214,7 @@ class Side:
         if self.device.type == "cuda" or not self._readable:
             return [self._from_slot(layout) for layout in reply.outputs]
         with standing_still(self.worker.pid):
-            return [self._from_worker(layout) for layout in reply.outputs]
+            return [self._from_worker(number, each) for number, each in enumerate(reply.outputs)]
 
     def _from_slot(self, layout: OutputLayout) -> torch.Tensor:
         assert self._outputs is not None
@@ -225,15 +225,16 @@ class Side:
         flat = self._outputs.bytes[layout.place : end].view(dtype)
         return flat.view(layout.shape).clone()
 
-    def _from_worker(self, layout: OutputLayout) -> torch.Tensor:
+    def _from_worker(self, number: int, layout: OutputLayout) -> torch.Tensor:
         dtype: torch.dtype = getattr(torch, layout.dtype)
         span = span_of(layout.shape, layout.stride)
         if span > 4 * math.prod(layout.shape) and span * dtype.itemsize > _WIDEST_VIEW:
             raise Refusal(
                 Status.INCORRECT,
                 "wrong_layout",
-                "an output is a view of a tensor of more than 1 GiB; return a tensor of its own",
-                mismatch=Mismatch(output=0, kind="shape", actual_shape=layout.stride),
+                f"output {number}, of shape {layout.shape}, is a view with strides {layout.stride}"
+                " into a tensor of more than 1 GiB; return a tensor of its own, as .contiguous() makes it",
+                mismatch=Mismatch(output=number, kind="shape", actual_shape=layout.shape),
             )
         raw = torch.empty(span * dtype.itemsize, dtype=torch.uint8)
         try:

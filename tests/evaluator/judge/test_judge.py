@@ -6,6 +6,7 @@ import pytest
 
 from evaluator.evaluation import BaselineName, Status, Verdict
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tools.diagnose import explain
 
 
 def forward(body: str, head: str = "") -> str:
@@ -93,6 +94,10 @@ def test_a_view_into_a_much_larger_tensor_is_read_as_it_lies(evaluate):
 def test_a_view_that_is_spread_over_gigabytes_is_refused(evaluate):
     evaluation = evaluate(forward("return x.new_empty(256, 2 ** 21)[:, :512]"))
     assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_layout")
+    assert explain(evaluation, "") == (
+        "output 0, of shape (256, 512), is a view with strides (2097152, 1) into a tensor of more"
+        " than 1 GiB; return a tensor of its own, as .contiguous() makes it"
+    )
 
 
 def test_an_ignored_bias_fails_although_the_reference_starts_with_zeros(evaluate):
