@@ -12,7 +12,9 @@ from tests.mutation.subject import Subject
 
 _WRAPPER = """
 
-_Right = ModelNew
+import torch
+
+_right = ModelNew.forward
 
 
 def _spread(y):
@@ -23,14 +25,16 @@ def _spoiled(y, last=[None]):
     {body}
 
 
-class ModelNew(_Right):
-    def forward(self, *arguments):
-        outputs = super().forward(*arguments)
-        if isinstance(outputs, torch.Tensor):
-            return _spoiled(outputs.clone())
-        outputs = list(outputs)
-        outputs[{at}] = _spoiled(outputs[{at}].clone())
-        return tuple(outputs)  # output {at}: {name}
+def _wrong(self, *arguments):
+    outputs = _right(self, *arguments)
+    if isinstance(outputs, torch.Tensor):
+        return _spoiled(outputs.clone())
+    outputs = list(outputs)
+    outputs[{at}] = _spoiled(outputs[{at}].clone())
+    return tuple(outputs)
+
+
+ModelNew.forward = _wrong  # output {at}: {name}
 """
 
 Fits = Callable[[Tensor], bool]

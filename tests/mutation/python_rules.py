@@ -38,7 +38,8 @@ _SYMMETRIC = (
 _ROUNDED = {
     "fp16": "{0}.half().to({0}.dtype)",
     "bf16": "{0}.bfloat16().to({0}.dtype)",
-    "tf32": "(({0}.contiguous().view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)",
+    # By Veltkamp's splitting: eleven bits stay.
+    "tf32": "({0} * 8193.0 - ({0} * 8193.0 - {0}))",
 }
 
 
@@ -205,6 +206,8 @@ def other_function(module: _Module) -> Iterator[Edit]:
     for node in module.nodes("forward", "__init__"):
         if isinstance(node, ast.Attribute) and node.attr in _OTHER_FUNCTION:
             owner = _text(node.value)
+            if owner == "self":
+                continue
             other = _OTHER_FUNCTION[node.attr]
             where = "F" if owner == "torch" and not hasattr(torch, other) else owner
             yield module.edit(node, f"{where}.{other}")
