@@ -233,7 +233,8 @@ class Side:
                 Status.INCORRECT,
                 "wrong_layout",
                 f"output {number}, of shape {layout.shape}, is a view with strides {layout.stride}"
-                " into a tensor of more than 1 GiB; return a tensor of its own, as .contiguous() makes it",
+                " into a tensor of more than 1 GiB; return a tensor of its own, as .contiguous()"
+                " makes it",
                 mismatch=Mismatch(output=number, kind="shape", actual_shape=layout.shape),
             )
         raw = torch.empty(span * dtype.itemsize, dtype=torch.uint8)
