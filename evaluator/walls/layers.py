@@ -115,7 +115,8 @@ def confine(
         # It binds this thread and its children: others that run already stay free.
         up(*(named if alone else []))
     with contextlib.suppress(OSError):
-        seccomp.install(all_threads=not alone)
+        # On a GPU outputs leave through device memory, and nobody is stopped.
+        seccomp.install(all_threads=not alone, stays_stopped=memory_bytes is not None)
         up("seccomp")
     return held
 

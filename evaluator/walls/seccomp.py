@@ -40,7 +40,8 @@ _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000
 _ALLOW, _ERRNO, _KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCH, _FIRST_ARGUMENT = 0, 4, 16
+_NUMBER, _ARCH, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24
+_F_SETSIG = 10
 _MODE_FILTER, _SET_MODE_FILTER, _ALL_THREADS = 2, 1, 1
 
 DENIED = (
@@ -61,6 +62,12 @@ DENIED = (
     "adjtimex", "sethostname", "setdomainname", "iopl", "ioperm", "vhangup",
 )  # fmt: skip
 """Refused whatever their arguments are."""
+
+WAKING = ("timer_create", "mq_notify")
+"""Refused to whoever must stay stopped: they can be made to send SIGCONT to one's own group.
+
+F_SETSIG of fcntl is refused with them. (setitimer and alarm send other signals.)
+"""
 
 FAKED = ("setsid", "setpgid")
 """These do nothing and say that all went well.
@@ -89,7 +96,7 @@ def _answer(number: int) -> _Instruction:
     return _Instruction(_RETURN, _ERRNO | number)
 
 
-def filter_code(machine: str) -> bytes:
+def filter_code(machine: str, *, stays_stopped: bool = False) -> bytes:
     """The filter for one architecture; raises `KeyError` for one that isn't known here."""
     numbers = NUMBERS[machine]
     program = [
@@ -104,14 +111,23 @@ def filter_code(machine: str) -> bytes:
             _Instruction(_AT_LEAST, _X32_BIT, if_false=1),
             _Instruction(_RETURN, _KILL_PROCESS),
         ]
-    answers = dict.fromkeys(DENIED, errno.EPERM) | dict.fromkeys(FAKED, 0)
+    denied = DENIED + WAKING if stays_stopped else DENIED
+    answers = dict.fromkeys(denied, errno.EPERM) | dict.fromkeys(FAKED, 0)
     # The C library falls back to clone, whose flags can be seen from here.
     answers["clone3"] = errno.ENOSYS
     for name, number in answers.items():
         if name in numbers:
             program += [_Instruction(_EQUAL, numbers[name], if_false=1), _answer(number)]
+    if stays_stopped:
+        program += [
+            _Instruction(_EQUAL, numbers["fcntl"], if_false=4),
+            _Instruction(_LOAD, _SECOND_ARGUMENT),
+            _Instruction(_EQUAL, _F_SETSIG, if_false=1),
+            _answer(errno.EPERM),
+            _Instruction(_LOAD, _NUMBER),
+        ]
     program += [
-        _Instruction(_EQUAL, numbers["clone"], if_false=3),
+        _Instruction(_EQUAL, numbers["clone"], if_false=4),
         _Instruction(_LOAD, _FIRST_ARGUMENT),
         _Instruction(_ANY_BIT, _NAMESPACES, if_false=1),
         _answer(errno.EPERM),
@@ -125,16 +141,17 @@ def filter_code(machine: str) -> bytes:
     return b"".join(instruction.packed() for instruction in program)
 
 
-def install(*, all_threads: bool = False) -> None:
+def install(*, all_threads: bool = False, stays_stopped: bool = False) -> None:
     """Put the filter on this thread and all that it will start, for good. Needs no_new_privs.
 
-    `all_threads`: on those as well that run already. Raises `OSError` where the kernel has no
+    `all_threads`: on those as well that run already. `stays_stopped`: nothing that was set up
+    before may wake it from SIGSTOP. Raises `OSError` where the kernel has no
     seccomp, or the architecture isn't known here.
     """
     machine = platform.machine()
     if machine not in NUMBERS:
         raise OSError(errno.ENOSYS, f"no system call table for {machine}")
-    code = filter_code(machine)
+    code = filter_code(machine, stays_stopped=stays_stopped)
     program = _Program(len(code) // 8, code)
     if all_threads:
         system_call(SECCOMP[machine], _SET_MODE_FILTER, _ALL_THREADS, ctypes.byref(program))

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from evaluator.evaluation import Status
-from tests.evaluator.conftest import HONEST
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.executor.local import LocalExecutor
+from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.judge.test_judge import forward
+from tests.evaluator.leaks import holdings
 
-FAST = {"timing_seconds": 0.05, "call_timeout_s": 4.0}
+FAST = {"timing_seconds": 0.05, "call_timeout_s": 10.0}
+IMPATIENT = {
+    "call_timeout": {"timing_seconds": 0.05, "call_timeout_s": 2.0},
+    "import_timeout": {"timing_seconds": 0.05, "import_timeout_s": 2.0},
+}
 
 
 @dataclass(frozen=True)
@@ -147,7 +156,8 @@ CALAMITIES = {
 @pytest.mark.parametrize("name", CALAMITIES)
 def test_the_next_candidate_is_judged_as_ever(evaluate, name):
     calamity = CALAMITIES[name]
-    evaluation = evaluate(calamity.source, build_timeout_s=4.0, **FAST)
+    patience = IMPATIENT.get(calamity.reasons[0], FAST)
+    evaluation = evaluate(calamity.source, build_timeout_s=4.0, **patience)
     said = f"{evaluation.reason}: {evaluation.message} {evaluation.detail[-500:]}"
     assert evaluation.status is calamity.status, said
     assert evaluation.reason in calamity.reasons, said
@@ -178,3 +188,55 @@ def test_a_flood_of_words_neither_blocks_nor_is_kept(evaluate):
 def test_an_honest_kernel_may_chat(evaluate):
     chat = "print('working', x.shape)\nreturn torch.relu(x * self.scale + self.bias) * 2.0"
     assert evaluate(forward(chat)).status is Status.CORRECT
+
+
+QUICK = (
+    *("segfault", "kills itself", "aborts", "Python's stack", "asks for all memory", "exits"),
+    *("exits at once", "raises SystemExit", "exits on import", "exits at once on import"),
+    *("closes every descriptor", "kills whom it can", "digs deep", "thread flood"),
+)
+SLOW = ("loops", "ignores signals and forks", "leaves a child with its socket", "stops itself")
+
+
+def crowd(count: int) -> Iterator[str]:
+    """Sources, mixed: one in three is honest, one in twenty hangs."""
+    for number in range(count):
+        if number % 20 == 10:
+            yield CALAMITIES[SLOW[number // 20 % len(SLOW)]].source
+        elif number % 3:
+            yield CALAMITIES[QUICK[number * 2 // 3 % len(QUICK)]].source
+        else:
+            yield HONEST
+
+
+@pytest.mark.parametrize("count", [20, pytest.param(500, marks=pytest.mark.slow)])
+def test_a_crowd_leaves_nothing_behind(count, tmp_path, monkeypatch, capsys):
+    tmp_path.chmod(0o755)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with LocalExecutor("cpu") as executor:
+
+        def judge(source: str) -> Status:
+            settings = Settings(timing_seconds=0.05, call_timeout_s=3.0)
+            candidate = Candidate(source=source, backend=Backend.CPP)
+            return executor.evaluate(
+                EvaluationRequest(
+                    problem_id="test",
+                    reference=SCALE_AND_BIAS,
+                    candidate=candidate,
+                    settings=settings,
+                )
+            ).status
+
+        for source in (HONEST, CALAMITIES["segfault"].source, HONEST):
+            judge(source)
+        before = holdings(executor._judge._process.pid)
+        statuses = Counter(judge(source) for source in crowd(count))
+        after = holdings(executor._judge._process.pid)
+    with capsys.disabled():
+        print(f"\n{count} candidates, {dict(statuses)}\n  before {before}\n  after  {after}")
+    assert statuses[Status.CORRECT] == sum(source is HONEST for source in crowd(count))
+    assert after.processes == before.processes
+    assert after.descriptors == before.descriptors
+    assert after.folders == before.folders
+    assert after.memory_kib < before.memory_kib + 64 * 1024

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import subprocess
 import sys
 import time
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from evaluator.walls.environment import clean_environment
+from evaluator.walls.seccomp import WAKING
+from evaluator.walls.syscall_table import NUMBERS
 from tests.evaluator.conftest import HONEST
 from tests.evaluator.judge.test_judge import forward
 
@@ -129,6 +132,21 @@ def test_a_session_of_its_own_is_granted_in_words_only(evaluate):
         "raise ValueError(os.waitpid(pid, 0)[1])"
     )
     assert "ValueError: 0" in evaluate(forward(child, "import os")).message
+
+
+def test_a_worker_cannot_have_itself_woken_while_it_is_stopped(evaluate):
+    """SIGCONT from a timer, a message queue or a descriptor would end the judge's SIGSTOP."""
+    head = (
+        "import ctypes, fcntl, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+        "def refused(number):\n"
+        "    return libc.syscall(number, 0, 0, 0) == -1 and ctypes.get_errno() == 1\n"
+        "def set_signal():\n"
+        "    try:\n        fcntl.fcntl(os.pipe()[0], fcntl.F_SETSIG, 18)\n"
+        "    except PermissionError:\n        return True\n"
+    )
+    numbers = [NUMBERS[platform.machine()][name] for name in WAKING]
+    body = f"raise ValueError([refused(n) for n in {numbers}] + [set_signal()])"
+    assert "[True, True, True]" in evaluate(forward(body, head)).message
 
 
 def test_honest_programs_run_behind_the_walls(evaluate):
