@@ -15,6 +15,7 @@ from evaluator.devices import cache_bytes, describe, peaks
 from evaluator.errors import DeviceError, InfrastructureError, UnusableReferenceError
 from evaluator.evaluation import BaselineName, EvaluationRequest, Precision, Settings
 from evaluator.judge.arena import Arena, make_arena
+from evaluator.judge.laid import Laid, Veil
 from evaluator.judge.placement import Placement, bytes_needed
 from evaluator.judge.process import Zygote
 from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten
@@ -34,7 +35,7 @@ class Draw:
 
     seed: int
     values: list[Any]
-    order: list[Any]
+    order: Laid
 
 
 class Bench:
@@ -76,7 +77,12 @@ class Bench:
     def _examine(self, values: list[Any]) -> list[torch.Tensor]:
         """Run the reference twice on the same values: it must repeat itself."""
         before = [tensor.clone() for tensor in flatten_arguments(values)]
-        first = [tensor.clone() for tensor in self._run(values)]
+        outputs = self._run(values)
+        own = [tensor.untyped_storage().data_ptr() for tensor in outputs]
+        lent = {tensor.untyped_storage().data_ptr() for tensor in flatten_arguments(values)}
+        self.returns_inputs = not lent.isdisjoint(own)
+        self.returns_overlaps = len(set(own)) < len(own)
+        first = [tensor.clone() for tensor in outputs]
         after = flatten_arguments(values)
         self.reference.changes_inputs = any(
             not torch.equal(a.nan_to_num(), b.nan_to_num())
@@ -110,13 +116,11 @@ class Bench:
         values = self.reference.fresh_inputs(seed)
         start = secrets.randbelow(_SHIFTS) * _SHIFT_BYTES
         placement = Placement(self.inputs.bytes, start)
-        order = [placement.place(value) for value in values]
-        return Draw(seed, values, order)
+        return Draw(seed, values, lay(placement, values))
 
-    def lay_again(self, draw: Draw) -> list[Any]:
+    def lay_again(self, draw: Draw) -> Laid:
         """The same inputs once more, for a module that changes them."""
-        placement = Placement(self.inputs.bytes)
-        return [placement.place(value) for value in self.reference.fresh_inputs(draw.seed)]
+        return lay(Placement(self.inputs.bytes), self.reference.fresh_inputs(draw.seed))
 
     def flush_caches(self) -> None:
         """Push everything else out of the caches; waits until that is done on a GPU."""
@@ -216,6 +220,12 @@ class Bench:
         self.inputs.close()
         with contextlib.suppress(AttributeError):
             del self.flush
+
+
+def lay(placement: Placement, values: list[Any]) -> Laid:
+    """Arguments laid into an arena, with a veil over their tensors."""
+    arguments = [placement.place(value) for value in values]
+    return Laid(arguments, Veil(placement.memory, placement.spans))
 
 
 def no_build(request: BuildRequest) -> BuildOutcome:

@@ -180,6 +180,7 @@ class Judge:
             try:
                 with side.call(draw.order) as call:
                     sealed = side.outputs(call.reply, bench.outputs)
+                    borrowed = side.borrowed(call.reply)
             except Refusal as refusal:
                 side.close()
                 if (
@@ -196,6 +197,7 @@ class Judge:
                 raise
             trial.device_seconds += call.wall_us / 1e6
             self._verify(bench, side, sealed, draw, trial)
+            _refuse_borrowed(bench, *borrowed)
         self._time(bench, side, trial)
 
     def _verify(
@@ -270,6 +272,19 @@ class Judge:
         if self._zygote is not None:
             self._zygote.close()
             self._zygote = None
+
+
+def _refuse_borrowed(bench: Bench, inputs: bool, each_other: bool) -> None:
+    """Outputs that are views of the inputs or of each other where the reference's are not."""
+    if inputs and not bench.returns_inputs:
+        what = "an output is a view of an input"
+    elif each_other and not bench.returns_overlaps:
+        what = "two outputs share memory"
+    else:
+        return
+    raise Refusal(
+        Status.INTEGRITY, "borrowed_output", f"{what}, which the reference's is not; return a copy"
+    )
 
 
 def _is_fault(refusal: Refusal) -> bool:

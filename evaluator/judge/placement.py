@@ -14,10 +14,12 @@ class Placement:
     """Lays tensors one after the other into `memory` (uint8, shape [size]), from `start` on."""
 
     def __init__(self, memory: torch.Tensor, start: int = 0) -> None:
-        self._memory = memory
+        self.memory = memory
         self._next = start
         self.tensors: list[torch.Tensor] = []
         """Views of what was placed, as the worker will see it."""
+        self.spans: list[tuple[int, int]] = []
+        """First byte and number of bytes of each."""
 
     def place(self, value: Any) -> Any:
         """The JSON form of `value`; its tensors are copied into the arena."""
@@ -49,9 +51,9 @@ class Placement:
         elements = span_of(shape, stride)
         start = -(-self._next // _ALIGNMENT) * _ALIGNMENT
         end = start + elements * size
-        if end > self._memory.numel():
+        if end > self.memory.numel():
             raise ValueError("the arena is too small")
-        flat = self._memory[start:end].view(tensor.dtype)
+        flat = self.memory[start:end].view(tensor.dtype)
         view = torch.as_strided(flat, shape, stride)
         if 0 in stride:
             # An expanded tensor: its storage is copied, not each of its aliases.
@@ -61,6 +63,7 @@ class Placement:
             view.copy_(tensor)
         self._next = end
         self.tensors.append(view)
+        self.spans.append((start, end - start))
         return {
             "kind": "tensor",
             "offset": start,
