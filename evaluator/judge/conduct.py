@@ -22,6 +22,7 @@ from pathlib import Path
 
 _STOP_TIMEOUT_S = 1.0
 _LOOKS, _LOOK_S = 3, 0.002
+_FEWEST_CALLS, _EARLY_SLACK_US = 6, 500.0
 PATIENCE_S = 2.0
 """So long may threads stay runnable after a call before this counts as work. Idle OpenMP threads
 sleep after about 1 ms, those of Intel's OpenMP after 200 ms."""
@@ -102,6 +103,19 @@ def _stat(folder: Path) -> list[str] | None:
         return (folder / "stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None
+
+
+def works_early(mine_us: list[float], baseline_us: list[float]) -> bool:
+    """Whether a worker takes too long to get ready, by what a baseline's takes for the same calls.
+
+    Both run the same few lines of ours then, but a candidate may have put its work there. Three
+    quarters of its calls must be slower than anything that the baseline showed: on a loaded machine
+    single calls of either are late, not most of one's and none of the other's.
+    """
+    if min(len(mine_us), len(baseline_us)) < _FEWEST_CALLS:
+        return False
+    quick = sorted(mine_us)[len(mine_us) // 4]
+    return quick > 1.5 * max(baseline_us) + _EARLY_SLACK_US
 
 
 def is_gone(pid: int) -> bool:

@@ -31,6 +31,7 @@ from evaluator.evaluation import (
     Timing,
 )
 from evaluator.judge.bench import Bench, Draw, bench_key, flatten_arguments
+from evaluator.judge.conduct import works_early
 from evaluator.judge.correctness import compare
 from evaluator.judge.mismatch import add_race
 from evaluator.judge.process import Zygote
@@ -245,6 +246,10 @@ class Judge:
         def verify(sealed: list[torch.Tensor], draw: Draw) -> None:
             self._verify(bench, side, sealed, draw, trial)
 
+        eager = bench.baseline(BaselineName.EAGER)
+        assert eager is not None
+        for each in (side, eager):
+            each.prepare_us.clear()
         sampling = sample(
             bench,
             side,
@@ -252,6 +257,12 @@ class Judge:
             seconds=bench.settings.timing_seconds,
             relative_width=bench.settings.relative_width,
         )
+        if works_early(side.prepare_us, eager.prepare_us):
+            raise Refusal(
+                Status.INTEGRITY,
+                "work_before_start",
+                "the candidate works between the laying of its inputs and the start of the call",
+            )
         trial.made += len(sampling.candidate.total_us)
         trial.device_seconds += sampling.device_seconds
         timing, notes = timing_of(sampling, bench.bounds, self.device)

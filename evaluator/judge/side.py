@@ -6,6 +6,7 @@ import json
 import math
 import os
 import random
+import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -38,7 +39,7 @@ FITS: tuple[Fit, ...] = ("none", "named", "ordered", "seeded")
 Build = Callable[[BuildRequest], BuildOutcome]
 _POISON = range(3, 255)
 _LOOKS_AGAIN_FIRST = 3
-_LOOKS_AGAIN_SHARE = 0.25
+_LOOKS_AGAIN_PERCENT = 25
 _SLOT_REST_S = 0.005
 
 
@@ -67,6 +68,8 @@ class Side:
         self.poison: int | None = None
         self._call_timeout_s = call_timeout_s
         self._outputs: Arena | None = None
+        self.prepare_us: list[float] = []
+        """What it took the worker to get ready for each call; the inputs lie there by then."""
         self._inputs_fd = -1
         self._sealed: list[torch.Tensor] | None = None
         self._looks = 0
@@ -184,8 +187,10 @@ class Side:
         else:
             conduct.let_go(self.worker.pid)
         order = json.dumps({"arguments": laid.arguments, "copy": copied})
+        asked = time.perf_counter_ns()
         self._send(Kind.PREPARE, order.encode())
         self._receive("call", limit, {Kind.PREPARED})
+        self.prepare_us.append((time.perf_counter_ns() - asked) / 1e3)
         laid.veil.lift()
         begin = time.perf_counter_ns()
         self._send(Kind.GO)
@@ -220,7 +225,7 @@ class Side:
         if sealed is None:
             return
         self._looks += 1
-        if self._looks > _LOOKS_AGAIN_FIRST and random.random() > _LOOKS_AGAIN_SHARE:
+        if self._looks > _LOOKS_AGAIN_FIRST and secrets.randbelow(100) >= _LOOKS_AGAIN_PERCENT:
             return
         rested = True
         if self.device.type == "cpu":
