@@ -46,7 +46,9 @@ def plan(resolution: Resolution) -> Plan:
     config, problems = resolution.config, resolution.problems
     check_spending(config)
     reference = problems[0].reference(size_class_of(config.device))
-    prompt = first_prompt(config, reference, hardware_of(config))
+    prompt = first_prompt(
+        config, reference, hardware_of(config), hidden_sizes=problems[0].has_hidden_sizes
+    )
     tokens = estimated_tokens([prompt])
     return Plan(
         config=config,

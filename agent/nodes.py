@@ -188,7 +188,14 @@ def _new_draft(deps: Deps, key: TurnKey) -> Draft:
     memory = remember(config, [turn for turn in turns if turn.turn < key.turn])
     letters = letters_of(config)
     feedback = sections(letters, memory, store.kernel)
-    text = render_prompt(config, deps.reference, deps.hardware, key.turn, feedback)
+    text = render_prompt(
+        config,
+        deps.reference,
+        deps.hardware,
+        key.turn,
+        feedback,
+        hidden_sizes=deps.problem.has_hidden_sizes,
+    )
     parent = memory.base.candidate if memory.base and "G" in letters else None
     draft = Draft(
         prompt=store.save_prompt(text),

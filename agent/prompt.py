@@ -45,8 +45,13 @@ def render_prompt(
     hardware: Hardware,
     turn: int,
     feedback: Sequence[Section] = (),
+    *,
+    hidden_sizes: bool = False,
 ) -> str:
-    """The prompt of one turn. `reference` is the problem's source with its sizes substituted."""
+    """The prompt of one turn. `reference` is the problem's source with its sizes substituted.
+
+    With `hidden_sizes` it says that other sizes are tried as well.
+    """
     environment = _environment()
     example = environment.get_template(f"example_{config.backend}.md.j2").render()
     text = environment.get_template("turn.md.j2").render(
@@ -59,6 +64,7 @@ def render_prompt(
         reference=reference.strip("\n"),
         backend_example=example.strip("\n"),
         feedback=feedback,
+        hidden_sizes=hidden_sizes,
     )
     return text.rstrip("\n") + "\n"
 
@@ -71,9 +77,11 @@ def budget_note(config: RunConfig, turn: int) -> str:
     return f"This is turn {turn}; with it, at most {left} are left. The best kernel counts."
 
 
-def first_prompt(config: RunConfig, reference: str, hardware: Hardware) -> str:
+def first_prompt(
+    config: RunConfig, reference: str, hardware: Hardware, *, hidden_sizes: bool = False
+) -> str:
     """The prompt of turn 0, which has no feedback: what `--dry-run` shows."""
-    return render_prompt(config, reference, hardware, turn=0)
+    return render_prompt(config, reference, hardware, turn=0, hidden_sizes=hidden_sizes)
 
 
 @cache

@@ -40,6 +40,7 @@ def request_for(source: str, problem: Problem, settings: Settings) -> Evaluation
     return EvaluationRequest(
         problem_id=problem.id,
         reference=problem.reference(size),
+        hidden_references=problem.hidden_references(size),
         candidate=Candidate(source=source, backend=backend_of(source, settings.device)),
         settings=settings,
     )
@@ -63,6 +64,14 @@ def _kernels(path: Path, problem: str | None, suite: Path | None) -> list[tuple[
     if not found:
         raise UsageError(f"{path} holds no file named like level_1_problem_1_sample_0_kernel.py")
     return found
+
+
+_COMPARED = {
+    "faster": "faster than",
+    "same": "as fast as",
+    "slower": "slower than",
+    "unclear": "not clear whether faster than",
+}
 
 
 def _print(path: Path, problem: Problem, evaluation: Evaluation) -> None:
@@ -91,7 +100,7 @@ def _print(path: Path, problem: Problem, evaluation: Evaluation) -> None:
         )
         for name, baseline in timing.baselines.items():
             print(
-                f"  {baseline.verdict} than {name} ({baseline.latency_us:.1f} us): "
+                f"  {_COMPARED[baseline.verdict]} {name} ({baseline.latency_us:.1f} us): "
                 f"{baseline.speedup:.3f}x [{baseline.speedup_low:.3f}, "
                 f"{baseline.speedup_high:.3f}], {baseline.pairs} pairs",
                 file=sys.stderr,

@@ -19,13 +19,9 @@ def conditions(device: str) -> dict[str, str | int | float | bool | None]:
     state: dict[str, str | int | float | bool | None] = {
         "load_average_1m": round(os.getloadavg()[0], 2),
         "cores": len(os.sched_getaffinity(0)),
-        "cpu_steal_s": _steal_seconds(),
+        "cpu_steal_s": steal_seconds(),
+        "cpu_throttled_s": quota_seconds(),
     }
-    throttled = re.search(
-        r"^throttled_usec (\d+)", read_text(Path("/sys/fs/cgroup/cpu.stat")), re.M
-    )
-    if throttled:
-        state["cpu_throttled_s"] = int(throttled[1]) / 1e6
     governor = read_text(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
     if governor:
         state["cpu_governor"] = governor
@@ -37,9 +33,16 @@ def conditions(device: str) -> dict[str, str | int | float | bool | None]:
     return state
 
 
-def _steal_seconds() -> float:
+def steal_seconds() -> float:
+    """Time since boot that the hypervisor gave to others, all processors together."""
     fields = read_text(Path("/proc/stat")).partition("\n")[0].split()
     return int(fields[8]) / os.sysconf("SC_CLK_TCK") if len(fields) > 8 else 0.0
+
+
+def quota_seconds() -> float:
+    """Time for which this control group was stopped because its quota was used up; 0: no quota."""
+    found = re.search(r"^throttled_usec (\d+)", read_text(Path("/sys/fs/cgroup/cpu.stat")), re.M)
+    return int(found[1]) / 1e6 if found else 0.0
 
 
 _REASONS = {
@@ -51,6 +54,9 @@ _REASONS = {
     0x80: "power_brake",
 }
 """NVML's clock event reasons that slow a busy device (nvml.h, nvmlClocksEventReasons)."""
+
+SLOWDOWNS = 0x8 | 0x20 | 0x40 | 0x80
+"""Those among them that come and go from outside: a power cap is how a busy device runs."""
 
 
 def _gpu_conditions(nvml: Any, handle: Any) -> dict[str, str | int | float | bool | None]:

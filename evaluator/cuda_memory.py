@@ -19,6 +19,7 @@ _PINNED = 1  # CU_MEM_ALLOCATION_TYPE_PINNED
 _POSIX_FD = 1  # CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 _DEVICE = 1  # CU_MEM_LOCATION_TYPE_DEVICE
 _READ, _READ_WRITE = 1, 3  # CU_MEM_ACCESS_FLAGS_PROT_*
+_MAX_PERSISTING_L2 = 108  # CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE
 
 
 class _Location(ctypes.Structure):
@@ -175,3 +176,15 @@ def _map(ordinal: int, handle: ctypes.c_uint64, size: int, flags: int) -> Device
         "cuMemSetAccess", address, ctypes.c_size_t(size), ctypes.byref(access), ctypes.c_size_t(1)
     )
     return DeviceMapping(address.value, size, handle.value)
+
+
+def reset_persisting_l2(ordinal: int) -> bool:
+    """Make all lines that some kernel keeps in the L2 cache ordinary ones, which a flush evicts.
+
+    False where the device has no such lines or its driver declines; the record then says so. The
+    calling thread must have the device's primary context current.
+    """
+    device, most = ctypes.c_int(), ctypes.c_int()
+    _call("cuDeviceGet", ctypes.byref(device), ctypes.c_int(ordinal))
+    _call("cuDeviceGetAttribute", ctypes.byref(most), ctypes.c_int(_MAX_PERSISTING_L2), device)
+    return most.value > 0 and _driver().cuCtxResetPersistingL2Cache() == 0

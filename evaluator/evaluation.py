@@ -172,6 +172,9 @@ class Timing(Record):
     calls: int
     stopped: Literal["precise", "time", "calls"]
     """Why sampling ended."""
+    disturbed_blocks: int = 0
+    """Blocks of calls left out because something outside disturbed them; above 20 % of all there
+    is no verdict."""
     wall_latency_us: float | None = None
     """On GPU: the judge's own clock around the same calls."""
 
@@ -265,5 +268,7 @@ class EvaluationRequest(Record):
     problem_id: str
     reference: str
     """Source of the problem with its sizes substituted (`Problem.reference`)."""
+    hidden_references: tuple[str, ...] = ()
+    """The same at other sizes, at which the candidate must be right, but isn't timed."""
     candidate: Candidate
     settings: Settings

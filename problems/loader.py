@@ -186,7 +186,7 @@ def _read(entry: _Entry) -> Problem:
             f"{entry.path} defines no {' and no '.join(missing)}; a problem needs"
             " `class Model(nn.Module)`, `get_inputs()` and `get_init_inputs()`"
         )
-    category, _ = metadata(tree)
+    category = metadata(tree).category
     return Problem(
         id=entry.id if entry.level else _safe(entry.stem),
         suite=entry.suite,

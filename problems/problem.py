@@ -20,7 +20,9 @@ class Problem(BaseModel):
 
     A file defines `Model(nn.Module)`, `get_inputs()` and `get_init_inputs()`. Ours may also say
     `CATEGORY = "..."` and `CPU_SIZES = {"N": 1024, ...}`: the sizes that replace the module-level
-    constants of the same names on a CPU. A plain KernelBench file says neither.
+    constants of the same names on a CPU; and `HIDDEN_SIZES = [{"N": 37, ...}, ...]`: sizes at
+    which a kernel must be right as well, and which its author doesn't see. A plain KernelBench file
+    says nothing of this.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -43,9 +45,25 @@ class Problem(BaseModel):
     def reference(self, size_class: SizeClass) -> str:
         """The module as the model and the judge see it.
 
-        Sizes are substituted and our metadata (`CATEGORY`, `CPU_SIZES`) is removed; a plain
-        KernelBench file comes back unchanged.
+        Sizes are substituted and our metadata (`CATEGORY`, `CPU_SIZES`, `HIDDEN_SIZES`) is removed;
+        a plain KernelBench file comes back unchanged.
         """
         from problems.sizes import with_sizes
 
         return with_sizes(self.source, size_class)
+
+    @property
+    def has_hidden_sizes(self) -> bool:
+        """Whether kernels must be right at sizes that their author doesn't see."""
+        from problems.sizes import count_hidden_sizes
+
+        return count_hidden_sizes(self.source) > 0
+
+    def hidden_references(self, size_class: SizeClass) -> tuple[str, ...]:
+        """The module at each set of sizes that only the judge knows; often none."""
+        from problems.sizes import count_hidden_sizes, with_sizes
+
+        return tuple(
+            with_sizes(self.source, size_class, hidden=number)
+            for number in range(count_hidden_sizes(self.source))
+        )

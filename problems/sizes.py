@@ -1,4 +1,4 @@
-"""One problem file, two sizes: the constants of a large GPU, replaced where the device is a CPU.
+"""One problem file, several sizes: the constants of a large GPU, or others in their place.
 
 The text is edited where the syntax tree says and nowhere else, so that comments, spacing and
 everything that a model will read stay as their author wrote them.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from problems.errors import UsageError
 from problems.problem import SizeClass
@@ -16,29 +17,37 @@ Span = tuple[int, int]
 """First byte and the byte after the last, in the UTF-8 source."""
 
 
-def with_sizes(source: str, size_class: SizeClass) -> str:
-    """The problem's source with one class of sizes in force and our metadata removed.
+class Metadata(NamedTuple):
+    """The statements that are ours in a problem file, or None where it has none such."""
+
+    category: ast.Assign | None = None
+    cpu_sizes: ast.Assign | None = None
+    hidden_sizes: ast.Assign | None = None
+
+
+def with_sizes(source: str, size_class: SizeClass, hidden: int | None = None) -> str:
+    """The problem's source with one set of sizes in force and our metadata removed.
 
     `SizeClass.CPU` puts the values of the dict literal `CPU_SIZES` in place of those that the
-    module-level constants of the same names have; `SizeClass.GPU` leaves the constants alone. The
-    statements `CATEGORY = "..."` and `CPU_SIZES = {...}` disappear in both cases, unless the file
-    reads these names itself. A source without them comes back unchanged.
+    module-level constants of the same names have; `SizeClass.GPU` leaves the constants alone.
+    `hidden` then puts in those of that entry of the list `HIDDEN_SIZES`. The statements
+    `CATEGORY = "..."`, `CPU_SIZES = {...}` and `HIDDEN_SIZES = [{...}, ...]` disappear in any case,
+    unless the file reads these names itself. A source without them comes back unchanged.
 
-    Raises `UsageError` for a key of `CPU_SIZES` that no module-level assignment defines, and for
-    a source that is not Python.
+    Raises `UsageError` for a size that no module-level assignment defines, and for a source that
+    is not Python.
     """
     tree = parse(source)
-    category, cpu_sizes = metadata(tree)
-    statements = [statement for statement in (category, cpu_sizes) if statement is not None]
+    ours = metadata(tree)
+    statements = [statement for statement in ours if statement is not None]
     if not statements:
         return source
     text = source.encode()
     starts = _line_starts(text)
     edits = [(span, "") for span in _removed_lines(tree, statements, text, starts)]
-    if cpu_sizes is not None and size_class is SizeClass.CPU:
-        for name, value in _sizes(cpu_sizes):
-            for node in _values(tree, name):
-                edits.append((_span(node, starts), ast.unparse(value)))
+    for name, value in _sizes_in_force(ours, size_class, hidden).items():
+        for node in _values(tree, name):
+            edits.append((_span(node, starts), ast.unparse(value)))
     for (start, end), replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement.encode() + text[end:]
     return text.decode()
@@ -56,8 +65,14 @@ def parse(source: str, name: str = "the problem") -> ast.Module:
         ) from None
 
 
-def metadata(tree: ast.Module) -> tuple[ast.Assign | None, ast.Assign | None]:
-    """The statements that declare `CATEGORY` and `CPU_SIZES`, or None.
+def count_hidden_sizes(source: str) -> int:
+    """How many sets of sizes a problem keeps from whoever writes kernels for it."""
+    statement = metadata(parse(source)).hidden_sizes
+    return len(_hidden_tables(statement)) if statement is not None else 0
+
+
+def metadata(tree: ast.Module) -> Metadata:
+    """The statements of a problem file that are ours.
 
     A plain KernelBench file may use these names for something of its own: what the file reads, or
     what has another type, is not ours.
@@ -75,9 +90,14 @@ def metadata(tree: ast.Module) -> tuple[ast.Assign | None, ast.Assign | None]:
             statement.value.value, str
         )
         is_table = isinstance(statement.value, ast.Dict)
-        if (name == "CATEGORY" and is_text) or (name == "CPU_SIZES" and is_table):
+        is_list = isinstance(statement.value, ast.List)
+        if (name, True) in (
+            ("CATEGORY", is_text),
+            ("CPU_SIZES", is_table),
+            ("HIDDEN_SIZES", is_list),
+        ):
             found[name] = statement
-    return found.get("CATEGORY"), found.get("CPU_SIZES")
+    return Metadata(found.get("CATEGORY"), found.get("CPU_SIZES"), found.get("HIDDEN_SIZES"))
 
 
 def _assignments(tree: ast.Module) -> Iterator[tuple[str, ast.Assign | ast.AnnAssign]]:
@@ -93,15 +113,34 @@ def _assignments(tree: ast.Module) -> Iterator[tuple[str, ast.Assign | ast.AnnAs
             yield target.id, statement
 
 
-def _sizes(statement: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
-    assert isinstance(statement.value, ast.Dict)
-    for key, value in zip(statement.value.keys, statement.value.values, strict=True):
+def _sizes_in_force(
+    ours: Metadata, size_class: SizeClass, hidden: int | None
+) -> dict[str, ast.expr]:
+    sizes: dict[str, ast.expr] = {}
+    if ours.cpu_sizes is not None and size_class is SizeClass.CPU:
+        sizes |= _sizes(ours.cpu_sizes.value)
+    if ours.hidden_sizes is not None and hidden is not None:
+        sizes |= _sizes(_hidden_tables(ours.hidden_sizes)[hidden])
+    return sizes
+
+
+def _hidden_tables(statement: ast.Assign) -> list[ast.expr]:
+    assert isinstance(statement.value, ast.List)
+    return statement.value.elts
+
+
+def _sizes(table: ast.expr) -> dict[str, ast.expr]:
+    sizes: dict[str, ast.expr] = {}
+    keys = table.keys if isinstance(table, ast.Dict) else [None]
+    values = table.values if isinstance(table, ast.Dict) else [table]
+    for key, value in zip(keys, values, strict=True):
         if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
             raise UsageError(
-                f"line {statement.lineno}: CPU_SIZES has a key that is no string;"
+                f"line {table.lineno}: sizes have a key that is no string;"
                 ' write {"NAME": value, ...}'
             )
-        yield key.value, value
+        sizes[key.value] = value
+    return sizes
 
 
 def _values(tree: ast.Module, name: str) -> list[ast.expr]:
@@ -112,7 +151,7 @@ def _values(tree: ast.Module, name: str) -> list[ast.expr]:
     ]
     if not values:
         raise UsageError(
-            f"CPU_SIZES names {name!r}, which no module-level assignment defines;"
+            f"the sizes name {name!r}, which no module-level assignment defines;"
             f" add `{name} = ...` or take the key out"
         )
     return values
@@ -144,7 +183,7 @@ def _removed_lines(
         for other in tree.body:
             if other is not statement and other.lineno <= last and (other.end_lineno or 0) >= first:
                 raise UsageError(
-                    f"line {first}: CATEGORY and CPU_SIZES need lines of their own;"
+                    f"line {first}: CATEGORY and sizes need lines of their own;"
                     " put the other statement on another line"
                 )
         lines.update(range(first, last + 1))

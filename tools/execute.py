@@ -14,6 +14,7 @@ def evaluation_request(
     return EvaluationRequest(
         problem_id=problem.id,
         reference=problem.reference(size_class_of(settings.device)),
+        hidden_references=problem.hidden_references(size_class_of(settings.device)),
         candidate=candidate,
         settings=settings,
     )

@@ -40,6 +40,8 @@ def answer(
         return _sorry(f"I write kernels for {_listed(EMITTERS)}, not for `{request.backend}`")
     if request.precision not in PRECISIONS:
         return _sorry(f"I write fp32 kernels only, not `{request.precision}`")
+    if request.hidden_sizes:
+        return _sorry("my kernels hold the sizes that I am shown, and this one must know others")
     try:
         traced = trace(request.reference)
     except CannotTrace as limit:

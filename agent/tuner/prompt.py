@@ -49,6 +49,8 @@ class Request:
     reference: str
     backend: str
     precision: str
+    hidden_sizes: bool = False
+    """Whether the kernel must be right at sizes that the prompt doesn't show."""
     kernel: Schedule | None = None
     """The plan of the kernel to refine (G)."""
     kernel_turn: int | None = None
@@ -85,6 +87,7 @@ def read(messages: Sequence[Mapping[str, str]]) -> Request:
         reference=fenced(sections.get("Reference", "")),
         backend=_ticked(task, "Backend"),
         precision=_ticked(task, "Precision"),
+        hidden_sizes="right for other sizes" in sections.get("What counts", ""),
         kernel=Schedule.parse(fenced(refined)),
         kernel_turn=int(turn.group(1)) if turn else None,
         last=Schedule.parse(fenced(sections.get("The last kernel", ""))),

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from evaluator.build_request import BuildOutcome, BuildRequest
+from evaluator.cuda_memory import reset_persisting_l2
 from evaluator.devices import cache_bytes, describe, peaks
 from evaluator.errors import DeviceError, InfrastructureError, UnusableReferenceError
 from evaluator.evaluation import BaselineName, EvaluationRequest, Precision, Settings
@@ -43,6 +44,8 @@ class Bench:
 
     def __init__(self, request: EvaluationRequest, device: torch.device, zygote: Zygote) -> None:
         self.key = bench_key(request)
+        self._request = request
+        self._hidden: dict[str, Bench] = {}
         self.settings = request.settings
         self.device = device
         self._zygote = zygote
@@ -71,6 +74,8 @@ class Bench:
             measure_ceilings(str(device), self.threads),
             cache_bytes(str(device)),
         )
+        self.persisting_l2_reset: bool | None = None
+        """Whether the last flush could reset them; None on a CPU and before the first."""
         self.baselines: dict[BaselineName, Side] = {}
         self.baseline_notes: dict[BaselineName, str] = {}
 
@@ -123,7 +128,12 @@ class Bench:
         return lay(Placement(self.inputs.bytes), self.reference.fresh_inputs(draw.seed))
 
     def flush_caches(self) -> None:
-        """Push everything else out of the caches; waits until that is done on a GPU."""
+        """Push everything else out of the caches; waits until that is done on a GPU.
+
+        A kernel may have marked lines of a GPU's L2 cache as persisting: they would outlive this.
+        """
+        if self.device.type == "cuda":
+            self.persisting_l2_reset = reset_persisting_l2(self.device.index or 0)
         self.flush.add_(1)
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
@@ -212,8 +222,22 @@ class Bench:
         self.baselines[name] = side
         return side
 
+    def hidden(self, references: tuple[str, ...]) -> list[Bench]:
+        """The same problem at sizes that only the judge knows, set up once."""
+        for source in references:
+            if source not in self._hidden:
+                request = self._request.model_copy(update={"reference": source})
+                self._hidden[source] = Bench(request, self.device, self._zygote)
+        found = [self._hidden[source] for source in references]
+        for bench in found:
+            bench.settings = self.settings
+        return found
+
     def close(self) -> None:
         """End the baselines and give the memory back."""
+        for bench in self._hidden.values():
+            bench.close()
+        self._hidden.clear()
         for side in self.baselines.values():
             side.close()
         self.baselines.clear()

@@ -9,10 +9,12 @@ from functools import cache
 
 from evaluator.evaluation import Verdict
 
+VERDICT_CONFIDENCE = 0.995
+
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and the bounds of its 95 % interval."""
+    """An estimate and the bounds of its interval, of 95 % where nothing else is said."""
 
     value: float
     low: float
@@ -58,16 +60,22 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> Interv
     return Interval(middle, ordered[k - 1], ordered[count - k])
 
 
-def speedup_verdict(ratio: Interval, band: float = 0.01) -> Verdict:
-    """What the interval of a speedup says.
+def speedup_verdict(ratios: Sequence[float], margin: float) -> Verdict:
+    """What paired ratios, baseline over candidate, say of the speedup.
 
-    `faster` and `slower`: all of it lies on one side of 1. `same`: all of it lies within the band
-    around 1. Otherwise `unclear`.
+    With the 99.5 % interval of their median: `faster` and `slower`, if all of it lies beyond the
+    margin on one side of 1; `same`, if all of it lies within twice the margin; else `unclear`.
+
+    The margin is what two equal kernels may differ by for reasons that are no merit of theirs
+    (where their processes' memory happened to lie). It and the higher confidence keep the share of
+    equal pairs that are called faster or slower under 1 %, although the sampling stops as soon as
+    the 95 % interval is narrow, which favours lucky narrow ones (`docs/timing.md`).
     """
-    if ratio.low > 1.0:
+    ratio = median_interval(ratios, VERDICT_CONFIDENCE)
+    if ratio.low > 1.0 + margin:
         return Verdict.FASTER
-    if ratio.high < 1.0:
+    if ratio.high < 1.0 / (1.0 + margin):
         return Verdict.SLOWER
-    if 1.0 / (1.0 + band) <= ratio.low and ratio.high <= 1.0 + band:
+    if 1.0 / (1.0 + 2 * margin) <= ratio.low and ratio.high <= 1.0 + 2 * margin:
         return Verdict.SAME
     return Verdict.UNCLEAR

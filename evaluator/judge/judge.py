@@ -23,6 +23,7 @@ from evaluator.evaluation import (
     Backend,
     BaselineName,
     BuildReport,
+    Candidate,
     Correctness,
     Evaluation,
     EvaluationRequest,
@@ -36,9 +37,10 @@ from evaluator.judge.correctness import compare
 from evaluator.judge.mismatch import add_race
 from evaluator.judge.process import Zygote
 from evaluator.judge.refusal import Refusal
-from evaluator.judge.side import Side
+from evaluator.judge.sampling import sample
+from evaluator.judge.side import Build, Side
 from evaluator.judge.tampering import wrote_to_inputs
-from evaluator.judge.timing import sample, timing_of
+from evaluator.judge.timing import timing_of
 
 _MOST_BENCHES = 4
 """Problems that stay set up, so that several can be refined in turn."""
@@ -60,6 +62,7 @@ class _Trial:
     device_seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
     timing: Timing | None = None
+    seen: dict[str, float | int] = field(default_factory=dict)
 
 
 class Judge:
@@ -112,8 +115,10 @@ class Judge:
             isolation=side.worker.isolation if side else (),
             device=describe(request.settings.device).name,
             conditions=conditions(request.settings.device)
+            | trial.seen
             | {
                 "threads": bench.threads,
+                "persisting_l2_reset": bench.persisting_l2_reset,
                 "torch": torch.__version__,
                 "python": platform.python_version(),
             },
@@ -155,7 +160,17 @@ class Judge:
             trial.build_seconds += outcome.seconds
             return outcome
 
-        candidate = request.candidate
+        self._first_calls(bench, side, request.candidate, build, trial)
+        if side.build is not None and not side.build.ok:
+            trial.notes.append("a build failed and the candidate went on without it")
+        for other in bench.hidden(request.hidden_references):
+            self._at_hidden_sizes(other, request.candidate, build, trial)
+        self._time(bench, side, trial)
+
+    def _first_calls(
+        self, bench: Bench, side: Side, candidate: Candidate, build: Build, trial: _Trial
+    ) -> None:
+        """Import, construct and call the candidate, all calls verified; raises `Refusal`."""
         try:
             bench.load(
                 side,
@@ -166,8 +181,6 @@ class Judge:
             )
         except Refusal as refusal:
             raise _with_build(refusal, side.build) from None
-        if side.build is not None and not side.build.ok:
-            trial.notes.append("a build failed and the candidate went on without it")
         state = bench.reference.randomised(secrets.randbits(62))
         fit = bench.construct(side, state)
         if fit == "seeded":
@@ -199,7 +212,22 @@ class Judge:
             trial.device_seconds += call.wall_us / 1e6
             self._verify(bench, side, sealed, draw, trial)
             _refuse_borrowed(bench, *borrowed)
-        self._time(bench, side, trial)
+
+    def _at_hidden_sizes(
+        self, bench: Bench, candidate: Candidate, build: Build, trial: _Trial
+    ) -> None:
+        """The same in a worker of its own, at sizes that the candidate's author was not shown."""
+        side = bench.new_side()
+        try:
+            self._first_calls(bench, side, candidate, build, trial)
+        except Refusal as refusal:
+            shapes = " and ".join(
+                str(tuple(t.shape)) for t in flatten_arguments(bench.draw().values)
+            )
+            refusal.message = f"with other sizes, inputs of shape {shapes}: {refusal.message}"
+            raise
+        finally:
+            side.close()
 
     def _verify(
         self, bench: Bench, side: Side, actual: list[torch.Tensor], draw: Draw, trial: _Trial
@@ -263,7 +291,8 @@ class Judge:
                 "work_before_start",
                 "the candidate works between the laying of its inputs and the start of the call",
             )
-        trial.made += len(sampling.candidate.total_us)
+        trial.made += sampling.blocks
+        trial.seen = sampling.seen
         trial.device_seconds += sampling.device_seconds
         timing, notes = timing_of(sampling, bench.bounds, self.device)
         trial.notes += notes

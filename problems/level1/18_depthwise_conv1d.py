@@ -17,6 +17,10 @@ class Model(nn.Module):
 
 CATEGORY = "convolution"
 CPU_SIZES = {"batch": 16, "channels": 128, "length": 1950}
+HIDDEN_SIZES = [
+    {"batch": 3, "channels": 37, "length": 101, "taps": 7},
+    {"batch": 1, "channels": 5, "length": 3},
+]
 
 batch = 32
 channels = 2048

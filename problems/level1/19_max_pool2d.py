@@ -16,6 +16,7 @@ class Model(nn.Module):
 
 CATEGORY = "pooling"
 CPU_SIZES = {"batch": 8, "channels": 32, "height": 64, "width": 62}
+HIDDEN_SIZES = [{"batch": 2, "channels": 3, "height": 17, "width": 31}]
 
 batch = 64
 channels = 128

@@ -16,6 +16,7 @@ class Model(nn.Module):
 
 CATEGORY = "scan"
 CPU_SIZES = {"rows": 7800, "cols": 512}
+HIDDEN_SIZES = [{"rows": 37, "cols": 129}, {"rows": 1, "cols": 2053}]
 
 rows = 262144
 cols = 1024

@@ -16,6 +16,7 @@ class Model(nn.Module):
 
 CATEGORY = "index"
 CPU_SIZES = {"vocabulary": 8000, "dim": 500, "batch": 16, "length": 512}
+HIDDEN_SIZES = [{"vocabulary": 97, "dim": 33, "batch": 3, "length": 7}]
 
 vocabulary = 50000
 dim = 2048

@@ -81,3 +81,11 @@ def test_the_example_is_an_answer_in_the_form_asked_for(
     ast.parse(found.source)
     wanted = "@triton.jit" if backend is Backend.TRITON else "load_inline("
     assert wanted in found.source
+
+
+def test_hidden_sizes_are_told_of_but_not_shown() -> None:
+    plain = first_prompt(run(), REFERENCE, HARDWARE)
+    told = first_prompt(run(), REFERENCE, HARDWARE, hidden_sizes=True)
+    assert "specialise for them" in plain and "other sizes" not in plain
+    assert "right for other sizes as well" in told and "specialise for them" not in told
+    assert len(plain.splitlines()) == len(told.splitlines())

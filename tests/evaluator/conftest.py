@@ -48,12 +48,14 @@ def evaluate(executor: LocalExecutor) -> Evaluate:
         source: str,
         reference: str = SCALE_AND_BIAS,
         backend: Backend = Backend.CPP,
+        hidden: tuple[str, ...] = (),
         **settings: object,
     ) -> Evaluation:
         chosen = {"timing_seconds": 0.2, "import_timeout_s": 10.0, "call_timeout_s": 5.0}
         request = EvaluationRequest(
             problem_id="test",
             reference=reference,
+            hidden_references=hidden,
             candidate=Candidate(source=source, backend=backend),
             settings=Settings.model_validate(chosen | settings),
         )

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from problems.errors import UsageError
 from problems.problem import SizeClass
-from problems.sizes import with_sizes
+from problems.sizes import count_hidden_sizes, with_sizes
 
 SOURCE = '''"""Häuser: a docstring that is not ASCII."""
 import torch
@@ -105,3 +105,39 @@ def test_only_the_named_values_change(
     assert on_gpu == newline.join([*constants, *rest])
     small = [f"{name} = {sizes[name][name in chosen]}  # {comment}" for name in sizes]
     assert on_cpu == newline.join([*small, *rest])
+
+
+HIDDEN = SOURCE.replace(
+    "\n\nrows = 4096", '\nHIDDEN_SIZES = [{"cols": 3}, {"rows": 7, "cols": 1}]\n\nrows = 4096', 1
+)
+
+
+@pytest.mark.parametrize(
+    ("size_class", "number", "rows", "cols"),
+    [
+        (SizeClass.CPU, None, "8", "16"),
+        (SizeClass.CPU, 0, "8", "3"),
+        (SizeClass.CPU, 1, "7", "1"),
+        (SizeClass.GPU, 0, "4096", "3"),
+        (SizeClass.GPU, 1, "7", "1"),
+    ],
+)
+def test_hidden_sizes_come_after_those_of_the_class(size_class, number, rows, cols) -> None:
+    namespace: dict[str, object] = {}
+    text = with_sizes(HIDDEN, size_class, hidden=number)
+    assert "HIDDEN" not in text and "CPU_SIZES" not in text
+    exec(text.replace("import torch", ""), namespace)
+    assert (str(namespace["rows"]), str(namespace["cols"])) == (rows, cols)
+
+
+def test_hidden_sizes_are_counted() -> None:
+    assert count_hidden_sizes(HIDDEN) == 2
+    assert count_hidden_sizes(SOURCE) == 0
+    assert count_hidden_sizes("HIDDEN_SIZES = [{}]\nprint(HIDDEN_SIZES)") == 0
+
+
+def test_hidden_sizes_name_constants() -> None:
+    with pytest.raises(UsageError, match="the sizes name 'depth'"):
+        with_sizes(HIDDEN.replace('{"cols": 3}', '{"depth": 3}'), SizeClass.CPU, hidden=0)
+    with pytest.raises(UsageError, match="no string"):
+        with_sizes(HIDDEN.replace('{"cols": 3}', "3"), SizeClass.CPU, hidden=0)

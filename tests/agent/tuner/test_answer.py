@@ -1,10 +1,13 @@
 """The answer as the agent's parser will see it."""
 
 import ast
+from pathlib import Path
 
 import pytest
 
 from agent.answer import extract
+from agent.config import RunConfig
+from agent.prompt import Hardware, first_prompt
 from agent.tuner import answer
 from problems.loader import DEMO, load_problem
 from problems.problem import SizeClass
@@ -85,3 +88,13 @@ def test_any_message_gets_an_answer() -> None:
         [{"role": "system", "content": ""}],
     ):
         assert "no kernel" in answer(messages)
+
+
+def test_it_declines_what_must_be_right_at_sizes_that_it_is_not_shown() -> None:
+    config = RunConfig.model_validate({"output": Path("x"), "backend": "cpp"})
+    hardware = Hardware("some CPU")
+    for hidden, declined in ((False, False), (True, True)):
+        text = first_prompt(config, SOFTMAX, hardware, hidden_sizes=hidden)
+        said = answer([{"role": "user", "content": text}], None, 0)
+        assert ("```" not in said) is declined
+        assert ("this one must know others" in said) is declined

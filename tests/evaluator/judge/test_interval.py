@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.evaluation import Verdict
-from evaluator.judge.interval import Interval, median_interval, speedup_verdict
+from evaluator.judge.interval import median_interval, speedup_verdict
 
 
 @given(st.lists(st.floats(0.1, 1e6), min_size=1, max_size=200))
@@ -39,10 +39,20 @@ def test_it_covers_the_true_median_as_often_as_it_says(count):
     ("low", "high", "verdict"),
     [
         (1.02, 1.10, Verdict.FASTER),
-        (0.80, 0.99, Verdict.SLOWER),
+        (0.80, 0.98, Verdict.SLOWER),
         (0.996, 1.005, Verdict.SAME),
+        (1.003, 1.015, Verdict.SAME),
         (0.95, 1.05, Verdict.UNCLEAR),
+        (1.005, 1.05, Verdict.UNCLEAR),
     ],
 )
-def test_verdicts(low, high, verdict):
-    assert speedup_verdict(Interval((low + high) / 2, low, high)) is verdict
+def test_verdicts_with_a_margin_of_one_percent(low, high, verdict):
+    middle = (low + high) / 2
+    # So many at either end that the interval at 99.5 % reaches both.
+    assert speedup_verdict([low] * 8 + [middle] + [high] * 8, 0.01) is verdict
+
+
+def test_few_pairs_are_never_enough_for_a_verdict():
+    """At 99.5 % the interval of the median has no bounds with fewer than nine values."""
+    assert speedup_verdict([2.0] * 8, 0.01) is Verdict.UNCLEAR
+    assert speedup_verdict([2.0] * 9, 0.01) is Verdict.FASTER

@@ -29,11 +29,10 @@ def test_an_honest_copy_is_correct_and_about_as_fast(evaluate):
     assert "no_new_privs" in evaluation.isolation
 
 
-def test_doing_the_work_many_times_is_slower(evaluate):
-    source = forward(
-        "for _ in range(8):\n    y = torch.relu(x * self.scale + self.bias) * 2.0\nreturn y"
-    )
-    evaluation = evaluate(source, timing_seconds=1.0)
+def test_one_that_takes_a_nap_is_slower(evaluate):
+    """A tenth of a second: far more than what other work on the machine can add to the baseline."""
+    body = "time.sleep(0.1)\nreturn torch.relu(x * self.scale + self.bias) * 2.0"
+    evaluation = evaluate(forward(body, "import time"), timing_seconds=1.0)
     assert evaluation.status is Status.CORRECT
     assert evaluation.timing.verdict is Verdict.SLOWER
 
@@ -349,3 +348,32 @@ def test_a_write_out_of_bounds_is_contained(evaluate):
     )
     assert evaluation.status is Status.RUNTIME_ERROR
     assert evaluation.reason == "segfault"
+
+
+def test_a_kernel_that_knows_only_the_shown_sizes_fails_at_hidden_ones(evaluate):
+    other = SCALE_AND_BIAS.replace("256, 512", "3, 37")
+    body = (
+        "y = torch.relu(x * self.scale + self.bias) * 2.0\n"
+        "return y if x.shape[0] == 256 else y.flip(0)"
+    )
+    evaluation = evaluate(forward(body), hidden=(other,))
+    assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_values")
+    assert "other sizes, inputs of shape (3, 37)" in evaluation.message
+    assert evaluate(forward(body)).status is Status.CORRECT
+
+
+def test_an_honest_kernel_is_called_at_hidden_sizes_too(evaluate):
+    hidden = tuple(SCALE_AND_BIAS.replace("256, 512", sizes) for sizes in ("3, 37", "1, 1"))
+    evaluation = evaluate(HONEST, hidden=hidden)
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert evaluation.correctness.calls_made >= 9 + evaluation.timing.calls
+
+
+def test_a_crash_at_hidden_sizes_says_where(evaluate):
+    other = SCALE_AND_BIAS.replace("256, 512", "3, 37")
+    evaluation = evaluate(forward("return x.view(256, 512)"), hidden=(other,))
+    assert evaluation.status is Status.INCORRECT  # at the sizes shown it is wrong already
+    crash = forward("y = torch.relu(x * self.scale + self.bias) * 2.0\nreturn y.view(256, 512)")
+    evaluation = evaluate(crash, hidden=(other,))
+    assert (evaluation.status, evaluation.reason) == (Status.RUNTIME_ERROR, "forward_raised")
+    assert evaluation.message.startswith("with other sizes, inputs of shape (3, 37)")

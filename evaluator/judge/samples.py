@@ -1,0 +1,63 @@
+"""Times of calls, one list a side, and what of them is forward's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from statistics import median
+
+import torch
+
+from evaluator.judge.side import Call
+
+_SMALLEST_US = 0.05
+_COPY_SLACK_US = 50.0
+
+
+@dataclass
+class Samples:
+    """Times of one side, one entry for each block that counts, in microseconds."""
+
+    total_us: list[float] = field(default_factory=list)
+    forward_us: list[float] = field(default_factory=list)
+    wall_us: list[float] = field(default_factory=list)
+
+    def add(self, call: Call) -> None:
+        """Keep one call's times."""
+        self.total_us.append(call.total_us)
+        self.forward_us.append(call.forward_us)
+        self.wall_us.append(call.wall_us)
+
+
+def net_us(
+    samples: Samples, copy_us: float, overhead_us: float, device: torch.device
+) -> list[float]:
+    """Times of forward alone, what both sides pay alike taken off.
+
+    On a GPU the copy into the slot belongs to the timed span, so that nothing can be finished
+    later; its cost, as the trusted baseline pays it, is subtracted from both sides. On a CPU the
+    outputs are read where they lie and only the signal's cost is subtracted; where the system
+    forbids that, time for a copy beyond twice the baseline's counts as forward's own.
+    """
+    if device.type == "cuda":
+        return [max(total - copy_us, _SMALLEST_US) for total in samples.total_us]
+    times = []
+    for forward, total in zip(samples.forward_us, samples.total_us, strict=True):
+        late = max(0.0, total - forward - 2 * copy_us - _COPY_SLACK_US) if copy_us else 0.0
+        times.append(max(forward + late - overhead_us, _SMALLEST_US))
+    return times
+
+
+def copy_cost_us(baseline: Samples) -> float:
+    """What copying the outputs into the slot costs, by a trusted side's own times."""
+    pairs = zip(baseline.total_us, baseline.forward_us, strict=True)
+    return median([total - forward for total, forward in pairs])
+
+
+def paired_ratios(
+    candidate: Samples, baseline: Samples, overhead_us: float, device: torch.device
+) -> list[float]:
+    """Baseline over candidate, block by block."""
+    copy = copy_cost_us(baseline)
+    mine = net_us(candidate, copy, overhead_us, device)
+    theirs = net_us(baseline, copy, overhead_us, device)
+    return [b / c for b, c in zip(theirs, mine, strict=True)]

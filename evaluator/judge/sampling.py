@@ -1,0 +1,163 @@
+"""Timing a candidate beside its baselines: alternating calls, and when to stop."""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from evaluator.evaluation import BaselineName
+from evaluator.judge.bench import Bench, Draw
+from evaluator.judge.disturbance import Disturbance, Watch, watch
+from evaluator.judge.interval import median_interval
+from evaluator.judge.overhead import signal_overhead_us
+from evaluator.judge.samples import Samples, paired_ratios
+from evaluator.judge.side import Call, Side
+
+_FEWEST_BLOCKS = 10
+_LEAST_BLOCKS_EVER = 9
+"""With fewer, the interval behind the verdict has no bounds."""
+_MOST_BLOCKS = 400
+_VERIFIED_SHARE = 0.25
+_LEAST_VERIFIED_SHARE = 0.2
+_VERIFIED_FIRST = 10
+"""So many are all verified: with few calls, a share of them would leave cheats a chance."""
+
+Verify = Callable[[list[torch.Tensor], Draw], None]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """All that was measured, and why it stopped."""
+
+    candidate: Samples
+    baselines: dict[BaselineName, Samples]
+    stopped: Literal["precise", "time", "calls"]
+    overhead_us: float
+    device_seconds: float
+    blocks: int
+    disturbed_blocks: int
+    disturbed: dict[Disturbance, int]
+    """How many blocks each kind of disturbance was seen in; several may meet in one."""
+    seen: dict[str, float | int]
+
+    @property
+    def disturbed_share(self) -> float:
+        """Of all blocks."""
+        return self.disturbed_blocks / self.blocks
+
+
+def sample(
+    bench: Bench, candidate: Side, verify: Verify, *, seconds: float, relative_width: float
+) -> Sampling:
+    """Time the candidate and every baseline in blocks of one call each, in random order.
+
+    All sides of a block get the same fresh inputs, through the same memory, after the caches were
+    flushed. About a quarter of the candidate's calls are verified, chosen after each was made.
+    """
+    sides: dict[BaselineName | None, Side] = {None: candidate}
+    for name in bench.settings.baselines:
+        side = bench.baseline(name)
+        if side is not None:
+            sides[name] = side
+    overhead = signal_overhead_us(bench)
+    with watch(bench.settings.device) as observer:
+        return _Sampler(bench, sides, verify, overhead, observer).run(seconds, relative_width)
+
+
+class _Sampler:
+    def __init__(
+        self,
+        bench: Bench,
+        sides: dict[BaselineName | None, Side],
+        verify: Verify,
+        overhead_us: float,
+        observer: Watch,
+    ) -> None:
+        self._bench = bench
+        self._sides = sides
+        self._verify = verify
+        self._overhead_us = overhead_us
+        self._observer = observer
+        self._shuffle = random.SystemRandom().shuffle
+        self._good = {name: Samples() for name in sides}
+        self._all = {name: Samples() for name in sides}
+        self._verified = 0
+        self._device_seconds = 0.0
+
+    def run(self, seconds: float, relative_width: float) -> Sampling:
+        """Blocks until the intervals are narrow or time is up."""
+        begin = time.monotonic()
+        stopped: Literal["precise", "time", "calls"] = "calls"
+        blocks = 0
+        while blocks < _MOST_BLOCKS:
+            self._block(blocks)
+            blocks += 1
+            if blocks >= _LEAST_BLOCKS_EVER and time.monotonic() - begin > seconds:
+                stopped = "time"
+                break
+            good = len(self._good[None].total_us)
+            if good >= _FEWEST_BLOCKS and good % 2 == 0 and self._width() < relative_width:
+                stopped = "precise"
+                break
+        # Where hardly a block was quiet, all count, and the record says how many were disturbed.
+        quiet = len(self._good[None].total_us) >= _LEAST_BLOCKS_EVER
+        samples = self._good if quiet else self._all
+        return Sampling(
+            candidate=samples[None],
+            baselines={name: s for name, s in samples.items() if name is not None},
+            stopped=stopped,
+            overhead_us=self._overhead_us,
+            device_seconds=self._device_seconds,
+            blocks=blocks,
+            disturbed_blocks=blocks - len(self._good[None].total_us),
+            disturbed=dict(self._observer.counts),
+            seen=self._observer.seen(),
+        )
+
+    def _block(self, made: int) -> None:
+        bench = self._bench
+        draw = bench.draw()
+        order = list(self._sides)
+        self._shuffle(order)
+        calls: dict[BaselineName | None, Call] = {}
+        sealed = None
+        self._observer.begin()
+        for which in order:
+            side = self._sides[which]
+            if bench.reference.changes_inputs:
+                draw = Draw(draw.seed, draw.values, bench.lay_again(draw))
+            bench.flush_caches()
+            with side.call(draw.order) as call:
+                if which is None and self._is_verified(made):
+                    sealed = side.outputs(call.reply, bench.outputs)
+            calls[which] = call
+            self._device_seconds += call.wall_us / 1e6
+        disturbed = self._observer.end()
+        for which, call in calls.items():
+            self._all[which].add(call)
+            if not disturbed:
+                self._good[which].add(call)
+        if sealed is not None:
+            self._verified += 1
+            self._verify(sealed, draw)
+
+    def _is_verified(self, made: int) -> bool:
+        """Drawn after the call was made; luck can't bring the share under the least one."""
+        if made < _VERIFIED_FIRST or self._verified < _LEAST_VERIFIED_SHARE * (made + 1):
+            return True
+        return secrets.randbelow(1000) < 1000 * _VERIFIED_SHARE
+
+    def _width(self) -> float:
+        device = self._bench.device
+        mine = self._good[None]
+        return max(
+            median_interval(paired_ratios(mine, theirs, self._overhead_us, device)).relative_width
+            for name, theirs in self._good.items()
+            if name is not None
+        )

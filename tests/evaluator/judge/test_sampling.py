@@ -1,0 +1,94 @@
+"""Which timed calls are verified, which blocks count, and what many disturbed ones come to."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import torch
+
+from evaluator.evaluation import BaselineName, Verdict
+from evaluator.judge.disturbance import Disturbance
+from evaluator.judge.interval import median_interval, speedup_verdict
+from evaluator.judge.samples import Samples
+from evaluator.judge.sampling import Sampling
+from evaluator.judge.speed_of_light import Bounds
+from evaluator.judge.timing import timing_of
+from tests.evaluator.conftest import HONEST
+
+CPU = torch.device("cpu")
+NO_BOUNDS = Bounds(floor_us=None, bound_us=None, bytes_us=None)
+
+
+def sampling(
+    candidate_us: list[float], eager_us: list[float], disturbed_blocks: int = 0
+) -> Sampling:
+    def samples(times: list[float]) -> Samples:
+        return Samples(total_us=times, forward_us=list(times), wall_us=list(times))
+
+    return Sampling(
+        candidate=samples(candidate_us),
+        baselines={BaselineName.EAGER: samples(eager_us)},
+        stopped="calls",
+        overhead_us=0.0,
+        device_seconds=0.1,
+        blocks=len(candidate_us) + disturbed_blocks,
+        disturbed_blocks=disturbed_blocks,
+        disturbed={Disturbance.STEAL: disturbed_blocks} if disturbed_blocks else {},
+        seen={},
+    )
+
+
+def test_a_few_disturbed_blocks_are_left_out_and_counted():
+    timing, notes = timing_of(sampling([50.0] * 40, [100.0] * 40, 5), NO_BOUNDS, CPU)
+    assert timing.verdict is Verdict.FASTER
+    assert timing.speedup == 2.0
+    assert timing.disturbed_blocks == 5
+    assert timing.calls == 45
+    assert timing.baselines[BaselineName.EAGER].pairs == 40
+    assert not notes
+
+
+def test_where_many_were_disturbed_there_is_no_verdict():
+    timing, notes = timing_of(sampling([50.0] * 40, [100.0] * 40, 20), NO_BOUNDS, CPU)
+    assert timing.verdict is Verdict.UNCLEAR
+    assert timing.baselines[BaselineName.EAGER].verdict is Verdict.UNCLEAR
+    assert "33 % of the 60 blocks" in notes[0]
+    assert "steal 20" in notes[0]
+
+
+def test_device_times_that_the_judges_clock_does_not_bear_out_give_no_verdict():
+    """The worker claims 10 us, and the judge waits 400 us longer for it than for the baseline."""
+    lie = sampling([10.0] * 40, [500.0] * 40)
+    lie.candidate.wall_us[:] = [700.0 + 400.0] * 40
+    lie.baselines[BaselineName.EAGER].wall_us[:] = [500.0 + 700.0] * 40
+    timing, notes = timing_of(lie, NO_BOUNDS, torch.device("cuda:0"))
+    assert timing.verdict is Verdict.UNCLEAR
+    assert "not borne out" in notes[0]
+
+
+def test_at_least_a_fifth_of_the_timed_calls_is_verified(evaluate):
+    evaluation = evaluate(HONEST, timing_seconds=0.5, relative_width=1e-9)
+    assert evaluation.timing is not None and evaluation.correctness is not None
+    timed = evaluation.timing.calls
+    verified = evaluation.correctness.calls_judged - 3
+    assert timed >= 6
+    assert math.ceil(0.2 * timed) <= verified < timed
+
+
+def test_equal_kernels_are_called_faster_or_slower_in_less_than_one_case_in_a_hundred():
+    """With noise as calls have it, placement bias, and the sampling's own rule of stopping."""
+    source = random.Random(0)
+    wrong = runs = 0
+    for _ in range(600):
+        bias = source.uniform(-0.003, 0.003)
+        spread = source.choice([0.002, 0.01, 0.05])
+        ratios: list[float] = []
+        while len(ratios) < 120:
+            ratios.append(math.exp(bias + source.gauss(0, spread)))
+            looked_at = len(ratios) >= 10 and len(ratios) % 2 == 0
+            if looked_at and median_interval(ratios).relative_width < 0.01:
+                break
+        runs += 1
+        wrong += speedup_verdict(ratios, 0.005) in (Verdict.FASTER, Verdict.SLOWER)
+    assert wrong / runs <= 0.01
