@@ -188,8 +188,8 @@ class Judge:
             state = bench.reference.seeded
         bench.reference.set_state(state)
         # The worker has a module now; what it computes from here on is what counts.
-        for _ in range(_FIRST_CALLS):
-            draw = bench.draw()
+        for index in range(_FIRST_CALLS):
+            draw = bench.draw(near=index == 1)
             trial.made += 1
             try:
                 with side.call(draw.order) as call:
