@@ -16,16 +16,19 @@ from evaluator.devices import cache_bytes, describe, peaks
 from evaluator.errors import DeviceError, InfrastructureError, UnusableReferenceError
 from evaluator.evaluation import BaselineName, EvaluationRequest, Precision, Settings
 from evaluator.judge.arena import Arena, make_arena
+from evaluator.judge.laid import Laid, Veil
 from evaluator.judge.placement import Placement, bytes_needed
 from evaluator.judge.process import Zygote
 from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Build, Side
 from evaluator.judge.speed_of_light import bounds, count_work, measure_ceilings
+from evaluator.judge.variation import fresh_seed, nearly
 
 _SLACK = 2**20
 _SHIFTS = 128
 _SHIFT_BYTES = 512
+_NEAR_ONE_IN = 8
 _TRUSTED_TIMEOUT_S = 300.0
 
 
@@ -35,7 +38,7 @@ class Draw:
 
     seed: int
     values: list[Any]
-    order: list[Any]
+    order: Laid
 
 
 class Bench:
@@ -45,12 +48,14 @@ class Bench:
         self.key = bench_key(request)
         self._request = request
         self._hidden: dict[str, Bench] = {}
+        self._seed: int | None = None
+        self._start = 0
         self.settings = request.settings
         self.device = device
         self._zygote = zygote
         try:
             self.reference = Reference(request.reference, device, request.settings.precision)
-            values = self.reference.fresh_inputs(_seed())
+            values = self.reference.fresh_inputs(fresh_seed())
             self.outputs = self._examine(values)
         except torch.OutOfMemoryError as error:
             raise DeviceError(f"the reference does not fit {device}: {error}") from None
@@ -81,7 +86,12 @@ class Bench:
     def _examine(self, values: list[Any]) -> list[torch.Tensor]:
         """Run the reference twice on the same values: it must repeat itself."""
         before = [tensor.clone() for tensor in flatten_arguments(values)]
-        first = [tensor.clone() for tensor in self._run(values)]
+        outputs = self._run(values)
+        own = [tensor.untyped_storage().data_ptr() for tensor in outputs]
+        lent = {tensor.untyped_storage().data_ptr() for tensor in flatten_arguments(values)}
+        self.returns_inputs = not lent.isdisjoint(own)
+        self.returns_overlaps = len(set(own)) < len(own)
+        first = [tensor.clone() for tensor in outputs]
         after = flatten_arguments(values)
         self.reference.changes_inputs = any(
             not torch.equal(a.nan_to_num(), b.nan_to_num())
@@ -89,7 +99,7 @@ class Bench:
         )
         if self.reference.changes_inputs:
             return first
-        torch.manual_seed(_seed())
+        torch.manual_seed(fresh_seed())
         second = self._run(values)
         for a, b in zip(first, second, strict=True):
             if a.is_floating_point() and not torch.allclose(
@@ -109,19 +119,27 @@ class Bench:
         except Exception as error:
             raise UnusableReferenceError(f"the reference's forward raised {error!r}") from error
 
-    def draw(self) -> Draw:
-        """Fresh inputs from a secret seed, at one of many addresses in the arena."""
-        seed = _seed()
-        values = self.reference.fresh_inputs(seed)
-        start = secrets.randbelow(_SHIFTS) * _SHIFT_BYTES
-        placement = Placement(self.inputs.bytes, start)
-        order = [placement.place(value) for value in values]
-        return Draw(seed, values, order)
+    def draw(self, *, near: bool = False) -> Draw:
+        """Fresh inputs from a secret seed, at the last address or at another one in the arena.
 
-    def lay_again(self, draw: Draw) -> list[Any]:
+        `near`: those of the last draw but for an element or two; that happens at times anyway.
+        """
+        near = near or secrets.randbelow(_NEAR_ONE_IN) == 0
+        self._seed = nearly(self._seed) if near and self._seed is not None else fresh_seed()
+        if secrets.randbelow(2):
+            self._start = secrets.randbelow(_SHIFTS) * _SHIFT_BYTES
+        values = self._values(self._seed)
+        return Draw(self._seed, values, lay(Placement(self.inputs.bytes, self._start), values))
+
+    def _values(self, seed: int) -> list[Any]:
+        """KernelBench's protocol knows only what the recipe gives."""
+        if self.settings.protocol == "kernelbench":
+            return self.reference.fresh_inputs(seed)
+        return self.reference.varied_inputs(seed)
+
+    def lay_again(self, draw: Draw) -> Laid:
         """The same inputs once more, for a module that changes them."""
-        placement = Placement(self.inputs.bytes)
-        return [placement.place(value) for value in self.reference.fresh_inputs(draw.seed)]
+        return lay(Placement(self.inputs.bytes), self._values(draw.seed))
 
     def flush_caches(self) -> None:
         """Push everything else out of the caches; waits until that is done on a GPU.
@@ -242,6 +260,12 @@ class Bench:
             del self.flush
 
 
+def lay(placement: Placement, values: list[Any]) -> Laid:
+    """Arguments laid into an arena, with a veil over their tensors."""
+    arguments = [placement.place(value) for value in values]
+    return Laid(arguments, Veil(placement.memory, placement.spans))
+
+
 def no_build(request: BuildRequest) -> BuildOutcome:
     """A reference compiles nothing of its own."""
     raise UnusableReferenceError(f"the reference calls load_inline itself ({request.name})")
@@ -268,7 +292,3 @@ def flatten_arguments(values: list[Any]) -> list[torch.Tensor]:
         if isinstance(value, list | tuple)
         for tensor in flatten_arguments(list(value))
     ]
-
-
-def _seed() -> int:
-    return secrets.randbits(62)

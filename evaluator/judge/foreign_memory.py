@@ -7,18 +7,13 @@ cheat is the time between that word and the stop, some tens of microseconds.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
-import signal
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import torch
 
 _libc = ctypes.CDLL(None, use_errno=True)
-_STOP_TIMEOUT_S = 1.0
 
 
 class _Span(ctypes.Structure):
@@ -50,29 +45,6 @@ def read_memory(pid: int, address: int, target: torch.Tensor) -> None:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number))
         done += got
-
-
-@contextlib.contextmanager
-def standing_still(pid: int) -> Iterator[None]:
-    """Stop a worker's whole process group, and let it go on afterwards."""
-    os.kill(-pid, signal.SIGSTOP)
-    try:
-        deadline = time.monotonic() + _STOP_TIMEOUT_S
-        # The state of the process says that all its threads have stopped.
-        while _state(pid) not in "TtZX" and time.monotonic() < deadline:
-            time.sleep(0)
-        yield
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(-pid, signal.SIGCONT)
-
-
-def _state(pid: int) -> str:
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return "X"
-    return text.rpartition(")")[2].split()[0]
 
 
 def can_read(pid: int) -> bool:

@@ -32,6 +32,7 @@ from evaluator.evaluation import (
     Timing,
 )
 from evaluator.judge.bench import Bench, Draw, bench_key, flatten_arguments
+from evaluator.judge.conduct import works_early
 from evaluator.judge.correctness import compare
 from evaluator.judge.mismatch import add_race
 from evaluator.judge.process import Zygote
@@ -202,12 +203,13 @@ class Judge:
             state = bench.reference.seeded
         bench.reference.set_state(state)
         # The worker has a module now; what it computes from here on is what counts.
-        for _ in range(_FIRST_CALLS):
-            draw = bench.draw()
+        for index in range(_FIRST_CALLS):
+            draw = bench.draw(near=index == 1)
             trial.made += 1
             try:
                 with side.call(draw.order) as call:
                     sealed = side.outputs(call.reply, bench.outputs)
+                    borrowed = side.borrowed(call.reply)
             except Refusal as refusal:
                 side.close()
                 if (
@@ -224,6 +226,7 @@ class Judge:
                 raise
             trial.device_seconds += call.wall_us / 1e6
             self._verify(bench, side, sealed, draw, trial)
+            _refuse_borrowed(bench, *borrowed)
 
     def _at_hidden_sizes(
         self, bench: Bench, candidate: Candidate, build: Build, trial: _Trial
@@ -286,6 +289,10 @@ class Judge:
         def verify(sealed: list[torch.Tensor], draw: Draw) -> None:
             self._verify(bench, side, sealed, draw, trial)
 
+        eager = bench.baseline(BaselineName.EAGER)
+        assert eager is not None
+        for each in (side, eager):
+            each.prepare_us.clear()
         sampling = sample(
             bench,
             side,
@@ -293,6 +300,12 @@ class Judge:
             seconds=bench.settings.timing_seconds,
             relative_width=bench.settings.relative_width,
         )
+        if works_early(side.prepare_us, eager.prepare_us):
+            raise Refusal(
+                Status.INTEGRITY,
+                "work_before_start",
+                "the candidate works between the laying of its inputs and the start of the call",
+            )
         trial.made += sampling.blocks
         trial.seen = sampling.seen
         trial.device_seconds += sampling.device_seconds
@@ -314,6 +327,19 @@ class Judge:
         if self._zygote is not None:
             self._zygote.close()
             self._zygote = None
+
+
+def _refuse_borrowed(bench: Bench, inputs: bool, each_other: bool) -> None:
+    """Outputs that are views of the inputs or of each other where the reference's are not."""
+    if inputs and not bench.returns_inputs:
+        what = "an output is a view of an input"
+    elif each_other and not bench.returns_overlaps:
+        what = "two outputs share memory"
+    else:
+        return
+    raise Refusal(
+        Status.INTEGRITY, "borrowed_output", f"{what}, which the reference's is not; return a copy"
+    )
 
 
 def _is_fault(refusal: Refusal) -> bool:

@@ -17,6 +17,7 @@ import torch
 
 from evaluator.errors import UnusableReferenceError
 from evaluator.evaluation import Precision
+from evaluator.judge.variation import Variation, base
 
 WEIGHT_SEED = 42
 """Public: KernelBench's contract relies on it."""
@@ -150,6 +151,11 @@ class Reference:
         with torch.device(self.device):
             values = self._call(self.module_namespace.__dict__["get_inputs"])
         return list(converted(list(values), self.device, self.dtype))
+
+    def varied_inputs(self, seed: int) -> list[Any]:
+        """The same, with other scales and near repeats, as `Variation` says for this seed."""
+        with Variation(seed):
+            return self.fresh_inputs(base(seed))
 
     @contextmanager
     def _buffers_kept(self, module: torch.nn.Module) -> Iterator[None]:

@@ -25,6 +25,8 @@ _LEAST_BLOCKS_EVER = 9
 _MOST_BLOCKS = 400
 _VERIFIED_SHARE = 0.25
 _LEAST_VERIFIED_SHARE = 0.2
+_VERIFIED_FIRST = 10
+"""So many are all verified: with few calls, a share of them would leave cheats a chance."""
 
 Verify = Callable[[list[torch.Tensor], Draw], None]
 
@@ -147,7 +149,7 @@ class _Sampler:
 
     def _is_verified(self, made: int) -> bool:
         """Drawn after the call was made; luck can't bring the share under the least one."""
-        if self._verified < _LEAST_VERIFIED_SHARE * (made + 1):
+        if made < _VERIFIED_FIRST or self._verified < _LEAST_VERIFIED_SHARE * (made + 1):
             return True
         return secrets.randbelow(1000) < 1000 * _VERIFIED_SHARE
 

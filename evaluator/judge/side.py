@@ -6,10 +6,12 @@ import json
 import math
 import os
 import random
+import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,8 +25,10 @@ from evaluator.build_request import (
 )
 from evaluator.evaluation import BuildReport, Mismatch, Status
 from evaluator.failure import Failure
+from evaluator.judge import conduct
 from evaluator.judge.arena import Arena, make_arena
-from evaluator.judge.foreign_memory import can_read, read_memory, standing_still
+from evaluator.judge.foreign_memory import can_read, read_memory
+from evaluator.judge.laid import Laid
 from evaluator.judge.placement import span_of
 from evaluator.judge.process import WorkerProcess
 from evaluator.judge.refusal import Refusal
@@ -38,6 +42,9 @@ Build = Callable[[BuildRequest], BuildOutcome]
 _POISON = range(3, 255)
 _WIDEST_VIEW = 2**30
 """Bytes from the first to the last element, in a view of a much larger tensor."""
+_LOOKS_AGAIN_FIRST = 3
+_LOOKS_AGAIN_PERCENT = 25
+_SLOT_REST_S = 0.005
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,11 @@ class Side:
         limit."""
         self._call_timeout_s = call_timeout_s
         self._outputs: Arena | None = None
+        self.prepare_us: list[float] = []
+        """What it took the worker to get ready for each call; the inputs lie there by then."""
+        self._inputs_fd = -1
+        self._sealed: list[torch.Tensor] | None = None
+        self._looks = 0
         self._readable = device.type == "cpu" and can_read(worker.pid)
 
     def load(
@@ -164,14 +176,18 @@ class Side:
         if code >= len(FITS):
             raise Refusal(Status.INTEGRITY, "protocol_broken", "an unknown fit of weights")
         self.fit = FITS[code]
+        self._inputs_fd = inputs.fd
+        self._hold()
         return self.fit
 
     @contextmanager
-    def call(self, arguments: Any, *, timeout_s: float | None = None) -> Iterator[Call]:
+    def call(self, laid: Laid, *, timeout_s: float | None = None) -> Iterator[Call]:
         """Call the module once on what lies in the input arena; raises `Refusal`.
 
-        The outputs can be read while the context lasts; afterwards the worker may go on. The slot
-        for outputs is poisoned before. On a GPU the device must be idle.
+        The outputs can be read while the context lasts; on a sample of the calls that they are
+        read in, they must still be the same once the worker has come to rest. On a CPU the worker
+        stands still before and after. The slot for outputs is poisoned before. On a GPU the device
+        must be idle.
         """
         assert self._outputs is not None
         limit = self._call_timeout_s if timeout_s is None else timeout_s
@@ -179,11 +195,18 @@ class Side:
         if copied:
             self.poison = random.SystemRandom().choice(_POISON)
             self._outputs.bytes.fill_(self.poison)
+        self._sealed = None
+        laid.veil.cover()
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
-        order = json.dumps({"arguments": arguments, "copy": copied})
+        else:
+            conduct.let_go(self.worker.pid)
+        order = json.dumps({"arguments": laid.arguments, "copy": copied})
+        asked = time.perf_counter_ns()
         self._send(Kind.PREPARE, order.encode())
         self._receive("call", limit, {Kind.PREPARED})
+        self.prepare_us.append((time.perf_counter_ns() - asked) / 1e3)
+        laid.veil.lift()
         begin = time.perf_counter_ns()
         self._send(Kind.GO)
         if self.device.type == "cuda":
@@ -191,6 +214,7 @@ class Side:
             wall_us = (time.perf_counter_ns() - begin) / 1e3
             reply = _decoded(message)
             yield Call(reply.forward_us, reply.total_us, wall_us, reply)
+            self._look_again(reply)
             return
         message = self._receive("call", limit, {Kind.RETURNED})
         forward_us = wall_us = total_us = (time.perf_counter_ns() - begin) / 1e3
@@ -198,9 +222,63 @@ class Side:
             self._send(Kind.RELEASE)
             message = self._receive("call", limit, {Kind.DONE})
             wall_us = total_us = (time.perf_counter_ns() - begin) / 1e3
-        yield Call(forward_us, total_us, wall_us, _decoded(message))
+        self._hold()
+        reply = _decoded(message)
+        yield Call(forward_us, total_us, wall_us, reply)
+        self._look_again(reply)
         if not copied:
             self._send(Kind.RELEASE)
+
+    def _hold(self) -> None:
+        """Have the worker stand still until its next call."""
+        if self.device.type == "cpu":
+            conduct.hold(self.worker.pid)
+
+    def _look_again(self, reply: Reply) -> None:
+        """Whether anything went on after the return; raises `Refusal`. On a sample of the calls."""
+        sealed, self._sealed = self._sealed, None
+        if sealed is None:
+            return
+        self._looks += 1
+        if self._looks > _LOOKS_AGAIN_FIRST and secrets.randbelow(100) >= _LOOKS_AGAIN_PERCENT:
+            return
+        rested = True
+        if self.device.type == "cpu":
+            conduct.let_go(self.worker.pid)
+            rested = conduct.comes_to_rest(self.worker.pid)
+            self._hold()
+        else:
+            time.sleep(_SLOT_REST_S)
+        now = self._read(reply)
+        if any(not torch.equal(_raw(old), _raw(new)) for old, new in zip(sealed, now, strict=True)):
+            raise Refusal(
+                Status.INTEGRITY,
+                "output_changed",
+                "an output changed after forward had returned: the work was not done by then",
+            )
+        if not rested:
+            raise Refusal(
+                Status.INTEGRITY,
+                "never_rests",
+                f"threads of the candidate went on working for {conduct.PATIENCE_S:g} s after "
+                "forward had returned; a pool must sleep between calls",
+            )
+
+    def borrowed(self, reply: Reply) -> tuple[bool, bool]:
+        """Whether an output lies in the inputs' memory, and whether two outputs overlap.
+
+        Of the call whose context lasts; (False, False) where outputs are copied into the slot.
+        """
+        if self.device.type == "cuda" or not self._readable:
+            return False, False
+        inputs = conduct.mapped_at(self.worker.pid, self._inputs_fd)
+        spans = [
+            (at.place, at.place + span_of(at.shape, at.stride) * getattr(torch, at.dtype).itemsize)
+            for at in reply.outputs
+        ]
+        among = any(a < last and first < b for a, b in spans for first, last in inputs)
+        ordered = sorted(span for span in spans if span[0] < span[1])
+        return among, any(first[1] > then[0] for first, then in pairwise(ordered))
 
     def outputs(self, reply: Reply, expected: list[torch.Tensor]) -> list[torch.Tensor]:
         """The outputs, sealed: copied out of the worker's reach. Raises `Refusal`.
@@ -211,10 +289,14 @@ class Side:
         layouts = [(layout.shape, getattr(torch, layout.dtype)) for layout in reply.outputs]
         if layouts != wanted:
             return [torch.empty(shape, dtype=dtype, device="meta") for shape, dtype in layouts]
+        self._sealed = self._read(reply)
+        return self._sealed
+
+    def _read(self, reply: Reply) -> list[torch.Tensor]:
         if self.device.type == "cuda" or not self._readable:
             return [self._from_slot(layout) for layout in reply.outputs]
-        with standing_still(self.worker.pid):
-            return [self._from_worker(number, each) for number, each in enumerate(reply.outputs)]
+        conduct.wait_until_held(self.worker.pid)
+        return [self._from_worker(number, each) for number, each in enumerate(reply.outputs)]
 
     def _from_slot(self, layout: OutputLayout) -> torch.Tensor:
         assert self._outputs is not None
@@ -241,6 +323,8 @@ class Side:
         try:
             read_memory(self.worker.pid, layout.place, raw)
         except OSError as error:
+            if conduct.is_gone(self.worker.pid):
+                raise self._death("call") from None
             raise Refusal(
                 Status.INTEGRITY, "protocol_broken", f"an output lies nowhere: {error.strerror}"
             ) from None
@@ -310,6 +394,11 @@ class Side:
             reason = "exited"
             what = f"the process exited (code {ending.status}) during the {_NAMES[phase]}"
         return Refusal(Status.RUNTIME_ERROR, reason, what, detail=ending.log)
+
+
+def _raw(tensor: torch.Tensor) -> torch.Tensor:
+    """Its bytes: a NaN equals itself."""
+    return tensor.contiguous().view(-1).view(torch.uint8)
 
 
 def _decoded(message: Message) -> Reply:

@@ -6,7 +6,7 @@ import torch
 
 from evaluator.evaluation import Backend, Candidate
 from evaluator.judge.arena import make_arena
-from evaluator.judge.bench import Bench, Draw
+from evaluator.judge.bench import Bench, Draw, lay
 from evaluator.judge.placement import Placement
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Build
@@ -24,7 +24,7 @@ def wrote_to_inputs(
     side = bench.new_side()
     try:
         placement = Placement(arena.bytes)
-        order = [placement.place(value) for value in draw.values]
+        order = lay(placement, draw.values)
         before = [tensor.view(-1).view(torch.uint8).clone() for tensor in _bytes(placement)]
         triton = candidate.backend is Backend.TRITON
         try:

@@ -1,0 +1,140 @@
+"""What a worker does while no call of its own is being timed: nothing.
+
+Its process group is stopped from the word that forward returned until it is prepared for the next
+call. So it can neither work on after its return, nor compute with the next inputs before they are
+complete, nor take processors from the other side, whose turn it is. On some calls it is let go on
+until it rests: the outputs must still be what they were, and a worker that never rests is refused.
+
+Rest is judged by the states of its threads and not by their processor time: an idle pool goes to
+sleep sooner or later, on a loaded machine too, and a thread that computes is runnable even while
+it waits for a processor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_STOP_TIMEOUT_S = 1.0
+_LOOKS, _LOOK_S = 3, 0.002
+_FEWEST_CALLS, _EARLY_SLACK_US = 6, 500.0
+PATIENCE_S = 2.0
+"""So long may threads stay runnable after a call before this counts as work. Idle OpenMP threads
+sleep after about 1 ms, those of Intel's OpenMP after 200 ms."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One thread of a worker: its process and the letter of its state (R, S, D, T, ...)."""
+
+    process: int
+    state: str
+
+
+def hold(pid: int) -> None:
+    """Have a worker's process group stop; some microseconds pass until it has."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(-pid, signal.SIGSTOP)
+
+
+def let_go(pid: int) -> None:
+    """Let a worker's process group go on."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(-pid, signal.SIGCONT)
+
+
+def wait_until_held(pid: int) -> None:
+    """Return when every thread of a stopped worker stands still, at the latest after 1 s."""
+    deadline = time.monotonic() + _STOP_TIMEOUT_S
+    while any(task.state not in "TtZX" for task in _threads(pid)):
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0)
+
+
+def comes_to_rest(pid: int, patience_s: float = PATIENCE_S) -> bool:
+    """Whether all threads of a worker and of its descendants sleep, within `patience_s`."""
+    deadline = time.monotonic() + patience_s
+    quiet = 0
+    while quiet < _LOOKS:
+        if any(task.state in "RD" for task in tasks(pid)):
+            if time.monotonic() > deadline:
+                return False
+            quiet = 0
+        else:
+            quiet += 1
+        time.sleep(_LOOK_S)
+    return True
+
+
+def tasks(pid: int) -> list[Task]:
+    """The threads of a worker, of its group and session, and of all their descendants."""
+    families: dict[int, tuple[int, int, int]] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            fields = _stat(folder)
+            if fields is not None:
+                families[int(folder.name)] = (int(fields[1]), int(fields[2]), int(fields[3]))
+    found = {pid} | {p for p, (_, group, session) in families.items() if pid in (group, session)}
+    grown = True
+    while grown:
+        more = {p for p, (parent, _, _) in families.items() if parent in found} - found
+        found |= more
+        grown = bool(more)
+    return [task for process in sorted(found) for task in _threads(process)]
+
+
+def _threads(pid: int) -> Iterator[Task]:
+    with contextlib.suppress(OSError):
+        for folder in Path(f"/proc/{pid}/task").iterdir():
+            fields = _stat(folder)
+            if fields is not None:
+                yield Task(pid, fields[0])
+
+
+def _stat(folder: Path) -> list[str] | None:
+    """State, parent, group, session, ... of a process or thread; None when it is gone."""
+    try:
+        return (folder / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+
+
+def works_early(mine_us: list[float], baseline_us: list[float]) -> bool:
+    """Whether a worker takes too long to get ready, by what a baseline's takes for the same calls.
+
+    Both run the same few lines of ours then, but a candidate may have put its work there. Three
+    quarters of its calls must be slower than anything that the baseline showed: on a loaded machine
+    single calls of either are late, not most of one's and none of the other's.
+    """
+    if min(len(mine_us), len(baseline_us)) < _FEWEST_CALLS:
+        return False
+    quick = sorted(mine_us)[len(mine_us) // 4]
+    return quick > 1.5 * max(baseline_us) + _EARLY_SLACK_US
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a worker has ended, reaped or not."""
+    fields = _stat(Path(f"/proc/{pid}"))
+    return fields is None or fields[0] in "ZX"
+
+
+def mapped_at(pid: int, descriptor: int) -> list[tuple[int, int]]:
+    """Where a worker maps the file behind our `descriptor`: first address, the one after the last.
+
+    Raises `OSError` where its map can't be read.
+    """
+    inode = str(os.fstat(descriptor).st_ino)
+    spans = []
+    with Path(f"/proc/{pid}/maps").open() as maps:
+        for line in maps:
+            span, _, _, device, node, *_ = line.split()
+            if node == inode and device.startswith("00:"):
+                first, last = span.split("-")
+                spans.append((int(first, 16), int(last, 16)))
+    return spans

@@ -1,0 +1,72 @@
+"""Inputs as they lie in an arena, with some lines of them withheld until the call starts.
+
+A worker maps its inputs before the call, and a thread of its own could begin as soon as they are
+there. So some cache lines, at secret places, hold the contents of other lines of the same tensor
+until right before the start signal: what was computed early is wrong there, and whoever looks for
+what has changed must read all inputs again. Withholding everything would cost a copy of all inputs
+while the worker's threads wait, which disturbs what is timed.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+LINE_BYTES = 64
+_MOST_LINES = 1024
+"""Of one call, over all its tensors: 64 KiB are written within some tens of microseconds."""
+
+
+class Veil:
+    """Chosen lines of `memory` (uint8, shape [size]) within `spans` (first byte, bytes).
+
+    Spans start at multiples of 64 bytes and may be padded to them.
+    """
+
+    def __init__(self, memory: torch.Tensor, spans: list[tuple[int, int]]) -> None:
+        whole = memory.numel() // LINE_BYTES * LINE_BYTES
+        self._lines = memory[:whole].view(torch.int64).view(-1, LINE_BYTES // 8)
+        chosen, others, lone = [], [], []
+        total = sum(-(-size // LINE_BYTES) for _, size in spans)
+        generator = torch.Generator().manual_seed(secrets.randbits(62))
+        for start, size in spans:
+            count = -(-size // LINE_BYTES)
+            if count == 0:
+                continue
+            wanted = max(1, _MOST_LINES * count // max(total, _MOST_LINES))
+            if wanted >= count:
+                places = torch.arange(count)
+            else:
+                places = torch.randint(count, (wanted,), generator=generator).unique()
+            step = 1 + secrets.randbelow(count - 1) if count > 1 else 0
+            chosen.append(places + start // LINE_BYTES)
+            others.append((places + step) % count + start // LINE_BYTES)
+            lone.append(torch.full(places.shape, count == 1))
+        device = memory.device
+        none = [torch.zeros(0, dtype=torch.int64)]
+        self._places = torch.cat(chosen or none).to(device)
+        self._true = self._lines[self._places]
+        self._false = self._lines[torch.cat(others or none).to(device)]
+        # A tensor of one line has no other line to show: it shows zeros.
+        self._false[torch.cat(lone or [none[0].bool()]).to(device)] = 0
+
+    def cover(self) -> None:
+        """Put other lines of the same tensors in place of the chosen ones."""
+        self._lines[self._places] = self._false
+
+    def lift(self) -> None:
+        """Put the true lines there; on a GPU this is done when the call returns."""
+        self._lines[self._places] = self._true
+        if self._lines.is_cuda:
+            torch.cuda.synchronize(self._lines.device)
+
+
+@dataclass(frozen=True)
+class Laid:
+    """The arguments of one call as the worker is told about them; `veil` covers their tensors."""
+
+    arguments: list[Any]
+    veil: Veil

@@ -1,0 +1,83 @@
+"""Inputs that a problem's recipe allows, but rarely gives: other scales, or nearly the last ones.
+
+A candidate may rely on what the recipe says of its inputs, not on what a draw from it usually looks
+like. Where a recipe draws normal numbers, any number of their size may come: some calls get smaller
+ones, or rows of different sizes, never larger ones than a plain draw could hold. And some calls get
+the inputs of the call before with one element of each changed, so that whoever remembers outputs by
+a look at a few elements is wrong. What is made from the draws afterwards (a spread, labels) follows
+them, so that whatever must fit still fits.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+_BASE_BITS, _TOUCH_BITS = 56, 6
+_NORMAL = (torch.randn, torch.randn_like)
+_DRAWS = (*_NORMAL, torch.rand, torch.rand_like, torch.randint)
+_SMALLEST = 2.0**-3
+
+
+def fresh_seed() -> int:
+    """A secret seed, 62 bits: what it leads to is fixed by it alone."""
+    return secrets.randbits(_BASE_BITS)
+
+
+def nearly(seed: int) -> int:
+    """Another seed, for the inputs of `seed` with one element of each draw changed."""
+    touch = 1 + secrets.randbelow((1 << _TOUCH_BITS) - 1)
+    return base(seed) | touch << _BASE_BITS
+
+
+def base(seed: int) -> int:
+    """The part of a seed that the random numbers come from."""
+    return seed & ((1 << _BASE_BITS) - 1)
+
+
+class Variation(TorchFunctionMode):  # type: ignore[misc]
+    """While it is entered, what PyTorch draws is varied as `seed` says.
+
+    Half of the seeds leave scales alone, a quarter make a whole tensor smaller, a quarter each
+    index of one of its dimensions.
+    """
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._kind = ("plain", "plain", "smaller", "uneven")[seed & 3]
+        self._touched = seed != base(seed)
+        self._scales = torch.Generator().manual_seed(base(seed))
+        self._places = torch.Generator().manual_seed(seed)
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Let PyTorch draw, and change what came."""
+        drawn = func(*args, **(kwargs or {}))
+        if func in _NORMAL:
+            drawn = self._scaled(drawn)
+        if func in _DRAWS and self._touched and drawn.numel() > 1:
+            count = drawn.numel()
+            here, step = torch.randint(
+                1, count, (2,), generator=self._places, device="cpu"
+            ).tolist()
+            drawn.view(-1)[here] = drawn.view(-1)[(here + step) % count]
+        return drawn
+
+    def _scaled(self, drawn: torch.Tensor) -> torch.Tensor:
+        if self._kind == "plain" or drawn.dim() == 0:
+            return drawn
+        shape = [1] * drawn.dim()
+        if self._kind == "uneven":
+            which = int(torch.randint(drawn.dim(), (), generator=self._scales, device="cpu"))
+            shape[which] = drawn.shape[which]
+        exponent = torch.rand(shape, generator=self._scales, device="cpu")
+        return drawn.mul_((_SMALLEST**exponent).to(drawn))
