@@ -1,0 +1,60 @@
+"""A worker's life: it ends with its zygote, with its judge's word, and takes everything along."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator.judge.process import Zygote
+
+
+@pytest.fixture
+def zygote() -> Iterator[Zygote]:
+    started = Zygote()
+    yield started
+    started.close()
+
+
+def gone(pid: int) -> bool:
+    """Within ten seconds; a zombie that nobody has reaped yet counts as gone."""
+    deadline = time.monotonic() + 10.0
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state in "ZX":
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_nobody_outlives_the_zygote(zygote):
+    worker = zygote.fork(memory_bytes=16 * 2**30, cpu_seconds=60)
+    assert "dies_with_parent" in worker.isolation
+    os.kill(zygote._process.pid, 9)
+    assert gone(worker.pid)
+    assert worker._init is None or gone(worker._init)
+    worker.end()
+
+
+def test_how_a_worker_ended_is_told(zygote):
+    killed = zygote.fork(memory_bytes=16 * 2**30, cpu_seconds=60)
+    os.kill(killed.pid, 11)
+    assert killed.end(grace_s=10.0).signal_name == "SIGSEGV"
+    ended = zygote.fork(memory_bytes=16 * 2**30, cpu_seconds=60)
+    assert ended.end().status is None and gone(ended.pid)
+    assert ended._init is None or gone(ended._init)
+
+
+def test_a_gpu_worker_has_no_memory_limit(zygote):
+    with zygote.fork(memory_bytes=None, cpu_seconds=60) as worker:
+        assert "memory_limit" not in worker.isolation
+        assert "judge_out_of_reach" in worker.isolation
+    with zygote.fork(memory_bytes=None, cpu_seconds=60, confine=False) as trusted:
+        assert "seccomp" not in trusted.isolation
+        assert "judge_out_of_reach" not in trusted.isolation
