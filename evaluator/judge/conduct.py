@@ -73,20 +73,37 @@ def comes_to_rest(pid: int, patience_s: float = PATIENCE_S) -> bool:
 
 
 def tasks(pid: int) -> list[Task]:
-    """The threads of a worker, of its group and session, and of all their descendants."""
+    """The threads of a worker, of its group and session, and of all their descendants.
+
+    Where it has a PID namespace of its own, those of everything in there: orphans as well.
+    """
     families: dict[int, tuple[int, int, int]] = {}
+    apart = _namespace(pid)
+    if apart == _namespace(os.getpid()):
+        apart = None
+    found = {pid}
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
             fields = _stat(folder)
             if fields is not None:
                 families[int(folder.name)] = (int(fields[1]), int(fields[2]), int(fields[3]))
-    found = {pid} | {p for p, (_, group, session) in families.items() if pid in (group, session)}
+                if apart and _namespace(int(folder.name)) == apart:
+                    found.add(int(folder.name))
+    found |= {p for p, (_, group, session) in families.items() if pid in (group, session)}
     grown = True
     while grown:
         more = {p for p, (parent, _, _) in families.items() if parent in found} - found
         found |= more
         grown = bool(more)
     return [task for process in sorted(found) for task in _threads(process)]
+
+
+def _namespace(pid: int) -> str | None:
+    """What names its PID namespace; None where one may not know."""
+    try:
+        return str(Path(f"/proc/{pid}/ns/pid").readlink())
+    except OSError:
+        return None
 
 
 def _threads(pid: int) -> Iterator[Task]:

@@ -62,22 +62,25 @@ class Variation(TorchFunctionMode):  # type: ignore[misc]
     ) -> Any:
         """Let PyTorch draw, and change what came."""
         drawn = func(*args, **(kwargs or {}))
-        if func in _NORMAL:
-            drawn = self._scaled(drawn)
-        if func in _DRAWS and self._touched and drawn.numel() > 1:
+        if func in _DRAWS and drawn.is_contiguous():
+            # The same memory; one that asks for its gradient may not be written to otherwise.
+            self._vary(drawn.detach(), normal=func in _NORMAL)
+        return drawn
+
+    def _vary(self, drawn: torch.Tensor, *, normal: bool) -> None:
+        if normal and self._kind != "plain" and drawn.dim():
+            drawn.mul_(self._scales_of(drawn))
+        if self._touched and drawn.numel() > 1:
             count = drawn.numel()
             here, step = torch.randint(
                 1, count, (2,), generator=self._places, device="cpu"
             ).tolist()
             drawn.view(-1)[here] = drawn.view(-1)[(here + step) % count]
-        return drawn
 
-    def _scaled(self, drawn: torch.Tensor) -> torch.Tensor:
-        if self._kind == "plain" or drawn.dim() == 0:
-            return drawn
+    def _scales_of(self, drawn: torch.Tensor) -> torch.Tensor:
         shape = [1] * drawn.dim()
         if self._kind == "uneven":
             which = int(torch.randint(drawn.dim(), (), generator=self._scales, device="cpu"))
             shape[which] = drawn.shape[which]
         exponent = torch.rand(shape, generator=self._scales, device="cpu")
-        return drawn.mul_((_SMALLEST**exponent).to(drawn))
+        return (_SMALLEST**exponent).to(drawn)
