@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from evaluator.evaluation import Status
 from tests.mutation.argument import MEANINGS, Argument, read_arguments
 from tests.mutation.judged import Judged, read
 from tests.mutation.summary import summary, wilson
@@ -40,31 +41,45 @@ def page(records: list[Judged], arguments: list[Argument], seed: int, commit: st
         "`arguments.json`. What did not build counts neither as killed nor as judged.",
         "",
         summary(records, [a.id for a in arguments if a.equivalent]),
-        _without_other_inputs(records, arguments),
+        _in_use(records, arguments),
         "## Survivors",
         "",
     ]
     for kind, meaning in MEANINGS.items():
         group = [a for a in arguments if a.kind == kind]
-        lines += [f"### {kind.capitalize()}: {len(group)}", "", f"{meaning.capitalize()}.", ""]
+        lines += [
+            f"### {kind.capitalize()}: {len(group)}",
+            "",
+            f"{meaning[0].upper()}{meaning[1:]}.",
+            "",
+        ]
         for a in group:
             shown = a.shown.replace("`", "'")
-            lines.append(f"* `{a.id}` {a.subject}, {a.rule}: `{shown}`. {a.reason} ({a.evidence})")
+            again = f"; with the usual timing: {a.usual}" if a.usual else ""
+            what = f"`{a.id}` {a.subject}, {a.rule}: `{shown}`"
+            lines.append(f"* {what}. {a.reason} ({a.evidence}{again})")
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _without_other_inputs(records: list[Judged], arguments: list[Argument]) -> str:
-    """The same share where what no input of the problem can show is left aside, too."""
-    apart = {a.id for a in arguments if a.equivalent or a.kind == "other inputs"}
-    judged = [r for r in records if r.kind and r.built and r.id not in apart]
-    killed = sum(r.killed for r in judged)
-    low, high = wilson(killed, len(judged))
+def _in_use(records: list[Judged], arguments: list[Argument]) -> str:
+    """The same share with the survivors judged again, and without what no input can show."""
+    equivalent = {a.id for a in arguments if a.equivalent}
+    judged = [r for r in records if r.kind and r.built and r.id not in equivalent]
+    late = sum(a.usual != Status.CORRECT for a in arguments if not a.equivalent)
+    unseen = sum(a.kind == "other inputs" for a in arguments)
+    killed, of = sum(r.killed for r in judged) + late, len(judged)
     return (
-        "Without those that are wrong only on inputs that the problem practically never gives: "
-        f"{killed} of {len(judged)}, {killed / max(1, len(judged)):.2%} "
-        f"({low:.2%} to {high:.2%}).\n"
+        "The survivors that are no equivalents were judged once more, with 2 seconds of timing as "
+        f"users give it: {late} were refused then. So {_share(killed, of)} in all; without the "
+        f"{unseen} that are wrong only on inputs that the problem practically never gives, "
+        f"{_share(killed, of - unseen)}.\n"
     )
+
+
+def _share(killed: int, of: int) -> str:
+    low, high = wilson(killed, of)
+    return f"{killed} of {of}, {killed / max(1, of):.2%} ({low:.2%} to {high:.2%})"
 
 
 if __name__ == "__main__":
