@@ -120,8 +120,8 @@ class Reference:
     def randomised(self, seed: int) -> dict[str, torch.Tensor]:
         """Parameters and running statistics with other values of the same kind of spread.
 
-        Constant ones (a zero bias, a unit scale) get a spread of their own; variances stay
-        positive. Other buffers (tables, masks) stay as they are.
+        Constant ones (a zero bias, a unit scale) get a spread of their own; variances are spread
+        from a sixteenth to four times their mean. Other buffers (tables, masks) stay as they are.
         """
         generator = torch.Generator().manual_seed(seed)
         parameters = {name for name, _ in self.model.named_parameters()}
@@ -135,8 +135,11 @@ class Reference:
             spread = float(old.std()) if old.numel() > 1 else 0.0
             centre = float(old.mean()) if old.numel() else 0.0
             noise = torch.rand(old.shape, generator=generator, dtype=torch.float64)
-            if leaf == "running_var" or (spread == 0.0 and centre > 0.0):
-                new = (centre or 1.0) * (0.5 + noise)
+            if leaf == "running_var":
+                # Small ones among them: beside a variance of 1 no epsilon shows.
+                new = (centre or 1.0) * 4.0 ** (3 * noise - 2)
+            elif spread == 0.0 and centre > 0.0:
+                new = centre * (0.5 + noise)
             elif spread == 0.0:
                 new = centre + (noise - 0.5)
             else:

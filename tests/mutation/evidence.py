@@ -30,7 +30,7 @@ from evaluator.worker.weights import load_weights
 from tests.mutation.mutant import Mutant
 
 ROOT = Path(__file__).parents[2]
-FRESH = 16
+FRESH = 8
 """Draws of the problem's own inputs; the adversarial ones come on top."""
 _TIMEOUT_S = 300.0
 

@@ -21,8 +21,9 @@ from tests.mutation.mutant import Mutant
 from tests.mutation.subject import Origin, Subject
 
 KILLING = (Status.INCORRECT, Status.RUNTIME_ERROR, Status.TIMEOUT, Status.INTEGRITY)
-SETTINGS = Settings(timing_seconds=0.0, call_timeout_s=20.0)
-"""No more timed calls than the fewest: three calls are verified before, and a quarter of six."""
+QUICK_S, USUAL_S = 0.0, 2.0
+"""Seconds of timing. Three calls are verified before it, and a quarter of those that are timed: of
+six at least."""
 
 
 class Judged(BaseModel):
@@ -57,13 +58,13 @@ class Judged(BaseModel):
 
 def judge_subject(executor: LocalExecutor, subject: Subject) -> Judged:
     """The verdict on a right kernel."""
-    evaluation = _evaluate(executor, subject, subject.source)
+    evaluation = _evaluate(executor, subject, subject.source, QUICK_S)
     return _record(evaluation, f"subject {subject.name}", subject, None, "", "")
 
 
-def judge(executor: LocalExecutor, mutant: Mutant) -> Judged:
+def judge(executor: LocalExecutor, mutant: Mutant, timing_s: float = QUICK_S) -> Judged:
     """The verdict on a wrong one."""
-    evaluation = _evaluate(executor, mutant.subject, mutant.source)
+    evaluation = _evaluate(executor, mutant.subject, mutant.source, timing_s)
     rule = mutant.rule
     return _record(evaluation, mutant.id, mutant.subject, rule.kind, rule.name, mutant.shown)
 
@@ -75,13 +76,15 @@ def read(path: Path) -> Iterator[Judged]:
             yield Judged.model_validate_json(line)
 
 
-def _evaluate(executor: LocalExecutor, subject: Subject, source: str) -> Evaluation:
+def _evaluate(
+    executor: LocalExecutor, subject: Subject, source: str, timing_s: float
+) -> Evaluation:
     return executor.evaluate(
         EvaluationRequest(
             problem_id="mutation",
             reference=subject.reference,
             candidate=Candidate(source=source, backend=Backend.CPP),
-            settings=SETTINGS,
+            settings=Settings(timing_seconds=timing_s, call_timeout_s=20.0),
         )
     )
 

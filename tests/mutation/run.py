@@ -14,6 +14,7 @@ from pathlib import Path
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Status
 from evaluator.executor.local import LocalExecutor
+from tests.mutation.argument import read_arguments
 from tests.mutation.judged import Judged, judge, judge_subject, read
 from tests.mutation.mutant import Mutant, draw
 from tests.mutation.subject import Subject, subjects
@@ -31,7 +32,8 @@ def main() -> None:
     options.add_argument("--out", type=Path, default=Path("mutation.jsonl"))
     chosen = options.parse_args()
     run(subjects(), chosen.seed, chosen.limit, chosen.out)
-    print(summary(list(read(chosen.out))))
+    argued = [argument.id for argument in read_arguments() if argument.equivalent]
+    print(summary(list(read(chosen.out)), argued))
 
 
 def run(kernels: Sequence[Subject], seed: int, limit: int, out: Path) -> None:

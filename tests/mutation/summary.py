@@ -38,7 +38,7 @@ def summary(records: Sequence[Judged], equivalent: Iterable[str] = ()) -> str:
         f"* {len(mutants)} mutants, of which {sum(not r.built for r in mutants)} did not build and "
         f"{sum(r.id in apart for r in mutants)} were shown to be equivalent",
         f"* killed: {killed} of {len(judged)}, {killed / max(1, len(judged)):.2%} "
-        f"(95 % interval {low:.2%} to {high:.2%})",
+        f"(95 % interval {low:.2%} to {high:.2%}, Wilson)",
         "",
         _counts("killed as", Counter(f"{r.status}: {r.reason}" for r in judged if r.killed)),
         *(

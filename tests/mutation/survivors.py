@@ -12,8 +12,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from evaluator.executor.local import LocalExecutor
 from tests.mutation.evidence import Evidence, gather
-from tests.mutation.judged import Judged, read
+from tests.mutation.judged import USUAL_S, Judged, judge, read
 from tests.mutation.mutant import Mutant, draw
 from tests.mutation.subject import subjects
 
@@ -24,6 +25,8 @@ class Survivor(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
     record: Judged
+    usual: Judged
+    """The verdict with as much timing as users give, hence with more calls that are verified."""
     evidence: Evidence | None
     """None: it ended the process that compared it."""
 
@@ -40,11 +43,16 @@ def main() -> None:
     wanted = records.keys() - known
     right = {r.subject for r in read(chosen.run) if r.kind is None and r.status == "correct"}
     kernels = [subject for subject in subjects() if subject.name in right]
-    for mutant in draw(kernels, chosen.seed, chosen.limit):
-        if mutant.id in wanted:
-            survivor = Survivor(record=records[mutant.id], evidence=_evidence(mutant))
-            with chosen.out.open("a") as file:
-                file.write(survivor.model_dump_json() + "\n")
+    with LocalExecutor("cpu") as executor:
+        for mutant in draw(kernels, chosen.seed, chosen.limit):
+            if mutant.id in wanted:
+                survivor = Survivor(
+                    record=records[mutant.id],
+                    usual=judge(executor, mutant, USUAL_S),
+                    evidence=_evidence(mutant),
+                )
+                with chosen.out.open("a") as file:
+                    file.write(survivor.model_dump_json() + "\n")
 
 
 def read_survivors(path: Path) -> list[Survivor]:

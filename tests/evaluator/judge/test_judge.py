@@ -317,6 +317,16 @@ def test_batch_norm_in_train_mode(evaluate):
     assert evaluate(HONEST, reference).status is not Status.CORRECT
 
 
+def test_an_epsilon_beside_a_running_variance_is_seen(evaluate):
+    reference = SCALE_AND_BIAS.replace(
+        "self.bias =", "self.norm = nn.BatchNorm1d(features).eval()\n        self.bias ="
+    ).replace("torch.relu(x", "torch.relu(self.norm(x)")
+    candidate = reference.split("ROWS,")[0].replace("class Model(", "class ModelNew(")
+    assert evaluate(candidate, reference).status is Status.CORRECT
+    without = candidate.replace("BatchNorm1d(features)", "BatchNorm1d(features, eps=8e-6)")
+    assert evaluate(without, reference).reason == "wrong_values"
+
+
 def test_half_precision(evaluate):
     evaluation = evaluate(HONEST, precision="bf16")
     assert evaluation.status is Status.CORRECT, evaluation.message

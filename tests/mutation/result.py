@@ -1,0 +1,86 @@
+"""The page on a finished run: `python -m tests.mutation.result RUN.jsonl > RESULT.md`."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+from pathlib import Path
+
+import torch
+
+from evaluator.evaluation import Status
+from tests.mutation.argument import MEANINGS, Argument, read_arguments
+from tests.mutation.judged import Judged, read
+from tests.mutation.summary import summary, wilson
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("run", type=Path)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--commit", required=True)
+    chosen = options.parse_args()
+    records = list(read(chosen.run))
+    known = {argument.id: argument for argument in read_arguments()}
+    survivors = [r.id for r in records if r.kind and r.built and not r.killed]
+    missing = [id for id in survivors if id not in known]
+    if missing:
+        raise SystemExit(f"no argument for {', '.join(missing)}")
+    arguments = [known[id] for id in survivors]
+    print(page(records, arguments, chosen.seed, chosen.commit))
+
+
+def page(records: list[Judged], arguments: list[Argument], seed: int, commit: str) -> str:
+    """Conditions, totals, tables, and every survivor with its argument."""
+    lines = [
+        "# Mutation check: result",
+        "",
+        f"Commit {commit}, seed {seed}, torch {torch.__version__}, Python "
+        f"{platform.python_version()}, CPU, fp32. Made by `python -m tests.mutation.run --seed "
+        f"{seed}`; what each survivor was compared by is in `evidence.py`, the judgement on it in "
+        "`arguments.json`. What did not build counts neither as killed nor as judged.",
+        "",
+        summary(records, [a.id for a in arguments if a.equivalent]),
+        _in_use(records, arguments),
+        "## Survivors",
+        "",
+    ]
+    for kind, meaning in MEANINGS.items():
+        group = [a for a in arguments if a.kind == kind]
+        lines += [
+            f"### {kind.capitalize()}: {len(group)}",
+            "",
+            f"{meaning[0].upper()}{meaning[1:]}.",
+            "",
+        ]
+        for a in group:
+            shown = a.shown.replace("`", "'")
+            again = f"; with the usual timing: {a.usual}" if a.usual else ""
+            what = f"`{a.id}` {a.subject}, {a.rule}: `{shown}`"
+            lines.append(f"* {what}. {a.reason} ({a.evidence}{again})")
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _in_use(records: list[Judged], arguments: list[Argument]) -> str:
+    """The same share with the survivors judged again, and without what no input can show."""
+    equivalent = {a.id for a in arguments if a.equivalent}
+    judged = [r for r in records if r.kind and r.built and r.id not in equivalent]
+    late = sum(a.usual != Status.CORRECT for a in arguments if not a.equivalent)
+    unseen = sum(a.kind == "other inputs" for a in arguments)
+    killed, of = sum(r.killed for r in judged) + late, len(judged)
+    return (
+        "The survivors that are no equivalents were judged once more, with 2 seconds of timing as "
+        f"users give it: {late} were refused then. So {_share(killed, of)} in all; without the "
+        f"{unseen} that are wrong only on inputs that the problem practically never gives, "
+        f"{_share(killed, of - unseen)}.\n"
+    )
+
+
+def _share(killed: int, of: int) -> str:
+    low, high = wilson(killed, of)
+    return f"{killed} of {of}, {killed / max(1, of):.2%} ({low:.2%} to {high:.2%})"
+
+
+if __name__ == "__main__":
+    main()
