@@ -92,7 +92,8 @@ class AddressSanitizer:
                     "LD_PRELOAD": ":".join(map(str, runtimes())),
                     "ASAN_OPTIONS": options,
                     "UBSAN_OPTIONS": "print_stacktrace=0",
-                }
+                },
+                probe_bytes=None,
             )
         return self._zygote
 

@@ -115,8 +115,17 @@ def _kill(target: int) -> None:
 class Zygote:
     """A process with torch imported, from which workers are forked. Restarted when it dies."""
 
-    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
-        """`environment` comes on top of the clean one: what must be set when the process starts."""
+    def __init__(
+        self,
+        environment: Mapping[str, str] | None = None,
+        *,
+        probe_bytes: int | None = _PROBE_BYTES,
+    ) -> None:
+        """`environment` comes on top of the clean one: what must be set when the process starts.
+
+        `probe_bytes` limits the address space of the worker that tries the walls; None where that
+        is more than a preloaded runtime can live with.
+        """
         self._folder = Path(tempfile.mkdtemp(prefix="refinery-"))
         self._folder.chmod(0o755)
         self._count = 0
@@ -139,18 +148,18 @@ class Zygote:
             self.close()
             raise InfrastructureError(f"the worker's zygote did not start: {error!r}") from None
         try:
-            self._held = self._try_walls()
+            self._held = self._try_walls(probe_bytes)
         except BaseException:
             self.close()
             raise
 
-    def _try_walls(self) -> tuple[str, ...]:
+    def _try_walls(self, memory_bytes: int | None) -> tuple[str, ...]:
         """The layers that a worker of this zygote failed to break."""
         folder = self._folder / "bait"
         folder.mkdir()
         with bait(folder) as (laid, handle):
             probe = self._fork(
-                _PROBE_BYTES, cpu_seconds=60, confine=True, bait=laid.as_json(), fds=(handle,)
+                memory_bytes, cpu_seconds=60, confine=True, bait=laid.as_json(), fds=(handle,)
             )
             probe.end(grace_s=1.0)
         return probe.isolation
