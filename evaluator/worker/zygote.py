@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 from evaluator.walls.bait import Bait
 from evaluator.walls.layers import confine, enclose, run_against
 from evaluator.walls.namespaces import Born, can_fork_apart, fork_apart
+from evaluator.walls.scratch import remove
 from evaluator.wire import Channel, ClosedError, Kind
 
 
@@ -42,6 +43,8 @@ def main(fd: int, folder: Path) -> None:
         try:
             message = channel.receive()
         except ClosedError:
+            # The judge may be gone without a word.
+            remove(folder)
             return
         order = json.loads(message.payload)
         if message.kind is Kind.FORK:

@@ -74,13 +74,14 @@ ASSASSIN = (
     "raise ValueError('still here')"
 )
 DEEP = (
-    "for _ in range(5000):\n    os.mkdir('d')\n    os.chdir('d')\nraise ValueError('deep enough')"
+    "for _ in range(2000):\n    os.mkdir('d')\n    os.chdir('d')\nraise ValueError('deep enough')"
 )
 FILL = (
-    "block = b'x' * 2**24\ntry:\n    for number in range(10**6):\n"
+    "block = b'x' * 2**24\ntry:\n    for number in range(8):\n"
     "        with open(f'file{number}', 'wb') as file:\n"
     "            for _ in range(16):\n                file.write(block)\n"
-    "except OSError as error:\n    raise ValueError(error.strerror) from None"
+    "except OSError as error:\n    raise ValueError(error.strerror) from None\n"
+    "raise ValueError('two GiB written')"
 )
 TEMPLATES = (
     "template <int N, int M> struct A { static const long v = "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,3 +59,12 @@ def test_a_gpu_worker_has_no_memory_limit(zygote):
     with zygote.fork(memory_bytes=None, cpu_seconds=60, confine=False) as trusted:
         assert "seccomp" not in trusted.isolation
         assert "judge_out_of_reach" not in trusted.isolation
+
+
+def test_when_the_judge_is_gone_its_folders_go_too(zygote):
+    with zygote.fork(memory_bytes=None, cpu_seconds=60):
+        assert zygote._folder.is_dir()
+        # As when the judge's process ends: nobody calls close().
+        zygote._channel._socket.shutdown(socket.SHUT_RDWR)
+        zygote._process.wait(20.0)
+        assert not zygote._folder.exists()
