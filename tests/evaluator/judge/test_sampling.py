@@ -67,13 +67,13 @@ def test_device_times_that_the_judges_clock_does_not_bear_out_give_no_verdict():
     assert "not borne out" in notes[0]
 
 
-def test_at_least_a_fifth_of_the_timed_calls_is_verified(evaluate):
+def test_the_first_timed_calls_and_at_least_a_fifth_of_all_are_verified(evaluate):
     evaluation = evaluate(HONEST, timing_seconds=0.5, relative_width=1e-9)
     assert evaluation.timing is not None and evaluation.correctness is not None
     timed = evaluation.timing.calls
     verified = evaluation.correctness.calls_judged - 3
     assert timed >= 6
-    assert math.ceil(0.2 * timed) <= verified < timed
+    assert max(math.ceil(0.2 * timed), min(timed, 10)) <= verified <= timed
 
 
 def test_equal_kernels_are_called_faster_or_slower_in_less_than_one_case_in_a_hundred():
