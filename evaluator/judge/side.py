@@ -267,17 +267,21 @@ class Side:
     def borrowed(self, reply: Reply) -> tuple[bool, bool]:
         """Whether an output lies in the inputs' memory, and whether two outputs overlap.
 
-        Of the call whose context lasts; (False, False) where outputs are copied into the slot.
+        Only dense outputs count as overlapping: strided ones may share a buffer without sharing an
+        element. Of the call whose context lasts; (False, False) where outputs are copied into the
+        slot.
         """
         if self.device.type == "cuda" or not self._readable:
             return False, False
         inputs = conduct.mapped_at(self.worker.pid, self._inputs_fd)
-        spans = [
-            (at.place, at.place + span_of(at.shape, at.stride) * getattr(torch, at.dtype).itemsize)
-            for at in reply.outputs
-        ]
+        spans, dense = [], []
+        for at in reply.outputs:
+            elements = span_of(at.shape, at.stride)
+            spans.append((at.place, at.place + elements * getattr(torch, at.dtype).itemsize))
+            if elements and elements == math.prod(at.shape):
+                dense.append(spans[-1])
         among = any(a < last and first < b for a, b in spans for first, last in inputs)
-        ordered = sorted(span for span in spans if span[0] < span[1])
+        ordered = sorted(dense)
         return among, any(first[1] > then[0] for first, then in pairwise(ordered))
 
     def outputs(self, reply: Reply, expected: list[torch.Tensor]) -> list[torch.Tensor]:

@@ -426,3 +426,45 @@ def test_a_crash_at_hidden_sizes_says_where(evaluate):
     evaluation = evaluate(crash, hidden=(other,))
     assert (evaluation.status, evaluation.reason) == (Status.RUNTIME_ERROR, "forward_raised")
     assert evaluation.message.startswith("with other sizes, inputs of shape (3, 37)")
+
+
+TWO_OUTPUTS = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x + 1.0, x.clone()
+
+def get_inputs():
+    return [torch.randn(64, 32)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize(
+    ("outputs", "reason"),
+    [
+        ("x + 1.0, x", "borrowed_output"),
+        ("x + 1.0, x.clone()", ""),
+        ("both[:, 0], both[:, 1]", ""),
+        ("both.transpose(0, 1).contiguous().unbind(0)", ""),
+    ],
+)
+def test_views_of_inputs_are_refused_and_shared_buffers_are_not(evaluate, outputs, reason):
+    source = (
+        "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
+        f"        both = torch.stack([x + 1.0, x], dim=1)\n        return {outputs}\n"
+    )
+    assert evaluate(source, TWO_OUTPUTS).reason == reason
+
+
+def test_two_outputs_that_are_the_same_memory_are_refused(evaluate):
+    twice = TWO_OUTPUTS.replace("x + 1.0, x.clone()", "x + 1.0, x + 1.0")
+    source = (
+        "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
+        "        y = x + 1.0\n        return y, y\n"
+    )
+    evaluation = evaluate(source, twice)
+    assert (evaluation.status, evaluation.reason) == (Status.INTEGRITY, "borrowed_output")
