@@ -21,7 +21,7 @@ class Placement:
     """
 
     def __init__(self, memory: torch.Tensor, start: int = 0) -> None:
-        self._memory = memory
+        self.memory = memory
         self._next = start
         memory[max(0, start - _MARGIN_BYTES) : start].fill_(_NO_NUMBER)
         self.tensors: list[torch.Tensor] = []
@@ -57,11 +57,11 @@ class Placement:
         elements = span_of(shape, stride)
         start = -(-self._next // _ALIGNMENT) * _ALIGNMENT
         end = start + elements * size
-        if end > self._memory.numel():
+        if end > self.memory.numel():
             raise ValueError("the arena is too small")
-        self._memory[self._next : start].fill_(_NO_NUMBER)
-        self._memory[end : end + _MARGIN_BYTES].fill_(_NO_NUMBER)
-        flat = self._memory[start:end].view(tensor.dtype)
+        self.memory[self._next : start].fill_(_NO_NUMBER)
+        self.memory[end : end + _MARGIN_BYTES].fill_(_NO_NUMBER)
+        flat = self.memory[start:end].view(tensor.dtype)
         view = torch.as_strided(flat, shape, stride)
         if 0 in stride:
             # An expanded tensor: its storage is copied, not each of its aliases.
