@@ -1,0 +1,232 @@
+"""One candidate on trial: its calls, what they showed, and how long they took."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+
+from evaluator.build.builder import Builder
+from evaluator.build_request import BuildOutcome, BuildRequest
+from evaluator.evaluation import (
+    Backend,
+    BaselineName,
+    BuildReport,
+    Candidate,
+    Correctness,
+    Mismatch,
+    Status,
+    Timing,
+)
+from evaluator.judge.bench import Bench, Draw, flatten_arguments
+from evaluator.judge.conduct import works_early
+from evaluator.judge.correctness import compare
+from evaluator.judge.mismatch import add_race
+from evaluator.judge.refusal import Refusal
+from evaluator.judge.sampling import sample
+from evaluator.judge.side import Side
+from evaluator.judge.tampering import wrote_to_inputs
+from evaluator.judge.timing import timing_of
+
+_FIRST_CALLS = 3
+"""Calls that are all verified before any time is spent on timing."""
+
+
+@dataclass
+class Trial:
+    """What is known of the candidate in hand so far, and the steps that find out more."""
+
+    candidate: Candidate
+    builder: Builder
+    build_timeout_s: float
+    judged: int = 0
+    made: int = 0
+    worst_ratio: float | None = None
+    limit: float | None = None
+    source: Literal["fp64", "fp64_sliced", "fp64_cpu", "task_precision"] = "fp64"
+    seeds: list[int] = field(default_factory=list)
+    build_seconds: float = 0.0
+    device_seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    timing: Timing | None = None
+    seen: dict[str, float | int] = field(default_factory=dict)
+
+    def correctness(self, mismatch: Mismatch | None) -> Correctness | None:
+        """What the calls so far say; None before the first."""
+        if not self.made:
+            return None
+        return Correctness(
+            calls_judged=self.judged,
+            calls_made=self.made,
+            reference=self.source,
+            error_ratio=self.worst_ratio,
+            error_ratio_limit=self.limit,
+            mismatch=mismatch,
+        )
+
+    def _build(self, order: BuildRequest) -> BuildOutcome:
+        outcome = self.builder.build(order, self.build_timeout_s)
+        self.build_seconds += outcome.seconds
+        return outcome
+
+    def first_calls(self, bench: Bench, side: Side) -> None:
+        """Import, construct and call the candidate, all calls verified; raises `Refusal`."""
+        try:
+            bench.load(
+                side,
+                self.candidate.source,
+                "ModelNew",
+                triton=self.candidate.backend is Backend.TRITON,
+                build=self._build,
+            )
+        except Refusal as refusal:
+            raise _with_build(refusal, side.build) from None
+        state = bench.reference.randomised(secrets.randbits(62))
+        fit = bench.construct(side, state)
+        if fit == "seeded":
+            # Neither names nor shapes agree: only the public seed can have given equal weights.
+            state = bench.reference.seeded
+        bench.reference.set_state(state)
+        # The worker has a module now; what it computes from here on is what counts.
+        for index in range(_FIRST_CALLS):
+            draw = bench.draw(near=index == 1)
+            self.made += 1
+            try:
+                with side.call(draw.order) as call:
+                    sealed = side.outputs(call.reply, bench.outputs)
+                    borrowed = side.borrowed(call.reply)
+            except Refusal as refusal:
+                side.close()
+                if (
+                    _is_fault(refusal)
+                    and not bench.reference.changes_inputs
+                    and (wrote_to_inputs(bench, self.candidate, state, draw, self._build))
+                ):
+                    raise Refusal(
+                        Status.INTEGRITY,
+                        "input_modified",
+                        "forward writes into its inputs, which are not its own",
+                        detail=refusal.message,
+                    ) from None
+                raise
+            self.device_seconds += call.wall_us / 1e6
+            self._verify(bench, side, sealed, draw)
+            _refuse_borrowed(bench, *borrowed)
+
+    def at_hidden_sizes(self, bench: Bench) -> None:
+        """The same in a worker of its own, at sizes that the candidate's author was not shown."""
+        side = bench.new_side()
+        try:
+            self.first_calls(bench, side)
+        except Refusal as refusal:
+            shapes = " and ".join(
+                str(tuple(t.shape)) for t in flatten_arguments(bench.draw().values)
+            )
+            refusal.message = f"with other sizes, inputs of shape {shapes}: {refusal.message}"
+            raise
+        finally:
+            side.close()
+
+    def _verify(self, bench: Bench, side: Side, actual: list[torch.Tensor], draw: Draw) -> None:
+        """Compare the sealed outputs of one call with the reference's; raises `Refusal`."""
+        self.judged += 1
+        self.seeds.append(draw.seed)
+        values = draw.values
+        exact, self.source = bench.reference.exact(values)
+        expected = bench.reference.expected(values)
+        verdict = compare(
+            actual,
+            [tensor.to(bench.device) for tensor in expected],
+            exact,
+            inputs=flatten_arguments(values),
+            precision=bench.settings.precision,
+            protocol=bench.settings.protocol,
+            accumulation=bench.work.accumulation,
+            poison=side.poison,
+        )
+        if verdict.error_ratio is not None:
+            self.worst_ratio = max(verdict.error_ratio, self.worst_ratio or 0.0)
+        self.limit = verdict.error_ratio_limit
+        if verdict.ok:
+            return
+        mismatch = verdict.mismatch
+        assert mismatch is not None
+        if mismatch.kind == "values" and not bench.reference.changes_inputs:
+            with side.call(draw.order) as repeated:
+                again = side.outputs(repeated.reply, bench.outputs)
+            if any(
+                not torch.equal(a.nan_to_num(), b.nan_to_num())
+                for a, b in zip(actual, again, strict=False)
+            ):
+                mismatch = add_race(mismatch)
+        raise Refusal(
+            Status.INCORRECT,
+            f"wrong_{mismatch.kind}",
+            f"output {mismatch.output} is not what it should be",
+            mismatch=mismatch,
+        )
+
+    def time(self, bench: Bench, side: Side) -> None:
+        """Time the candidate beside its baselines, some calls verified; raises `Refusal`."""
+
+        def verify(sealed: list[torch.Tensor], draw: Draw) -> None:
+            self._verify(bench, side, sealed, draw)
+
+        eager = bench.baseline(BaselineName.EAGER)
+        assert eager is not None
+        for each in (side, eager):
+            each.prepare_us.clear()
+        sampling = sample(
+            bench,
+            side,
+            verify,
+            seconds=bench.settings.timing_seconds,
+            relative_width=bench.settings.relative_width,
+        )
+        if works_early(side.prepare_us, eager.prepare_us):
+            raise Refusal(
+                Status.INTEGRITY,
+                "work_before_start",
+                "the candidate works between the laying of its inputs and the start of the call",
+            )
+        self.made += sampling.blocks
+        self.seen = sampling.seen
+        self.device_seconds += sampling.device_seconds
+        timing, notes = timing_of(sampling, bench.bounds, bench.device)
+        self.notes += notes
+        self.notes += [bench.baseline_notes[n] for n in bench.baseline_notes]
+        if timing.floor_us is not None and timing.latency_us < timing.floor_us:
+            raise Refusal(
+                Status.INTEGRITY,
+                "below_floor",
+                f"{timing.latency_us:.2f} us is less than the {timing.floor_us:.2f} us that moving "
+                "the bytes takes at this device's published peak: the work was not done",
+            )
+        self.timing = timing
+
+
+def _refuse_borrowed(bench: Bench, inputs: bool, each_other: bool) -> None:
+    """Outputs that are views of the inputs or of each other where the reference's are not."""
+    if inputs and not bench.returns_inputs:
+        what = "an output is a view of an input"
+    elif each_other and not bench.returns_overlaps:
+        what = "two outputs share memory"
+    else:
+        return
+    raise Refusal(
+        Status.INTEGRITY, "borrowed_output", f"{what}, which the reference's is not; return a copy"
+    )
+
+
+def _is_fault(refusal: Refusal) -> bool:
+    """Whether it may have been a write to memory that is mapped read-only."""
+    told = refusal.message + refusal.detail
+    return refusal.reason in ("segfault", "sigbus") or "illegal memory access" in told
+
+
+def _with_build(refusal: Refusal, build: BuildReport | None) -> Refusal:
+    if refusal.status is Status.BUILD_ERROR and build is not None:
+        refusal.detail = refusal.detail or build.log[-2000:]
+    return refusal
