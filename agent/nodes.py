@@ -231,7 +231,8 @@ def _request_of(deps: Deps, draft: Draft) -> EvaluationRequest:
 
 def _seconds(evaluation: Evaluation) -> TurnSeconds:
     seconds = evaluation.seconds
-    return TurnSeconds(build=seconds.build, judge=seconds.judge, device=seconds.device)
+    judge = seconds.judge + seconds.audit
+    return TurnSeconds(build=seconds.build, judge=judge, device=seconds.device)
 
 
 def _record(deps: Deps, key: TurnKey, draft: Draft) -> TurnRecord:

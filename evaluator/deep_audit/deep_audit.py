@@ -7,6 +7,7 @@ where custom kernels are required. All else is told beside the verdict.
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import Literal
@@ -47,6 +48,8 @@ class DeepAuditor:
         self._judge = judge
         self._builder = builder
         self._address = AddressSanitizer(builder)
+        self._fastest_us: dict[str, float] = {}
+        """By reference: the shortest time of a kernel that an audit found nothing against."""
 
     def audited(self, request: EvaluationRequest, evaluation: Evaluation) -> Evaluation:
         """The evaluation, with an audit where there is occasion for one.
@@ -54,8 +57,14 @@ class DeepAuditor:
         Nothing is raised: where our side breaks, the verdict stands and a note says so.
         """
         occasion = occasion_for(evaluation, request.settings)
-        if occasion is None:
+        timing = evaluation.timing
+        if occasion is None or timing is None:
             return evaluation
+        if occasion in ("speedup", "under_bound") and timing.latency_us >= self._fastest_us.get(
+            request.reference, math.inf
+        ):
+            note = "not audited: a faster kernel for this problem was, and nothing was found"
+            return evaluation.model_copy(update={"notes": (*evaluation.notes, note)})
         begin = time.monotonic()
         runs: list[SanitizerRun] = []
         try:
@@ -82,7 +91,10 @@ class DeepAuditor:
             warnings=early_warnings(request.candidate.source),
             seconds=time.monotonic() - begin,
         )
-        return with_audit(evaluation, audit, origin, require=request.settings.require)
+        judged = with_audit(evaluation, audit, origin, require=request.settings.require)
+        if judged.status is Status.CORRECT and runs and not any(run.findings for run in runs):
+            self._fastest_us[request.reference] = timing.latency_us
+        return judged
 
     def close(self) -> None:
         """End the processes that are kept."""

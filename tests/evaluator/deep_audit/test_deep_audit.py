@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import cast
 
 import pytest
+import torch
 
 from evaluator.build.builder import Builder
 from evaluator.deep_audit.deep_audit import DeepAuditor, occasion_for
-from evaluator.deep_audit.record import Provenance, SanitizerRun, Tool
+from evaluator.deep_audit.record import Finding, Provenance, SanitizerRun, Tool
 from evaluator.errors import DeviceError
 from evaluator.evaluation import (
     Backend,
@@ -156,6 +157,44 @@ def test_what_is_refused_already_is_not_audited(evaluate):
     evaluation = evaluate(program(forward="return torch.zeros_like(x)"), audit="always")
     assert evaluation.status is Status.INCORRECT
     assert evaluation.audit is None and evaluation.provenance is None
+
+
+class Clean:
+    """A sanitizer that finds nothing."""
+
+    def __init__(self, found: tuple[Finding, ...] = ()) -> None:
+        self._found = found
+
+    def run(self, *_: object) -> list[SanitizerRun]:
+        outcome = "findings" if self._found else "clean"
+        return [SanitizerRun(tool=Tool.ADDRESS, outcome=outcome, findings=self._found)]
+
+
+@pytest.mark.parametrize(
+    ("found", "again"), [((), False), ((Finding(kind="shift", text="told only"),), True)]
+)
+def test_what_is_slower_than_an_audited_one_is_not_audited_again(
+    tmp_path, monkeypatch, found, again
+):
+    builder = Builder(tmp_path)
+    judge = Judge(torch.device("cpu"), builder)
+    auditor = DeepAuditor(judge, builder)
+    monkeypatch.setattr(auditor, "_address", Clean(found))
+    request = EvaluationRequest(
+        problem_id="test",
+        reference=SCALE_AND_BIAS,
+        candidate=Candidate(source=HONEST, backend=Backend.CPP),
+        settings=Settings(),
+    )
+    try:
+        first = auditor.audited(request, judged(20.0, 50.0, None))
+        slower = auditor.audited(request, judged(19.0, 60.0, None))
+        faster = auditor.audited(request, judged(21.0, 40.0, None))
+    finally:
+        judge.close()
+    assert first.audit is not None and faster.audit is not None
+    assert (slower.audit is not None) is again
+    assert any("a faster kernel for this problem was" in n for n in slower.notes) is not again
 
 
 def judged(speedup: float, latency_us: float, bound_us: float | None) -> Evaluation:
