@@ -49,7 +49,7 @@ class Bench:
         self._request = request
         self._hidden: dict[str, Bench] = {}
         self._seed: int | None = None
-        self._start = 0
+        self._start = _SHIFT_BYTES
         self.settings = request.settings
         self.device = device
         self._zygote = zygote
@@ -61,7 +61,7 @@ class Bench:
             raise DeviceError(f"the reference does not fit {device}: {error}") from None
         self.threads = request.settings.threads or os.cpu_count() or 1
         self.output_bytes = sum(t.numel() * t.element_size() + 512 for t in self.outputs) + _SLACK
-        needed = bytes_needed(values) + _SHIFTS * _SHIFT_BYTES
+        needed = bytes_needed(values) + (1 + _SHIFTS) * _SHIFT_BYTES
         self.inputs = make_arena(
             device, needed, read_only_for_others=not self.reference.changes_inputs
         )
@@ -127,7 +127,7 @@ class Bench:
         near = near or secrets.randbelow(_NEAR_ONE_IN) == 0
         self._seed = nearly(self._seed) if near and self._seed is not None else fresh_seed()
         if secrets.randbelow(2):
-            self._start = secrets.randbelow(_SHIFTS) * _SHIFT_BYTES
+            self._start = (1 + secrets.randbelow(_SHIFTS)) * _SHIFT_BYTES
         values = self._values(self._seed)
         return Draw(self._seed, values, lay(Placement(self.inputs.bytes, self._start), values))
 
@@ -139,7 +139,7 @@ class Bench:
 
     def lay_again(self, draw: Draw) -> Laid:
         """The same inputs once more, for a module that changes them."""
-        return lay(Placement(self.inputs.bytes), self._values(draw.seed))
+        return lay(Placement(self.inputs.bytes, _SHIFT_BYTES), self._values(draw.seed))
 
     def flush_caches(self) -> None:
         """Push everything else out of the caches; waits until that is done on a GPU.
