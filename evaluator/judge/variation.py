@@ -30,8 +30,11 @@ def fresh_seed() -> int:
 
 def nearly(seed: int) -> int:
     """Another seed, for the inputs of `seed` with one element of each draw changed."""
-    touch = 1 + secrets.randbelow((1 << _TOUCH_BITS) - 1)
-    return base(seed) | touch << _BASE_BITS
+    # Never the touch that `seed` has: that would be the same inputs once more.
+    steps = 1 + secrets.randbelow((1 << _TOUCH_BITS) - 2)
+    most = (1 << _TOUCH_BITS) - 1
+    touch = (seed >> _BASE_BITS) - 1 + steps if seed >> _BASE_BITS else steps
+    return base(seed) | (1 + touch % most) << _BASE_BITS
 
 
 def base(seed: int) -> int:
@@ -51,7 +54,9 @@ class Variation(TorchFunctionMode):  # type: ignore[misc]
         self._kind = ("plain", "plain", "smaller", "uneven")[seed & 3]
         self._touched = seed != base(seed)
         self._scales = torch.Generator().manual_seed(base(seed))
-        self._places = torch.Generator().manual_seed(seed)
+        # PyTorch's generator on a CPU knows the lowest 32 bits of its seed only.
+        places = base(seed) << _TOUCH_BITS | seed >> _BASE_BITS
+        self._places = torch.Generator().manual_seed(places % 2**63)
 
     def __torch_function__(
         self,

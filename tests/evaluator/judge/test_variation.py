@@ -6,7 +6,7 @@ import torch
 
 from evaluator.evaluation import Precision
 from evaluator.judge.reference import Reference
-from evaluator.judge.variation import base, fresh_seed, nearly
+from evaluator.judge.variation import Variation, base, fresh_seed, nearly
 
 PROBLEM = """
 import torch
@@ -67,3 +67,23 @@ def test_near_inputs_differ_in_one_element_of_each_draw() -> None:
     # A label may have been changed for its equal.
     assert int(labels.sum()) <= 1
     assert int(_inputs(near)[1].max()) < 64
+
+
+def test_near_repeats_of_the_same_inputs_differ_from_each_other():
+    seed = fresh_seed()
+    for _ in range(200):
+        near = nearly(seed)
+        assert near != seed
+        assert base(near) == base(seed)
+        seed = near
+
+
+def test_a_near_repeat_of_a_near_repeat_is_no_exact_one():
+    first = nearly(fresh_seed())
+    second = nearly(first)
+    drawn = []
+    for seed in (first, second):
+        torch.manual_seed(base(seed))
+        with Variation(seed):
+            drawn.append(torch.randn(64, 64))
+    assert not torch.equal(*drawn)
