@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from evaluator.collect.binutils import printed_by
 from evaluator.collect.collected import LoopFacts
 
 _TIMEOUT_S = 20.0
@@ -39,21 +38,9 @@ def inspect_loops(library: Path) -> LoopFacts | None:
 
     None where `objdump` is not installed, or does not understand the file.
     """
-    objdump = shutil.which("objdump")
-    if objdump is None:
-        return None
-    try:
-        done = subprocess.run(
-            [objdump, "-d", "--no-show-raw-insn", str(library)],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return None
-    return read_loops(done.stdout) if done.returncode == 0 else None
+    options = ("-d", "--no-show-raw-insn")
+    text = printed_by("objdump", library, *options, timeout_s=_TIMEOUT_S)
+    return None if text is None else read_loops(text)
 
 
 def read_loops(disassembly: str) -> LoopFacts:

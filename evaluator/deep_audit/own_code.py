@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-import shutil
-import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from evaluator.collect.binutils import printed_by
 from evaluator.collect.ncu_export import base_name
 
 _TIMEOUT_S = 60.0
@@ -86,18 +85,4 @@ def triton_kernels(source: str) -> set[str]:
 
 
 def _listing(library: Path, *options: str) -> str | None:
-    nm = shutil.which("nm")
-    if nm is None:
-        return None
-    try:
-        done = subprocess.run(
-            [nm, "--demangle", *options, str(library)],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return None
-    return done.stdout if done.returncode == 0 else None
+    return printed_by("nm", library, "--demangle", *options, timeout_s=_TIMEOUT_S)

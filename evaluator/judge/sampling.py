@@ -58,7 +58,8 @@ def sample(
     """Time the candidate and every baseline in blocks of one call each, in random order.
 
     All sides of a block get the same fresh inputs, through the same memory, after the caches were
-    flushed. About a quarter of the candidate's calls are verified, chosen after each was made.
+    flushed. The candidate's first ten calls are verified and about a quarter of the others, chosen
+    after each was made.
     """
     sides: dict[BaselineName | None, Side] = {None: candidate}
     for name in bench.settings.baselines:
