@@ -150,9 +150,10 @@ def test_a_worker_cannot_have_itself_woken_while_it_is_stopped(evaluate):
 
 
 def test_honest_programs_run_behind_the_walls(evaluate):
-    """Subprocesses, threads, pools, temporary files, shared memory: none of it is refused."""
+    """Subprocesses, pools, threads with names (CUDA's driver gives some), temporary files."""
     head = (
         "import concurrent.futures, multiprocessing.shared_memory, os, subprocess, tempfile\n"
+        "import threading\n"
         "def child():\n"
         "    run = subprocess.run(['sh', '-c', 'echo $((6 * 7))'], capture_output=True,\n"
         "                         start_new_session=True, check=True)\n"
@@ -166,6 +167,12 @@ def test_honest_programs_run_behind_the_walls(evaluate):
         "shared = multiprocessing.shared_memory.SharedMemory(create=True, size=4096)\n"
         "shared.unlink()\n"
         "left, right = multiprocessing.Pipe()\n"
+        "ended = threading.Event()\n"
+        "thread = threading.Thread(target=ended.wait)\n"
+        "thread.start()\n"
+        "with open(f'/proc/self/task/{thread.native_id}/comm', 'w') as name:\n"
+        "    name.write('named')\n"
+        "ended.set()\n"
         "os.makedirs(os.path.expanduser('~/.cache/mine'))\n"
     )
     evaluation = evaluate(head + HONEST)
