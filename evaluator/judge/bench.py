@@ -16,12 +16,13 @@ from evaluator.devices import cache_bytes, describe, peaks
 from evaluator.errors import DeviceError, InfrastructureError, UnusableReferenceError
 from evaluator.evaluation import BaselineName, EvaluationRequest, Precision, Settings
 from evaluator.judge.arena import Arena, make_arena
+from evaluator.judge.conversation import Build
 from evaluator.judge.laid import Laid, Veil
 from evaluator.judge.placement import Placement, bytes_needed
 from evaluator.judge.process import Zygote
 from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten
 from evaluator.judge.refusal import Refusal
-from evaluator.judge.side import Build, Side
+from evaluator.judge.side import Side
 from evaluator.judge.speed_of_light import bounds, count_work, measure_ceilings
 from evaluator.judge.variation import fresh_seed, nearly
 

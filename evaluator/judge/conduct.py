@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-_STOP_TIMEOUT_S = 1.0
+_STOP_TIMEOUT_S = 5.0
 _LOOKS, _LOOK_S = 3, 0.002
 _FEWEST_CALLS, _EARLY_SLACK_US = 6, 500.0
 PATIENCE_S = 2.0
@@ -48,13 +48,14 @@ def let_go(pid: int) -> None:
         os.kill(-pid, signal.SIGCONT)
 
 
-def wait_until_held(pid: int) -> None:
-    """Return when every thread of a stopped worker stands still, at the latest after 1 s."""
+def wait_until_held(pid: int) -> bool:
+    """Whether every thread of a stopped worker stands still, within some seconds."""
     deadline = time.monotonic() + _STOP_TIMEOUT_S
     while any(task.state not in "TtZX" for task in _threads(pid)):
         if time.monotonic() > deadline:
-            return
+            return False
         time.sleep(0)
+    return True
 
 
 def comes_to_rest(pid: int, patience_s: float = PATIENCE_S) -> bool:

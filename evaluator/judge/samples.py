@@ -34,13 +34,17 @@ def net_us(
     """Times of forward alone, what both sides pay alike taken off.
 
     On a GPU the copy into the slot belongs to the timed span, so that nothing can be finished
-    later; its cost, as the trusted baseline pays it, is subtracted from both sides. On a CPU the
-    outputs are read where they lie and only the signal's cost is subtracted; where the system
-    forbids that, time for a copy beyond twice the baseline's counts as forward's own.
+    later: what it takes beyond what it takes a trusted baseline counts as forward's own. (Forward's
+    own events are the lower limit: a call of some microseconds is over before its copy is launched,
+    and total less copy would be nothing at all.) On a CPU the outputs are read where they lie and
+    only the signal's cost is subtracted; where the system forbids that, time for a copy beyond
+    twice the baseline's counts as forward's own.
     """
-    if device.type == "cuda":
-        return [max(total - copy_us, _SMALLEST_US) for total in samples.total_us]
     times = []
+    if device.type == "cuda":
+        for forward, total in zip(samples.forward_us, samples.total_us, strict=True):
+            times.append(max(forward, total - copy_us, _SMALLEST_US))
+        return times
     for forward, total in zip(samples.forward_us, samples.total_us, strict=True):
         late = max(0.0, total - forward - 2 * copy_us - _COPY_SLACK_US) if copy_us else 0.0
         times.append(max(forward + late - overhead_us, _SMALLEST_US))

@@ -4,41 +4,31 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import random
 import secrets
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Literal
 
 import torch
 
-from evaluator.build_request import (
-    BuildOutcome,
-    BuildRequest,
-    decode_request,
-    encode_outcome,
-)
 from evaluator.evaluation import BuildReport, Mismatch, Status
-from evaluator.failure import Failure
 from evaluator.judge import conduct
 from evaluator.judge.arena import Arena, make_arena
+from evaluator.judge.conversation import Build, Conversation
 from evaluator.judge.foreign_memory import can_read, read_memory
 from evaluator.judge.laid import Laid
 from evaluator.judge.placement import span_of
 from evaluator.judge.process import WorkerProcess
 from evaluator.judge.refusal import Refusal
 from evaluator.reply import OutputLayout, Reply
-from evaluator.sealed import sealed_copy
-from evaluator.wire import ClosedError, Kind, Message, WireError, WireTimeoutError
+from evaluator.wire import Kind, Message
 
 Fit = Literal["none", "named", "ordered", "seeded"]
 FITS: tuple[Fit, ...] = ("none", "named", "ordered", "seeded")
-Build = Callable[[BuildRequest], BuildOutcome]
 _POISON = range(3, 255)
 _WIDEST_VIEW = 2**30
 """Bytes from the first to the last element, in a view of a much larger tensor."""
@@ -68,7 +58,6 @@ class Side:
         self.worker = worker
         self.device = device
         self.fit: Fit = "none"
-        self.build: BuildReport | None = None
         self.poison: int | None = None
         self.copies_inputs = False
         """Whether the worker calls its module on copies of the inputs, each in a heap block of its
@@ -76,6 +65,7 @@ class Side:
         self.growth_bytes: int | None = None
         """What the worker may still write to beyond what it holds, where its address space has no
         limit."""
+        self._said = Conversation(worker)
         self._call_timeout_s = call_timeout_s
         self._outputs: Arena | None = None
         self.prepare_us: list[float] = []
@@ -84,6 +74,11 @@ class Side:
         self._sealed: list[torch.Tensor] | None = None
         self._looks = 0
         self._readable = device.type == "cpu" and can_read(worker.pid)
+
+    @property
+    def build(self) -> BuildReport | None:
+        """What came of the builds that the source has asked for so far."""
+        return self._said.build
 
     def load(
         self,
@@ -108,38 +103,12 @@ class Side:
             "triton": triton,
             "growth_bytes": self.growth_bytes,
         }
-        self._send(Kind.LOAD, json.dumps(order).encode())
+        self._said.send(Kind.LOAD, json.dumps(order).encode())
         while True:
-            message = self._receive("import", import_timeout_s, {Kind.BUILD, Kind.IMPORTED})
+            message = self._said.receive("import", import_timeout_s, {Kind.BUILD, Kind.IMPORTED})
             if message.kind is Kind.IMPORTED:
                 return
-            self._serve_build(message.payload, build)
-
-    def _serve_build(self, payload: bytes, build: Build) -> None:
-        try:
-            request = decode_request(payload)
-        except ValueError as error:
-            raise Refusal(
-                Status.INTEGRITY, "protocol_broken", f"a malformed build request: {error}"
-            ) from None
-        outcome = build(request)
-        before = self.build
-        self.build = BuildReport(
-            ok=outcome.ok and (before is None or before.ok),
-            seconds=outcome.seconds + (before.seconds if before else 0.0),
-            headers="full" if before and before.headers == "full" else outcome.headers,
-            cached=outcome.cached and (before is None or before.cached),
-            log=outcome.log if not outcome.ok or before is None else before.log,
-        )
-        told = encode_outcome(replace(outcome, library=""))
-        if not outcome.ok:
-            self._send(Kind.BUILT, told)
-            return
-        fd = sealed_copy(Path(outcome.library))
-        try:
-            self._send(Kind.BUILT, told, (fd,))
-        finally:
-            os.close(fd)
+            self._said.serve_build(message.payload, build)
 
     def construct(
         self,
@@ -170,8 +139,8 @@ class Side:
             "compile": compiled,
         }
         fds = (weights.fd, inputs.fd, self._outputs.fd)
-        self._send(Kind.CONSTRUCT, json.dumps(order).encode(), fds)
-        message = self._receive("construct", timeout_s, {Kind.CONSTRUCTED})
+        self._said.send(Kind.CONSTRUCT, json.dumps(order).encode(), fds)
+        message = self._said.receive("construct", timeout_s, {Kind.CONSTRUCTED})
         code = message.payload[0] if message.payload else len(FITS)
         if code >= len(FITS):
             raise Refusal(Status.INTEGRITY, "protocol_broken", "an unknown fit of weights")
@@ -203,31 +172,31 @@ class Side:
             conduct.let_go(self.worker.pid)
         order = json.dumps({"arguments": laid.arguments, "copy": copied})
         asked = time.perf_counter_ns()
-        self._send(Kind.PREPARE, order.encode())
-        self._receive("call", limit, {Kind.PREPARED})
+        self._said.send(Kind.PREPARE, order.encode())
+        self._said.receive("call", limit, {Kind.PREPARED})
         self.prepare_us.append((time.perf_counter_ns() - asked) / 1e3)
         laid.veil.lift()
         begin = time.perf_counter_ns()
-        self._send(Kind.GO)
+        self._said.send(Kind.GO)
         if self.device.type == "cuda":
-            message = self._receive("call", limit, {Kind.DONE})
+            message = self._said.receive("call", limit, {Kind.DONE})
             wall_us = (time.perf_counter_ns() - begin) / 1e3
             reply = _decoded(message)
             yield Call(reply.forward_us, reply.total_us, wall_us, reply)
             self._look_again(reply)
             return
-        message = self._receive("call", limit, {Kind.RETURNED})
+        message = self._said.receive("call", limit, {Kind.RETURNED})
         forward_us = wall_us = total_us = (time.perf_counter_ns() - begin) / 1e3
         if copied:
-            self._send(Kind.RELEASE)
-            message = self._receive("call", limit, {Kind.DONE})
+            self._said.send(Kind.RELEASE)
+            message = self._said.receive("call", limit, {Kind.DONE})
             wall_us = total_us = (time.perf_counter_ns() - begin) / 1e3
         self._hold()
         reply = _decoded(message)
         yield Call(forward_us, total_us, wall_us, reply)
         self._look_again(reply)
         if not copied:
-            self._send(Kind.RELEASE)
+            self._said.send(Kind.RELEASE)
 
     def _hold(self) -> None:
         """Have the worker stand still until its next call."""
@@ -299,7 +268,10 @@ class Side:
     def _read(self, reply: Reply) -> list[torch.Tensor]:
         if self.device.type == "cuda" or not self._readable:
             return [self._from_slot(layout) for layout in reply.outputs]
-        conduct.wait_until_held(self.worker.pid)
+        if not conduct.wait_until_held(self.worker.pid):
+            raise Refusal(
+                Status.INTEGRITY, "never_rests", "a thread of the candidate could not be stopped"
+            )
         return [self._from_worker(number, each) for number, each in enumerate(reply.outputs)]
 
     def _from_slot(self, layout: OutputLayout) -> torch.Tensor:
@@ -328,7 +300,7 @@ class Side:
             read_memory(self.worker.pid, layout.place, raw)
         except OSError as error:
             if conduct.is_gone(self.worker.pid):
-                raise self._death("call") from None
+                raise self._said.death("call") from None
             raise Refusal(
                 Status.INTEGRITY, "protocol_broken", f"an output lies nowhere: {error.strerror}"
             ) from None
@@ -341,64 +313,6 @@ class Side:
             self._outputs.close()
             self._outputs = None
 
-    def _send(self, kind: Kind, payload: bytes = b"", fds: tuple[int, ...] = ()) -> None:
-        # Whoever is gone is found out by the answer that does not come.
-        with suppress(ClosedError):
-            self.worker.channel.send(kind, payload, fds)
-
-    def _receive(self, phase: str, timeout_s: float, expected: set[Kind]) -> Message:
-        try:
-            message = self.worker.receive(timeout_s)
-        except WireTimeoutError:
-            self.worker.end()
-            raise Refusal(
-                Status.TIMEOUT,
-                f"{phase}_timeout",
-                f"the {_NAMES[phase]} took longer than {timeout_s:g} s and was ended",
-            ) from None
-        except ClosedError:
-            raise self._death(phase) from None
-        except WireError as error:
-            raise Refusal(Status.INTEGRITY, "protocol_broken", str(error)) from None
-        if message.kind is Kind.FAILED:
-            raise self._failure(message.payload)
-        if message.kind not in expected:
-            raise Refusal(Status.INTEGRITY, "protocol_broken", f"{message.kind.name} out of turn")
-        return message
-
-    def _failure(self, payload: bytes) -> Refusal:
-        try:
-            failure = Failure.decode(payload)
-        except ValueError as error:
-            return Refusal(Status.INTEGRITY, "protocol_broken", f"a malformed failure: {error}")
-        if failure.phase == "import" and self.build is not None and not self.build.ok:
-            return Refusal(Status.BUILD_ERROR, "compile_failed", "the inline sources do not build")
-        if failure.error == "SyntaxError":
-            reason = "syntax_error"
-        elif failure.error == "NameError" and "defines no class" in failure.summary:
-            reason = "no_model_new"
-        else:
-            reason = f"{_REASONS[failure.phase]}_raised"
-        return Refusal(
-            Status.RUNTIME_ERROR,
-            reason,
-            f"{_NAMES[failure.phase]}: {failure.summary}",
-            detail=failure.trace,
-        )
-
-    def _death(self, phase: str) -> Refusal:
-        ending = self.worker.end(grace_s=5.0)
-        name = ending.signal_name
-        if name:
-            reason = {"SIGSEGV": "segfault", "SIGABRT": "abort", "SIGKILL": "killed"}.get(
-                name, name.lower()
-            )
-            what = f"the process was ended by {name} during the {_NAMES[phase]}"
-        else:
-            reason = "exited"
-            what = f"the process exited (code {ending.status}) during the {_NAMES[phase]}"
-        return Refusal(Status.RUNTIME_ERROR, reason, what, detail=ending.log)
-
 
 def _raw(tensor: torch.Tensor) -> torch.Tensor:
     """Its bytes: a NaN equals itself."""
@@ -410,7 +324,3 @@ def _decoded(message: Message) -> Reply:
         return Reply.decode(message.payload)
     except ValueError as error:
         raise Refusal(Status.INTEGRITY, "protocol_broken", f"a malformed reply: {error}") from None
-
-
-_NAMES = {"import": "import", "construct": "construction of the module", "call": "call of forward"}
-_REASONS = {"import": "import", "construct": "construct", "call": "forward"}

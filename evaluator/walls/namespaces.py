@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from evaluator.walls import mounts
 from evaluator.walls.kernel import (
     CLONE_NEWIPC,
     CLONE_NEWNET,
@@ -50,7 +52,7 @@ def become_master_of_own_user_namespace() -> bool:
         # Asked for together: some systems allow the one and then nothing inside of it.
         child = os.fork()
         if child == 0:
-            _leave_after(CLONE_NEWUSER | CLONE_NEWNS)
+            _leave_after(lambda: unshare(CLONE_NEWUSER | CLONE_NEWNS))
         if os.waitpid(child, 0)[1]:
             return False
         unshare(CLONE_NEWUSER)
@@ -62,27 +64,40 @@ def become_master_of_own_user_namespace() -> bool:
     return True
 
 
-def _leave_after(flags: int) -> NoReturn:
+def _leave_after(attempt: Callable[[], None]) -> NoReturn:
     try:
-        unshare(flags)
+        attempt()
     except OSError:
         os._exit(1)
     os._exit(0)
 
 
 def can_fork_apart() -> bool:
-    """Whether this process can put children into PID namespaces of their own: it has one."""
+    """Whether this process can put children into PID namespaces of their own, with a /proc of it.
+
+    It has one. Where /proc goes on to show the outer numbers, whoever looks there for a thread of
+    its own finds none, and CUDA's driver gives up.
+    """
     try:
         born = fork_apart()
         if born.pid == 0:
-            os._exit(0)
+            _leave_after(own_proc)
         assert born.init is not None
-        os.waitpid(born.pid, 0)
+        status = os.waitpid(born.pid, 0)[1]
         os.kill(born.init, signal.SIGKILL)
         os.waitpid(born.init, 0)
     except OSError:
         return False
-    return True
+    return status == 0
+
+
+def own_proc() -> None:
+    """A mount namespace of one's own in which /proc shows one's own PID namespace alone.
+
+    Raises `OSError`.
+    """
+    mounts.leave_shared_mounts()
+    mounts.own_proc()
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from evaluator.walls.bait import Bait
 from evaluator.walls.layers import confine, enclose, run_against
-from evaluator.walls.namespaces import Born, can_fork_apart, fork_apart
+from evaluator.walls.namespaces import Born, can_fork_apart, fork_apart, own_proc
 from evaluator.walls.scratch import remove
 from evaluator.wire import Channel, ClosedError, Kind
 
@@ -110,6 +110,8 @@ def _become_worker(
         else:
             os.setsid()
             os.chdir(scratch)
+            if "pid_namespace" in layers:
+                own_proc()
         from evaluator.worker.worker import Worker
 
         channel.send(Kind.READY, ",".join(active).encode())

@@ -68,3 +68,14 @@ def test_when_the_judge_is_gone_its_folders_go_too(zygote):
         zygote._channel._socket.shutdown(socket.SHUT_RDWR)
         zygote._process.wait(20.0)
         assert not zygote._folder.exists()
+
+
+def test_trusted_or_not_a_worker_finds_itself_in_proc(zygote):
+    """CUDA's driver looks up its threads there by their numbers, which are the namespace's own."""
+    for confine in (True, False):
+        with zygote.fork(memory_bytes=None, cpu_seconds=60, confine=confine) as worker:
+            if "pid_namespace" not in worker.isolation:
+                assert os.geteuid() != 0
+                continue
+            shown = [e.name for e in Path(f"/proc/{worker.pid}/root/proc").iterdir()]
+            assert len([name for name in shown if name.isdecimal()]) == 2

@@ -1,0 +1,33 @@
+"""What of a call's time is forward's own."""
+
+from __future__ import annotations
+
+import torch
+
+from evaluator.judge.samples import Samples, copy_cost_us, net_us, paired_ratios
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
+
+
+def samples(*calls: tuple[float, float]) -> Samples:
+    """Calls by forward's time and the total one."""
+    return Samples([total for _, total in calls], [forward for forward, _ in calls], [])
+
+
+def test_work_that_is_put_off_until_the_copy_counts() -> None:
+    eager = samples((100, 120), (100, 122), (100, 118))
+    late = samples((10, 120), (10, 120), (10, 120))
+    assert copy_cost_us(eager) == 20
+    assert net_us(late, 20, 0, GPU) == [100, 100, 100]
+    assert paired_ratios(late, eager, 0, GPU) == [1.0, 1.02, 1.0]
+
+
+def test_a_short_call_takes_what_its_own_events_say() -> None:
+    """The copy of a long eager call waits for its launch; that of a short one may not."""
+    eager = samples((30, 42), (30, 42), (30, 42))
+    short = samples((4, 9), (5, 11), (4, 12))
+    assert net_us(short, copy_cost_us(eager), 0, GPU) == [4, 5, 4]
+
+
+def test_on_a_cpu_the_cost_of_the_signal_is_taken_off() -> None:
+    assert net_us(samples((100, 100), (101, 101)), 0, 8, CPU) == [92, 93]
