@@ -61,6 +61,7 @@ class Judge:
             finally:
                 if side is not None:
                     side.close()
+                self._free_cached_memory()
         seconds = Seconds(
             build=trial.build_seconds,
             judge=time.monotonic() - begin - trial.build_seconds,
@@ -126,6 +127,10 @@ class Judge:
         """Close the benches that were used longest ago."""
         while len(self._benches) > keep:
             self._benches.pop(next(iter(self._benches))).close()
+        self._free_cached_memory()
+
+    def _free_cached_memory(self) -> None:
+        """Give a GPU back what torch keeps for later: the next candidate may need it."""
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
 
