@@ -166,6 +166,8 @@ class Timing(Record):
     disturbed_blocks: int = 0
     """Blocks of calls left out because something outside disturbed them; above 20 % of all there
     is no verdict."""
+    launch_bound: bool = False
+    """Eager mostly calls operators: the sizes are so small that a speedup tells how many."""
     wall_latency_us: float | None = None
     """On GPU: the judge's own clock around the same calls."""
 

@@ -194,7 +194,7 @@ class Trial:
         self.made += sampling.blocks
         self.seen = sampling.seen
         self.device_seconds += sampling.device_seconds
-        timing, notes = timing_of(sampling, bench.bounds, bench.device)
+        timing, notes = timing_of(sampling, bench.bounds, bench.device, bench.work.operators)
         self.notes += notes
         self.notes += [bench.baseline_notes[n] for n in bench.baseline_notes]
         if timing.floor_us is not None and timing.latency_us < timing.floor_us:
