@@ -39,12 +39,25 @@ _LOOKS = {
                   " unless the task says so), leave out fast maths, and sum in a stable way."),
     "input_copy": ("It is a copy of an input.", "Check that the result, not the input buffer, is"
                    " returned."),
+    "unfinished": ("It is an intermediate result of the reference.", "Do what is left."),
+    "missing_operation": ("It is what comes out when one operation is left out.", "Do that one,"
+                          " too."),
+    "missing_parameter": ("It is what comes out without one of the parameters.", "Use it, and pass"
+                          " it to the kernel."),
+    "wrong_axis": ("It is what comes out when a reduction goes over another axis.", "Check which"
+                   " dimension is reduced, and the strides that follow from it."),
+    "swapped_operands": ("It is what comes out with two operands swapped.", "Check their order."),
+    "wrong_constant": ("It is what comes out with another constant.", "Check it against the"
+                       " reference."),
+    "other_function": ("It is what comes out with another function.", "Check which one the"
+                       " reference calls, and its variant."),
     "scattered": ("The errors have no pattern in their places.", "Check the formula on the first"
                   " example below by hand."),
 }  # fmt: skip
 
 # How each of the judge's details is told; several of one tuple go together or not at all.
 _DETAILS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("counterfactual",), "in the reference, {}"),
     (("factor",), "factor {:.6g}"),
     (("offset",), "offset {:.6g}"),
     (("constant",), "the value {:.6g}"),
