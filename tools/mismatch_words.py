@@ -39,6 +39,16 @@ _LOOKS = {
                   " unless the task says so), leave out fast maths, and sum in a stable way."),
     "input_copy": ("It is a copy of an input.", "Check that the result, not the input buffer, is"
                    " returned."),
+    "shifted": ("The right values stand beside their places.", "Check for an index that is off by"
+                " one, and for an exclusive scan where an inclusive one is asked for."),
+    "row_factor": ("Each row is the right one times a number of its own.", "Check what each row is"
+                   " divided by: a sum that is missing, cut short, or that of another row."),
+    "shifted_index": ("It is what comes out when a parameter is read one element off.", "Check the"
+                      " index that it is read with."),
+    "transposed_operand": ("It is what comes out with one factor transposed.", "Swap its two"
+                           " indices, or its strides."),
+    "short_reduction": ("It is what comes out when a sum leaves out some of its terms.", "Check"
+                        " where the loop over them begins and ends, and its tail."),
     "unfinished": ("It is an intermediate result of the reference.", "Do what is left."),
     "missing_operation": ("It is what comes out when one operation is left out.", "Do that one,"
                           " too."),
@@ -62,6 +72,8 @@ _DETAILS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("offset",), "offset {:.6g}"),
     (("constant",), "the value {:.6g}"),
     (("input",), "a copy of input {}"),
+    (("shifted_by",), "moved by {} elements"),
+    (("least_row_factor", "greatest_row_factor"), "row factors from {:.4g} to {:.4g}"),
     (("transposed",), "the dimensions that were swapped: {}"),
     (("nan_share",), "{:.0f} % of the wrong elements are NaN"),
     (("infinite_share",), "{:.0f} % of the wrong elements are infinite"),

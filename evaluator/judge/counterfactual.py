@@ -32,6 +32,7 @@ _CLOSE = {
     Precision.BF16: 3e-2,
 }
 """RMSE relative to the changed reference's rms, below which an output is what comes out."""
+_TURNS = ("aten::t", "aten::transpose", "aten::permute")
 _CLOSER = 20.0
 """So many times closer must it be to the changed reference than to the right one."""
 
@@ -81,7 +82,9 @@ class _Search:
         self._end = time.monotonic() + _SECONDS
 
     def run(self) -> Counterfactual | None:
-        if not bool(torch.isfinite(self._actual).all()):
+        actual = self._actual.double()
+        if not bool(torch.isfinite(actual).all()) or float(actual.std()) == 0.0:
+            # Of one value all over, zeros say all that there is to say.
             return None
         recorder = _Recorder()
         with recorder:
@@ -154,14 +157,12 @@ class _Search:
         return None
 
     def _without_parameter(self) -> Counterfactual | None:
-        for state in _neutral_states(self._reference.model):
+        for code, words, state in _other_states(self._reference.model):
             if time.monotonic() > self._end:
                 return None
             result = self._in_state(state)
             if result is not None and self._explains(result):
-                names = " and ".join(f"`{name}`" for name in state)
-                verb = "is" if len(state) == 1 else "are"
-                return Counterfactual("missing_parameter", f"{names} {verb} not used")
+                return Counterfactual(code, words)
         return None
 
     def _in_state(self, state: dict[str, Tensor]) -> Tensor | None:
@@ -173,24 +174,27 @@ class _Search:
             return None
 
 
-def _neutral_states(model: torch.nn.Module) -> Iterator[dict[str, Tensor]]:
-    """Parameters as they are when nobody uses them: one at a time, then scale and shift of one."""
-    own = [
-        (name, value)
+def _other_states(model: torch.nn.Module) -> Iterator[tuple[str, str, dict[str, Tensor]]]:
+    """Parameters as they are when nobody uses them, one or a scale with its shift; or shifted."""
+    own = {
+        name: value
         for name, value in [*model.named_parameters(), *model.named_buffers()]
         if value.is_floating_point()
-    ]
-    for name, value in own:
-        yield {name: torch.zeros_like(value)}
-        yield {name: torch.ones_like(value)}
-    scales = {name.removesuffix("weight"): name for name, _ in own if name.endswith("weight")}
-    values = dict(own)
-    for prefix, weight in scales.items():
-        if (bias := f"{prefix}bias") in values:
-            yield {
-                weight: torch.ones_like(values[weight]),
-                bias: torch.zeros_like(values[bias]),
-            }
+    }
+    unused = "missing_parameter"
+    for name, value in own.items():
+        yield unused, f"`{name}` is not used", {name: torch.zeros_like(value)}
+        yield unused, f"`{name}` is not used", {name: torch.ones_like(value)}
+    for name, value in own.items():
+        shift = f"{name.removesuffix('weight')}bias"
+        if name.endswith("weight") and shift in own:
+            neutral = {name: torch.ones_like(value), shift: torch.zeros_like(own[shift])}
+            yield unused, f"`{name}` and `{shift}` are not used", neutral
+    for name, value in own.items():
+        for dim in range(value.dim()):
+            for step in (1, -1):
+                words = f"`{name}` is read one element off along axis {dim}"
+                yield "shifted_index", words, {name: value.roll(step, dim)}
 
 
 def _error(actual: Tensor, other: Tensor) -> float:
@@ -200,8 +204,11 @@ def _error(actual: Tensor, other: Tensor) -> float:
 
 
 def _is_view(func: Any, args: tuple[Any, ...], result: Any) -> bool:
-    """Whether an operator only looks at a tensor in another way."""
+    """Whether an operator only looks at a tensor in another way. Transposing a square one is more:
+    it can be forgotten."""
     if func._schema.is_mutable or not isinstance(result, Tensor):
+        return False
+    if str(func._schema.name) in _TURNS and result.shape == args[0].shape:
         return False
     place = result.untyped_storage().data_ptr()
     return any(

@@ -30,6 +30,8 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "square": torch.square,
 }
 _SWAPPED = ("sub", "div", "pow", "mm", "bmm", "matmul", "atan2", "floor_divide", "remainder")
+_PRODUCTS = ("mm", "bmm", "addmm", "baddbmm")
+_SUMS = ("sum", "mean", "linalg_vector_norm", "cumsum")
 _FIGURES = (0.0, 1.0, 1e-3, 1e-5, 1e-6, 1e-8, 1e-12)
 """What a forgotten or mistaken constant often is."""
 
@@ -57,6 +59,7 @@ def changes(
         yield Change("swapped_operands", "has its operands swapped", _swapped(0, 1))
     if name == "addmm":
         yield Change("swapped_operands", "has its factors swapped", _swapped(1, 2))
+    yield from _short_reductions(func, name, args)
     if name in _ACTIVATIONS and isinstance(args[0], Tensor):
         for other, function in _ACTIVATIONS.items():
             if other != name:
@@ -72,6 +75,56 @@ def _left_out(args: tuple[Any, ...], result: Tensor) -> Iterator[Change]:
         if operand.shape == result.shape and result.is_floating_point():
             beside = "" if len(tensors) == 1 else f"; its operand {number + 1} is passed on"
             yield Change("missing_operation", f"is left out{beside}", _operand(number))
+
+
+def _short_reductions(func: Any, name: str, args: tuple[Any, ...]) -> Iterator[Change]:
+    """Sums that end too early or begin too late, and factors that are transposed."""
+    tensors = [place for place, a in enumerate(args) if isinstance(a, Tensor) and a.dim()]
+    if name in _PRODUCTS and len(tensors) >= 2:
+        factor, other = tensors[-2:]
+        for place in (factor, other):
+            square = args[place]
+            if square.shape[-1] == square.shape[-2]:
+                turned = _changed_operand(place, lambda t: t.transpose(-1, -2))
+                yield Change("transposed_operand", f"has factor {place + 1} transposed", turned)
+        yield from _without_ends(factor, args[factor].shape[-1], -1)
+    elif name in _SUMS and tensors:
+        dims = next(
+            (a for k, a in zip(func._schema.arguments, args, strict=False) if k.name == "dim"), None
+        )
+        dims = [dims] if isinstance(dims, int) else dims or []
+        if len(dims) == 1:
+            yield from _without_ends(0, args[0].shape[dims[0]], dims[0])
+
+
+def _without_ends(place: int, size: int, dim: int) -> Iterator[Change]:
+    pieces = {"its first element": slice(0, 1), "its last element": slice(size - 1, size)}
+    for width in (4, 8, 16, 32, 64, 128):
+        if 0 < size // width * width < size:
+            pieces[f"what is left beyond a multiple of {width}"] = slice(
+                size // width * width, size
+            )
+    pieces["its second half"] = slice(size // 2, size)
+    for words, piece in pieces.items():
+        yield Change(
+            "short_reduction", f"goes without {words}", _changed_operand(place, _zeroed(dim, piece))
+        )
+
+
+def _zeroed(dim: int, piece: slice) -> Callable[[Tensor], Tensor]:
+    def zeroed(tensor: Tensor) -> Tensor:
+        copy = tensor.clone()
+        copy.movedim(dim, 0)[piece] = 0
+        return copy
+
+    return zeroed
+
+
+def _changed_operand(place: int, change: Callable[[Tensor], Tensor]) -> Apply:
+    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return func(*args[:place], change(args[place]), *args[place + 1 :], **kwargs)
+
+    return apply
 
 
 def _operand(number: int) -> Apply:
@@ -162,6 +215,6 @@ def _others(value: Any) -> Iterator[tuple[Any, str]]:
         for other in sorted(tried - {value}):
             yield other, f"{other:g}"
     elif isinstance(value, int):
-        for other in (0, 1, -value):
+        for other in (0, 1, 2, -value):
             if other != value:
                 yield other, str(other)
