@@ -45,8 +45,10 @@ def base(seed: int) -> int:
 class Variation(TorchFunctionMode):  # type: ignore[misc]
     """While it is entered, what PyTorch draws is varied as `seed` says.
 
-    Half of the seeds leave scales alone, a quarter make a whole tensor smaller, a quarter each
-    index of one of its dimensions.
+    Half of the seeds leave scales alone, a quarter make all draws smaller by the same factor, a
+    quarter each index of one dimension. Draws that have this dimension in common get the same
+    factors: a row's mean and its spread, drawn apart, keep the proportion that the recipe gives
+    them, and with it how exactly an honest kernel can compute.
     """
 
     def __init__(self, seed: int) -> None:
@@ -54,6 +56,9 @@ class Variation(TorchFunctionMode):  # type: ignore[misc]
         self._kind = ("plain", "plain", "smaller", "uneven")[seed & 3]
         self._touched = seed != base(seed)
         self._scales = torch.Generator().manual_seed(base(seed))
+        self._dimension = int(torch.randint(12, (), generator=self._scales, device="cpu"))
+        self._exponents: dict[tuple[int, int], torch.Tensor] = {}
+        """By dimension and size."""
         # PyTorch's generator on a CPU knows the lowest 32 bits of its seed only.
         places = base(seed) << _TOUCH_BITS | seed >> _BASE_BITS
         self._places = torch.Generator().manual_seed(places % 2**63)
@@ -83,9 +88,13 @@ class Variation(TorchFunctionMode):  # type: ignore[misc]
             drawn.view(-1)[here] = drawn.view(-1)[(here + step) % count]
 
     def _scales_of(self, drawn: torch.Tensor) -> torch.Tensor:
-        shape = [1] * drawn.dim()
+        which, size = 0, 1
         if self._kind == "uneven":
-            which = int(torch.randint(drawn.dim(), (), generator=self._scales, device="cpu"))
-            shape[which] = drawn.shape[which]
-        exponent = torch.rand(shape, generator=self._scales, device="cpu")
-        return (_SMALLEST**exponent).to(drawn)
+            which = self._dimension % drawn.dim()
+            size = drawn.shape[which]
+        if (which, size) not in self._exponents:
+            exponents = torch.rand(size, generator=self._scales, device="cpu")
+            self._exponents[which, size] = exponents
+        shape = [1] * drawn.dim()
+        shape[which] = size
+        return (_SMALLEST ** self._exponents[which, size]).view(shape).to(drawn)

@@ -87,3 +87,16 @@ def test_a_near_repeat_of_a_near_repeat_is_no_exact_one():
         with Variation(seed):
             drawn.append(torch.randn(64, 64))
     assert not torch.equal(*drawn)
+
+
+def test_draws_that_go_together_keep_their_proportion():
+    """A mean that grows beside its spread would ask more of fp32 than the recipe does."""
+    for kind in (2, 3):
+        for _ in range(10):
+            seed = _seed_of_kind(kind)
+            with Variation(seed):
+                torch.manual_seed(seed)
+                mean = torch.randn(8, 32, 1)
+                rows = torch.randn(8, 32, 500)
+            shown = rows.std(-1, keepdim=True)
+            assert float((mean.abs() / shown).max()) < 10
