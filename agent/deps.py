@@ -51,13 +51,13 @@ class Deps:
     @property
     def reference(self) -> str:
         """The problem's source with the sizes that suit the device."""
-        return self.problem.reference(size_class_of(self.config.device))
+        return self.problem.reference(size_class_of(self.config.first_device))
 
 
 def settings_of(config: RunConfig) -> Settings:
     """How candidates of a run are judged."""
     return Settings(
-        device=config.device,
+        device=config.first_device,
         precision=config.precision,
         protocol=config.protocol,
         baselines=config.baselines,

@@ -56,7 +56,7 @@ def drive(
     then stays.
     """
     _refuse_changed_problems(problems, store)
-    device_name = describe(config.device).name
+    device_name = describe(config.first_device).name
     refuse_other_device(store, device_name)
     hardware = hardware_of(config)
     stop = stop or threading.Event()
@@ -106,7 +106,7 @@ def drive(
 
 def hardware_of(config: RunConfig) -> Hardware:
     """The device that the prompt describes: the one named by `--hardware`, else the one at hand."""
-    first, *rest = hardware_lines(config.hardware or config.device)
+    first, *rest = hardware_lines(config.hardware or config.first_device)
     return Hardware(first, tuple(rest))
 
 

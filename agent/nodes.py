@@ -256,7 +256,7 @@ def _record(deps: Deps, key: TurnKey, draft: Draft) -> TurnRecord:
         run_seed=config.seed,
         protocol=config.protocol,
         precision=config.precision,
-        size_class=size_class_of(config.device),
+        size_class=size_class_of(config.first_device),
         backend=config.backend,
         device=verdict.device or deps.device_name,
         prompt=draft.prompt,
