@@ -13,6 +13,7 @@ from agent.events import Watch
 from agent.llm.completion import ModelClient
 from agent.prompt import Hardware
 from agent.store import RunStore
+from agent.twins import Twins
 from evaluator.evaluation import Evaluation, EvaluationRequest, Settings
 from evaluator.executor.executor import Executor
 from problems.problem import Problem
@@ -37,6 +38,7 @@ class Deps:
     executor: Executor
     profiler: Profiler
     store: RunStore
+    twins: Twins
     ledger: Ledger
     watch: Watch
     stop: threading.Event
