@@ -115,7 +115,10 @@ class Mismatch(Record):
     """At most 8, the first ones and the worst ones."""
     patterns: tuple[str, ...] = ()
     """Codes, likeliest first: nan, infinite, unwritten, zeros, constant, factor, offset,
-    transposed, boundary, rows, columns, every_kth, race, precision, input_copy, scattered."""
+    transposed, shifted, row_factor, boundary, rows, columns, every_kth, race, precision,
+    input_copy, scattered; or what the reference would have to do for this to be right: unfinished,
+    missing_operation, missing_parameter, shifted_index, wrong_axis, swapped_operands,
+    transposed_operand, short_reduction, wrong_constant, other_function."""
     details: dict[str, float | int | str] = Field(default_factory=dict)
     """What a pattern rests on: `factor`, `offset`, `first_wrong_flat`, `period`, ..."""
 
@@ -168,6 +171,8 @@ class Timing(Record):
     disturbed_blocks: int = 0
     """Blocks of calls left out because something outside disturbed them; above 20 % of all there
     is no verdict."""
+    launch_bound: bool = False
+    """Eager mostly calls operators: the sizes are so small that a speedup tells how many."""
     wall_latency_us: float | None = None
     """On GPU: the judge's own clock around the same calls."""
 

@@ -39,16 +39,41 @@ _LOOKS = {
                   " unless the task says so), leave out fast maths, and sum in a stable way."),
     "input_copy": ("It is a copy of an input.", "Check that the result, not the input buffer, is"
                    " returned."),
+    "shifted": ("The right values stand beside their places.", "Check for an index that is off by"
+                " one, and for an exclusive scan where an inclusive one is asked for."),
+    "row_factor": ("Each row is the right one times a number of its own.", "Check what each row is"
+                   " divided by: a sum that is missing, cut short, or that of another row."),
+    "shifted_index": ("It is what comes out when a parameter is read one element off.", "Check the"
+                      " index that it is read with."),
+    "transposed_operand": ("It is what comes out with one factor transposed.", "Swap its two"
+                           " indices, or its strides."),
+    "short_reduction": ("It is what comes out when a sum leaves out some of its terms.", "Check"
+                        " where the loop over them begins and ends, and its tail."),
+    "unfinished": ("It is an intermediate result of the reference.", "Do what is left."),
+    "missing_operation": ("It is what comes out when one operation is left out.", "Do that one,"
+                          " too."),
+    "missing_parameter": ("It is what comes out without one of the parameters.", "Use it, and pass"
+                          " it to the kernel."),
+    "wrong_axis": ("It is what comes out when a reduction goes over another axis.", "Check which"
+                   " dimension is reduced, and the strides that follow from it."),
+    "swapped_operands": ("It is what comes out with two operands swapped.", "Check their order."),
+    "wrong_constant": ("It is what comes out with another constant.", "Check it against the"
+                       " reference."),
+    "other_function": ("It is what comes out with another function.", "Check which one the"
+                       " reference calls, and its variant."),
     "scattered": ("The errors have no pattern in their places.", "Check the formula on the first"
                   " example below by hand."),
 }  # fmt: skip
 
 # How each of the judge's details is told; several of one tuple go together or not at all.
 _DETAILS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("counterfactual",), "in the reference, {}"),
     (("factor",), "factor {:.6g}"),
     (("offset",), "offset {:.6g}"),
     (("constant",), "the value {:.6g}"),
     (("input",), "a copy of input {}"),
+    (("shifted_by",), "moved by {} elements"),
+    (("least_row_factor", "greatest_row_factor"), "row factors from {:.4g} to {:.4g}"),
     (("transposed",), "the dimensions that were swapped: {}"),
     (("nan_share",), "{:.0f} % of the wrong elements are NaN"),
     (("infinite_share",), "{:.0f} % of the wrong elements are infinite"),

@@ -104,6 +104,13 @@ def add_race(mismatch: Mismatch) -> Mismatch:
     return mismatch.model_copy(update={"patterns": ("race", *rest)})
 
 
+def add_counterfactual(mismatch: Mismatch, code: str, words: str) -> Mismatch:
+    """The same, with the change of the reference that explains it: it comes first."""
+    rest = tuple(p for p in mismatch.patterns if p not in (code, "scattered"))
+    details = {**mismatch.details, "counterfactual": words}
+    return mismatch.model_copy(update={"patterns": (code, *rest), "details": details})
+
+
 def _wrong(actual: Tensor, expected: Tensor, allowance: Allowance | None) -> Tensor:
     """The wrong elements, bool of the output's shape; at least one."""
     flat = torch.empty(actual.numel(), dtype=torch.bool, device=actual.device)

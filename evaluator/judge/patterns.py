@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 Detail = dict[str, float | int | str]
+_MOSTLY = 0.4
 WINDOW = 2**20
 """So many elements from the first wrong one on are searched for a period."""
 
@@ -62,11 +63,18 @@ def recognise(
         ("transposed", lambda: _transposed(found, actual)),
         ("factor", lambda: _factor(found, actual.dtype)),
         ("offset", lambda: _offset(found, actual.dtype)),
+        ("shifted", lambda: _shifted(found, actual)),
+        ("row_factor", lambda: _row_factor(found, actual)),
     )
+    places = [(code, where) for code, where in _places(wrong, found) if where is not None]
+    partly = not codes and bool(places) and found.count < _MOSTLY * wrong.numel()
+    if partly:
+        # Where few elements are wrong, their place says more than that they hold zeros.
+        note(*places[0])
     for code, look in values:
-        if not codes:
+        if not codes or (partly and len(codes) == 1 and code in ("zeros", "offset")):
             note(code, look())
-    for code, where in _places(wrong, found):
+    for code, where in places:
         note(code, where)
     if not codes:
         note("precision", _precision(found, actual))
@@ -140,6 +148,50 @@ def _transposed(found: Wrong, actual: Tensor) -> Detail | None:
         if float(close.double().mean()) > 0.98:
             return {"transposed": name}
     return None
+
+
+def _shifted(found: Wrong, actual: Tensor) -> Detail | None:
+    """Whether the right values stand one element, row or plane further on or back."""
+    if found.flat.numel() < 8:
+        return None
+    values = actual.reshape(-1)
+    scale = float(found.expected.square().mean().sqrt())
+    steps = {1}
+    for size in reversed(actual.shape[1:]):
+        steps.add(max(steps) * size)
+    for step in sorted(steps):
+        for moved in (step, -step):
+            source = found.flat + moved
+            inside = (source >= 0) & (source < values.numel())
+            if float(inside.double().mean()) < 0.5:
+                continue
+            there = values[source[inside].to(values.device)].double().cpu()
+            right = found.expected[inside]
+            close = (there - right).abs() <= 1e-3 * right.abs() + 1e-4 * scale
+            if float(close.double().mean()) > 0.95 and float(right.std()) > 0:
+                return {"shifted_by": moved}
+    return None
+
+
+def _row_factor(found: Wrong, actual: Tensor) -> Detail | None:
+    """Every row is the right one times a number of its own."""
+    if actual.dim() < 2 or found.count != actual.numel() or found.flat.numel() < 64:
+        return None
+    row = found.flat // actual.shape[-1]
+    ratios = found.actual / found.expected
+    usable = torch.isfinite(ratios) & (found.expected.abs() > 0.05 * found.expected.abs().median())
+    factors = []
+    for each in row.unique()[:32].tolist():
+        mine = ratios[(row == each) & usable]
+        if mine.numel() < 4:
+            continue
+        middle = mine.median()
+        if float((mine - middle).abs().quantile(0.9)) > 1e-2 * abs(float(middle)):
+            return None
+        factors.append(float(middle))
+    if len(factors) < 4 or max(abs(factor - 1) for factor in factors) < 0.05:
+        return None
+    return {"least_row_factor": min(factors), "greatest_row_factor": max(factors)}
 
 
 def _unravel(flat: Tensor, shape: tuple[int, ...]) -> list[Tensor]:
@@ -271,7 +323,9 @@ def _every_kth(wrong: Tensor, found: Wrong) -> Detail | None:
         residues = torch.bincount(at % period, minlength=period)
         expected = window.numel() / period
         hit = residues > 0
-        if int(hit.sum()) <= period // 2 and bool((residues[hit] >= 0.9 * expected).all()):
+        # With many wrong ones, some of each residue may be right by luck: zeros after a ReLU.
+        share = 0.3 if at.numel() >= 16 * period else 0.9
+        if int(hit.sum()) <= period // 2 and bool((residues[hit] >= share * expected).all()):
             first = int(hit.nonzero()[0])
             return {"period": period, "residue": first, "residues": int(hit.sum())}
     return None
@@ -283,8 +337,8 @@ def _precision(found: Wrong, actual: Tensor) -> Detail | None:
         return None
     scale = float(found.expected.square().mean().sqrt())
     error = (found.actual - found.expected).abs()
-    worst = float((error / found.expected.abs().clamp(min=0.05 * scale)).max()) if scale else 1.0
-    if not worst <= 0.2:
+    worst = float((error / found.expected.abs().clamp(min=0.25 * scale)).max()) if scale else 1.0
+    if not worst <= 0.5:
         return None
     detail: Detail = {"relative_rms": float(error.square().mean().sqrt()) / scale}
     if actual.dtype is torch.float32:

@@ -161,7 +161,7 @@ class Reference:
             return self.fresh_inputs(base(seed))
 
     @contextmanager
-    def _buffers_kept(self, module: torch.nn.Module) -> Iterator[None]:
+    def buffers_kept(self, module: torch.nn.Module) -> Iterator[None]:
         """Running statistics move in train mode; a judged call must not depend on earlier ones."""
         saved = [buffer.detach().clone() for buffer in module.buffers()]
         yield
@@ -171,7 +171,7 @@ class Reference:
 
     def expected(self, arguments: list[Any]) -> list[torch.Tensor]:
         """Outputs in the task's dtype; a module that works in place changes `arguments`."""
-        with torch.no_grad(), self._buffers_kept(self.model):
+        with torch.no_grad(), self.buffers_kept(self.model):
             return flatten(self.model(*arguments))
 
     def exact(self, arguments: list[Any]) -> tuple[list[torch.Tensor] | None, Source]:
@@ -199,5 +199,5 @@ class Reference:
             self._exact = copy.deepcopy(self.model).to(device=device, dtype=torch.float64)
         values = converted(arguments, device, torch.float64)
         # Made in the task's dtype and then widened: both references see the same numbers.
-        with torch.no_grad(), self._buffers_kept(self._exact):
+        with torch.no_grad(), self.buffers_kept(self._exact):
             return [tensor.to(self.device) for tensor in flatten(self._exact(*values))]

@@ -13,9 +13,9 @@ import torch
 
 from evaluator.evaluation import BaselineName
 from evaluator.judge.bench import Bench, Draw
+from evaluator.judge.call_cost import CallCost, call_cost
 from evaluator.judge.disturbance import Disturbance, Watch, watch
 from evaluator.judge.interval import median_interval
-from evaluator.judge.overhead import signal_overhead_us
 from evaluator.judge.samples import Samples, paired_ratios
 from evaluator.judge.side import Call, Side
 
@@ -38,7 +38,7 @@ class Sampling:
     candidate: Samples
     baselines: dict[BaselineName, Samples]
     stopped: Literal["precise", "time", "calls"]
-    overhead_us: float
+    cost: CallCost
     device_seconds: float
     blocks: int
     disturbed_blocks: int
@@ -66,9 +66,9 @@ def sample(
         side = bench.baseline(name)
         if side is not None:
             sides[name] = side
-    overhead = signal_overhead_us(bench)
+    cost = call_cost(bench)
     with watch(bench.settings.device) as observer:
-        return _Sampler(bench, sides, verify, overhead, observer).run(seconds, relative_width)
+        return _Sampler(bench, sides, verify, cost, observer).run(seconds, relative_width)
 
 
 class _Sampler:
@@ -77,13 +77,13 @@ class _Sampler:
         bench: Bench,
         sides: dict[BaselineName | None, Side],
         verify: Verify,
-        overhead_us: float,
+        cost: CallCost,
         observer: Watch,
     ) -> None:
         self._bench = bench
         self._sides = sides
         self._verify = verify
-        self._overhead_us = overhead_us
+        self._cost = cost
         self._observer = observer
         self._shuffle = random.SystemRandom().shuffle
         self._good = {name: Samples() for name in sides}
@@ -113,7 +113,7 @@ class _Sampler:
             candidate=samples[None],
             baselines={name: s for name, s in samples.items() if name is not None},
             stopped=stopped,
-            overhead_us=self._overhead_us,
+            cost=self._cost,
             device_seconds=self._device_seconds,
             blocks=blocks,
             disturbed_blocks=blocks - len(self._good[None].total_us),
@@ -158,7 +158,9 @@ class _Sampler:
         device = self._bench.device
         mine = self._good[None]
         return max(
-            median_interval(paired_ratios(mine, theirs, self._overhead_us, device)).relative_width
+            median_interval(
+                paired_ratios(mine, theirs, self._cost.signal_us, device)
+            ).relative_width
             for name, theirs in self._good.items()
             if name is not None
         )

@@ -20,12 +20,17 @@ _WALL_SLACK_SHARE = 0.1
 median on the same problem by more than 120 us in 9 of them, and by more than this slack in 2."""
 
 
-def timing_of(sampling: Sampling, bounds: Bounds, device: torch.device) -> tuple[Timing, list[str]]:
-    """The record of a sampling, and what a reader should know about it."""
+def timing_of(
+    sampling: Sampling, bounds: Bounds, device: torch.device, operators: int
+) -> tuple[Timing, list[str]]:
+    """The record of a sampling, and what a reader should know about it.
+
+    `operators`: how many the reference calls.
+    """
     notes: list[str] = []
     eager = sampling.baselines[BaselineName.EAGER]
     copy = copy_cost_us(eager)
-    latency = median_interval(net_us(sampling.candidate, copy, sampling.overhead_us, device))
+    latency = median_interval(net_us(sampling.candidate, copy, sampling.cost.signal_us, device))
     margin = _CPU_MARGIN if device.type == "cpu" else _GPU_MARGIN
     baselines = {}
     restless = sampling.disturbed_share > _MOST_DISTURBED_SHARE
@@ -36,10 +41,12 @@ def timing_of(sampling: Sampling, bounds: Bounds, device: torch.device) -> tuple
             f"calls were disturbed from outside ({said}): no verdict on speed"
         )
     for name, samples in sampling.baselines.items():
-        ratios = paired_ratios(sampling.candidate, samples, sampling.overhead_us, device)
+        ratios = paired_ratios(sampling.candidate, samples, sampling.cost.signal_us, device)
         ratio = median_interval(ratios)
         baselines[name] = BaselineTiming(
-            latency_us=median(net_us(samples, copy_cost_us(samples), sampling.overhead_us, device)),
+            latency_us=median(
+                net_us(samples, copy_cost_us(samples), sampling.cost.signal_us, device)
+            ),
             speedup=ratio.value,
             speedup_low=ratio.low,
             speedup_high=ratio.high,
@@ -47,6 +54,12 @@ def timing_of(sampling: Sampling, bounds: Bounds, device: torch.device) -> tuple
             pairs=len(samples.total_us),
         )
     over_eager = baselines[BaselineName.EAGER]
+    launch_bound = sampling.cost.is_all(over_eager.latency_us, operators)
+    if launch_bound:
+        notes.append(
+            f"eager's {over_eager.latency_us:.1f} us are mostly the calling of its {operators} "
+            "operators: at these sizes a speedup tells how many are called, not how fast they are"
+        )
     verdict = over_eager.verdict
     wall_us = None
     if device.type == "cuda":
@@ -84,6 +97,7 @@ def timing_of(sampling: Sampling, bounds: Bounds, device: torch.device) -> tuple
         calls=sampling.blocks,
         stopped=sampling.stopped,
         disturbed_blocks=sampling.disturbed_blocks,
+        launch_bound=launch_bound,
         wall_latency_us=wall_us,
     )
     return timing, notes

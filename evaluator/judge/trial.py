@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
@@ -23,7 +23,8 @@ from evaluator.evaluation import (
 from evaluator.judge.bench import Bench, Draw, flatten_arguments
 from evaluator.judge.conduct import works_early
 from evaluator.judge.correctness import compare
-from evaluator.judge.mismatch import add_race
+from evaluator.judge.counterfactual import find_counterfactual
+from evaluator.judge.mismatch import add_counterfactual, add_race
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.sampling import sample
 from evaluator.judge.side import Side
@@ -161,12 +162,23 @@ class Trial:
                 for a, b in zip(actual, again, strict=False)
             ):
                 mismatch = add_race(mismatch)
+            else:
+                mismatch = self._explained(bench, actual, values, mismatch)
         raise Refusal(
             Status.INCORRECT,
             f"wrong_{mismatch.kind}",
             f"output {mismatch.output} is not what it should be",
             mismatch=mismatch,
         )
+
+    def _explained(
+        self, bench: Bench, actual: list[torch.Tensor], values: list[Any], mismatch: Mismatch
+    ) -> Mismatch:
+        """With the change of the reference that leads to the same output, where one is found."""
+        found = find_counterfactual(
+            bench.reference, values, actual, mismatch.output, bench.settings.precision
+        )
+        return mismatch if found is None else add_counterfactual(mismatch, found.code, found.words)
 
     def time(self, bench: Bench, side: Side) -> None:
         """Time the candidate beside its baselines, some calls verified; raises `Refusal`."""
@@ -194,7 +206,7 @@ class Trial:
         self.made += sampling.blocks
         self.seen = sampling.seen
         self.device_seconds += sampling.device_seconds
-        timing, notes = timing_of(sampling, bench.bounds, bench.device)
+        timing, notes = timing_of(sampling, bench.bounds, bench.device, bench.work.operators)
         self.notes += notes
         self.notes += [bench.baseline_notes[n] for n in bench.baseline_notes]
         if timing.floor_us is not None and timing.latency_us < timing.floor_us:

@@ -45,6 +45,8 @@ class Work:
     """Those of them that need an exponential, a logarithm, a root or the like."""
     accumulation: int = 1
     """Length of the longest sum behind an output element."""
+    operators: int = 0
+    """Calls of operators that make something; views are none."""
 
     def bytes_hard(self, cache_bytes: int = 0) -> int:
         """Bytes that cross the memory bus at least, if a cache may keep so much of the output."""
@@ -100,6 +102,7 @@ def count_work(
         elementwise=counter.elementwise,
         transcendental=counter.transcendental,
         accumulation=accumulation,
+        operators=counter.operators,
     )
 
 
@@ -207,6 +210,7 @@ class _Counter(TorchDispatchMode):  # type: ignore[misc]
         self.elementwise = 0.0
         self.transcendental = 0.0
         self.accumulation = 1
+        self.operators = 0
         self.opaque = False
         """A recurrent layer or attention ran whose operations are not counted."""
         self._precision = precision
@@ -280,6 +284,7 @@ class _Counter(TorchDispatchMode):  # type: ignore[misc]
         made = [t for t in tree_leaves(result) if isinstance(t, Tensor)]
         if not in_place and made and all(_key(t) in before for t in made):
             return result
+        self.operators += 1
         self._note_reads(name, operands)
         self._note_operations(func, name, args, kwargs, operands, made, result)
         own = work_rules.accumulation(name, args, operands, made)

@@ -94,7 +94,7 @@ def test_rim_of_an_image():
     wrong = wrong + 1
     wrong[:, :, 1:-1, 1:-1] = inner
     verdict = compare([wrong], [exact.float()], [exact], [], Precision.FP32, accumulation=1)
-    assert verdict.mismatch.patterns[:2] == ("offset", "boundary")
+    assert verdict.mismatch.patterns[:2] == ("boundary", "offset")
     assert verdict.mismatch.details["rim"] == 1
 
 

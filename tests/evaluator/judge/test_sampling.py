@@ -8,6 +8,7 @@ import random
 import torch
 
 from evaluator.evaluation import BaselineName, Verdict
+from evaluator.judge.call_cost import CallCost
 from evaluator.judge.disturbance import Disturbance
 from evaluator.judge.interval import median_interval, speedup_verdict
 from evaluator.judge.samples import Samples
@@ -30,7 +31,7 @@ def sampling(
         candidate=samples(candidate_us),
         baselines={BaselineName.EAGER: samples(eager_us)},
         stopped="calls",
-        overhead_us=0.0,
+        cost=CallCost(signal_us=0.0, operator_us=20.0),
         device_seconds=0.1,
         blocks=len(candidate_us) + disturbed_blocks,
         disturbed_blocks=disturbed_blocks,
@@ -40,7 +41,7 @@ def sampling(
 
 
 def test_a_few_disturbed_blocks_are_left_out_and_counted():
-    timing, notes = timing_of(sampling([50.0] * 40, [100.0] * 40, 5), NO_BOUNDS, CPU)
+    timing, notes = timing_of(sampling([50.0] * 40, [100.0] * 40, 5), NO_BOUNDS, CPU, 3)
     assert timing.verdict is Verdict.FASTER
     assert timing.speedup == 2.0
     assert timing.disturbed_blocks == 5
@@ -49,8 +50,15 @@ def test_a_few_disturbed_blocks_are_left_out_and_counted():
     assert not notes
 
 
+def test_a_reference_that_only_calls_operators_is_labelled():
+    for operators, bound in ((3, False), (4, True)):
+        timing, notes = timing_of(sampling([50.0] * 40, [100.0] * 40), NO_BOUNDS, CPU, operators)
+        assert timing.launch_bound is bound
+        assert ["operators: at these sizes" in note for note in notes] == [True] * bound
+
+
 def test_where_many_were_disturbed_there_is_no_verdict():
-    timing, notes = timing_of(sampling([50.0] * 40, [100.0] * 40, 20), NO_BOUNDS, CPU)
+    timing, notes = timing_of(sampling([50.0] * 40, [100.0] * 40, 20), NO_BOUNDS, CPU, 3)
     assert timing.verdict is Verdict.UNCLEAR
     assert timing.baselines[BaselineName.EAGER].verdict is Verdict.UNCLEAR
     assert "33 % of the 60 blocks" in notes[0]
@@ -62,7 +70,7 @@ def test_device_times_that_the_judges_clock_does_not_bear_out_give_no_verdict():
     lie = sampling([10.0] * 40, [500.0] * 40)
     lie.candidate.wall_us[:] = [700.0 + 400.0] * 40
     lie.baselines[BaselineName.EAGER].wall_us[:] = [500.0 + 700.0] * 40
-    timing, notes = timing_of(lie, NO_BOUNDS, torch.device("cuda:0"))
+    timing, notes = timing_of(lie, NO_BOUNDS, torch.device("cuda:0"), 3)
     assert timing.verdict is Verdict.UNCLEAR
     assert "not borne out" in notes[0]
 

@@ -39,6 +39,7 @@ def test_elementwise_moves_input_and_output_once():
     chain = work(lambda x: torch.sigmoid(x * 2 + 1) * x, X)
     assert chain.bytes_soft == 2 * ALL
     assert chain.elementwise == 4 * X.numel()
+    assert chain.operators == work(lambda x: torch.sigmoid(x.t() * 2 + 1) * x.t(), X).operators == 4
     assert chain.transcendental == X.numel()
 
 

@@ -1,0 +1,220 @@
+"""The mistakes that one operation of a reference invites, as changes that can be tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Apply = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+
+_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "gelu": torch.nn.functional.gelu,
+    "gelu (tanh)": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
+    "silu": torch.nn.functional.silu,
+    "sigmoid": torch.sigmoid,
+    "tanh": torch.tanh,
+    "softplus": torch.nn.functional.softplus,
+    "leaky_relu": torch.nn.functional.leaky_relu,
+    "elu": torch.nn.functional.elu,
+    "hardswish": torch.nn.functional.hardswish,
+    "mish": torch.nn.functional.mish,
+    "exp": torch.exp,
+    "sqrt": torch.sqrt,
+    "rsqrt": torch.rsqrt,
+    "abs": torch.abs,
+    "square": torch.square,
+}
+_SWAPPED = ("sub", "div", "pow", "mm", "bmm", "matmul", "atan2", "floor_divide", "remainder")
+_PRODUCTS = ("mm", "bmm", "addmm", "baddbmm")
+_SUMS = ("sum", "mean", "linalg_vector_norm", "cumsum")
+_FIGURES = (0.0, 1.0, 1e-3, 1e-5, 1e-6, 1e-8, 1e-12)
+"""What a forgotten or mistaken constant often is."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of one operation."""
+
+    code: str
+    words: str
+    apply: Apply
+    likely: bool = True
+    """Tried before the parameters are; the others after."""
+
+
+def changes(
+    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+) -> Iterator[Change]:
+    """What could be mistaken about this call, likeliest first."""
+    name = str(func._schema.name).removeprefix("aten::").strip("_")
+    if isinstance(result, Tensor) and not func._schema.is_mutable:
+        yield from _left_out(args, result)
+    yield from _over_other_axes(func, args)
+    if name in _SWAPPED and len(args) > 1 and all(isinstance(a, Tensor) for a in args[:2]):
+        yield Change("swapped_operands", "has its operands swapped", _swapped(0, 1))
+    if name == "addmm":
+        yield Change("swapped_operands", "has its factors swapped", _swapped(1, 2))
+    yield from _short_reductions(func, name, args)
+    if name in _ACTIVATIONS and isinstance(args[0], Tensor):
+        for other, function in _ACTIVATIONS.items():
+            if other != name:
+                yield Change(
+                    "other_function", f"is {other} instead", _function(function), likely=False
+                )
+    yield from _other_constants(func, args, kwargs)
+
+
+def _left_out(args: tuple[Any, ...], result: Tensor) -> Iterator[Change]:
+    tensors = [a for a in args if isinstance(a, Tensor)]
+    for number, operand in enumerate(tensors):
+        if operand.shape == result.shape and result.is_floating_point():
+            beside = "" if len(tensors) == 1 else f"; its operand {number + 1} is passed on"
+            yield Change("missing_operation", f"is left out{beside}", _operand(number))
+
+
+def _short_reductions(func: Any, name: str, args: tuple[Any, ...]) -> Iterator[Change]:
+    """Sums that end too early or begin too late, and factors that are transposed."""
+    tensors = [place for place, a in enumerate(args) if isinstance(a, Tensor) and a.dim()]
+    if name in _PRODUCTS and len(tensors) >= 2:
+        factor, other = tensors[-2:]
+        for place in (factor, other):
+            square = args[place]
+            if square.shape[-1] == square.shape[-2]:
+                turned = _changed_operand(place, lambda t: t.transpose(-1, -2))
+                yield Change("transposed_operand", f"has factor {place + 1} transposed", turned)
+        yield from _without_ends(factor, args[factor].shape[-1], -1)
+    elif name in _SUMS and tensors:
+        dims = next(
+            (a for k, a in zip(func._schema.arguments, args, strict=False) if k.name == "dim"), None
+        )
+        dims = [dims] if isinstance(dims, int) else dims or []
+        if len(dims) == 1:
+            yield from _without_ends(0, args[0].shape[dims[0]], dims[0])
+
+
+def _without_ends(place: int, size: int, dim: int) -> Iterator[Change]:
+    pieces = {"its first element": slice(0, 1), "its last element": slice(size - 1, size)}
+    for width in (4, 8, 16, 32, 64, 128):
+        if 0 < size // width * width < size:
+            pieces[f"what is left beyond a multiple of {width}"] = slice(
+                size // width * width, size
+            )
+    pieces["its second half"] = slice(size // 2, size)
+    for words, piece in pieces.items():
+        yield Change(
+            "short_reduction", f"goes without {words}", _changed_operand(place, _zeroed(dim, piece))
+        )
+
+
+def _zeroed(dim: int, piece: slice) -> Callable[[Tensor], Tensor]:
+    def zeroed(tensor: Tensor) -> Tensor:
+        copy = tensor.clone()
+        copy.movedim(dim, 0)[piece] = 0
+        return copy
+
+    return zeroed
+
+
+def _changed_operand(place: int, change: Callable[[Tensor], Tensor]) -> Apply:
+    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return func(*args[:place], change(args[place]), *args[place + 1 :], **kwargs)
+
+    return apply
+
+
+def _operand(number: int) -> Apply:
+    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return [a for a in args if isinstance(a, Tensor)][number].clone()
+
+    return apply
+
+
+def _over_other_axes(func: Any, args: tuple[Any, ...]) -> Iterator[Change]:
+    for place, known in enumerate(func._schema.arguments[: len(args)]):
+        value = args[place]
+        if known.name != "dim" or not args or not isinstance(args[0], Tensor):
+            continue
+        whole = isinstance(value, list | tuple)
+        if whole and len(value) != 1:
+            continue
+        old = (value[0] if whole else value) % max(1, args[0].dim())
+        for dim in range(args[0].dim()):
+            if dim != old:
+                new = [dim] if whole else dim
+                yield Change("wrong_axis", f"goes over axis {dim} instead", _argument(place, new))
+
+
+def _argument(place: int, value: Any) -> Apply:
+    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return func(*args[:place], value, *args[place + 1 :], **kwargs)
+
+    return apply
+
+
+def _keyword(name: str, value: Any) -> Apply:
+    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return func(*args, **{**kwargs, name: value})
+
+    return apply
+
+
+def _swapped(one: int, other: int) -> Apply:
+    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        moved = list(args)
+        moved[one], moved[other] = moved[other], moved[one]
+        return func(*moved, **kwargs)
+
+    return apply
+
+
+def _function(function: Callable[[Tensor], Tensor]) -> Apply:
+    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return function(args[0])
+
+    return apply
+
+
+def _other_constants(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Change]:
+    named = [(known.name, place) for place, known in enumerate(func._schema.arguments[: len(args)])]
+    for name, place in named:
+        if name not in ("dim", "keepdim", "dtype"):
+            for other, words in _others(args[place]):
+                words = f"has {name} = {words}"
+                yield Change("wrong_constant", words, _argument(place, other), likely=False)
+    for known in func._schema.arguments[len(args) :]:
+        if known.name in ("dim", "keepdim", "dtype", "layout", "device", "pin_memory"):
+            continue
+        value = kwargs.get(known.name, known.default_value)
+        if known.name == "approximate":
+            other = "none" if value == "tanh" else "tanh"
+            yield Change(
+                "other_function", f"has approximate = {other}", _keyword(known.name, other)
+            )
+            continue
+        if known.name == "correction":
+            other = 1 if value == 0 else 0
+            yield Change("wrong_constant", f"has correction = {other}", _keyword(known.name, other))
+            continue
+        for other, words in _others(value):
+            words = f"has {known.name} = {words}"
+            yield Change("wrong_constant", words, _keyword(known.name, other), likely=False)
+
+
+def _others(value: Any) -> Iterator[tuple[Any, str]]:
+    if isinstance(value, bool):
+        yield not value, str(not value)
+    elif isinstance(value, float):
+        tried = {*_FIGURES, -value, value * value, abs(value) ** 0.5}
+        if value:
+            tried.add(1 / value)
+        for other in sorted(tried - {value}):
+            yield other, f"{other:g}"
+    elif isinstance(value, int):
+        for other in (0, 1, 2, -value):
+            if other != value:
+                yield other, str(other)

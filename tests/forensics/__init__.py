@@ -1,0 +1,1 @@
+"""Wrong kernels with one planted bug each: does the judge name it?"""
