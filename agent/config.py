@@ -34,6 +34,8 @@ class RunConfig(BaseModel):
     model_args: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
     backend: Backend = Backend.CPP
     device: str = "cpu"
+    """`cpu`, `cuda:N`, or several GPUs of one kind: `cuda:0,cuda:3`. Which ones does not matter to
+    what a run is, only the kind."""
     precision: Precision = Precision.FP32
     protocol: Literal["refinery", "kernelbench"] = "refinery"
     hardware: str | None = None
@@ -61,3 +63,13 @@ class RunConfig(BaseModel):
     workers: int = Field(default=1, ge=1)
     output: Path
     """The run directory."""
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices that judge: each is `cpu` or `cuda:N`."""
+        return tuple(self.device.split(","))
+
+    @property
+    def first_device(self) -> str:
+        """The one that stands for all where their kind is asked for."""
+        return self.devices[0]

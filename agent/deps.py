@@ -13,6 +13,7 @@ from agent.events import Watch
 from agent.llm.completion import ModelClient
 from agent.prompt import Hardware
 from agent.store import RunStore
+from agent.twins import Twins
 from evaluator.evaluation import Evaluation, EvaluationRequest, Settings
 from evaluator.executor.executor import Executor
 from problems.problem import Problem
@@ -37,6 +38,7 @@ class Deps:
     executor: Executor
     profiler: Profiler
     store: RunStore
+    twins: Twins
     ledger: Ledger
     watch: Watch
     stop: threading.Event
@@ -51,13 +53,13 @@ class Deps:
     @property
     def reference(self) -> str:
         """The problem's source with the sizes that suit the device."""
-        return self.problem.reference(size_class_of(self.config.device))
+        return self.problem.reference(size_class_of(self.config.first_device))
 
 
 def settings_of(config: RunConfig) -> Settings:
     """How candidates of a run are judged."""
     return Settings(
-        device=config.device,
+        device=config.first_device,
         precision=config.precision,
         protocol=config.protocol,
         baselines=config.baselines,

@@ -105,6 +105,7 @@ def _compilers() -> Iterator[Finding]:
 
 def _gpus() -> Iterator[Finding]:
     from agent.toolchain import torch_version
+    from evaluator.device_choice import by_name
     from evaluator.devices import list_gpus
 
     gpus = list_gpus()
@@ -117,6 +118,11 @@ def _gpus() -> Iterator[Finding]:
         yield Finding(
             "devices", f"cuda:{index}", "yes", f"{gpu.name}, {gpu.memory_bytes / 2**30:.0f} GiB"
         )
+    if len(gpus) > 1:
+        kinds = by_name(list(enumerate(gpus)))
+        told = ", ".join(f"--device {choice} for {name}" for name, choice in kinds.items())
+        told = told if len(kinds) > 1 else "--device all: one run on all of them"
+        yield Finding("devices", "several GPUs", "note", told)
     if (torch_version() or "").endswith("+cpu"):
         remedy = "install a CUDA build of torch: pip install torch --index-url (see pytorch.org)"
         yield Finding("devices", "torch for CUDA", "no", "torch is a CPU build", remedy)

@@ -37,7 +37,10 @@ class Draft(BaseModel):
     """Hash: `kernels/<hash>.py`; None before the answer is parsed, and for `no_code`."""
     plan: str = ""
     evaluation: Evaluation | None = None
+    judged_with: str = ""
+    """As in `TurnRecord`."""
     profile: Profile | None = None
+    profiled_with: str = ""
     profile_error: str = ""
     profile_seconds: float = 0.0
     in_flight: Stage | None = None

@@ -22,6 +22,7 @@ from agent.record import TurnSeconds
 from agent.result import RunResult, Stop
 from agent.store import RunStore
 from agent.strategies import samples_of
+from agent.twins import Twins
 from evaluator.devices import describe, hardware_lines
 from evaluator.executor.executor import Executor
 from problems.errors import UsageError
@@ -56,12 +57,12 @@ def drive(
     then stays.
     """
     _refuse_changed_problems(problems, store)
-    device_name = describe(config.device).name
+    device_name = describe(config.first_device).name
     refuse_other_device(store, device_name)
     hardware = hardware_of(config)
     stop = stop or threading.Event()
     one_at_a_time = _OneAtATime(watch or Unwatched())
-    ledger = _ledger(problems, store)
+    ledger, twins = _ledger(problems, store), Twins(store)
     with _compiled_graph(store, first_wait_s) as graph:
         courses = [
             Course(
@@ -74,6 +75,7 @@ def drive(
                     executor=executor,
                     profiler=profiler,
                     store=store,
+                    twins=twins,
                     ledger=ledger,
                     watch=one_at_a_time,
                     stop=stop,
@@ -106,7 +108,7 @@ def drive(
 
 def hardware_of(config: RunConfig) -> Hardware:
     """The device that the prompt describes: the one named by `--hardware`, else the one at hand."""
-    first, *rest = hardware_lines(config.hardware or config.device)
+    first, *rest = hardware_lines(config.hardware or config.first_device)
     return Hardware(first, tuple(rest))
 
 

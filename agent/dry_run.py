@@ -46,7 +46,7 @@ def plan(resolution: Resolution) -> Plan:
     config, problems = resolution.config, resolution.problems
     check_spending(config)
     check_isolation(config)
-    reference = problems[0].reference(size_class_of(config.device))
+    reference = problems[0].reference(size_class_of(config.first_device))
     prompt = first_prompt(
         config, reference, hardware_of(config), hidden_sizes=problems[0].has_hidden_sizes
     )

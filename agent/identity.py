@@ -25,7 +25,7 @@ MAY_CHANGE = frozenset(
 def identity(config: RunConfig) -> dict[str, object]:
     """Every setting that two runs must share to be the same, as JSON values.
 
-    Of the device only its kind counts, and of the suite its name: `cuda:0` and a path mean
+    Of the devices only their kind counts, and of the suite its name: `cuda:0` and a path mean
     something else on another machine. (The problems' own hashes are checked when turns are driven.)
     """
     settings = config.model_dump(mode="json", exclude=set(MAY_CHANGE))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from agent.config import RunConfig
 from agent.display import Mode, open_display
@@ -11,6 +12,10 @@ from agent.interrupt import two_stage_interrupt
 from agent.resolution import Resolution
 from agent.result import RunResult
 from agent.store import open_store
+
+if TYPE_CHECKING:
+    from evaluator.evaluation import Evaluation, EvaluationRequest
+    from tools.profile_report import Profile
 
 
 def check_spending(config: RunConfig) -> None:
@@ -51,17 +56,22 @@ def run_job(resolution: Resolution, mode: Mode = "none", *, redo: bool = False) 
     with ExitStack() as stack:
         client = make_client(config.model, config.model_args, run_dir=config.output, stop=stop)
         store = stack.enter_context(open_store(config, redo=redo))
-        executor = stack.enter_context(LocalExecutor(config.device))
+        executor = stack.enter_context(LocalExecutor(*config.devices))
         display = stack.enter_context(open_display(mode, config))
         stack.enter_context(two_stage_interrupt(stop, display.say, at_once=display.close))
         for note in resolution.notes:
             display.say(f"note: {note}")
+
+        def profiler(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
+            with executor.visited() as device:
+                return profile(request.on(device), evaluation)
+
         return drive(
             config,
             resolution.problems,
             client=client,
             executor=executor,
-            profiler=profile,
+            profiler=profiler,
             store=store,
             watch=display,
             stop=stop,

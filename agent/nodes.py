@@ -33,7 +33,7 @@ from agent.strategies import (
 )
 from agent.turn_log import TurnKey, key_of
 from evaluator.errors import InfrastructureError, IsolationError, UnusableReferenceError
-from evaluator.evaluation import Candidate, Evaluation, EvaluationRequest, Status
+from evaluator.evaluation import Candidate, Evaluation, EvaluationRequest, Seconds, Status
 from tools.execute import evaluation_request, size_class_of
 from tools.execute import execute as judge
 
@@ -91,21 +91,37 @@ def execute(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
         else:
             candidate = Candidate(source=extraction.source, backend=deps.config.backend)
             found = {"candidate": store.save_kernel(candidate), "plan": extraction.plan}
-            with store.in_flight(key, draft.model_copy(update=found), Stage.JUDGE) as draft:
-                try:
-                    verdict = judge(deps.executor, deps.problem, candidate, deps.settings)
-                except InfrastructureError as error:
-                    attempt = runtime.execution_info.node_attempt if runtime.execution_info else 1
-                    if worth_retrying(error) and attempt < ATTEMPTS:
-                        deps.watch.notice(Waiting(*key, str(error)))
-                    raise
-                store.save_draft(key, draft.model_copy(update={"evaluation": verdict}))
-            deps.ledger.charge(key.problem, Spent(seconds=_seconds(verdict)))
+            with deps.twins.alone(key.problem, candidate.hash):
+                _judge(runtime, key, candidate, draft.model_copy(update=found))
         draft = _draft(deps, key)
     assert draft.evaluation is not None
+    deps.twins.learn(key, draft)  # an earlier command may have judged it
     deps.watch.notice(Evaluated(*key, draft.evaluation))
     correct = draft.evaluation.status is Status.CORRECT
     return {"wants_profile": correct and "P" in letters_of(deps.config)}
+
+
+def _judge(runtime: Runtime[Deps], key: TurnKey, candidate: Candidate, draft: Draft) -> None:
+    """Have a kernel judged, or take over what was said of an identical one."""
+    deps = runtime.context
+    with deps.store.in_flight(key, draft, Stage.JUDGE) as draft:
+        twin = deps.twins.told(key.problem, candidate.hash, Stage.JUDGE)
+        if twin is not None and twin.evaluation is not None:
+            verdict = twin.evaluation.model_copy(update={"seconds": Seconds()})
+            taken = {"evaluation": verdict, "judged_with": str(twin.key)}
+            deps.store.save_draft(key, draft.model_copy(update=taken))
+            return
+        try:
+            verdict = judge(deps.executor, deps.problem, candidate, deps.settings)
+        except InfrastructureError as error:
+            attempt = runtime.execution_info.node_attempt if runtime.execution_info else 1
+            if worth_retrying(error) and attempt < ATTEMPTS:
+                deps.watch.notice(Waiting(*key, str(error)))
+            raise
+        draft = draft.model_copy(update={"evaluation": verdict})
+        deps.store.save_draft(key, draft)
+    deps.twins.learn(key, draft)
+    deps.ledger.charge(key.problem, Spent(seconds=_seconds(verdict)))
 
 
 def profile(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
@@ -113,23 +129,38 @@ def profile(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
     deps, key = runtime.context, _key(state)
     store, draft = deps.store, _draft(deps, key)
     if draft.profile is None and not draft.profile_error:
-        verdict = draft.evaluation
-        assert verdict is not None
-        began, error = deps.clock(), ""
-        with store.in_flight(key, draft, Stage.PROFILE) as draft:
-            try:
-                found = deps.profiler(_request_of(deps, draft), verdict)
-            except InfrastructureError as failure:
-                found, error = None, str(failure) or type(failure).__name__
-            took = found.seconds if found and found.seconds else deps.clock() - began
-            news = {"profile": found, "profile_error": error, "profile_seconds": took}
-            store.save_draft(key, draft.model_copy(update=news))
-        deps.ledger.charge(key.problem, Spent(seconds=TurnSeconds(profile=took)))
+        assert draft.candidate is not None
+        with deps.twins.alone(key.problem, draft.candidate):
+            _profile(deps, key, draft)
         draft = _draft(deps, key)
+    deps.twins.learn(key, draft)
     if draft.profile is not None and draft.candidate is not None:
         store.save_profile(draft.candidate, draft.profile)
     deps.watch.notice(Profiled(*key, draft.profile, draft.profile_error))
     return {}
+
+
+def _profile(deps: Deps, key: TurnKey, draft: Draft) -> None:
+    """Profile a kernel, or take over the profile of an identical one."""
+    verdict, kernel = draft.evaluation, draft.candidate
+    assert verdict is not None and kernel is not None
+    began, error = deps.clock(), ""
+    with deps.store.in_flight(key, draft, Stage.PROFILE) as draft:
+        twin = deps.twins.told(key.problem, kernel, Stage.PROFILE)
+        if twin is not None and twin.profile is not None:
+            taken = {"profile": twin.profile, "profiled_with": str(twin.key)}
+            deps.store.save_draft(key, draft.model_copy(update=taken))
+            return
+        try:
+            found = deps.profiler(_request_of(deps, draft), verdict)
+        except InfrastructureError as failure:
+            found, error = None, str(failure) or type(failure).__name__
+        took = found.seconds if found and found.seconds else deps.clock() - began
+        news = {"profile": found, "profile_error": error, "profile_seconds": took}
+        draft = draft.model_copy(update=news)
+        deps.store.save_draft(key, draft)
+    deps.twins.learn(key, draft)
+    deps.ledger.charge(key.problem, Spent(seconds=TurnSeconds(profile=took)))
 
 
 def decide(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
@@ -256,7 +287,7 @@ def _record(deps: Deps, key: TurnKey, draft: Draft) -> TurnRecord:
         run_seed=config.seed,
         protocol=config.protocol,
         precision=config.precision,
-        size_class=size_class_of(config.device),
+        size_class=size_class_of(config.first_device),
         backend=config.backend,
         device=verdict.device or deps.device_name,
         prompt=draft.prompt,
@@ -266,7 +297,9 @@ def _record(deps: Deps, key: TurnKey, draft: Draft) -> TurnRecord:
         parent=draft.parent,
         finish_reason=answer.finish_reason,
         evaluation=verdict,
+        judged_with=draft.judged_with,
         profile=draft.profile,
+        profiled_with=draft.profiled_with,
         profile_error=draft.profile_error,
         usage=draft.wasted + answer.usage,
         attempts=answer.attempts,

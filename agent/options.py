@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from agent.config import Strategy
 from agent.settings_file import ALIASES, Scalar, nearest, read_settings
+from evaluator.device_choice import FORMS, is_device_choice
 from evaluator.evaluation import AuditSetting, BaselineName, Precision, Requirement, audit_setting
 from problems.errors import UsageError
 
@@ -29,9 +30,9 @@ def canonical_letters(text: str) -> str:
 
 
 def _device_name(name: str) -> str:
-    if name == "cuda" or re.fullmatch(r"auto|cpu|cuda:\d+", name):
+    if is_device_choice(name):
         return name
-    raise ValueError(f"{name!r} is not one of auto, cpu, cuda, cuda:N")
+    raise ValueError(f"{name!r} is not one of {FORMS}")
 
 
 def _model_arguments(arguments: dict[str, Scalar]) -> dict[str, Scalar]:

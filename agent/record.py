@@ -66,7 +66,12 @@ class TurnRecord(BaseModel):
     """Hash of the kernel that the prompt asked to refine."""
     finish_reason: str
     evaluation: Evaluation
+    judged_with: str = ""
+    """`problem.sample.turn`, where that turn's kernel was identical: its evaluation was taken over,
+    and took no time. Empty: it was judged."""
     profile: Profile | None = None
+    profiled_with: str = ""
+    """The same for the profile."""
     profile_error: str = ""
     usage: Usage
     attempts: int = 1

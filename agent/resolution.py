@@ -10,13 +10,16 @@ from agent import toolchain
 from agent.config import RunConfig, Strategy
 from agent.options import RunOptions
 from agent.run_name import run_name
-from evaluator.device_choice import resolve_device
+from agent.strategies import samples_of
+from evaluator.device_choice import resolve_devices
 from evaluator.evaluation import Backend, BaselineName
 from problems.errors import UsageError
 from problems.loader import DEMO, load_problem, load_suite, select
 from problems.problem import Problem
 
-MAX_GPU_WORKERS = 4
+WORKERS_A_GPU = 8
+"""Turns under way for each GPU: one is judged while others are built, profiled, or wait for their
+model, which is what takes longest."""
 RUNS = Path("runs")
 """Where runs without an -o of their own are kept."""
 
@@ -34,18 +37,19 @@ def resolve(options: RunOptions) -> Resolution:
     """Fill in everything that is unset. Raises `UsageError` for what can't be, or contradicts."""
     notes: list[str] = []
     problems = choose_problems(options)
-    device, backend = choose_device(options)
+    devices, backend = choose_devices(options)
     config = RunConfig.model_validate(
         {
             **_settings(options),
             **_policy(options, notes),
             "problems": tuple(problem.id for problem in problems),
-            "device": device,
+            "device": ",".join(devices),
             "backend": backend,
-            "workers": options.workers or _default_workers(device, len(problems)),
             "output": options.output or RUNS,
         }
     )
+    if options.workers is None:
+        config = config.model_copy(update={"workers": _default_workers(config)})
     if config.strategy is Strategy.SAMPLE and config.temperature == 0:
         raise UsageError(
             "--strategy sample at --temperature 0 would ask for the same answer each time; leave"
@@ -76,16 +80,16 @@ def choose_problems(options: RunOptions) -> list[Problem]:
     return chosen
 
 
-def choose_device(options: RunOptions) -> tuple[str, Backend]:
-    """`cpu` or `cuda:N`, and the backend that goes with it; checks that both can work here."""
+def choose_devices(options: RunOptions) -> tuple[tuple[str, ...], Backend]:
+    """`cpu` or GPUs, and the backend that goes with them; checks that both can work here."""
     # Kernels in C++ are for the CPU, whatever else is here.
-    device = resolve_device(options.device or "auto", prefer_gpu=options.backend != "cpp")
-    backend = _backend_for(device, options.backend or "auto")
+    devices = resolve_devices(options.device or "auto", prefer_gpu=options.backend != "cpp")
+    backend = _backend_for(devices[0], options.backend or "auto")
     if missing := toolchain.missing_for(backend):
         raise UsageError(f"--backend {backend}: {missing}")
     if backend is Backend.TRITON and (options.model or "offline/tuner") == "offline/tuner":
         raise UsageError("offline/tuner writes cuda and cpp, not triton; name a model with -m")
-    return device, backend
+    return devices, backend
 
 
 def _backend_for(device: str, asked: str) -> Backend:
@@ -129,6 +133,9 @@ def _policy(options: RunOptions, notes: list[str]) -> dict[str, object]:
     return policy
 
 
-def _default_workers(device: str, problems: int) -> int:
-    """On a CPU one: a compiler beside a measurement disturbs it. On a GPU builds may overlap."""
-    return 1 if device == "cpu" else min(MAX_GPU_WORKERS, problems)
+def _default_workers(config: RunConfig) -> int:
+    """On a CPU one: a compiler beside a measurement disturbs it. On GPUs builds may overlap."""
+    if config.first_device == "cpu":
+        return 1
+    courses = len(config.problems) * len(samples_of(config))
+    return min(WORKERS_A_GPU * len(config.devices), courses)

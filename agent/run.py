@@ -90,8 +90,9 @@ def run(
         str | None,
         Option(
             "--device",
-            metavar="auto|cpu|cuda|cuda:N",
-            help="Where kernels are judged. [auto: the GPU if there is one]",
+            metavar="auto|cpu|cuda|cuda:N|cuda:N,M|all",
+            help="Where kernels are judged; several GPUs must be of one kind. [auto: the first GPU "
+            "if there is one]",
         ),
     ] = None,
     precision: Annotated[
@@ -230,7 +231,7 @@ def run(
             "--workers",
             "-w",
             metavar="N",
-            help="Problems worked on at a time. [1 on a CPU, up to 4 on a GPU]",
+            help="Turns under way at a time. [1 on a CPU, up to 8 for each GPU]",
         ),
     ] = None,
     config: Annotated[

@@ -84,10 +84,11 @@ class RunStore(RunFiles):
 
     def draft(self, key: TurnKey) -> Draft | None:
         """What is known of a turn that is not recorded yet; None where nothing is."""
-        path = self._draft_path(key)
-        if not path.exists():
+        try:
+            text = self._draft_path(key).read_text(encoding="utf-8")
+        except FileNotFoundError:
             return None
-        return Draft.model_validate_json(path.read_text(encoding="utf-8"))
+        return Draft.model_validate_json(text)
 
     def drafts(self) -> Iterator[tuple[TurnKey, Draft]]:
         """All turns in progress; drafts of turns that are recorded by now are removed."""

@@ -48,7 +48,7 @@ def check_command(kernel: Path, problem: Problem, config: RunConfig) -> str:
     command += ["--problem", problem.id if problem.level else str(problem.path)]
     if config.suite is not None and problem.level:
         command += ["--suite", str(config.suite)]
-    command += ["--device", config.device]
+    command += ["--device", config.first_device]
     if config.precision is not Precision.FP32:
         command += ["--precision", config.precision]
     if config.protocol != "refinery":

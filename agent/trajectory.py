@@ -60,6 +60,7 @@ def turn_lines(
     yield from _figures(record)
     yield from _failure(record)
     yield from _profile(record)
+    yield from _twins(record)
     yield "dim", f"  {_spent(record)}"
     if prompt:
         yield from _prompt(record, files)
@@ -105,6 +106,13 @@ def _profile(record: TurnRecord) -> Iterator[Line]:
             yield "", f"  : {line}"
     elif record.profile_error:
         yield "yellow", f"  no profile: {record.profile_error}"
+
+
+def _twins(record: TurnRecord) -> Iterator[Line]:
+    if record.judged_with:
+        yield "dim", f"  judged with {record.judged_with}, whose kernel is identical"
+    if record.profiled_with:
+        yield "dim", f"  profiled with {record.profiled_with}, whose kernel is identical"
 
 
 def _spent(record: TurnRecord) -> str:

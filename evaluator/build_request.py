@@ -53,6 +53,8 @@ class BuildOutcome:
     seconds: float = 0.0
     log: str = ""
     """The compilers' own output, at most 64 KiB."""
+    timed_out: bool = False
+    """A compiler was ended for taking too long. Such an outcome is not kept."""
 
 
 class _Writer:
@@ -184,6 +186,7 @@ def encode_outcome(outcome: BuildOutcome) -> bytes:
     writer.flag(outcome.cached)
     writer.real(outcome.seconds)
     writer.text(outcome.log)
+    writer.flag(outcome.timed_out)
     return writer.finish()
 
 
@@ -202,6 +205,7 @@ def decode_outcome(message: bytes) -> BuildOutcome:
         cached=reader.flag(),
         seconds=reader.real(),
         log=reader.text(),
+        timed_out=reader.flag(),
     )
     reader.finish()
     return outcome

@@ -15,6 +15,7 @@ from problems.errors import UsageError
 if TYPE_CHECKING:
     from evaluator.evaluation import Backend, Evaluation, EvaluationRequest, Mismatch, Settings
     from evaluator.executor.executor import Executor
+    from evaluator.many import Kernel
     from problems.problem import Problem
 
 _KERNELBENCH_NAME = re.compile(r"level_(\d+)_problem_(\d+)_sample_(\d+)_kernel\.py$")
@@ -52,7 +53,7 @@ def request_for(source: str, problem: Problem, settings: Settings) -> Evaluation
     )
 
 
-def _kernels(path: Path, problem: str | None, suite: Path | None) -> list[tuple[Path, Problem]]:
+def _kernels(path: Path, problem: str | None, suite: Path | None) -> list[Kernel]:
     from problems.loader import load_problem
 
     if not path.exists():
@@ -136,20 +137,28 @@ def _facts(mismatch: Mismatch) -> str:
 
 
 def judge_all(
-    kernels: list[tuple[Path, Problem]], settings: Settings, executor: Executor, *, as_json: bool
+    kernels: list[Kernel], settings: Settings, executor: Executor, *, width: int, as_json: bool
 ) -> bool:
-    """Judge each kernel, telling each verdict as it comes; whether all were correct."""
+    """Judge the kernels, telling each verdict in its turn; whether all were correct."""
     from evaluator.evaluation import Status
+    from evaluator.many import judged
+
+    def request(path: Path, problem: Problem) -> EvaluationRequest:
+        return request_for(path.read_text(), problem, settings)
 
     correct = 0
-    for path, problem in kernels:
-        evaluation = executor.evaluate(request_for(path.read_text(), problem, settings))
+    verdicts = judged(kernels, request, executor, width=width)
+    for (path, problem), (evaluation, first) in zip(kernels, verdicts, strict=True):
         correct += evaluation.status is Status.CORRECT
         if as_json:
             record = evaluation.model_dump(mode="json", by_alias=True)
             if len(kernels) > 1:
-                record = {"kernel": path.name, "problem": problem.id} | record
+                place = {"kernel": path.name, "problem": problem.id}
+                record = place | {"judged_with": first.name if first else ""} | record
             print(json.dumps(record), flush=True)
+        elif first is not None:
+            told = f"{evaluation.status}, as {first.name}, which is identical"
+            print(f"{path.name} on {problem.id}: {told}", file=sys.stderr)
         else:
             _print(path, problem, evaluation)
     if len(kernels) > 1:
@@ -165,7 +174,9 @@ def check(
     suite: Annotated[
         Path | None, typer.Option(help="A folder of problems in KernelBench's format.")
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda, cuda:N, or for a folder cuda:N,M or all.")
+    ] = "auto",
     precision: Annotated[str, typer.Option(help="fp32, tf32, fp16 or bf16.")] = "fp32",
     protocol: Annotated[str, typer.Option(help="refinery or kernelbench.")] = "refinery",
     baseline: Annotated[
@@ -193,17 +204,18 @@ def check(
     """Judge a kernel. Exit code 0: correct; 1: refused; 2: wrong usage."""
     from pydantic import ValidationError
 
-    from evaluator.device_choice import resolve_device
+    from evaluator.device_choice import resolve_devices
     from evaluator.errors import InfrastructureError
     from evaluator.evaluation import BaselineName, Settings, audit_setting
     from evaluator.executor.local import LocalExecutor
 
     try:
         names = dict.fromkeys(["eager", *(baseline or [])])
+        devices = resolve_devices(device)
         try:
             settings = Settings.model_validate(
                 {
-                    "device": resolve_device(device),
+                    "device": devices[0],
                     "precision": precision,
                     "protocol": protocol,
                     "baselines": tuple(BaselineName(name) for name in names),
@@ -220,8 +232,8 @@ def check(
 
             insist()
         kernels = _kernels(kernel, problem, suite)
-        with LocalExecutor(settings.device) as executor:
-            good = judge_all(kernels, settings, executor, as_json=json_)
+        with LocalExecutor(*devices) as executor:
+            good = judge_all(kernels, settings, executor, width=executor.width, as_json=json_)
     except (UsageError, InfrastructureError) as error:
         print(f"error: {error}", file=sys.stderr)
         raise typer.Exit(2) from None

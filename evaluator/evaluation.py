@@ -85,6 +85,8 @@ class BuildReport(Record):
     cached: bool = False
     log: str = ""
     """The compiler's output, whole (up to 64 KiB); empty for a clean build."""
+    timed_out: bool = False
+    """A compiler was ended for taking too long."""
 
 
 class WrongElement(Record):
@@ -221,6 +223,14 @@ class Evaluation(Record):
         frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True
     )
 
+    @property
+    def is_lasting(self) -> bool:
+        """Good for an identical candidate as well: neither a limit of time, which another attempt
+        may keep, nor an audit that our side did not finish, decided it."""
+        broke_off = self.audit is not None and self.provenance is None
+        late = self.status is Status.TIMEOUT or (self.build is not None and self.build.timed_out)
+        return not late and not broke_off
+
     @model_validator(mode="after")
     def _payload_fits_status(self) -> Self:
         if self.timing is not None and self.status is not Status.CORRECT:
@@ -290,3 +300,8 @@ class EvaluationRequest(Record):
     """The same at other sizes, at which the candidate must be right, but isn't timed."""
     candidate: Candidate
     settings: Settings
+
+    def on(self, device: str) -> EvaluationRequest:
+        """The same question to another device."""
+        settings = self.settings.model_copy(update={"device": device})
+        return self.model_copy(update={"settings": settings})

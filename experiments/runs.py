@@ -44,7 +44,9 @@ def load_runs(path: Path | str | Sequence[Path | str]) -> pd.DataFrame:
     - what it took: `prompt_tokens`, `completion_tokens`, `reasoning_tokens`, `cached_tokens`,
       `tokens` (prompt and completion), `cost_usd` (NaN: unknown), `seconds_model`,
       `seconds_build`, `seconds_judge`, `seconds_profile`, `seconds_wall` (their sum),
-      `seconds_device` (lies within), `headers`, `build_cached`, `attempts`, `repeated`
+      `seconds_device` (lies within), `headers`, `build_cached`, `attempts`, `repeated`,
+      `judged_with`, `profiled_with` (the turn with an identical kernel whose evaluation or profile
+      was taken over, `problem.sample.turn`; empty: its own)
 
     Raises `UsageError` where there is no run, or a line is not a turn; a last line that a kill
     tore is passed over.
@@ -179,6 +181,7 @@ def _row(record: Mapping[str, Any]) -> dict[str, Any]:
         "build_cached": bool(build.get("cached", False)),
         "attempts": int(record.get("attempts", 1)),
         "repeated": int(record.get("repeated", 0)),
+        **{name: record.get(name, "") for name in ("judged_with", "profiled_with")},
     }
 
 

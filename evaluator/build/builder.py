@@ -151,6 +151,7 @@ class Builder:
             module_name=name,
             headers="light" if light else "full",
             log=notes + attempt.log,
+            timed_out=attempt.timed_out,
         )
         if attempt.timed_out:
             return outcome

@@ -33,6 +33,7 @@ from evaluator.judge.ceilings import measure_ceilings
 from evaluator.judge.placement import Placement, bytes_needed
 from evaluator.judge.reference import WEIGHT_SEED, Reference
 from evaluator.judge.work import count_work
+from evaluator.sole_device import see_only
 from evaluator.walls.layers import confine
 from evaluator.worker import build_stub
 from evaluator.worker.weights import load_weights
@@ -54,6 +55,7 @@ def main(
     already) privileges are given up before any candidate code runs.
     """
     request = EvaluationRequest.model_validate_json((folder / REQUEST).read_text())
+    request = request.on(see_only(request.settings.device))
     settings = request.settings
     torch.set_num_threads(settings.threads or os.cpu_count() or 1)
     if settings.protocol != "kernelbench":

@@ -1,84 +1,93 @@
-"""Judging on this machine: one long-lived judge process a device, builds ahead beside it."""
+"""Judging on this machine: one long-lived judge process a device, builds ahead beside them."""
 
 from __future__ import annotations
 
 import json
 import os
 import queue
-import threading
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from evaluator.cache_folder import cache_folder
 from evaluator.evaluation import Backend, Evaluation, EvaluationRequest
+from evaluator.executor.seats import Seat, Seats
 from evaluator.service import Service
-
-_MOST_BUILDERS = 6
 
 
 class LocalExecutor:
-    """Implements `Executor` with one judge for one device, started when first needed.
+    """Implements `Executor` with one judge for each device, started when first needed.
 
     Several threads may call `evaluate`. CUDA candidates are built side by side, in processes that
-    do without the device; the device judges one candidate at a time. On a CPU nothing is built
-    ahead: compilers would disturb what is being timed.
+    do without a device; a candidate that is built goes to whichever judge is free, and a device
+    judges one candidate at a time. On a CPU nothing is built ahead: compilers would disturb what
+    is being timed.
     """
 
-    def __init__(self, device: str = "cpu", cache: Path | None = None) -> None:
+    def __init__(
+        self,
+        *devices: str,
+        cache: Path | None = None,
+        judge: str = "evaluator.judge.server",
+        builder: str = "evaluator.judge.build_ahead",
+    ) -> None:
+        """`devices` are `cpu`, or `cuda:N` of one kind; `judge` and `builder` are modules that
+        `Service` starts with a device and the folder of the cache."""
+        devices = devices or ("cpu",)
         folder = cache or cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
-        arguments = (device, str(folder))
-        self._ahead = device != "cpu"
-        self._turn = threading.Lock()
-        self._judge = Service("evaluator.judge.server", *arguments)
-        # Half of the cores: nvcc runs several processes at once.
-        builders = max(1, min(_MOST_BUILDERS, (os.cpu_count() or 1) // 2))
-        self._builders = [
-            Service("evaluator.judge.build_ahead", *arguments) for _ in range(builders)
-        ]
-        self._idle: queue.SimpleQueue[Service] = queue.SimpleQueue()
-        for builder in self._builders:
-            self._idle.put(builder)
+        self._seats = Seats([Seat(name, Service(judge, name, str(folder))) for name in devices])
+        ahead = builders_for(len(devices)) if devices[0] != "cpu" else 0
+        self._builders = [Service(builder, devices[0], str(folder)) for _ in range(ahead)]
+        # Who built last builds next: the others need not be started as long as it keeps up.
+        self._idle: queue.LifoQueue[Service] = queue.LifoQueue()
+        for service in self._builders:
+            self._idle.put(service)
+        self.width = 1 if devices[0] == "cpu" else ahead + 2 * len(devices)
+        """Evaluations at a time that keep builders and devices busy."""
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
-        """Judge one candidate; raises `InfrastructureError` when our side breaks."""
-        question = request.model_dump_json().encode()
-        ahead = self._ahead and request.candidate.backend is Backend.CUDA
-        built = self._build(question) if ahead else None
-        with self._turn:
-            answer = self._judge.ask(question)
-        evaluation = Evaluation.model_validate_json(answer)
-        if built is None or evaluation.build is None:
-            return evaluation
-        seconds, cached = built
-        again = evaluation.seconds.build
-        return evaluation.model_copy(
-            update={
-                "build": evaluation.build.model_copy(
-                    update={"seconds": seconds + evaluation.build.seconds, "cached": cached}
-                ),
-                "seconds": evaluation.seconds.model_copy(update={"build": seconds + again}),
-            }
-        )
+        """Judge one candidate on a free device, whichever the request names. Waits for one; raises
+        `InfrastructureError` when our side breaks. `conditions` say `judged_on`."""
+        ahead = self._builders and request.candidate.backend is Backend.CUDA
+        built = self._build(request) if ahead else None
+        with self._seats.taken(request.reference) as seat:
+            question = request.on(seat.device).model_dump_json().encode()
+            answer = Evaluation.model_validate_json(seat.judge.ask(question))
+            told: dict[str, object] = {"conditions": answer.conditions | {"judged_on": seat.device}}
+        if built is not None and answer.build is not None:
+            seconds, cached = built
+            again = answer.build.seconds
+            told["build"] = answer.build.model_copy(
+                update={"seconds": seconds + again, "cached": cached}
+            )
+            told["seconds"] = answer.seconds.model_copy(
+                update={"build": seconds + answer.seconds.build}
+            )
+        return answer.model_copy(update=told)
+
+    def visited(self) -> AbstractContextManager[str]:
+        """The least busy of the devices, for a profiler, which takes the device's lock itself."""
+        return self._seats.visited()
 
     @property
-    def judge_pid(self) -> int | None:
-        """Of the judge's process, while it runs."""
-        return self._judge.pid
+    def judge_pids(self) -> dict[str, int]:
+        """Of the judges' processes that run, by device."""
+        return {seat.device: pid for seat in self._seats if (pid := seat.judge.pid) is not None}
 
-    def _build(self, question: bytes) -> tuple[float, bool]:
+    def _build(self, request: EvaluationRequest) -> tuple[float, bool]:
         builder = self._idle.get()
         try:
-            told = json.loads(builder.ask(question))
+            told = json.loads(builder.ask(request.model_dump_json().encode()))
         finally:
             self._idle.put(builder)
         return float(told["seconds"]), bool(told["cached"])
 
     def close(self) -> None:
-        """End the judge and everything that was started."""
-        with self._turn:
-            self._judge.close()
+        """End the judges and everything that was started. Nobody may be evaluating any more."""
+        for seat in self._seats:
+            seat.judge.close()
         for builder in self._builders:
             builder.close()
 
@@ -92,3 +101,9 @@ class LocalExecutor:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def builders_for(devices: int) -> int:
+    """Processes that build for that many devices: two for each and some to spare, in at most half
+    of the cores, since nvcc runs several processes at once."""
+    return max(1, min(4 + 2 * devices, (os.cpu_count() or 1) // 2))

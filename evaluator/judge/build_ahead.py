@@ -23,11 +23,14 @@ from evaluator.judge.process import Zygote
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
 from evaluator.service import serve
+from evaluator.sole_device import see_none
 
 
 def main(fd: int, device: str, cache: Path) -> None:
     """Serve until the other end is gone. Answers how long building took, and if it was cached."""
     builder = Builder(cache, cuda_arch=describe(device).cuda_architecture)
+    # Another candidate may be timed there just now.
+    see_none()
     zygote = Zygote()
 
     def answer(question: bytes) -> bytes:

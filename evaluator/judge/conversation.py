@@ -50,6 +50,7 @@ class Conversation:
             headers="full" if before and before.headers == "full" else outcome.headers,
             cached=outcome.cached and (before is None or before.cached),
             log=outcome.log if not outcome.ok or before is None else before.log,
+            timed_out=outcome.timed_out or (before is not None and before.timed_out),
         )
         told = encode_outcome(replace(outcome, library=""))
         if not outcome.ok:

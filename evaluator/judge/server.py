@@ -19,10 +19,12 @@ from evaluator.errors import InfrastructureError
 from evaluator.evaluation import EvaluationRequest
 from evaluator.judge.judge import Judge
 from evaluator.service import serve
+from evaluator.sole_device import see_only
 
 
 def main(fd: int, device: str, cache: Path) -> None:
     """Serve until the other end is gone."""
+    device = see_only(device)
     where = torch.device(device)
     if where.type == "cuda":
         torch.cuda.set_device(where)
@@ -36,7 +38,7 @@ def main(fd: int, device: str, cache: Path) -> None:
     auditor = DeepAuditor(judge, builder)
 
     def answer(question: bytes) -> bytes:
-        request = EvaluationRequest.model_validate_json(question)
+        request = EvaluationRequest.model_validate_json(question).on(device)
         if where.type == "cpu":
             # A compiler beside it would disturb the timing.
             warm_up.join()

@@ -21,6 +21,7 @@ from agent.events import Event
 from agent.graph import build_graph
 from agent.store import open_store
 from tests.agent.stand_in import (
+    SOUND_KERNEL,
     Diary,
     Listener,
     ScriptedClient,
@@ -36,15 +37,18 @@ SAMPLE = {"strategy": "sample", "budget": 6, "workers": 4, "problems": ("first",
 
 
 def run_job(folder: Path, listener: Listener | None = None, **settings: object) -> None:
-    """The same command, whatever happened before."""
+    """The same command, whatever happened before. `repeating`: always with the same kernel."""
     diary = Diary(folder / "diary.txt")
+    repeating = settings.pop("repeating", False)
     settings = {"budget": BUDGET, **settings}
     run = config(folder / "run", **settings)
     with open_store(run) as store:
         drive(
             run,
             [problem(name) for name in run.problems],
-            client=ScriptedClient(diary, delay_s=0.002),
+            client=ScriptedClient(
+                diary, delay_s=0.002, answer=(lambda _: SOUND_KERNEL) if repeating else None
+            ),
             executor=StandInExecutor(diary, delay_s=0.002),
             profiler=StandInProfiler(diary, delay_s=0.002),
             store=store,
@@ -167,6 +171,9 @@ def main(folder: Path) -> None:
     resume(undisturbed)  # a finished run does nothing when it is run again
     until_it_survives(folder, "event", killed_at_event)
     until_it_survives(folder, "write", killed_at_write, problems=("first",))
+    repeating: dict[str, object] = {"problems": ("first",), "repeating": True}
+    resume(fresh(folder / "undisturbed-twins"), **repeating)
+    until_it_survives(folder, "twins", killed_at_write, **repeating)
     for what in ("model", "judge", "profile"):
         for index in (0, 1):
             place = fresh(folder / f"in-{what}-{index}")

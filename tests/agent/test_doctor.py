@@ -8,6 +8,8 @@ from agent import doctor, toolchain
 from agent.command_line import serve
 from agent.doctor import KEYS, Finding, app, examine
 from agent.toolchain import cxx_compiler, missing_for, nvcc_compiler
+from evaluator import devices
+from evaluator.devices import DeviceInfo
 from evaluator.evaluation import Backend
 from evaluator.walls.demands import BESIDES, STRICT
 
@@ -49,6 +51,19 @@ def test_isolation_is_tried_and_not_assumed(monkeypatch: pytest.MonkeyPatch) -> 
 def test_each_wall_is_shown(here: list[Finding]) -> None:
     shown = {finding.name for finding in here if finding.group == "isolation"}
     assert shown >= {*STRICT, *BESIDES}
+
+
+def test_every_gpu_is_listed_and_which_make_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpus = [DeviceInfo("NVIDIA H200", "cuda", memory_bytes=140 * 2**30)] * 3
+    monkeypatch.setattr(devices, "list_gpus", lambda: gpus)
+    findings = list(doctor._gpus())
+    listed = [finding.name for finding in findings if finding.name.startswith("cuda:")]
+    assert listed == ["cuda:0", "cuda:1", "cuda:2"]
+    assert found(findings, "cuda:2").found == "NVIDIA H200, 140 GiB"
+    assert found(findings, "several GPUs").found == "--device all: one run on all of them"
+    gpus[1] = DeviceInfo("NVIDIA A100", "cuda")
+    told = found(list(doctor._gpus()), "several GPUs").found
+    assert told == "--device cuda:0,2 for NVIDIA H200, --device cuda:1 for NVIDIA A100"
 
 
 def test_keys_are_named_and_never_told(

@@ -183,7 +183,8 @@ def test_the_first_limit_reached_stops(
     world: World, strategy: str, limit: dict[str, object], stop: Stop
 ) -> None:
     # 120 tokens, 0.01 dollars and 0.5 + 0.5 + 1.0 seconds a turn; nothing is profiled.
-    world.client.answer = lambda _: kernel_answer(3)
+    digests = (digest for digest in range(1000))
+    world.client.answer = lambda _: kernel_answer(next(digests))
     result = world.run(strategy=strategy, feedback="none", budget=9, **limit)
     assert [(found.turns, found.stop) for found in result.problems] == [(3, stop), (3, stop)]
 

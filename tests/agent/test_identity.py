@@ -60,6 +60,7 @@ def test_order_of_problems_and_where_things_lie_do_not_count() -> None:
     assert digest(run(problems=("a", "b"))) == digest(run(problems=("b", "a")))
     assert digest(run(suite="/here/bench")) == digest(run(suite="../there/bench"))
     assert digest(run(device="cuda:0")) == digest(run(device="cuda:5"))
+    assert digest(run(device="cuda:0")) == digest(run(device="cuda:0,cuda:3"))
 
 
 def test_it_is_what_json_can_say() -> None:

@@ -63,7 +63,7 @@ def test_a_saved_configuration_can_be_given_again(tmp_path: Path) -> None:
         ({"start_from": "first"}, "--from: 'first'"),
         ({"baselines": ["tensorrt"]}, "--baseline: 'tensorrt'"),
         ({"levels": ["one"]}, "--level: 'one'"),
-        ({"device": "tpu"}, "--device: 'tpu' is not one of auto, cpu, cuda, cuda:N"),
+        ({"device": "tpu"}, "--device: 'tpu' is not one of auto, all, cpu, cuda, cuda:N"),
         ({"model_args": {"api_key": "x"}}, "set the provider's environment variable"),
         ({"model_args": {"aws_secret_access_key": "x"}}, "written into the run's record"),
     ],

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,8 +67,48 @@ def test_device_and_backend_go_together(
 
 @pytest.mark.usefixtures("gpus")
 @pytest.mark.parametrize(
+    ("asked", "devices"),
+    [
+        ("all", ("cuda:0", "cuda:1")),
+        ("cuda:1,0", ("cuda:1", "cuda:0")),
+        ("cuda:0,cuda:1", ("cuda:0", "cuda:1")),
+        ("cuda:1,1", ("cuda:1",)),
+    ],
+)
+def test_several_devices_are_one_run_of_their_kind(asked: str, devices: tuple[str, ...]) -> None:
+    found = resolve(RunOptions(device=asked)).config
+    assert found.devices == devices
+    assert found.output == resolve(RunOptions(device="cuda:0")).config.output
+    again = resolve(RunOptions(device=found.device)).config
+    assert again == found, "the device in config.yaml can be given again"
+
+
+def test_devices_of_several_kinds_are_refused_with_a_remedy(gpus: pytest.MonkeyPatch) -> None:
+    other = replace(GPU, name="NVIDIA A100")
+    gpus.setattr(device_choice, "list_gpus", lambda: [GPU, other, GPU])
+    with pytest.raises(
+        UsageError,
+        match=r"^--device all: .* use one of --device cuda:0,2 \(NVIDIA H200\), --device cuda:1 ",
+    ):
+        resolve(RunOptions(device="all"))
+    assert resolve(RunOptions(device="cuda:0,2")).config.devices == ("cuda:0", "cuda:2")
+
+
+@pytest.mark.usefixtures("gpus")
+def test_workers_enough_to_keep_every_device_busy() -> None:
+    samples = {"strategy": Strategy.SAMPLE, "limit": 1, "budget": 100}
+    assert resolve(RunOptions(**samples, device="cuda:0")).config.workers == 8
+    assert resolve(RunOptions(**samples, device="all")).config.workers == 16
+    assert resolve(RunOptions(**samples, device="cpu")).config.workers == 1
+    assert resolve(RunOptions(limit=3, device="all")).config.workers == 3, "one a course at most"
+    assert resolve(RunOptions(**samples, device="all", workers=5)).config.workers == 5
+
+
+@pytest.mark.usefixtures("gpus")
+@pytest.mark.parametrize(
     ("given", "told"),
     [
+        ({"device": "cuda:0,2"}, "the GPUs here are cuda:0 to cuda:1"),
         ({"device": "cuda:2"}, "the GPUs here are cuda:0 to cuda:1"),
         ({"device": "cuda", "backend": "cpp"}, "add --device cpu"),
         ({"device": "cpu", "backend": "cuda"}, "needs an NVIDIA GPU"),

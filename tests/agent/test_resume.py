@@ -81,6 +81,16 @@ def test_samples_in_parallel_resume_as_well(lab: Path) -> None:
         assert repeated(place) >= again.total(), place.name
 
 
+def test_identical_kernels_are_judged_once_whatever_happens(lab: Path) -> None:
+    wanted = records(lab / "undisturbed-twins")
+    assert [turn["judged_with"] for turn in wanted] == ["", "first.0.0", "first.0.0"]
+    assert [turn["profiled_with"] for turn in wanted] == ["", "first.0.0", "first.0.0"]
+    for place in experiments(lab, "twins"):
+        assert records(place) == wanted, place.name
+        again = done_again(place, "undisturbed-twins")
+        assert again.total() <= repeated(place) <= 1, (place.name, again)
+
+
 def test_kills_were_tried_at_every_border(lab: Path) -> None:
     # Two problems of three turns: at least begin, answer, verdict and record of each.
     assert len(experiments(lab, "event")) > 2 * 3 * 4

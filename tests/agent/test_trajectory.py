@@ -50,6 +50,17 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     return capsys.readouterr().out
 
 
+def test_what_was_taken_over_from_an_identical_kernel_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = turn(1, correct(1.5), candidate="k0", judged_with=f"{A}.0.0", profiled_with=f"{A}.0.0")
+    text = shown(
+        capsys, write_run(tmp_path / "run", [turn(0, correct(1.5), candidate="k0"), again])
+    )
+    assert text.count(f"  judged with {A}.0.0, whose kernel is identical\n") == 1
+    assert text.count(f"  profiled with {A}.0.0, whose kernel is identical\n") == 1
+
+
 def test_an_overview_and_every_turn(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys, run)
     rows = [line.split() for line in text.splitlines() if line.startswith("level1")]

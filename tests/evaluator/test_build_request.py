@@ -28,6 +28,7 @@ outcomes = st.builds(
     st.booleans(),
     st.floats(allow_nan=False),
     texts,
+    st.booleans(),
 )
 
 

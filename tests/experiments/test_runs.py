@@ -30,6 +30,17 @@ def test_one_row_a_turn_with_what_became_of_it(tmp_path: Path):
     assert second["seconds_wall"] == 6.0
 
 
+def test_what_was_taken_over_from_an_identical_kernel(tmp_path: Path):
+    old = turn(0).model_dump(mode="json", by_alias=True)
+    del old["judged_with"], old["profiled_with"]  # as written before there was such a thing
+    folder = write_run(tmp_path / "run", [turn(1, judged_with="level1_1_square.0.0")])
+    with (folder / "turns.jsonl").open("a") as file:
+        file.write(json.dumps(old) + "\n")
+    table = load_runs(folder)
+    assert list(table["judged_with"]) == ["", "level1_1_square.0.0"]
+    assert list(table["profiled_with"]) == ["", ""]
+
+
 def test_best_so_far_starts_with_the_first_correct_kernel_and_never_falls(tmp_path: Path):
     run = made_run(tmp_path / "run", {"a": [None, 1.5, "wrong", 1.2, 2.0], "b": [0.5, "wrong"]})
     table = load_runs(run)

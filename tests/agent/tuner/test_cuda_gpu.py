@@ -80,7 +80,7 @@ def test_every_claimed_problem_is_right_under_several_schedules(
     print(
         f"\n{'problem':42} {'draw':8} {'status':14} {'speedup':>8} {'bound':>6} {'build':>6} judge"
     )
-    with LocalExecutor(DEVICE, cache) as executor:
+    with LocalExecutor(DEVICE, cache=cache) as executor:
         for (name, reference, draw, schedule), build in zip(asked, builds, strict=True):
             if time.monotonic() > end:
                 skipped.append(f"{name} {draw}")

@@ -51,8 +51,7 @@ def test_a_judge_that_is_killed_takes_its_workers_along_and_is_replaced(
     executor: LocalExecutor,
 ) -> None:
     assert executor.evaluate(request(HONEST)).status is Status.CORRECT
-    judge = executor.judge_pid
-    assert judge is not None
+    judge = executor.judge_pids["cpu"]
     before = descendants(judge)
     seen: set[int] = set()
 
@@ -71,4 +70,4 @@ def test_a_judge_that_is_killed_takes_its_workers_along_and_is_replaced(
     assert seen > before
     assert not still_running(seen)
     assert executor.evaluate(request(HONEST)).status is Status.CORRECT
-    assert executor.judge_pid not in (None, judge)
+    assert executor.judge_pids["cpu"] != judge

@@ -1,0 +1,171 @@
+"""Who goes where: fairness, problems that are set up, judges in trouble, profilers as visitors."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from evaluator.errors import JudgeDiedError, UnusableReferenceError
+from evaluator.executor.seats import Seat, Seats
+from evaluator.service import Service
+
+
+@pytest.fixture
+def judge() -> Iterator[Service]:
+    """Never asked, so never started."""
+    service = Service("no.such.module")
+    yield service
+    service.close()
+
+
+def make(judge: Service, count: int) -> Seats:
+    return Seats([Seat(f"cuda:{index}", judge) for index in range(count)])
+
+
+def fail(seats: Seats, reference: str = "a") -> str:
+    try:
+        with seats.taken(reference) as seat:
+            raise JudgeDiedError("gone")
+    except JudgeDiedError:
+        return seat.device
+
+
+def work(seats: Seats, reference: str = "a") -> str:
+    with seats.taken(reference) as seat:
+        return seat.device
+
+
+class Line:
+    """Candidates that wait for a seat, each in a thread of its own, in a known order."""
+
+    def __init__(self, seats: Seats) -> None:
+        self.seats = seats
+        self.order: list[str] = []
+        self._threads: list[threading.Thread] = []
+
+    def join(self, reference: str) -> None:
+        waiting = len(self.seats._waiting)
+
+        def go() -> None:
+            with self.seats.taken(reference):
+                self.order.append(reference)
+
+        thread = threading.Thread(target=go)
+        thread.start()
+        self._threads.append(thread)
+        end = time.monotonic() + 30
+        while len(self.seats._waiting) == waiting and time.monotonic() < end:
+            time.sleep(0.001)
+
+    def end(self) -> list[str]:
+        for thread in self._threads:
+            thread.join(30)
+        return self.order
+
+
+@contextmanager
+def line_before_one_seat(seats: Seats, held: str) -> Iterator[Line]:
+    line = Line(seats)
+    with seats.taken(held):
+        yield line
+    line.end()
+
+
+def test_the_one_whose_problem_is_set_up_goes_first(judge: Service) -> None:
+    with line_before_one_seat(make(judge, 1), "a") as line:
+        for reference in ("b", "a", "b", "a"):
+            line.join(reference)
+    assert line.order == ["a", "a", "b", "b"]
+
+
+def test_nobody_is_passed_over_for_ever(judge: Service) -> None:
+    with line_before_one_seat(make(judge, 1), "a") as line:
+        for reference in ("b", *["a"] * 20):
+            line.join(reference)
+    assert line.order.index("b") == 8
+
+
+def test_a_problem_set_up_elsewhere_does_not_keep_a_judge_idle(judge: Service) -> None:
+    seats = make(judge, 2)
+    with seats.taken("a") as first, seats.taken("a") as second:
+        assert first is not second
+
+
+def test_four_problems_are_remembered_the_oldest_forgotten(judge: Service) -> None:
+    seats = make(judge, 1)
+    for reference in "abcad":
+        work(seats, reference)
+    (seat,) = seats
+    assert list(seat.set_up) == ["b", "c", "a", "d"]
+    work(seats, "e")
+    assert list(seat.set_up) == ["c", "a", "d", "e"]
+
+
+def test_a_judge_that_failed_waits_until_another_has_worked(judge: Service) -> None:
+    seats = make(judge, 2)
+    failed = fail(seats)
+    with seats.taken("a") as busy:
+        assert busy.device != failed
+        line = Line(seats)
+        line.join("b")
+        assert line.order == []
+    assert line.end() == ["b"]
+    with seats.taken("a") as one, seats.taken("a") as other:
+        assert failed in (one.device, other.device)
+
+
+def test_a_judge_that_fails_again_and_again_gets_nothing_more(judge: Service) -> None:
+    seats = make(judge, 2)
+    for _ in range(3):
+        with seats.taken("a") as sound:
+            sick = fail(seats)
+        assert sick != sound.device
+    with seats.taken("a") as busy:
+        assert busy is sound
+        line = Line(seats)
+        line.join("b")
+        assert line.order == []
+    assert line.end() == ["b"]
+    assert work(seats, "c") == sound.device
+
+
+def test_where_all_are_in_trouble_all_are_tried(judge: Service) -> None:
+    seats = make(judge, 2)
+    assert {fail(seats), fail(seats)} == {"cuda:0", "cuda:1"}
+    for _ in range(10):
+        fail(seats)
+    with seats.taken("a") as first, seats.taken("a") as second:
+        assert first is not second
+
+
+def test_a_bad_reference_says_nothing_about_the_judge(judge: Service) -> None:
+    seats = make(judge, 1)
+    with pytest.raises(UnusableReferenceError), seats.taken("a"):
+        raise UnusableReferenceError("dropout")
+    (seat,) = seats
+    assert (seat.failures, seat.on_trial) == (0, False)
+
+
+def test_visitors_spread_over_the_devices(judge: Service) -> None:
+    seats = make(judge, 4)
+    one_by_one = []
+    for _ in range(8):
+        with seats.visited() as device:
+            one_by_one.append(device)
+    assert sorted(one_by_one) == sorted([seat.device for seat in seats] * 2)
+    with seats.visited() as a, seats.visited() as b, seats.visited() as c, seats.visited() as d:
+        assert len({a, b, c, d}) == 4
+
+
+def test_visitors_go_where_nobody_is_judged_and_candidates_where_nobody_visits(
+    judge: Service,
+) -> None:
+    seats = make(judge, 2)
+    with seats.taken("a") as seat, seats.visited() as device:
+        assert device != seat.device
+    with seats.visited() as device, seats.taken("new") as seat:
+        assert device != seat.device

@@ -1,0 +1,186 @@
+"""Several devices on one machine, with a stand-in for each judge and each builder."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluator.errors import DeviceError, JudgeDiedError
+from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Settings
+from evaluator.executor import local
+from evaluator.executor.local import LocalExecutor, builders_for
+
+DEVICES = ("cuda:0", "cuda:1", "cuda:3", "cuda:4")
+
+
+@dataclass
+class Lab:
+    """An executor over stand-ins, and what they wrote down."""
+
+    executor: LocalExecutor
+    folder: Path
+    pool: ThreadPoolExecutor
+
+    def begin(
+        self, source: str, reference: str = "a", backend: Backend = Backend.TRITON
+    ) -> Future[Evaluation]:
+        return self.pool.submit(self.executor.evaluate, request(source, reference, backend))
+
+    def judge(
+        self, sources: Sequence[str], reference: str = "a", backend: Backend = Backend.TRITON
+    ) -> list[Evaluation]:
+        begun = [self.begin(source, reference, backend) for source in sources]
+        return [each.result() for each in begun]
+
+    def diary(self, role: str = "judge") -> list[dict[str, Any]]:
+        lines = (self.folder / "diary.jsonl").read_text().splitlines()
+        return [entry for line in lines if (entry := json.loads(line))["role"] == role]
+
+
+def request(source: str, reference: str = "a", backend: Backend = Backend.TRITON):
+    return EvaluationRequest(
+        problem_id="test",
+        reference=reference,
+        candidate=Candidate(source=source, backend=backend),
+        settings=Settings(device="cuda:0"),
+    )
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+    monkeypatch.setattr(local, "builders_for", lambda devices: 2)
+    modules = "tests.evaluator.executor.stand_in_"
+    with (
+        LocalExecutor(
+            *DEVICES, cache=tmp_path, judge=f"{modules}judge", builder=f"{modules}builder"
+        ) as executor,
+        ThreadPoolExecutor(40) as pool,
+    ):
+        yield Lab(executor, tmp_path, pool)
+
+
+def judged_on(evaluation: Evaluation) -> str:
+    return str(evaluation.conditions["judged_on"])
+
+
+def overlapping(entries: Sequence[dict[str, Any]]) -> int:
+    """The most entries that were under way at one instant."""
+    steps = sorted([(e["begin"], 1) for e in entries] + [(e["end"], -1) for e in entries])
+    now, most = 0, 0
+    for _, step in steps:
+        now += step
+        most = max(most, now)
+    return most
+
+
+def test_all_judges_are_at_work_at_once(lab: Lab) -> None:
+    verdicts = lab.judge(["judge meet all 4"] * 4)
+    assert {judged_on(verdict) for verdict in verdicts} == set(DEVICES)
+    assert set(lab.executor.judge_pids) == set(DEVICES)
+
+
+def test_the_device_that_judges_is_in_the_question_and_in_the_record(lab: Lab) -> None:
+    verdicts = lab.judge(["judge meet all 4"] * 4)
+    assert all(entry["asked_for"] == entry["device"] for entry in lab.diary())
+    assert Counter(entry["device"] for entry in lab.diary()) == Counter(map(judged_on, verdicts))
+    assert all(verdict.conditions["threads"] == 1 for verdict in verdicts)
+
+
+def test_forty_candidates_keep_four_devices_busy(lab: Lab) -> None:
+    lab.judge(["judge meet all 4"] * 4)  # all have started
+    lab.judge(["judge sleep 0.1"] * 40)
+    entries = lab.diary()[4:]
+    assert len(entries) == 40
+    for device in DEVICES:
+        own = [entry for entry in entries if entry["device"] == device]
+        assert overlapping(own) == 1
+    assert overlapping(entries) == 4
+    span = max(e["end"] for e in entries) - min(e["begin"] for e in entries)
+    together = sum(e["end"] - e["begin"] for e in entries) / span
+    assert together > 2.5, "devices at work, on average"
+
+
+def test_whoever_is_free_takes_the_next(lab: Lab) -> None:
+    slow = lab.begin("judge come slow\njudge await release")
+    first = lab.begin("judge await slow\njudge come first")
+    first.result()
+    others = lab.judge(["judge sleep 0.01"] * 12)
+    assert not slow.done()
+    lab.begin("judge come release").result()
+    assert judged_on(slow.result()) not in {judged_on(verdict) for verdict in others}
+
+
+@pytest.mark.parametrize(("order", "error"), [("die", JudgeDiedError), ("no device", DeviceError)])
+def test_a_judge_that_fails_hurts_no_other(lab: Lab, order: str, error: type[Exception]) -> None:
+    doomed = lab.begin(f"judge meet all 4\njudge {order}")
+    others = lab.judge(["judge meet all 4\njudge sleep 0.2"] * 3)
+    with pytest.raises(error):
+        doomed.result()
+    assert len({judged_on(verdict) for verdict in others}) == 3
+    # It is given work again once another judge has proved that the fault was not the machine's.
+    assert {judged_on(verdict) for verdict in lab.judge(["judge meet again 4"] * 4)} == set(DEVICES)
+
+
+def test_builds_go_on_while_devices_judge(lab: Lab) -> None:
+    # It is judged until the next one's build has begun, and that waits for it to be judged.
+    judged = lab.begin("judge come judging\njudge await building", backend=Backend.CUDA)
+    built = lab.begin("build await judging\nbuild come building", backend=Backend.CUDA)
+    assert judged.result().seconds.build == built.result().seconds.build == 2.0
+    assert built.result().build is not None and not built.result().build.cached
+
+
+def test_builds_overlap_and_their_number_is_bounded(lab: Lab) -> None:
+    lab.judge(["build meet builders 2"] * 2, backend=Backend.CUDA)
+    lab.judge(["build sleep 0.02"] * 10, backend=Backend.CUDA)
+    assert overlapping(lab.diary("build")) == 2
+
+
+def test_a_slow_build_leaves_the_devices_to_others(lab: Lab) -> None:
+    slow = lab.begin("build await release", backend=Backend.CUDA)
+    lab.judge(["judge meet all 4"] * 4, backend=Backend.CUDA)
+    assert not slow.done()
+    lab.begin("judge come release").result()
+    slow.result()
+
+
+def test_what_needs_no_compiler_is_not_built_ahead(lab: Lab) -> None:
+    lab.judge(["judge sleep 0"], backend=Backend.TRITON)
+    assert lab.diary("build") == []
+
+
+def test_one_after_the_other_goes_where_the_problem_is_set_up(lab: Lab) -> None:
+    order = [reference for _ in range(3) for reference in ("a", "b", "c", "d")]
+    devices: dict[str, set[str]] = {}
+    for reference in order:
+        (verdict,) = lab.judge(["judge sleep 0"], reference)
+        devices.setdefault(reference, set()).add(judged_on(verdict))
+    assert all(len(found) == 1 for found in devices.values())
+    assert len(set.union(*devices.values())) == 4, "problems spread over the devices"
+
+
+def test_two_builders_a_device_and_some_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local.os, "cpu_count", lambda: 128)
+    assert [builders_for(devices) for devices in (1, 4, 8)] == [6, 12, 20]
+    monkeypatch.setattr(local.os, "cpu_count", lambda: 2)
+    assert builders_for(8) == 1
+
+
+def test_on_a_cpu_there_is_one_at_a_time_and_nothing_beside_it(tmp_path: Path) -> None:
+    modules = "tests.evaluator.executor.stand_in_"
+    with (
+        LocalExecutor(
+            "cpu", cache=tmp_path, judge=f"{modules}judge", builder=f"{modules}builder"
+        ) as executor,
+        ThreadPoolExecutor(4) as pool,
+    ):
+        lab = Lab(executor, tmp_path, pool)
+        assert executor.width == 1
+        lab.judge(["judge sleep 0.02"] * 6, backend=Backend.CPP)
+        assert overlapping(lab.diary()) == 1

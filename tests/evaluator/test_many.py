@@ -1,0 +1,129 @@
+"""A folder of kernels: order, identical files, several at a time, failures of ours."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pytest
+
+from evaluator.errors import DeviceError
+from evaluator.evaluation import (
+    Backend,
+    Candidate,
+    Correctness,
+    Evaluation,
+    EvaluationRequest,
+    Seconds,
+    Settings,
+    Status,
+)
+from evaluator.many import judged
+from problems.loader import load_problem
+from problems.problem import Problem
+
+SWISH, RMS_NORM = load_problem("level1_1_swish"), load_problem("level1_7_rms_norm")
+
+
+class Judge:
+    """Says in each message what it judged; `late` times out, `broken` is our failure."""
+
+    def __init__(self) -> None:
+        self.seen: Counter[str] = Counter()
+        self.meeting: threading.Barrier | None = None
+
+    def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        source = request.candidate.source
+        self.seen[source] += 1
+        if self.meeting is not None:
+            self.meeting.wait(30)
+        if source == "broken":
+            raise DeviceError("it fell off the bus")
+        if source == "late":
+            return Evaluation(status=Status.TIMEOUT, reason="call_timeout")
+        return Evaluation(
+            status=Status.CORRECT,
+            correctness=Correctness(calls_judged=1, calls_made=1),
+            message=f"{request.problem_id} {source}",
+            seconds=Seconds(judge=1.0),
+        )
+
+    def close(self) -> None:
+        pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        pass
+
+
+@pytest.fixture
+def judge() -> Judge:
+    return Judge()
+
+
+def request(path: Path, problem: Problem) -> EvaluationRequest:
+    return EvaluationRequest(
+        problem_id=problem.id,
+        reference=problem.source,
+        candidate=Candidate(source=path.read_text(), backend=Backend.CPP),
+        settings=Settings(),
+    )
+
+
+def told(
+    folder: Path, judge: Judge, *sources: str, problems: tuple[Problem, ...] = (), width: int = 1
+) -> Iterator[tuple[Evaluation, Path | None]]:
+    kernels = []
+    for index, source in enumerate(sources):
+        path = folder / f"{index}.py"
+        path.write_text(source)
+        kernels.append((path, problems[index] if problems else SWISH))
+    return judged(kernels, request, judge, width=width)
+
+
+def test_in_order_however_many_at_a_time(tmp_path: Path, judge: Judge) -> None:
+    judge.meeting = threading.Barrier(4)  # four must be at it at once
+    sources = [f"kernel {index}" for index in range(8)]
+    verdicts = list(told(tmp_path, judge, *sources, width=4))
+    assert [verdict.message for verdict, _ in verdicts] == [f"level1_1_swish {s}" for s in sources]
+    assert [first for _, first in verdicts] == [None] * 8
+
+
+def test_identical_files_are_judged_once(tmp_path: Path, judge: Judge) -> None:
+    verdicts = list(told(tmp_path, judge, "a", "b", "a", "a", width=3))
+    assert judge.seen == {"a": 1, "b": 1}
+    assert [first.name if first else "" for _, first in verdicts] == ["", "", "0.py", "0.py"]
+    assert verdicts[2][0] == verdicts[0][0].model_copy(update={"seconds": Seconds()})
+
+
+def test_the_same_file_for_another_problem_is_another_question(
+    tmp_path: Path, judge: Judge
+) -> None:
+    problems = (SWISH, RMS_NORM, RMS_NORM)
+    verdicts = list(told(tmp_path, judge, "a", "a", "a", problems=problems))
+    assert judge.seen == {"a": 2}
+    assert [first.name if first else "" for _, first in verdicts] == ["", "", "1.py"]
+
+
+def test_what_took_too_long_is_tried_again(tmp_path: Path, judge: Judge) -> None:
+    verdicts = list(told(tmp_path, judge, "late", "late"))
+    assert judge.seen == {"late": 2}
+    assert [first for _, first in verdicts] == [None, None]
+
+
+def test_a_failure_of_ours_comes_after_what_was_found_before(tmp_path: Path, judge: Judge) -> None:
+    verdicts = told(tmp_path, judge, "a", "broken", "b", "c")
+    assert next(verdicts)[0].status is Status.CORRECT
+    with pytest.raises(DeviceError):
+        next(verdicts)
