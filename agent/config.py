@@ -34,6 +34,10 @@ class RunConfig(BaseModel):
     model_args: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
     backend: Backend = Backend.CPP
     device: str = "cpu"
+    executor: Literal["local", "ray"] = "local"
+    """Who judges: processes on this machine, or those of a Ray cluster."""
+    ray_address: str | None = None
+    """Of the cluster; None: with `ray`, one of our own on this machine."""
     precision: Precision = Precision.FP32
     protocol: Literal["refinery", "kernelbench"] = "refinery"
     hardware: str | None = None

@@ -26,8 +26,9 @@ def check_spending(config: RunConfig) -> None:
 
 
 def check_isolation(config: RunConfig) -> None:
-    """Raise `UsageError` where strict isolation is asked for and not to be had."""
-    if config.isolation == "strict":
+    """Raise `UsageError` where strict isolation is asked for and not to be had on this machine;
+    those of a cluster look for themselves, at their first candidate."""
+    if config.isolation == "strict" and config.executor == "local":
         from evaluator.walls.survey import insist
 
         insist()
@@ -40,28 +41,28 @@ def run_job(resolution: Resolution, mode: Mode = "none", *, redo: bool = False) 
     used, and `InfrastructureError` where this machine fails.
     """
     from agent.drive import drive, hardware_of
+    from agent.judging import open_judging
     from agent.llm.client import make_client
-    from evaluator.executor.local import LocalExecutor
-    from tools.profile import profile
 
     config, stop = resolution.config, threading.Event()
     check_spending(config)
     check_isolation(config)
-    hardware_of(config)
     with ExitStack() as stack:
+        judging = stack.enter_context(open_judging(config))
+        hardware_of(config, judging.place)
         client = make_client(config.model, config.model_args, run_dir=config.output, stop=stop)
         store = stack.enter_context(open_store(config, redo=redo))
-        executor = stack.enter_context(LocalExecutor(config.device))
         display = stack.enter_context(open_display(mode, config))
         stack.enter_context(two_stage_interrupt(stop, display.say, at_once=display.close))
-        for note in resolution.notes:
+        for note in filter(None, (*resolution.notes, judging.note)):
             display.say(f"note: {note}")
         return drive(
             config,
             resolution.problems,
             client=client,
-            executor=executor,
-            profiler=profile,
+            executor=judging.executor,
+            profiler=judging.profiler,
+            place=judging.place,
             store=store,
             watch=display,
             stop=stop,

@@ -17,6 +17,7 @@ from problems.loader import DEMO, load_problem, load_suite, select
 from problems.problem import Problem
 
 MAX_GPU_WORKERS = 4
+MAX_CLUSTER_WORKERS = 16
 RUNS = Path("runs")
 """Where runs without an -o of their own are kept."""
 
@@ -34,6 +35,8 @@ def resolve(options: RunOptions) -> Resolution:
     """Fill in everything that is unset. Raises `UsageError` for what can't be, or contradicts."""
     notes: list[str] = []
     problems = choose_problems(options)
+    if options.ray_address is not None and options.executor != "ray":
+        raise UsageError("--ray-address is for --executor ray; add that, or leave the address out")
     device, backend = choose_device(options)
     config = RunConfig.model_validate(
         {
@@ -42,7 +45,7 @@ def resolve(options: RunOptions) -> Resolution:
             "problems": tuple(problem.id for problem in problems),
             "device": device,
             "backend": backend,
-            "workers": options.workers or _default_workers(device, len(problems)),
+            "workers": options.workers or _default_workers(options, device, len(problems)),
             "output": options.output or RUNS,
         }
     )
@@ -77,15 +80,28 @@ def choose_problems(options: RunOptions) -> list[Problem]:
 
 
 def choose_device(options: RunOptions) -> tuple[str, Backend]:
-    """`cpu` or `cuda:N`, and the backend that goes with it; checks that both can work here."""
-    # Kernels in C++ are for the CPU, whatever else is here.
-    device = resolve_device(options.device or "auto", prefer_gpu=options.backend != "cpp")
+    """`cpu` or `cuda:N`, and the backend that goes with it; checks that both can work where they
+    are to, if that is this machine."""
+    here = options.executor != "ray"
+    asked = options.device or "auto"
+    if here or asked == "auto":
+        # Kernels in C++ are for the CPU, whatever else is here.
+        device = resolve_device(asked, prefer_gpu=options.backend != "cpp")
+    else:
+        device = _device_of_a_cluster(asked)
     backend = _backend_for(device, options.backend or "auto")
-    if missing := toolchain.missing_for(backend):
+    if here and (missing := toolchain.missing_for(backend)):
         raise UsageError(f"--backend {backend}: {missing}")
     if backend is Backend.TRITON and (options.model or "offline/tuner") == "offline/tuner":
         raise UsageError("offline/tuner writes cuda and cpp, not triton; name a model with -m")
     return device, backend
+
+
+def _device_of_a_cluster(asked: str) -> str:
+    """As a judge there sees it: Ray shows each of them one GPU."""
+    if asked not in ("cpu", "cuda"):
+        raise UsageError(f"--device {asked} with --executor ray: say cuda, and Ray picks the GPUs")
+    return "cpu" if asked == "cpu" else "cuda:0"
 
 
 def _backend_for(device: str, asked: str) -> Backend:
@@ -129,6 +145,9 @@ def _policy(options: RunOptions, notes: list[str]) -> dict[str, object]:
     return policy
 
 
-def _default_workers(device: str, problems: int) -> int:
-    """On a CPU one: a compiler beside a measurement disturbs it. On a GPU builds may overlap."""
+def _default_workers(options: RunOptions, device: str, problems: int) -> int:
+    """On a CPU one: a compiler beside a measurement disturbs it. On a GPU builds may overlap. On a
+    cluster the judges build, and how many they are is not known yet."""
+    if options.executor == "ray":
+        return min(MAX_CLUSTER_WORKERS, problems)
     return 1 if device == "cpu" else min(MAX_GPU_WORKERS, problems)
