@@ -89,7 +89,7 @@ class Service:
         spoken = [line.strip() for line in lines if line.strip()]
         return spoken[-1][-_LAST_CHARACTERS:] if spoken else "it printed nothing"
 
-    def _stop(self) -> int | None:
+    def _stop(self, patience_s: float = 10.0) -> int | None:
         if self._channel is not None:
             self._channel.close()
             self._channel = None
@@ -97,7 +97,7 @@ class Service:
             return None
         process, self._process = self._process, None
         try:
-            return process.wait(10.0)
+            return process.wait(patience_s)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

@@ -38,7 +38,7 @@ class Switchboard(Service):
             return answer_of(mine.receive(timeout_s))
         except WireTimeoutError:
             with self._lock:
-                self._stop()
+                self._stop(patience_s=0.0)
             raise TimeoutError(f"no answer in {timeout_s:g} s") from None
         except WireError as error:
             with self._lock:

@@ -20,6 +20,10 @@ ATTEMPTS = 3
 _OBJECTS_BYTES = 80 * 2**20
 """Of a cluster of our own: sources and verdicts are all that travels."""
 _LAST_CHARACTERS = 300
+_TOKEN = (
+    "the cluster's token is needed: put its ~/.ray/auth_token where this machine has it, or set"
+    " RAY_AUTH_TOKEN (RAY_AUTH_MODE=disabled is for a cluster without authentication)"
+)
 
 
 def main(fd: int, device: str, address: str, folder: str) -> None:
@@ -120,13 +124,10 @@ def _connect(address: str, folder: str) -> None:
             **({} if address else ours),
         )
     except AuthenticationError:
-        raise ClusterError(
-            "the cluster wants its token, or this machine has none: copy the cluster's"
-            " ~/.ray/auth_token here or set RAY_AUTH_TOKEN; RAY_AUTH_MODE=disabled is for a"
-            " cluster without authentication"
-        ) from None
+        raise ClusterError(_TOKEN) from None
     except (RayError, OSError, RuntimeError, ValueError) as error:
-        raise ClusterError(f"Ray says: {_short(error)}") from None
+        refused = "InvalidAuthToken" in str(error.__cause__)
+        raise ClusterError(_TOKEN if refused else f"Ray says: {_short(error)}") from None
 
 
 def _short(error: Exception) -> str:
