@@ -39,10 +39,9 @@ class RayExecutor:
         if address:
             _refuse_unreachable(address)
         self._device = device
-        # Ray opens its own folder, with its sockets in it, to everybody; ours around it is closed.
         self._folder = tempfile.TemporaryDirectory(prefix="refinery-ray-")
         self._driver = Switchboard(
-            "evaluator.executor.ray_driver", device, address or "", f"{self._folder.name}/ray"
+            "evaluator.executor.ray_driver", device, address or "", self._folder.name
         )
         try:
             self.place = Place.model_validate_json(self._driver.ask(b"place\n", CONNECT_S))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import sys
 from typing import Any
 
@@ -61,6 +62,8 @@ def main(fd: int, device: str, address: str, folder: str) -> None:
         serve_lines(fd, answer)
     finally:
         ray.shutdown()
+        # Whoever asked may have been killed, and can't.
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def ask(roster: Any, task: str, question: bytes) -> str:
@@ -112,7 +115,8 @@ def _connect(address: str, folder: str) -> None:
     from ray.exceptions import AuthenticationError, RayError
 
     ours = {
-        "_temp_dir": folder,
+        # Ray opens its folder, with its sockets in it, to everybody; ours around it is closed.
+        "_temp_dir": f"{folder}/ray",
         "include_dashboard": False,
         "object_store_memory": _OBJECTS_BYTES,
     }
