@@ -34,24 +34,36 @@ def check_isolation(config: RunConfig) -> None:
         insist()
 
 
+def check_judging(config: RunConfig) -> None:
+    """Raise `UsageError` where kernels can't be judged as asked, as far as a look can tell."""
+    from agent.drive import hardware_of
+
+    if config.executor == "local":
+        hardware_of(config)
+    else:
+        from evaluator.executor.ray import refuse_unusable
+
+        refuse_unusable(config.ray_address)
+
+
 def run_job(resolution: Resolution, mode: Mode = "none", *, redo: bool = False) -> RunResult:
     """Do what `resolution` says, or what is left of it.
 
     Raises `UsageError` before anything is written where the model or the run directory can't be
     used, and `InfrastructureError` where this machine fails.
     """
-    from agent.drive import drive, hardware_of
+    from agent.drive import drive
     from agent.judging import open_judging
     from agent.llm.client import make_client
 
     config, stop = resolution.config, threading.Event()
     check_spending(config)
     check_isolation(config)
+    check_judging(config)
     with ExitStack() as stack:
-        judging = stack.enter_context(open_judging(config))
-        hardware_of(config, judging.place)
         client = make_client(config.model, config.model_args, run_dir=config.output, stop=stop)
         store = stack.enter_context(open_store(config, redo=redo))
+        judging = stack.enter_context(open_judging(config))
         display = stack.enter_context(open_display(mode, config))
         stack.enter_context(two_stage_interrupt(stop, display.say, at_once=display.close))
         for note in filter(None, (*resolution.notes, judging.note)):

@@ -51,6 +51,15 @@ def open_judging(config: RunConfig) -> Iterator[Judging]:
         yield Judging(executor, profile)
 
 
+def place_of(config: RunConfig) -> Place | None:
+    """Of the judges of a cluster, which is asked for it; None: this machine. Raises as
+    `open_judging`."""
+    if config.executor == "local":
+        return None
+    with open_judging(config) as judging:
+        return judging.place
+
+
 def _profiler_of(cluster: RayExecutor) -> Profiler:
     """Profiles on a machine of the cluster, beside one of its judges."""
     from tools.profile_report import Profile

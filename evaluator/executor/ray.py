@@ -34,10 +34,7 @@ class RayExecutor:
         Raises `UsageError` where Ray is not installed, or the address can't be used;
         `ClusterError` where a cluster of our own can't.
         """
-        if importlib.util.find_spec("ray") is None:
-            raise UsageError("--executor ray needs Ray: pip install 'kernel-refinery[ray]'")
-        if address:
-            _refuse_unreachable(address)
+        refuse_unusable(address)
         self._device = device
         self._folder = tempfile.TemporaryDirectory(prefix="refinery-ray-")
         self._driver = Switchboard(
@@ -96,9 +93,11 @@ def _refused(address: str | None, why: str) -> Exception:
     return UsageError(f"--ray-address {address}: {why}") if address else ClusterError(why)
 
 
-def _refuse_unreachable(address: str) -> None:
-    """Raise `UsageError` where nothing listens: Ray itself would try for long."""
-    if address == "auto":
+def refuse_unusable(address: str | None) -> None:
+    """Raise `UsageError` where Ray is not installed, or nothing listens: it would try for long."""
+    if importlib.util.find_spec("ray") is None:
+        raise UsageError("--executor ray needs Ray: pip install 'kernel-refinery[ray]'")
+    if address is None or address == "auto":
         return
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit() or "://" in address:

@@ -102,6 +102,8 @@ def _prepare(address: str) -> None:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     if address:
         os.environ.setdefault("RAY_AUTH_MODE", "token")
+        # Seconds for which a refused token is tried again; something was seen to listen there.
+        os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "5")
     else:
         os.environ["RAY_AUTH_MODE"] = "token"
         os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)

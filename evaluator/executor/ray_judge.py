@@ -13,11 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evaluator.devices import describe, hardware_lines
-from evaluator.errors import InfrastructureError, named
+from evaluator.errors import DeviceError, InfrastructureError, named
 from evaluator.evaluation import EvaluationRequest
 from evaluator.executor.local import LocalExecutor
 from evaluator.record import Record
 from evaluator.service import Service
+from problems.errors import UsageError
 
 _PACKAGES = ("kernel-refinery", "torch")
 
@@ -65,14 +66,16 @@ class RayJudge:
         self._one_at_a_time = threading.Lock()
 
     def place(self) -> bytes:
-        """Where it judges."""
+        """Where it judges; `DeviceError` where its device is not there."""
 
         def look() -> str:
-            return Place(
-                device_name=describe(self._device).name,
-                hardware=tuple(hardware_lines(self._device)),
-                packages={name: importlib.metadata.version(name) for name in _PACKAGES},
-            ).model_dump_json()
+            try:
+                name, hardware = describe(self._device).name, hardware_lines(self._device)
+            except UsageError as error:
+                raise DeviceError(str(error)) from None
+            packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
+            place = Place(device_name=name, hardware=tuple(hardware), packages=packages)
+            return place.model_dump_json()
 
         return _told(look)
 

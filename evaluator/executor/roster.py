@@ -60,6 +60,8 @@ class Roster:
         self._called: dict[Any, Judge] = {}
         self._rest_until: dict[str, float] = {}
         self._numbers = itertools.count()
+        self._why_not = ""
+        """What kept the last judge from coming up that did not."""
         self._change = threading.Condition()
         self.place = self._first_muster()
         threading.Thread(target=self._watch, daemon=True, name="roster").start()
@@ -125,11 +127,9 @@ class Roster:
                     )
                 self._ready.append(judge)
         if not found:
-            wanted = "a free CPU" if self._device == "cpu" else "a whole free GPU"
-            raise ClusterError(
-                f"no judge came up in {START_S:g} s: no node of the cluster has {wanted}, or"
-                f" Kernel Refinery is not installed there; it offers {_offered()}"
-            )
+            wanted = "all its CPUs free" if self._device == "cpu" else "a whole GPU free"
+            why = self._why_not or f"no node has {wanted}"
+            raise ClusterError(f"no judge came up ({_offered()} in the cluster): {why}")
         return found[0]
 
     def _watch(self) -> None:
@@ -187,6 +187,7 @@ class Roster:
                 answer = Answer.model_validate_json(ray.get(ref))
                 yield judge, Place.model_validate_json(answer.value())
             except (RayError, InfrastructureError) as error:
+                self._why_not = " ".join(str(error).split()[:60])
                 print(f"no judge on node {judge.node}: {error}", file=sys.stderr)
                 self._rest_until[judge.node] = time.monotonic() + _REST_S
 

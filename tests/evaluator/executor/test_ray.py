@@ -135,6 +135,13 @@ def test_a_lost_node_loses_no_question_and_a_new_one_judges(
     wait_for(2, executor)
 
 
+def test_a_cluster_without_what_is_asked_for_is_refused_in_one_line(
+    cluster: LocalCluster,
+) -> None:
+    with pytest.raises(UsageError, match=r"0 GPU in the cluster\): no node has a whole GPU free$"):
+        RayExecutor("cuda:0", cluster.address)
+
+
 def test_another_token_is_refused_in_one_line(
     cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,7 +177,7 @@ def test_an_address_where_nothing_listens() -> None:
 def test_an_address_where_something_else_listens_is_given_up_in_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ray_executor, "CONNECT_S", 5.0)
+    monkeypatch.setattr(ray_executor, "CONNECT_S", 3.0)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(UsageError, match=rf"^--ray-address {address}: no cluster answered"):
