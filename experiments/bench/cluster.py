@@ -55,7 +55,7 @@ class ClusterFigures(Record):
     packages: dict[str, str]
     candidates: tuple[Judged, ...]
     answered_before_the_loss: int
-    """Verdicts that were there when the node was killed; both nodes were at work then."""
+    """Verdicts that were there when the node was killed; more were asked for than nodes are."""
     judges_after_the_loss: int
 
     @property
