@@ -93,8 +93,9 @@ class RayJudge:
 
         def answer() -> str:
             with self._one_at_a_time:
-                service = self._services.setdefault(module, Service(module))
-                return service.ask(question).decode()
+                if module not in self._services:
+                    self._services[module] = Service(module)
+                return self._services[module].ask(question).decode()
 
         return _told(answer)
 
