@@ -36,6 +36,10 @@ class RunConfig(BaseModel):
     device: str = "cpu"
     """`cpu`, `cuda:N`, or several GPUs of one kind: `cuda:0,cuda:3`. Which ones does not matter to
     what a run is, only the kind."""
+    executor: Literal["local", "ray"] = "local"
+    """Who judges: processes on this machine, or those of a Ray cluster."""
+    ray_address: str | None = None
+    """Of the cluster; None: with `ray`, one of our own on this machine."""
     precision: Precision = Precision.FP32
     protocol: Literal["refinery", "kernelbench"] = "refinery"
     hardware: str | None = None

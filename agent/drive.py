@@ -30,6 +30,7 @@ from problems.problem import Problem
 
 if TYPE_CHECKING:
     from agent.course import Graph
+    from evaluator.executor.ray_judge import Place
 
 
 def drive(
@@ -40,6 +41,7 @@ def drive(
     executor: Executor,
     profiler: Profiler,
     store: RunStore,
+    place: Place | None = None,
     watch: Watch | None = None,
     stop: threading.Event | None = None,
     first_wait_s: float = 1.0,
@@ -50,16 +52,17 @@ def drive(
     way at a time, one for each (problem, sample). A problem on which our machine or the model's
     provider fails for good ends with that error told, and the others go on. Setting `stop` lets
     every turn in progress be finished and recorded, and begins no further one. `first_wait_s` is
-    how long an evaluation waits before it is tried again when our own side broke.
+    how long an evaluation waits before it is tried again when our own side broke. `place` is where
+    `executor` judges, if that is not this machine.
 
     Raises `UsageError` where the run was begun on another device or with another version of a
     problem, and for what the provider refuses for good (`ModelRefusedError`); what is recorded by
     then stays.
     """
     _refuse_changed_problems(problems, store)
-    device_name = describe(config.first_device).name
+    device_name = place.device_name if place else describe(config.first_device).name
     refuse_other_device(store, device_name)
-    hardware = hardware_of(config)
+    hardware = hardware_of(config, place)
     stop = stop or threading.Event()
     one_at_a_time = _OneAtATime(watch or Unwatched())
     ledger, twins = _ledger(problems, store), Twins(store)
@@ -85,7 +88,7 @@ def drive(
             for problem in problems
         ]
         if any(course.has_work for course in courses):
-            record_environment(store, device_name)
+            record_environment(store, device_name, config.executor)
         with ThreadPoolExecutor(config.workers, thread_name_prefix="turns") as pool:
             futures = [
                 pool.submit(course.take, sample)
@@ -106,9 +109,11 @@ def drive(
     return run
 
 
-def hardware_of(config: RunConfig) -> Hardware:
-    """The device that the prompt describes: the one named by `--hardware`, else the one at hand."""
-    first, *rest = hardware_lines(config.hardware or config.first_device)
+def hardware_of(config: RunConfig, place: Place | None = None) -> Hardware:
+    """The device that the prompt describes: the one named by `--hardware`, else the one at `place`,
+    else the one at hand."""
+    there = list(place.hardware) if place and not config.hardware else None
+    first, *rest = there or hardware_lines(config.hardware or config.first_device)
     return Hardware(first, tuple(rest))
 
 

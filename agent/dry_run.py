@@ -39,6 +39,7 @@ def plan(resolution: Resolution) -> Plan:
     """Work out the plan. Raises `UsageError` where the run itself would."""
     from agent.drive import hardware_of
     from agent.job import check_isolation, check_spending
+    from agent.judging import place_of
     from agent.llm.tokens import estimated_tokens
     from agent.prompt import first_prompt
     from tools.execute import size_class_of
@@ -47,9 +48,9 @@ def plan(resolution: Resolution) -> Plan:
     check_spending(config)
     check_isolation(config)
     reference = problems[0].reference(size_class_of(config.first_device))
-    prompt = first_prompt(
-        config, reference, hardware_of(config), hidden_sizes=problems[0].has_hidden_sizes
-    )
+    hardware = hardware_of(config, place_of(config))
+    hidden = problems[0].has_hidden_sizes
+    prompt = first_prompt(config, reference, hardware, hidden_sizes=hidden)
     tokens = estimated_tokens([prompt])
     return Plan(
         config=config,

@@ -12,7 +12,16 @@ from agent.revision import revision
 from agent.store import RunStore
 from problems.errors import UsageError
 
-PACKAGES = ("kernel-refinery", "torch", "triton", "langgraph", "litellm", "pydantic", "numpy")
+PACKAGES = (
+    "kernel-refinery",
+    "torch",
+    "triton",
+    "langgraph",
+    "litellm",
+    "pydantic",
+    "numpy",
+    "ray",
+)
 _AND = " and "
 
 
@@ -27,7 +36,7 @@ def refuse_other_device(store: RunStore, device_name: str) -> None:
         )
 
 
-def record_environment(store: RunStore, device_name: str) -> None:
+def record_environment(store: RunStore, device_name: str, executor: str) -> None:
     """Write `environment.json` before turns are made: versions as they are now.
 
     `commit` is of the checkout that this program runs from; None where it is in none; `A and B`
@@ -39,6 +48,7 @@ def record_environment(store: RunStore, device_name: str) -> None:
         {
             "commit": _AND.join(dict.fromkeys(filter(None, commits))) or None,
             "device": device_name,
+            "executor": executor,
             "python": platform.python_version(),
             "system": f"{platform.system()} {platform.release()} {platform.machine()}",
             "packages": {name: version for name in PACKAGES if (version := _version(name))},

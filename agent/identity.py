@@ -11,6 +11,8 @@ MAY_CHANGE = frozenset(
     {
         "output",
         "workers",
+        "executor",
+        "ray_address",
         "budget",
         "budget_usd",
         "budget_tokens",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 from agent.config import RunConfig
 from agent.display import Mode, open_display
@@ -12,10 +11,6 @@ from agent.interrupt import two_stage_interrupt
 from agent.resolution import Resolution
 from agent.result import RunResult
 from agent.store import open_store
-
-if TYPE_CHECKING:
-    from evaluator.evaluation import Evaluation, EvaluationRequest
-    from tools.profile_report import Profile
 
 
 def check_spending(config: RunConfig) -> None:
@@ -31,11 +26,24 @@ def check_spending(config: RunConfig) -> None:
 
 
 def check_isolation(config: RunConfig) -> None:
-    """Raise `UsageError` where strict isolation is asked for and not to be had."""
-    if config.isolation == "strict":
+    """Raise `UsageError` where strict isolation is asked for and not to be had on this machine;
+    those of a cluster look for themselves, at their first candidate."""
+    if config.isolation == "strict" and config.executor == "local":
         from evaluator.walls.survey import insist
 
         insist()
+
+
+def check_judging(config: RunConfig) -> None:
+    """Raise `UsageError` where kernels can't be judged as asked, as far as a look can tell."""
+    from agent.drive import hardware_of
+
+    if config.executor == "local":
+        hardware_of(config)
+    else:
+        from evaluator.executor.ray import refuse_unusable
+
+        refuse_unusable(config.ray_address)
 
 
 def run_job(resolution: Resolution, mode: Mode = "none", *, redo: bool = False) -> RunResult:
@@ -44,34 +52,29 @@ def run_job(resolution: Resolution, mode: Mode = "none", *, redo: bool = False) 
     Raises `UsageError` before anything is written where the model or the run directory can't be
     used, and `InfrastructureError` where this machine fails.
     """
-    from agent.drive import drive, hardware_of
+    from agent.drive import drive
+    from agent.judging import open_judging
     from agent.llm.client import make_client
-    from evaluator.executor.local import LocalExecutor
-    from tools.profile import profile
 
     config, stop = resolution.config, threading.Event()
     check_spending(config)
     check_isolation(config)
-    hardware_of(config)
+    check_judging(config)
     with ExitStack() as stack:
         client = make_client(config.model, config.model_args, run_dir=config.output, stop=stop)
         store = stack.enter_context(open_store(config, redo=redo))
-        executor = stack.enter_context(LocalExecutor(*config.devices))
+        judging = stack.enter_context(open_judging(config))
         display = stack.enter_context(open_display(mode, config))
         stack.enter_context(two_stage_interrupt(stop, display.say, at_once=display.close))
-        for note in resolution.notes:
+        for note in filter(None, (*resolution.notes, judging.note)):
             display.say(f"note: {note}")
-
-        def profiler(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
-            with executor.visited() as device:
-                return profile(request.on(device), evaluation)
-
         return drive(
             config,
             resolution.problems,
             client=client,
-            executor=executor,
-            profiler=profiler,
+            executor=judging.executor,
+            profiler=judging.profiler,
+            place=judging.place,
             store=store,
             watch=display,
             stop=stop,

@@ -78,6 +78,8 @@ class RunOptions(BaseModel):
     model_args: Annotated[dict[str, Scalar], AfterValidator(_model_arguments)] | None = None
     backend: Literal["auto", "cuda", "triton", "cpp"] | None = None
     device: Annotated[str, AfterValidator(_device_name)] | None = None
+    executor: Literal["local", "ray"] | None = None
+    ray_address: str | None = None
     precision: Precision | None = None
     protocol: Literal["refinery", "kernelbench"] | None = None
     hardware: str | None = None

@@ -20,6 +20,7 @@ from problems.problem import Problem
 WORKERS_A_GPU = 8
 """Turns under way for each GPU: one is judged while others are built, profiled, or wait for their
 model, which is what takes longest."""
+MAX_CLUSTER_WORKERS = 16
 RUNS = Path("runs")
 """Where runs without an -o of their own are kept."""
 
@@ -37,6 +38,8 @@ def resolve(options: RunOptions) -> Resolution:
     """Fill in everything that is unset. Raises `UsageError` for what can't be, or contradicts."""
     notes: list[str] = []
     problems = choose_problems(options)
+    if options.ray_address is not None and options.executor != "ray":
+        raise UsageError("--ray-address is for --executor ray; add that, or leave the address out")
     devices, backend = choose_devices(options)
     config = RunConfig.model_validate(
         {
@@ -81,15 +84,28 @@ def choose_problems(options: RunOptions) -> list[Problem]:
 
 
 def choose_devices(options: RunOptions) -> tuple[tuple[str, ...], Backend]:
-    """`cpu` or GPUs, and the backend that goes with them; checks that both can work here."""
-    # Kernels in C++ are for the CPU, whatever else is here.
-    devices = resolve_devices(options.device or "auto", prefer_gpu=options.backend != "cpp")
+    """`cpu` or GPUs, and the backend that goes with them; checks that both can work where they are
+    to, if that is this machine."""
+    here = options.executor != "ray"
+    asked = options.device or "auto"
+    if here or asked == "auto":
+        # Kernels in C++ are for the CPU, whatever else is here.
+        devices = resolve_devices(asked, prefer_gpu=options.backend != "cpp")
+    else:
+        devices = (_device_of_a_cluster(asked),)
     backend = _backend_for(devices[0], options.backend or "auto")
-    if missing := toolchain.missing_for(backend):
+    if here and (missing := toolchain.missing_for(backend)):
         raise UsageError(f"--backend {backend}: {missing}")
     if backend is Backend.TRITON and (options.model or "offline/tuner") == "offline/tuner":
         raise UsageError("offline/tuner writes cuda and cpp, not triton; name a model with -m")
     return devices, backend
+
+
+def _device_of_a_cluster(asked: str) -> str:
+    """As a judge there sees it: Ray shows each of them one GPU."""
+    if asked not in ("cpu", "cuda"):
+        raise UsageError(f"--device {asked} with --executor ray: say cuda, and Ray picks the GPUs")
+    return "cpu" if asked == "cpu" else "cuda:0"
 
 
 def _backend_for(device: str, asked: str) -> Backend:
@@ -134,8 +150,11 @@ def _policy(options: RunOptions, notes: list[str]) -> dict[str, object]:
 
 
 def _default_workers(config: RunConfig) -> int:
-    """On a CPU one: a compiler beside a measurement disturbs it. On GPUs builds may overlap."""
+    """On a CPU one: a compiler beside a measurement disturbs it. On GPUs builds may overlap. On a
+    cluster the judges build, and how many they are is not known yet."""
+    courses = len(config.problems) * len(samples_of(config))
+    if config.executor == "ray":
+        return min(MAX_CLUSTER_WORKERS, courses)
     if config.first_device == "cpu":
         return 1
-    courses = len(config.problems) * len(samples_of(config))
     return min(WORKERS_A_GPU * len(config.devices), courses)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from typer import Option
 
+from agent import judging_options
 from agent.command_line import serve
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -192,30 +193,11 @@ def run(
             "--timing-seconds", metavar="S", help="Longest time spent on timing one kernel. [2]"
         ),
     ] = None,
-    audit: Annotated[
-        bool | None,
-        Option(
-            "--audit/--no-audit",
-            help="Audit each correct kernel in depth, or none. [where its time is hard to believe]",
-        ),
-    ] = None,
-    require: Annotated[
-        str | None,
-        Option(
-            "--require",
-            metavar="any|custom",
-            help="custom: refuse kernels whose time goes into libraries. [any]",
-        ),
-    ] = None,
-    isolation: Annotated[
-        str | None,
-        Option(
-            "--require-isolation",
-            metavar="available|strict",
-            help="strict: refuse to run unless every wall around kernels and compilers stands. "
-            "[available: run behind those that this machine allows, and record which]",
-        ),
-    ] = None,
+    executor: judging_options.Executor = None,
+    ray_address: judging_options.RayAddress = None,
+    audit: judging_options.Audit = None,
+    require: judging_options.Require = None,
+    isolation: judging_options.Isolation = None,
     output: Annotated[
         str | None,
         Option(

@@ -9,6 +9,14 @@ class JudgeDiedError(InfrastructureError):
     """The judge's process ended or stopped answering."""
 
 
+class BugError(InfrastructureError):
+    """One of our processes met an error that it does not know; it has ended, or begins anew."""
+
+
+class ClusterError(InfrastructureError):
+    """The Ray cluster can't be reached, has no judge left, or can't be used as it is."""
+
+
 class DeviceError(InfrastructureError):
     """The device is missing, unhealthy, out of memory on our side, or held by somebody else."""
 
@@ -27,3 +35,11 @@ class ProfilerError(InfrastructureError):
 
 class IsolationError(InfrastructureError):
     """Strict isolation was asked for, and this machine lacks some of its walls."""
+
+
+def named(name: str, message: str) -> InfrastructureError:
+    """The failure that another process of ours told by the name of its class."""
+    kind = globals().get(name, InfrastructureError)
+    if not (isinstance(kind, type) and issubclass(kind, InfrastructureError)):
+        kind = InfrastructureError
+    return kind(message)

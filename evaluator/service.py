@@ -16,12 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evaluator import errors
-from evaluator.errors import InfrastructureError, JudgeDiedError
+from evaluator.errors import BugError, InfrastructureError, JudgeDiedError
 from evaluator.walls.environment import python_path
-from evaluator.wire import Channel, ClosedError, Kind, WireError, pair
+from evaluator.wire import Channel, ClosedError, Kind, Message, WireError, pair
 
-_BUG = "bug"
-"""In place of an error's name: the process that met it has ended."""
 _LAST_CHARACTERS = 300
 
 
@@ -47,21 +45,12 @@ class Service:
         channel = self._started()
         try:
             channel.send(Kind.REQUEST, question)
-            message = channel.receive()
-            if message.kind not in (Kind.RESPONSE, Kind.ERROR):
-                raise WireError(f"{message.kind.name} is no answer")
+            return answer_of(channel.receive())
         except WireError as error:
-            status = self._stop()
-            raise JudgeDiedError(
-                f"{self._module} ended (code {status}, {error!r}): {self._last_words()}"
-            ) from None
-        if message.kind is Kind.ERROR:
-            name, _, text = message.payload.decode().partition("\n")
-            if name == _BUG:
-                self._stop()
-            kind: type[InfrastructureError] = getattr(errors, name, InfrastructureError)
-            raise kind(text)
-        return message.payload
+            raise self._died(error) from None
+        except BugError:
+            self._stop()
+            raise
 
     def close(self) -> None:
         """End it, and everything that it started."""
@@ -86,6 +75,12 @@ class Service:
             )
         return self._channel
 
+    def _died(self, error: WireError) -> JudgeDiedError:
+        status = self._stop()
+        return JudgeDiedError(
+            f"{self._module} ended (code {status}, {error!r}): {self._last_words()}"
+        )
+
     def _last_words(self) -> str:
         """The last line that it printed: of a traceback, the error."""
         self._log.seek(0, os.SEEK_END)
@@ -94,7 +89,7 @@ class Service:
         spoken = [line.strip() for line in lines if line.strip()]
         return spoken[-1][-_LAST_CHARACTERS:] if spoken else "it printed nothing"
 
-    def _stop(self) -> int | None:
+    def _stop(self, patience_s: float = 10.0) -> int | None:
         if self._channel is not None:
             self._channel.close()
             self._channel = None
@@ -102,7 +97,7 @@ class Service:
             return None
         process, self._process = self._process, None
         try:
-            return process.wait(10.0)
+            return process.wait(patience_s)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -121,14 +116,31 @@ def serve(fd: int, answer: Callable[[bytes], bytes]) -> None:
             message = channel.receive()
         except ClosedError:
             return
-        try:
-            channel.send(Kind.RESPONSE, answer(message.payload))
-        except InfrastructureError as error:
-            channel.send(Kind.ERROR, f"{type(error).__name__}\n{error}".encode())
-        except Exception as error:  # noqa: BLE001 - the boundary of the process, which records
-            traceback.print_exc()
-            channel.send(Kind.ERROR, f"{_BUG}\n{error!r} in {_place(error)}".encode())
+        if not respond(channel, answer, message.payload):
             return
+
+
+def respond(channel: Channel, answer: Callable[[bytes], bytes], question: bytes) -> bool:
+    """Send the answer, or the error that it met; False where that error is a bug of ours."""
+    try:
+        channel.send(Kind.RESPONSE, answer(question))
+    except InfrastructureError as error:
+        channel.send(Kind.ERROR, f"{type(error).__name__}\n{error}".encode())
+    except Exception as error:  # noqa: BLE001 - the boundary of the process, which records
+        traceback.print_exc()
+        channel.send(Kind.ERROR, f"{BugError.__name__}\n{error!r} in {_place(error)}".encode())
+        return False
+    return True
+
+
+def answer_of(message: Message) -> bytes:
+    """What `respond` sent; raises the `InfrastructureError` that it tells of, or `WireError`."""
+    if message.kind is Kind.RESPONSE:
+        return message.payload
+    if message.kind is not Kind.ERROR:
+        raise WireError(f"{message.kind.name} is no answer")
+    name, _, text = message.payload.decode().partition("\n")
+    raise errors.named(name, text)
 
 
 def _place(error: BaseException) -> str:

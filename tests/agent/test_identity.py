@@ -39,6 +39,8 @@ OTHER = {
     "audit": "never",
     "require": "custom",
     "isolation": "strict",
+    "executor": "ray",
+    "ray_address": "head:6379",
     "workers": 4,
     "output": "y",
 }

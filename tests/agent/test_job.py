@@ -15,7 +15,7 @@ import sys
 from agent.command_line import serve
 from agent.run import app
 code = serve(app, "agent.run", sys.argv[1:])
-print("torch" in sys.modules, file=sys.stderr)
+print({"torch", "ray"} & set(sys.modules), file=sys.stderr)
 sys.exit(code)
 """
 
@@ -40,7 +40,7 @@ def test_kernels_are_written_judged_profiled_and_refined_without_torch(tmp_path:
         timeout=600,
     )
     assert result.returncode == 0, result.stderr
-    assert result.stderr.splitlines()[-1] == "False", "torch was imported by the agent's process"
+    assert result.stderr.splitlines()[-1] == "set()", "imported by the agent's process"
     found = json.loads(result.stdout)["problems"][0]
     turns = list(read_turns(folder))
     assert [turn.turn for turn in turns] == [0, 1]

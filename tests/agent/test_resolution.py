@@ -193,3 +193,32 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
     refs = (str(tmp_path / "a" / "mine.py"), str(tmp_path / "b" / "mine.py"))
     with pytest.raises(UsageError, match="share the id 'mine'"):
         choose_problems(RunOptions(problems=refs))
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_cluster_may_have_what_this_machine_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain, "missing_for", lambda backend: "no compiler is here")
+    found = resolve(RunOptions(executor="ray", ray_address="head:6379", device="cuda")).config
+    assert (found.device, found.backend) == ("cuda:0", Backend.CUDA)
+    assert found.workers == len(DEMO)
+    assert resolve(RunOptions(executor="ray", device="cpu")).config.device == "cpu"
+    assert resolve(RunOptions(executor="ray")).config.device == "cpu"
+
+
+@pytest.mark.usefixtures("gpus")
+def test_who_judges_does_not_make_it_another_run() -> None:
+    here, there = RunOptions(device="cuda"), RunOptions(device="cuda", executor="ray")
+    assert resolve(here).config.output == resolve(there).config.output
+
+
+@pytest.mark.usefixtures("gpus")
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"ray_address": "head:6379"}, "--ray-address is for --executor ray"),
+        ({"executor": "ray", "device": "cuda:1"}, "say cuda, and Ray picks the GPUs"),
+    ],
+)
+def test_what_a_cluster_is_not_asked(options: dict[str, str], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        resolve(RunOptions.model_validate(options))

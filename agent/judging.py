@@ -1,0 +1,84 @@
+"""Where a run's kernels are judged and profiled: on this machine, or on a Ray cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agent.config import RunConfig
+from agent.deps import Profiler
+from evaluator.executor.executor import Executor
+
+if TYPE_CHECKING:
+    from evaluator.evaluation import Evaluation, EvaluationRequest
+    from evaluator.executor.local import LocalExecutor
+    from evaluator.executor.ray import RayExecutor
+    from evaluator.executor.ray_judge import Place
+    from tools.profile_report import Profile
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What a run asks for verdicts and profiles."""
+
+    executor: Executor
+    profiler: Profiler
+    place: Place | None = None
+    """Of the judges of a cluster; None: this machine."""
+    note: str = ""
+    """For the person, where there is something to say."""
+
+
+@contextmanager
+def open_judging(config: RunConfig) -> Iterator[Judging]:
+    """What `config.executor` names, until the end of the block.
+
+    A cluster is reached at once, and its judges' places are known; nothing is judged before the
+    first candidate. Raises `UsageError` where the cluster can't be used.
+    """
+    if config.executor == "ray":
+        from evaluator.executor.ray import RayExecutor
+
+        with RayExecutor(config.device, config.ray_address) as cluster:
+            note = f"Ray cluster, judges: {cluster.judges}, each on {cluster.place.device_name}"
+            yield Judging(cluster, _profiler_of(cluster), cluster.place, note)
+        return
+    from evaluator.executor.local import LocalExecutor
+
+    with LocalExecutor(*config.devices) as executor:
+        yield Judging(executor, _profiler_beside(executor))
+
+
+def place_of(config: RunConfig) -> Place | None:
+    """Of the judges of a cluster, which is asked for it; None: this machine. Raises as
+    `open_judging`."""
+    if config.executor == "local":
+        return None
+    with open_judging(config) as judging:
+        return judging.place
+
+
+def _profiler_beside(executor: LocalExecutor) -> Profiler:
+    """Profiles on one of the devices that judge, while nothing is judged there."""
+    from tools.profile import profile
+
+    def on_a_device(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
+        with executor.visited() as device:
+            return profile(request.on(device), evaluation)
+
+    return on_a_device
+
+
+def _profiler_of(cluster: RayExecutor) -> Profiler:
+    """Profiles on a machine of the cluster, beside one of its judges."""
+    from tools.profile_report import Profile
+    from tools.profile_request import ProfileRequest
+
+    def profile(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
+        asked = ProfileRequest(request=cluster.there(request), evaluation=evaluation)
+        answer = cluster.ask("tools.profile_server", asked.model_dump_json(by_alias=True).encode())
+        return Profile.model_validate_json(answer)
+
+    return profile

@@ -1,0 +1,121 @@
+"""What a Ray actor holds: the executor of one machine, or of one GPU of it.
+
+Nothing here imports Ray or torch, and no candidate comes near the actor's process: it holds the
+same executor as an agent that judges where it runs, with the same processes behind the same walls.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from evaluator.devices import describe, hardware_lines
+from evaluator.errors import DeviceError, InfrastructureError, named
+from evaluator.evaluation import EvaluationRequest
+from evaluator.executor.local import LocalExecutor
+from evaluator.record import Record
+from evaluator.service import Service
+from problems.errors import UsageError
+
+_PACKAGES = ("kernel-refinery", "torch")
+
+
+class Place(Record):
+    """Where a judge judges. Two that differ may not serve one run."""
+
+    device_name: str
+    hardware: tuple[str, ...]
+    """For the prompt, one fact a line."""
+    packages: dict[str, str]
+    """Versions of what decides on times and verdicts."""
+
+    def difference(self, other: Place) -> str:
+        """What keeps the two out of one run, as words; empty where nothing does."""
+        if self.device_name != other.device_name:
+            return f"{self.device_name} and {other.device_name}"
+        if self.packages != other.packages:
+            return f"{self.packages} and {other.packages}"
+        return ""
+
+
+class Answer(Record):
+    """What an actor says: the payload, or which `InfrastructureError` it met."""
+
+    payload: str = ""
+    error: str = ""
+    message: str = ""
+
+    def value(self) -> str:
+        """The payload; raises the failure that was met instead."""
+        if self.error:
+            raise named(self.error, self.message)
+        return self.payload
+
+
+class RayJudge:
+    """Judges candidates where it was placed. Questions and answers are bytes."""
+
+    def __init__(self, device: str) -> None:
+        """`device` is `cpu` or `cuda:0`, the GPU that Ray gave to this actor."""
+        self._device = device
+        self._executor = LocalExecutor(device)
+        self._services: dict[str, Service] = {}
+        self._one_at_a_time = threading.Lock()
+
+    def place(self) -> bytes:
+        """Where it judges; `DeviceError` where its device is not there."""
+
+        def look() -> str:
+            try:
+                name, hardware = describe(self._device).name, hardware_lines(self._device)
+            except UsageError as error:
+                raise DeviceError(str(error)) from None
+            packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
+            place = Place(device_name=name, hardware=tuple(hardware), packages=packages)
+            return place.model_dump_json()
+
+        return _told(look)
+
+    def judge(self, question: bytes) -> bytes:
+        """Judge one candidate; may be called from several threads, as `LocalExecutor` may."""
+
+        def evaluate() -> str:
+            request = EvaluationRequest.model_validate_json(question)
+            return self._executor.evaluate(request).model_dump_json(by_alias=True)
+
+        return _told(evaluate)
+
+    def ask(self, module: str, question: bytes) -> bytes:
+        """Have one of our services beside the judge answer; it is started when first asked."""
+
+        def answer() -> str:
+            with self._one_at_a_time:
+                if module not in self._services:
+                    self._services[module] = Service(module)
+                return self._services[module].ask(question).decode()
+
+        return _told(answer)
+
+
+def _told(answer: Callable[[], str]) -> bytes:
+    _settle()
+    try:
+        told = Answer(payload=answer())
+    except InfrastructureError as error:
+        told = Answer(error=type(error).__name__, message=str(error))
+    return told.model_dump_json().encode()
+
+
+def _settle() -> None:
+    """Before a process of ours is started here: leave it nothing of Ray's that it has no use for.
+
+    Ray sets OMP_NUM_THREADS to the cores that an actor asked for, before each call; a judge takes
+    them all, unless whoever started Ray said otherwise. The cluster's token is Ray's business.
+    """
+    os.environ.pop("RAY_AUTH_TOKEN", None)
+    started_with = Path("/proc/self/environ").read_bytes().split(b"\0")
+    if not any(item.startswith(b"OMP_NUM_THREADS=") for item in started_with):
+        os.environ.pop("OMP_NUM_THREADS", None)

@@ -1,0 +1,19 @@
+"""Profiles where it runs, for an agent that runs elsewhere: `python -m tools.profile_server FD`."""
+
+from __future__ import annotations
+
+import sys
+
+from evaluator.service import serve
+from tools.profile import profile
+from tools.profile_request import ProfileRequest
+
+
+def answer(question: bytes) -> bytes:
+    """The `Profile` of a `ProfileRequest`, both as JSON. Raises `ProfilerError`."""
+    asked = ProfileRequest.model_validate_json(question)
+    return profile(asked.request, asked.evaluation).model_dump_json().encode()
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]), answer)
