@@ -164,7 +164,7 @@ def _measure(
     whole = _done(job)
     _insist(whole.turns == turns, f"{whole.turns} of {turns} turns were recorded")
     began = time.monotonic()
-    again = _done(job)
+    again = _done(job.model_copy(update={"clocked": False}))
     resume_seconds = time.monotonic() - began
     _insist(again.recorded == turns and again.turns == 0, "the finished run took another turn")
     table = _done(job.model_copy(update={"kind": "load"}))
@@ -174,7 +174,7 @@ def _measure(
     killed = _run(longer.model_copy(update={"kill_at_evaluation": min(3, problems)}))
     _insist(killed is None, "the process that was to kill itself ended in peace")
     began = time.monotonic()
-    first = _done(longer.model_copy(update={"only_one_turn": True}))
+    first = _done(longer.model_copy(update={"only_one_turn": True, "clocked": False}))
     assert first.first_turn_at is not None
     per_turn = 1000 / turns
     wall = {name: seconds * per_turn for name, (seconds, _) in whole.parts.items()}
