@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agent.llm.completion import Usage
 from evaluator.evaluation import Evaluation
@@ -20,8 +20,8 @@ class Stage(StrEnum):
 
 
 class Draft(BaseModel):
-    """`pending/<problem>.<sample>.<turn>.json`: replaced whole after each step, and removed once
-    the turn is recorded. Frozen: a step makes a new one."""
+    """The last line of `pending/<problem>.<sample>.<turn>.json`, which gets one more with each step
+    and is removed once the turn is recorded. Frozen: a step makes a new one."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -46,3 +46,19 @@ class Draft(BaseModel):
     in_flight: Stage | None = None
     """Begun and not known to have ended: found at the start of a command, it is done again."""
     repeated: int = 0
+
+    @property
+    def holds_a_bill(self) -> bool:
+        """Something was billed that is written down nowhere else."""
+        return self.wasted != Usage(cost_usd=0.0)
+
+
+def read_draft(lines: bytes) -> Draft | None:
+    """The last step that was written whole; None where a kill or a power cut left none. Then the
+    turn begins anew: its prompt is rendered as before, and its answer is found by it."""
+    for line in reversed(lines.splitlines()):
+        try:
+            return Draft.model_validate_json(line)
+        except ValidationError:
+            continue
+    return None

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.budget import Ledger, charge_for, charge_for_nothing, spent_on
+from agent.budget import Ledger, charge_for, charge_for_nothing
 from agent.config import RunConfig
 from agent.course import Course
 from agent.deps import Deps, Profiler
 from agent.environment import record_environment, record_isolation, refuse_other_device
 from agent.events import Event, Unwatched, Watch
 from agent.llm.completion import ModelClient
+from agent.machine import Machine
 from agent.prompt import Hardware
 from agent.record import TurnSeconds
 from agent.result import RunResult, Stop
@@ -29,7 +27,6 @@ from problems.errors import UsageError
 from problems.problem import Problem
 
 if TYPE_CHECKING:
-    from agent.course import Graph
     from evaluator.executor.ray_judge import Place
 
 
@@ -66,7 +63,7 @@ def drive(
     stop = stop or threading.Event()
     one_at_a_time = _OneAtATime(watch or Unwatched())
     ledger, twins = _ledger(problems, store), Twins(store)
-    with _compiled_graph(store, first_wait_s) as graph:
+    with Machine(store.path, first_wait_s) as machine:
         courses = [
             Course(
                 Deps(
@@ -83,18 +80,15 @@ def drive(
                     watch=one_at_a_time,
                     stop=stop,
                 ),
-                graph,
+                machine,
             )
             for problem in problems
         ]
         if any(course.has_work for course in courses):
             record_environment(store, device_name, config.executor)
         with ThreadPoolExecutor(config.workers, thread_name_prefix="turns") as pool:
-            futures = [
-                pool.submit(course.take, sample)
-                for course in courses
-                for sample in samples_of(config)
-            ]
+            queue = _Queue(courses, samples_of(config))
+            futures = [pool.submit(queue.work_off) for _ in range(config.workers)]
             try:
                 for future in as_completed(futures):
                     future.result()
@@ -119,19 +113,18 @@ def hardware_of(config: RunConfig, place: Place | None = None) -> Hardware:
 
 def _refuse_changed_problems(problems: Sequence[Problem], store: RunStore) -> None:
     for problem in problems:
-        for turn in store.log.of(problem.id)[:1]:
-            if turn.problem_hash != problem.hash:
-                raise UsageError(
-                    f"{problem.path} has changed since {store.path} was begun; choose another"
-                    " folder with -o, or start over with --redo"
-                )
+        if store.log.standing(problem.id).problem_hash not in (None, problem.hash):
+            raise UsageError(
+                f"{problem.path} has changed since {store.path} was begun; choose another"
+                " folder with -o, or start over with --redo"
+            )
 
 
 def _ledger(problems: Sequence[Problem], store: RunStore) -> Ledger:
     """What was spent before this command, turns in progress whose answer is paid for included."""
     ledger = Ledger()
     for problem in problems:
-        ledger.charge(problem.id, spent_on(store.log.of(problem.id)))
+        ledger.charge(problem.id, store.log.standing(problem.id).spent)
     for key, draft in store.drafts():
         ledger.charge(key.problem, charge_for_nothing(draft.wasted))
         if not store.has_completion(draft.completion):
@@ -149,32 +142,22 @@ def _ledger(problems: Sequence[Problem], store: RunStore) -> Ledger:
     return ledger
 
 
-@contextmanager
-def _compiled_graph(store: RunStore, first_wait_s: float) -> Iterator[Graph]:
-    """The state machine with its checkpoints in the run directory."""
-    from agent.graph import build_graph
+class _Queue:
+    """What is left to begin. Workers help themselves, so that a long queue takes no room."""
 
-    graph = build_graph(first_wait_s)
-    from langgraph.checkpoint.sqlite import SqliteSaver
+    def __init__(self, courses: Sequence[Course], samples: range) -> None:
+        self._left = ((course, sample) for course in courses for sample in samples)
+        self._lock = threading.Lock()
 
-    path = store.path / "checkpoints.sqlite"
-    with closing(_connect(path)) as connection:
-        yield graph.compile(checkpointer=SqliteSaver(connection))
+    def work_off(self) -> None:
+        """Take one sample after another until none is left. Raises as `Course.take` does."""
+        while (following := self._next()) is not None:
+            course, sample = following
+            course.take(sample)
 
-
-def _connect(path: Path) -> sqlite3.Connection:
-    """Open the checkpoints, anew where the file is no database: they are bookmarks, no more."""
-    connection = sqlite3.connect(path, check_same_thread=False)
-    try:
-        connection.execute("PRAGMA schema_version")
-    except sqlite3.DatabaseError:
-        connection.close()
-        for leftover in path.parent.glob(f"{path.name}*"):
-            leftover.unlink()
-        connection = sqlite3.connect(path, check_same_thread=False)
-    # A power cut may cost the newest bookmarks; waiting for the disk at each one isn't worth it.
-    connection.execute("PRAGMA synchronous = NORMAL")
-    return connection
+    def _next(self) -> tuple[Course, int] | None:
+        with self._lock:
+            return next(self._left, None)
 
 
 class _OneAtATime:

@@ -1,4 +1,8 @@
-"""Files that survive a kill at any instant: whole or not there, and never half written."""
+"""Files that survive a kill at any instant: whole or not there, and never half written.
+
+Those written durably survive a power cut as well, which costs a wait for the disk each time. What
+can be worked out again is only written whole.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO, Literal
 
 from evaluator.errors import InfrastructureError
 
@@ -32,21 +37,47 @@ def disk_errors_told(path: Path) -> Iterator[None]:
 
 
 def write_durably(path: Path, text: str) -> None:
-    """Write `path` whole (temporary file, fsync, rename), its folder being made if need be.
+    """Write `path` whole and wait until it is on the disk, its folder being made if need be.
 
     Raises `StoreError`.
     """
+    _write(path, text, wait=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write `path` so that a kill leaves the old file or the new one, its folder being made if need
+    be. A power cut may leave an empty one: only for what is checked, or made again, when it is read
+    after that. Raises `StoreError`.
+    """
+    _write(path, text, wait=False)
+
+
+def _write(path: Path, text: str, *, wait: bool) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}{TEMPORARY}")
     with disk_errors_told(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with temporary.open("w", encoding="utf-8", newline="") as file:
-                file.write(text)
+            with _opened(temporary, "wb") as file:
+                file.write(text.encode())
                 file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        finally:
+                if wait:
+                    os.fsync(file.fileno())
+            put_in_place(temporary, path)
+        except BaseException:
             temporary.unlink(missing_ok=True)
+            raise
+
+
+def _opened(path: Path, mode: Literal["wb", "ab"]) -> BinaryIO:
+    try:
+        return path.open(mode)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open(mode)
+
+
+def put_in_place(temporary: Path, path: Path) -> None:
+    """The instant at which a file is there: the last step of every write of a whole file."""
+    temporary.replace(path)
 
 
 def write_once(path: Path, text: str) -> None:
@@ -56,13 +87,26 @@ def write_once(path: Path, text: str) -> None:
 
 
 def append_durably(path: Path, line: str) -> int:
-    """Append `line` and a newline; returns the offset at which it begins. Raises `StoreError`."""
-    with disk_errors_told(path), path.open("ab") as file:
+    """Append `line` and a newline, and wait until they are on the disk; returns the offset at which
+    it begins. Raises `StoreError`."""
+    return append_line(path, line, wait=True)
+
+
+def append_whole(path: Path, line: str) -> int:
+    """Append `line` and a newline to a file of lines of which a torn last one is passed over, its
+    folder being made if need be; returns the offset at which it begins. Raises `StoreError`."""
+    return append_line(path, line, wait=False)
+
+
+def append_line(path: Path, line: str, *, wait: bool) -> int:
+    """What both of the above do: all or, where the disk refuses, nothing."""
+    with disk_errors_told(path), _opened(path, "ab") as file:
         offset = file.seek(0, os.SEEK_END)
         try:
             file.write(line.encode() + b"\n")
             file.flush()
-            os.fsync(file.fileno())
+            if wait:
+                os.fsync(file.fileno())
         except OSError:
             os.ftruncate(file.fileno(), offset)
             raise
@@ -75,7 +119,8 @@ def is_leftover(name: str) -> bool:
 
 
 def sweep(folder: Path) -> None:
-    """Remove temporary files that a killed process left behind in `folder` or one level below."""
-    for pattern in (f".*{TEMPORARY}", f"*/.*{TEMPORARY}", f"*/*/.*{TEMPORARY}"):
-        for leftover in folder.glob(pattern):
-            leftover.unlink(missing_ok=True)
+    """Remove temporary files that a killed process left behind in `folder` or below."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            if is_leftover(name):
+                Path(place, name).unlink(missing_ok=True)

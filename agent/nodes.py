@@ -183,7 +183,7 @@ def why_stop(deps: Deps) -> Stop | None:
     """Why the problem gets no further call; None while it does."""
     if limit := exhausted(deps.config, deps.ledger.spent(deps.problem.id)):
         return limit
-    if is_stale(deps.config, deps.store.log.of(deps.problem.id)):
+    if is_stale(deps.config, deps.store.log.standing(deps.problem.id)):
         return Stop.EARLY
     return Stop.INTERRUPTED if deps.stop.is_set() else None
 

@@ -95,6 +95,8 @@ class ProblemResult(BaseModel):
     """`best/<problem>.py` in the run directory; None where no kernel is correct."""
     turns: int
     """Turns recorded, over all samples."""
+    correct: int
+    """Turns whose kernel is correct."""
     spent: Spent
     stop: Stop
     error: str = ""

@@ -11,15 +11,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO
 
-from agent.best import best_of
 from agent.claim import claim
 from agent.config import RunConfig
-from agent.draft import Draft, Stage
+from agent.draft import Draft, Stage, read_draft
 from agent.durable import (
+    append_durably,
+    append_whole,
     disk_errors_told,
     sweep,
     write_durably,
     write_once,
+    write_whole,
 )
 from agent.llm.completion import Completion, CompletionRequest
 from agent.record import TurnRecord
@@ -48,6 +50,10 @@ class RunStore(RunFiles):
         super().__init__(path)
         self._lock = lock
         self._best_lock = threading.Lock()
+        self._kept: dict[str, str] = {}
+        # Of turns in progress, as they lie on the disk: each is asked for several times.
+        self._drafts: dict[TurnKey, Draft] = {}
+        self._answers: dict[str, StoredCompletion] = {}
         self.log = TurnLog(path)
         sweep(path)
 
@@ -84,11 +90,26 @@ class RunStore(RunFiles):
 
     def draft(self, key: TurnKey) -> Draft | None:
         """What is known of a turn that is not recorded yet; None where nothing is."""
-        try:
-            text = self._draft_path(key).read_text(encoding="utf-8")
-        except FileNotFoundError:
+        known = self._drafts.get(key)
+        # The record is there before the draft goes: whoever looks at another's turn finds one.
+        if known is None and key not in self.log:
+            known = self._draft_on_disk(key)
+            if known is not None:
+                self._drafts[key] = known
+        return known
+
+    def _draft_on_disk(self, key: TurnKey) -> Draft | None:
+        """What an earlier command left; what tore is taken out, so that lines can follow."""
+        path = self._draft_path(key)
+        if not path.exists():
             return None
-        return Draft.model_validate_json(text)
+        lines = path.read_bytes()
+        draft = read_draft(lines)
+        if draft is None:
+            path.unlink()
+        elif not lines.endswith(b"\n"):
+            write_whole(path, draft.model_dump_json(by_alias=True) + "\n")
+        return draft
 
     def drafts(self) -> Iterator[tuple[TurnKey, Draft]]:
         """All turns in progress; drafts of turns that are recorded by now are removed."""
@@ -101,8 +122,11 @@ class RunStore(RunFiles):
                 yield key, draft
 
     def save_draft(self, key: TurnKey, draft: Draft) -> None:
-        """Replace what is known of a turn."""
-        write_durably(self._draft_path(key), draft.model_dump_json(by_alias=True))
+        """Write down what is known of a turn by now."""
+        # What a power cut takes of it can be done again; a bill can't be asked for again.
+        append = append_durably if draft.holds_a_bill else append_whole
+        append(self._draft_path(key), draft.model_dump_json(by_alias=True))
+        self._drafts[key] = draft
 
     @contextmanager
     def in_flight(self, key: TurnKey, draft: Draft, stage: Stage) -> Iterator[Draft]:
@@ -145,11 +169,16 @@ class RunStore(RunFiles):
             completion=answer,
         )
         write_durably(self.completion_path(completion), stored.model_dump_json(indent=2) + "\n")
+        self._answers[completion] = stored
         return completion
+
+    def completion(self, completion: str) -> StoredCompletion:
+        """An answer."""
+        return self._answers.get(completion) or super().completion(completion)
 
     def has_completion(self, completion: str) -> bool:
         """That answer has been paid for and is here."""
-        return self.completion_path(completion).exists()
+        return completion in self._answers or self.completion_path(completion).exists()
 
     def save_kernel(self, candidate: Candidate) -> str:
         """Keep a kernel's source; returns its hash."""
@@ -159,22 +188,26 @@ class RunStore(RunFiles):
     def save_profile(self, candidate: str, profile: Profile) -> None:
         """Keep a kernel's profile as a file of its own, beside what a profiler may leave there."""
         path = self.profile_folder(candidate) / "profile.json"
-        write_durably(path, profile.model_dump_json(indent=2) + "\n")
+        write_whole(path, profile.model_dump_json(indent=2) + "\n")
 
     def record(self, record: TurnRecord) -> None:
         """Write a turn down, once, and forget its draft."""
         self.log.append(record)
         with disk_errors_told(self.path):
             self._draft_path(key_of(record)).unlink(missing_ok=True)
+        self._drafts.pop(key_of(record), None)
+        self._answers.pop(record.completion, None)
 
     def keep_best(self, problem: str) -> TurnRecord | None:
         """Put a problem's best kernel where a person looks for it; returns its turn."""
         with self._best_lock:
-            best = best_of(self.log.of(problem))
-            if best is not None and best.candidate is not None:
-                path, source = self.best_path(problem), self.kernel(best.candidate)
+            best = self.log.standing(problem).best
+            candidate = best.candidate if best is not None else None
+            if candidate is not None and candidate != self._kept.get(problem):
+                path, source = self.best_path(problem), self.kernel(candidate)
                 if not path.exists() or path.read_text(encoding="utf-8") != source:
-                    write_durably(path, source)
+                    write_whole(path, source)
+                self._kept[problem] = candidate
             return best
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from agent.best import best_of
 from agent.config import RunConfig, Strategy
 from agent.record import TurnRecord
+from agent.standing import Standing
 
 SEEDS_PER_RUN = 10_000
 """Seeds of two runs with different `--seed` never meet below this budget."""
@@ -71,10 +72,8 @@ def remember(config: RunConfig, turns: Sequence[TurnRecord]) -> Memory:
     return Memory(base=base, base_is_best=is_best, last=turns[-1], earlier=earlier)
 
 
-def is_stale(config: RunConfig, turns: Sequence[TurnRecord]) -> bool:
+def is_stale(config: RunConfig, standing: Standing) -> bool:
     """`--stop-early N`: the last N turns brought no better kernel than those before."""
-    if config.stop_early is None or not turns:
+    if config.stop_early is None:
         return False
-    best = best_of(turns)
-    since = sum(best is None or turn.call > best.call for turn in turns)
-    return since >= config.stop_early
+    return standing.turns_since_best >= config.stop_early

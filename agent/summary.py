@@ -13,8 +13,7 @@ from agent.config import RunConfig
 from agent.record import TurnRecord
 from agent.resolution import Resolution
 from agent.result import ProblemResult, RunResult, Spent, Stop
-from agent.run_files import RunFiles
-from evaluator.evaluation import Precision, Status
+from evaluator.evaluation import Precision
 from problems.problem import Problem
 
 _STOPPED = {
@@ -30,11 +29,10 @@ _STOPPED = {
 
 def tell(result: RunResult, resolution: Resolution, *, as_json: bool, require_correct: bool) -> int:
     """Print the summary on stderr and, if asked, the JSON on stdout; the exit code is returned."""
-    turns = list(RunFiles(result.run).turns())
     config, problems = resolution.config, resolution.problems
-    print_lines(summary_lines(result, turns, config, problems), stderr=True)
+    print_lines(summary_lines(result, config, problems), stderr=True)
     if as_json:
-        print(result_json(result, turns, config, problems), flush=True)
+        print(result_json(result, config, problems), flush=True)
     if result.interrupted:
         return INTERRUPTED
     if result.failed:
@@ -67,18 +65,14 @@ def check_command(kernel: Path, problem: Problem, config: RunConfig) -> str:
 
 
 def summary_lines(
-    result: RunResult, turns: Sequence[TurnRecord], config: RunConfig, problems: Sequence[Problem]
+    result: RunResult, config: RunConfig, problems: Sequence[Problem]
 ) -> Iterator[Line]:
     """The summary, line by line."""
     by_id = {problem.id: problem for problem in problems}
     yield "", ""
     for entry in result.problems:
-        correct = sum(
-            turn.problem == entry.problem and turn.evaluation.status is Status.CORRECT
-            for turn in turns
-        )
         yield "bold", entry.problem
-        yield from _problem_lines(entry, correct, config, by_id[entry.problem])
+        yield from _problem_lines(entry, config, by_id[entry.problem])
     if config.model == figures.TUNER:
         yield "dim", f"{figures.TUNER_NOTE}."
     solved = sum(entry.best is not None for entry in result.problems)
@@ -93,11 +87,9 @@ def summary_lines(
     yield "dim", f"every turn: python -m agent.show {shlex.quote(str(result.run))}"
 
 
-def _problem_lines(
-    entry: ProblemResult, correct: int, config: RunConfig, problem: Problem
-) -> Iterator[Line]:
+def _problem_lines(entry: ProblemResult, config: RunConfig, problem: Problem) -> Iterator[Line]:
     stopped = entry.error if entry.stop is Stop.ERROR else _STOPPED[entry.stop]
-    counts = f"correct {correct}/{entry.turns}, {_spent(entry.spent)}"
+    counts = f"correct {entry.correct}/{entry.turns}, {_spent(entry.spent)}"
     if entry.best is None or entry.best_path is None:
         last = f", the last turn: {figures.outcome(entry.last)}" if entry.last else ""
         yield "yellow", f"  no correct kernel{last}"
@@ -140,9 +132,7 @@ def _spent(spent: Spent) -> str:
     return f"{calls}, {spent.tokens:,} tokens, {cost}, {figures.duration(spent.wall_seconds)}"
 
 
-def result_json(
-    result: RunResult, turns: Sequence[TurnRecord], config: RunConfig, problems: Sequence[Problem]
-) -> str:
+def result_json(result: RunResult, config: RunConfig, problems: Sequence[Problem]) -> str:
     """The result as one JSON object: `RunResult`, with figures a script would else work out."""
     by_id = {problem.id: problem for problem in problems}
     content = result.model_dump(mode="json", by_alias=True)
@@ -150,10 +140,6 @@ def result_json(
     content["spent"] = result.spent.model_dump(mode="json")
     content["all_correct"] = result.all_correct
     for entry, written in zip(result.problems, content["problems"], strict=True):
-        written["correct"] = sum(
-            turn.problem == entry.problem and turn.evaluation.status is Status.CORRECT
-            for turn in turns
-        )
         written["check"] = (
             check_command(entry.best_path, by_id[entry.problem], config)
             if entry.best_path

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from pydantic import ValidationError
 
 from agent.durable import append_durably
 from agent.record import TurnRecord
+from agent.standing import Standing
 from problems.errors import UsageError
 
 FILE = "turns.jsonl"
+_BLOCK = 65536
 
 
 class TurnKey(NamedTuple):
@@ -63,27 +66,35 @@ def _read(path: Path) -> Iterator[tuple[int, TurnRecord]]:
 
 
 class TurnLog:
-    """The writer's view of `turns.jsonl`. Holds offsets only; records are read when asked for."""
+    """The writer's view of `turns.jsonl`. Holds where each record lies and what each problem's come
+    to; the records themselves are read when asked for."""
 
     def __init__(self, run: Path) -> None:
         """Read what is there and mend a torn last line. Raises `UsageError` for a bad one."""
         self._path = run / FILE
         self._lock = threading.Lock()
-        self._offsets: dict[TurnKey, int] = {}
+        self._offsets: dict[str, dict[tuple[int, int], int]] = {}
+        self._standings: dict[str, Standing] = {}
         for offset, record in _read(self._path):
-            self._offsets.setdefault(key_of(record), offset)
+            if key_of(record) not in self:
+                self._note(record, offset)
         self._mend()
+
+    def _note(self, record: TurnRecord, offset: int) -> None:
+        """Remember where `record` lies, and what its problem has come to with it."""
+        self._offsets.setdefault(record.problem, {})[record.sample, record.turn] = offset
+        self._standings[record.problem] = self.standing(record.problem).after(record)
 
     def _mend(self) -> None:
         """Cut a torn last line; complete one that lacks nothing but its newline."""
         if not self._path.exists():
             return
-        text = self._path.read_bytes()
-        if not text or text.endswith(b"\n"):
+        with self._path.open("rb") as file:
+            start, last = _last_line(file)
+        if not last or last.endswith(b"\n"):
             return
-        start = text.rfind(b"\n") + 1
         try:
-            TurnRecord.model_validate_json(text[start:])
+            TurnRecord.model_validate_json(last)
         except ValidationError:
             with self._path.open("r+b") as file:
                 file.truncate(start)
@@ -93,29 +104,31 @@ class TurnLog:
 
     def append(self, record: TurnRecord) -> bool:
         """Write `record` unless its key is there already; says whether it was written."""
-        key = key_of(record)
+        line = record.model_dump_json(by_alias=True)
         with self._lock:
-            if key in self._offsets:
+            if key_of(record) in self:
                 return False
-            line = record.model_dump_json(by_alias=True)
-            self._offsets[key] = append_durably(self._path, line)
+            self._note(record, append_durably(self._path, line))
             return True
 
     def __contains__(self, key: TurnKey) -> bool:
-        with self._lock:
-            return key in self._offsets
+        return (key.sample, key.turn) in self._offsets.get(key.problem, ())
 
     def next_turn(self, problem: str, sample: int) -> int:
         """The first turn of a sample that is not recorded."""
         return next(turn for turn in count() if TurnKey(problem, sample, turn) not in self)
+
+    def standing(self, problem: str) -> Standing:
+        """What the recorded turns of a problem come to."""
+        return self._standings.get(problem, Standing())
 
     def of(self, problem: str, sample: int | None = None) -> list[TurnRecord]:
         """The records of a problem, or of one sample of it, by sample and turn."""
         with self._lock:
             chosen = sorted(
                 (key, offset)
-                for key, offset in self._offsets.items()
-                if key.problem == problem and sample in (None, key.sample)
+                for key, offset in self._offsets.get(problem, {}).items()
+                if sample in (None, key[0])
             )
         if not chosen:
             return []
@@ -125,3 +138,14 @@ class TurnLog:
                 file.seek(offset)
                 records.append(TurnRecord.model_validate_json(file.readline()))
         return records
+
+
+def _last_line(file: BinaryIO) -> tuple[int, bytes]:
+    """Where the last line begins, and the line, read from the end: the file may be large."""
+    start, text = file.seek(0, os.SEEK_END), b""
+    while start > 0 and b"\n" not in text[:-1]:
+        size = min(start, _BLOCK)
+        start = file.seek(start - size)
+        text = file.read(size) + text
+    begin = text.rfind(b"\n", 0, -1) + 1
+    return start + begin, text[begin:]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from problems.errors import UsageError
@@ -15,6 +16,9 @@ from problems.problem import SizeClass
 
 Span = tuple[int, int]
 """First byte and the byte after the last, in the UTF-8 source."""
+
+_KEPT = 256
+"""Problems whose texts are kept: each turn asks for those of its problem several times."""
 
 
 class Metadata(NamedTuple):
@@ -25,6 +29,7 @@ class Metadata(NamedTuple):
     hidden_sizes: ast.Assign | None = None
 
 
+@lru_cache(maxsize=_KEPT)
 def with_sizes(source: str, size_class: SizeClass, hidden: int | None = None) -> str:
     """The problem's source with one set of sizes in force and our metadata removed.
 
@@ -65,6 +70,7 @@ def parse(source: str, name: str = "the problem") -> ast.Module:
         ) from None
 
 
+@lru_cache(maxsize=_KEPT)
 def count_hidden_sizes(source: str) -> int:
     """How many sets of sizes a problem keeps from whoever writes kernels for it."""
     statement = metadata(parse(source)).hidden_sizes

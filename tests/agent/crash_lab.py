@@ -93,19 +93,34 @@ def killed_at_event(folder: Path, index: int, **settings: object) -> int:
 
 
 def killed_at_write(folder: Path, index: int, **settings: object) -> int:
-    """Die when the file of that index has been written but not put in its place."""
+    """Die at the write of that index: when a text has reached the disk, before a line is appended,
+    or when a file is whole but not in its place."""
 
     def work() -> None:
         written, sync = 0, os.fsync
+        append_line, put_in_place = agent.durable.append_line, agent.durable.put_in_place
 
-        def counting(handle: int) -> None:
+        def count() -> None:
             nonlocal written
-            sync(handle)
             if written == index:
                 die()
             written += 1
 
-        agent.durable.os.fsync = counting  # type: ignore[assignment]
+        def counting_sync(handle: int) -> None:
+            sync(handle)
+            count()
+
+        def counting_put(temporary: Path, path: Path) -> None:
+            count()
+            put_in_place(temporary, path)
+
+        def counting_append(path: Path, line: str, *, wait: bool) -> int:
+            count()
+            return append_line(path, line, wait=wait)
+
+        agent.durable.os.fsync = counting_sync  # type: ignore[assignment]
+        agent.durable.put_in_place = counting_put
+        agent.durable.append_line = counting_append
         run_job(folder, **settings)
 
     return in_child(work)

@@ -114,7 +114,13 @@ def turn(
 
 
 def problem_result(
-    best: TurnRecord | None, last: TurnRecord, turns: int, stop: Stop = Stop.CALLS, error: str = ""
+    best: TurnRecord | None,
+    last: TurnRecord,
+    turns: int,
+    stop: Stop = Stop.CALLS,
+    error: str = "",
+    *,
+    correct_turns: int = 0,
 ) -> ProblemResult:
     return ProblemResult(
         problem=last.problem,
@@ -122,6 +128,7 @@ def problem_result(
         last=last,
         best_path=None,
         turns=turns,
+        correct=correct_turns,
         spent=Spent(calls=turns),
         stop=stop,
         error=error,

@@ -5,6 +5,7 @@ import signal
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -246,19 +247,37 @@ def test_the_budget_not_the_recursion_limit_ends_a_run(world: World) -> None:
     assert (result.problems[0].turns, result.problems[0].stop) == (60, Stop.CALLS)
 
 
+def checkpoints(world: World) -> list[bytes]:
+    with closing(sqlite3.connect(world.folder / "run/checkpoints.sqlite")) as database:
+        return [bytes(cell) for (cell,) in database.execute("SELECT checkpoint FROM checkpoints")]
+
+
 def test_checkpoints_hold_no_sources(world: World) -> None:
+    held: list[list[bytes]] = []
+    world.listener.at = lambda _, event: (
+        held.append(checkpoints(world)) if isinstance(event, TurnRecorded) else None
+    )
     world.run(budget=6)
-    with sqlite3.connect(world.folder / "run/checkpoints.sqlite") as database:
-        held = b"".join(
-            bytes(cell)
-            for row in database.execute("SELECT checkpoint FROM checkpoints")
-            for cell in row
-        )
-    database.close()
-    assert b"decide" in held or b"turn" in held
-    assert b"ModelNew" not in held and b"You write fast kernels" not in held
+    last = b"".join(held[5])
+    assert b"decide" in last or b"turn" in last
+    assert b"ModelNew" not in last and b"You write fast kernels" not in last
     # A turn is about five steps; each must stay a bookmark.
-    assert len(held) < 2 * 6 * 6 * 4096
+    assert len(last) < 6 * 6 * 4096
+
+
+def test_no_checkpoint_outlives_its_sample(world: World) -> None:
+    most = 0
+
+    def look(_: int, event: Event) -> None:
+        nonlocal most
+        if isinstance(event, TurnRecorded):
+            most = max(most, len(checkpoints(world)))
+
+    world.listener.at = look
+    world.run(strategy="sample", budget=8)
+    # Those of the sample that is being recorded.
+    assert 0 < most < 8
+    assert checkpoints(world) == []
 
 
 def test_events_come_in_order(world: World) -> None:

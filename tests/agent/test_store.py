@@ -189,6 +189,46 @@ def test_a_draft_survives_with_its_evaluation(tmp_path: Path) -> None:
         assert store.draft(TurnKey("first", 0, 2)) is None
 
 
+def test_of_a_draft_the_last_whole_step_counts(tmp_path: Path) -> None:
+    draft = Draft(prompt="p", completion="c", repeated=2)
+    with open_store(config(tmp_path / "run")) as store:
+        store.save_draft(KEY, draft)
+        store.save_draft(KEY, draft.model_copy(update={"evaluation": correct()}))
+    (file,) = (tmp_path / "run" / "pending").iterdir()
+    for torn in (file.read_bytes()[:-20], draft.model_dump_json().encode() + b"\n\0\0\0"):
+        file.write_bytes(torn)
+        with open_store(config(tmp_path / "run")) as store:
+            assert store.draft(KEY) == draft
+            store.save_draft(KEY, draft.model_copy(update={"repeated": 3}))
+        with open_store(config(tmp_path / "run")) as store:
+            assert store.draft(KEY) == draft.model_copy(update={"repeated": 3})
+
+
+@pytest.mark.parametrize("left", [b"", b"\0" * 500, b'{"prompt": "p'])
+def test_a_draft_that_a_power_cut_left_empty_is_none(tmp_path: Path, left: bytes) -> None:
+    with open_store(config(tmp_path / "run")) as store:
+        store.save_draft(KEY, Draft(prompt="p", completion="c"))
+    (file,) = (tmp_path / "run" / "pending").iterdir()
+    file.write_bytes(left)
+    with open_store(config(tmp_path / "run")) as store:
+        assert store.draft(KEY) is None and list(store.drafts()) == []
+
+
+def test_only_what_cannot_be_made_again_waits_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store(config(tmp_path / "run")) as store:
+        waited: list[int] = []
+        monkeypatch.setattr("agent.durable.os.fsync", waited.append)
+        draft = Draft(prompt="p", completion="c")
+        store.save_draft(KEY, draft)
+        assert len(waited) == 0
+        store.save_prompt("words")
+        store.save_kernel(Candidate(source="x = 1", backend=Backend.CPP))
+        store.save_draft(KEY, draft.model_copy(update={"wasted": Usage(cost_usd=0.5)}))
+        assert len(waited) == 3
+
+
 def test_leftovers_of_a_kill_are_swept(tmp_path: Path) -> None:
     run = config(tmp_path / "run")
     open_store(run).close()

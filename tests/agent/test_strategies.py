@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from agent.best import best_of
 from agent.config import RunConfig
 from agent.record import TurnRecord
+from agent.standing import Standing
 from agent.strategies import (
     Memory,
     call_index,
@@ -86,7 +87,7 @@ def test_stale_means_so_many_turns_after_the_best(evaluations: list[object]) -> 
         turn(number, evaluation)  # type: ignore[arg-type]
         for number, evaluation in enumerate(evaluations)
     ]
-    assert not is_stale(run(), turns)
+    assert not is_stale(run(), Standing.of(turns))
     best = best_of(turns)
     since = len(turns) if best is None else len(turns) - 1 - best.turn
-    assert is_stale(run(stop_early=3), turns) == (since >= 3)
+    assert is_stale(run(stop_early=3), Standing.of(turns)) == (since >= 3)

@@ -33,7 +33,7 @@ def solved(folder: Path, stop: Stop = Stop.CALLS) -> RunResult:
         turn(1, correct(2.0), problem=PROBLEM.id),
         turn(2, incorrect(), problem=PROBLEM.id),
     ]
-    result = problem_result(turns[1], turns[2], 3, stop)
+    result = problem_result(turns[1], turns[2], 3, stop, correct_turns=2)
     path = folder / "best" / f"{PROBLEM.id}.py"
     return written(folder, turns, result.model_copy(update={"best_path": path}))
 

@@ -82,6 +82,27 @@ def test_a_bad_line_elsewhere_is_told_with_its_number(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_what_a_problem_stands_at_is_found_again(tmp_path: Path) -> None:
+    log = TurnLog(tmp_path)
+    for record in (made("a", turn=1), made("b"), made("a", turn=0)):
+        log.append(record)
+    log.append(made("b"))  # there already
+    assert (log.standing("a").turns, log.standing("b").turns) == (2, 1)
+    again = TurnLog(tmp_path)
+    for problem in ("a", "b", "c"):
+        assert again.standing(problem) == log.standing(problem)
+
+
+@pytest.mark.parametrize("size", [10, 65536, 200_000])
+def test_a_torn_last_line_of_any_length_is_cut_off(tmp_path: Path, size: int) -> None:
+    TurnLog(tmp_path).append(made())
+    path = tmp_path / FILE
+    whole = path.read_bytes()
+    path.write_bytes(whole + b"x" * size)
+    TurnLog(tmp_path)
+    assert path.read_bytes() == whole
+
+
 def test_no_file_is_no_turns(tmp_path: Path) -> None:
     assert list(read_turns(tmp_path)) == []
     assert TurnLog(tmp_path).of("first") == []

@@ -1,0 +1,34 @@
+"""What a problem stands at, carried on turn by turn, is what all its records together say."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.best import best_of
+from agent.budget import spent_on
+from agent.standing import Standing
+from evaluator.evaluation import Evaluation, Status
+from tests.agent.made_records import correct, incorrect, turn
+
+EVALUATIONS = st.sampled_from([correct(1.0), correct(2.0), incorrect()])
+
+
+@given(
+    st.lists(EVALUATIONS, max_size=8).flatmap(lambda found: st.permutations([*enumerate(found)]))
+)
+def test_it_is_what_the_records_say_in_whatever_order(found: list[tuple[int, Evaluation]]) -> None:
+    turns = [turn(call, evaluation) for call, evaluation in found]
+    standing = Standing.of(turns)
+    assert standing.best == best_of(turns)
+    assert standing.last == max(turns, key=lambda record: record.call, default=None)
+    assert standing.turns == len(turns)
+    assert standing.correct == sum(e.status is Status.CORRECT for _, e in found)
+    assert standing.spent == spent_on(turns)
+    assert standing.problem_hash == (turns[0].problem_hash if turns else None)
+
+
+@given(st.lists(EVALUATIONS, max_size=8))
+def test_turns_since_the_best_are_those_called_after_it(found: list[Evaluation]) -> None:
+    turns = [turn(call, evaluation) for call, evaluation in enumerate(found)]
+    best = best_of(turns)
+    wanted = len(turns) if best is None else len(turns) - 1 - best.call
+    assert Standing.of(turns).turns_since_best == wanted
