@@ -60,7 +60,10 @@ def bench(
     plain_sample: Annotated[
         int, typer.Option(help="throughput: so many one by one with plain PyTorch.")
     ] = 0,
-    timing_seconds: Annotated[float, typer.Option(help="Longest time spent on timing.")] = 10.0,
+    timing_seconds: Annotated[
+        float,
+        typer.Option(help="Longest time spent on timing; plain's hundred calls take about 1 s."),
+    ] = 1.0,
     limit_s: Annotated[
         float | None,
         typer.Option(help="latency: stop in time for this; the same command goes on."),

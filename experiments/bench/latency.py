@@ -112,7 +112,7 @@ def measure_latency(
     *,
     device: str = "cpu",
     side_by_side: int = 1,
-    timing_seconds: float = 10.0,
+    timing_seconds: float = 1.0,
     limit_s: float | None = None,
     before: LatencyFigures | None = None,
     keep: Callable[[LatencyFigures], None] = lambda figures: None,

@@ -100,7 +100,7 @@ def measure_throughput(
     candidates: int = 100,
     sample: int = 10,
     plain_sample: int = 0,
-    timing_seconds: float = 10.0,
+    timing_seconds: float = 1.0,
 ) -> ThroughputFigures:
     """Judge `candidates` distinct kernels at once, and samples one by one.
 
