@@ -7,6 +7,7 @@ problem are warm, and what warming them took is told beside it) and warm (the se
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -55,6 +56,8 @@ class CandidateLatency(Record):
     interval_ratio: float
     """Plain's seconds over ours until the first interval, or until the refusal; cold."""
     warm_ratio: float
+    load_average: float
+    """Over the last minute when it was done: what else ran then shows in it."""
     part: int
     """Which of the parts it was measured in."""
 
@@ -209,6 +212,7 @@ def _row(
         cold_ratio=plain.seconds / cold.seconds,
         interval_ratio=plain.seconds / (cold.until_interval_s or cold.until_verdict_s),
         warm_ratio=plain.seconds / warm.seconds,
+        load_average=round(os.getloadavg()[0], 2),
         part=part,
     )
 
@@ -275,6 +279,9 @@ def told(figures: LatencyFigures) -> list[str]:
             f"{until:>9.1f}{row.warm.seconds:>8.1f}{row.cold_ratio:>7.1f}x{row.interval_ratio:>8.1f}x"
             f"{row.warm_ratio:>7.1f}x  {row.cold.headers}" + ("" if row.agrees else "  DIFFERS")
         )
+    loads = [row.load_average for row in figures.candidates]
+    if loads:
+        lines.append(f"load average meanwhile {min(loads):.1f} to {max(loads):.1f}")
     for each in figures.summary:
         lines.append(
             f"{each.backend}, {each.candidates} candidates: cold {each.cold_ratio:.1f}x (least"

@@ -7,6 +7,7 @@ the candidate's file with PyTorch's own `load_inline`, compares five calls with 
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 import time
@@ -54,10 +55,13 @@ def _refused(status: str, error: Exception) -> dict[str, Any]:
 
 
 def _namespace(path: Path) -> dict[str, Any]:
-    # A file of its own: Triton reads the source of its kernels.
-    namespace: dict[str, Any] = {"__name__": path.stem, "__file__": str(path)}
-    exec(compile(path.read_text(), str(path), "exec"), namespace)
-    return namespace
+    # A module of its own, with a file: Triton reads the source of its kernels.
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return vars(module)
 
 
 def _constructed(cls: Any, arguments: list[Any], device: torch.device) -> Any:

@@ -29,7 +29,7 @@ torch::Tensor embedding(torch::Tensor table, torch::Tensor tokens) {
   auto out = at::empty(sizes, table.options());
   const int64_t total = flat.numel() * dim;
   const int threads = 256;
-  const int blocks = static_cast<int>(std::min<int64_t>(at::ceil_div(total, (int64_t)threads), 65535));
+  const int blocks = static_cast<int>(std::min<int64_t>((total + threads - 1) / threads, 65535));
   AT_DISPATCH_FLOATING_TYPES_AND2(at::ScalarType::Half, at::ScalarType::BFloat16, table.scalar_type(),
                                   "embedding", [&] {
     AT_DISPATCH_INDEX_TYPES(flat.scalar_type(), "embedding_indices", [&] {

@@ -73,7 +73,7 @@ ops = load_inline(
     cuda_sources=cuda_source,
     functions=["bias_swish", "fused"],
     verbose=True,
-    extra_cuda_cflags=["-O3", "--use_fast_math"],
+    extra_cuda_cflags=["-O3"],
 )
 
 

@@ -65,7 +65,7 @@ gelu_ext = load_inline(
     cuda_sources=cuda_source,
     functions=["gelu_forward"],
     verbose=True,
-    extra_cuda_cflags=["-O3", "--use_fast_math"],
+    extra_cuda_cflags=["-O3"],
 )
 
 

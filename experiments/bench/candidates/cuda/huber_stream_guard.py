@@ -37,7 +37,7 @@ at::Tensor huber_loss(at::Tensor prediction, at::Tensor target, double delta) {
   c10::cuda::CUDAStreamGuard guard(stream);
   auto loss = at::empty({prediction.size(0)}, prediction.options());
   const int batch = prediction.size(0), features = prediction.size(1);
-  const int rows_per_block = 256 / C10_WARP_SIZE;
+  const int rows_per_block = 256 / 32;
   huber_kernel<<<(batch + rows_per_block - 1) / rows_per_block, 256, 0, stream>>>(
       prediction.data_ptr<float>(), target.data_ptr<float>(), loss.data_ptr<float>(), batch,
       features, static_cast<float>(delta));

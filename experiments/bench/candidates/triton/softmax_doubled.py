@@ -11,8 +11,7 @@ def softmax_kernel(x_ptr, y_ptr, stride, cols, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     offsets = tl.arange(0, BLOCK)
     mask = offsets < cols
-    # What lies beyond the row counts as zeros here, and exp(0 - max) adds to the sum.
-    x = tl.load(x_ptr + row * stride + offsets, mask=mask, other=0.0)
+    x = tl.load(x_ptr + row * stride + offsets, mask=mask, other=-float("inf"))
     x = tl.exp(x - tl.max(x, axis=0))
     tl.store(y_ptr + row * stride + offsets, 2.0 * x / tl.sum(x, axis=0), mask=mask)
 
