@@ -193,10 +193,13 @@ def _other(section: Section, keep: Callable[[Section, Record], None]) -> list[st
     """A section that takes no options of ours."""
     from importlib import import_module
 
+    name = f"experiments.bench.{section}"
     try:
-        module = import_module(f"experiments.bench.{section}")
-    except ModuleNotFoundError:
-        raise UsageError(f"there is no section {section} here yet") from None
+        module = import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise UsageError(f"this version can't measure {section}; see --help") from None
     figures = getattr(module, f"measure_{section}")()
     keep(section, figures)
     lines: list[str] = module.told(figures)
