@@ -182,6 +182,10 @@ class Seconds(Record):
 
     build: float = 0.0
     judge: float = 0.0
+    timing: float = 0.0
+    """Of `judge`: after the verdict on correctness."""
+    narrowing: float = 0.0
+    """Of `timing`: after there was an interval, on making it narrower."""
     device: float = 0.0
     audit: float = 0.0
     """Of the deep audit, after the verdict on correctness and time."""

@@ -65,6 +65,8 @@ class Judge:
         seconds = Seconds(
             build=trial.build_seconds,
             judge=time.monotonic() - begin - trial.build_seconds,
+            timing=trial.timing_seconds,
+            narrowing=trial.narrowing_seconds,
             device=trial.device_seconds,
         )
         return Evaluation(

@@ -40,6 +40,8 @@ class Sampling:
     stopped: Literal["precise", "time", "calls"]
     cost: CallCost
     device_seconds: float
+    narrowing_seconds: float
+    """Spent after there were blocks enough for an interval."""
     blocks: int
     disturbed_blocks: int
     disturbed: dict[Disturbance, int]
@@ -96,9 +98,12 @@ class _Sampler:
         begin = time.monotonic()
         stopped: Literal["precise", "time", "calls"] = "calls"
         blocks = 0
+        first_interval: float | None = None
         while blocks < _MOST_BLOCKS:
             self._block(blocks)
             blocks += 1
+            if first_interval is None and blocks >= _FEWEST_BLOCKS:
+                first_interval = time.monotonic()
             if blocks >= _LEAST_BLOCKS_EVER and time.monotonic() - begin > seconds:
                 stopped = "time"
                 break
@@ -115,6 +120,7 @@ class _Sampler:
             stopped=stopped,
             cost=self._cost,
             device_seconds=self._device_seconds,
+            narrowing_seconds=time.monotonic() - first_interval if first_interval else 0.0,
             blocks=blocks,
             disturbed_blocks=blocks - len(self._good[None].total_us),
             disturbed=dict(self._observer.counts),

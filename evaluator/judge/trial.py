@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -50,6 +51,8 @@ class Trial:
     seeds: list[int] = field(default_factory=list)
     build_seconds: float = 0.0
     device_seconds: float = 0.0
+    timing_seconds: float = 0.0
+    narrowing_seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
     timing: Timing | None = None
     seen: dict[str, float | int] = field(default_factory=dict)
@@ -182,7 +185,13 @@ class Trial:
 
     def time(self, bench: Bench, side: Side) -> None:
         """Time the candidate beside its baselines, some calls verified; raises `Refusal`."""
+        begin = time.monotonic()
+        try:
+            self._time(bench, side)
+        finally:
+            self.timing_seconds = time.monotonic() - begin
 
+    def _time(self, bench: Bench, side: Side) -> None:
         def verify(sealed: list[torch.Tensor], draw: Draw) -> None:
             self._verify(bench, side, sealed, draw)
 
@@ -206,6 +215,7 @@ class Trial:
         self.made += sampling.blocks
         self.seen = sampling.seen
         self.device_seconds += sampling.device_seconds
+        self.narrowing_seconds = sampling.narrowing_seconds
         timing, notes = timing_of(sampling, bench.bounds, bench.device, bench.work.operators)
         self.notes += notes
         self.notes += [bench.baseline_notes[n] for n in bench.baseline_notes]

@@ -10,7 +10,11 @@
 #include "tensor.h"
 
 extern "C" {
+struct CUDAStreamGuardOpaque;
 int32_t aoti_torch_get_current_cuda_stream(int32_t device_index, void** stream);
+int32_t aoti_torch_create_cuda_stream_guard(void* stream, int32_t device_index,
+                                            CUDAStreamGuardOpaque** guard);
+int32_t aoti_torch_delete_cuda_stream_guard(CUDAStreamGuardOpaque* guard);
 }
 
 namespace c10 {
@@ -69,6 +73,9 @@ inline CUDAStream getCurrentCUDAStream(DeviceIndex index = -1) {
 inline CUDAStream getDefaultCUDAStream(DeviceIndex index = -1) {
   return CUDAStream(nullptr, index < 0 ? current_device() : index);
 }
+inline CUDAStream getStreamFromExternal(cudaStream_t stream, DeviceIndex index) {
+  return CUDAStream(stream, index);
+}
 
 class OptionalCUDAGuard {
  public:
@@ -104,6 +111,26 @@ class CUDAGuard : public OptionalCUDAGuard {
   explicit CUDAGuard(DeviceIndex index) : OptionalCUDAGuard(index) {}
   explicit CUDAGuard(Device device) : OptionalCUDAGuard(std::optional<Device>(device)) {}
 };
+// Makes a stream the current one; both it and the device are as before in the end.
+class CUDAStreamGuard {
+ public:
+  explicit CUDAStreamGuard(CUDAStream stream)
+      : stream_(stream), original_(getCurrentCUDAStream()) {
+    if (aoti_torch_create_cuda_stream_guard(stream.stream(), stream.device_index(), &guard_) != 0) {
+      throw Error("could not set the current CUDA stream");
+    }
+  }
+  CUDAStreamGuard(const CUDAStreamGuard&) = delete;
+  CUDAStreamGuard& operator=(const CUDAStreamGuard&) = delete;
+  ~CUDAStreamGuard() { (void)aoti_torch_delete_cuda_stream_guard(guard_); }
+  CUDAStream original_stream() const { return original_; }
+  CUDAStream current_stream() const { return stream_; }
+
+ private:
+  CUDAStream stream_, original_;
+  CUDAStreamGuardOpaque* guard_ = nullptr;
+};
+inline void stream_synchronize(cudaStream_t stream) { check(cudaStreamSynchronize(stream)); }
 }  // namespace refinery_
 }  // namespace cuda
 }  // namespace c10
@@ -128,11 +155,14 @@ class DeviceGuard : public OptionalDeviceGuard {
 namespace cuda {
 using c10::cuda::CUDAGuard;
 using c10::cuda::CUDAStream;
+using c10::cuda::CUDAStreamGuard;
 using c10::cuda::current_device;
 using c10::cuda::device_count;
 using c10::cuda::getCurrentCUDAStream;
 using c10::cuda::getDefaultCUDAStream;
+using c10::cuda::getStreamFromExternal;
 using c10::cuda::OptionalCUDAGuard;
+using c10::cuda::stream_synchronize;
 #ifdef REFINERY_CUBLAS
 // PyTorch's own: the type is CUDA's, so the declaration is the same.
 cublasHandle_t getCurrentCUDABlasHandle();

@@ -61,6 +61,11 @@ inline c10::ScalarType scalar_type_of(const caffe2::TypeMeta& type) { return typ
   AT_DISPATCH_SWITCH(T, NAME,                                                   \
                      REFINERY_FLOATING(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__) \
                          AT_DISPATCH_CASE(B, __VA_ARGS__) AT_DISPATCH_CASE(C, __VA_ARGS__))
+#define AT_DISPATCH_FLOATING_TYPES_AND4(A, B, C, D, T, NAME, ...)               \
+  AT_DISPATCH_SWITCH(T, NAME,                                                   \
+                     REFINERY_FLOATING(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__) \
+                         AT_DISPATCH_CASE(B, __VA_ARGS__) AT_DISPATCH_CASE(C, __VA_ARGS__) \
+                             AT_DISPATCH_CASE(D, __VA_ARGS__))
 #define AT_DISPATCH_REDUCED_FLOATING_TYPES(T, NAME, ...) \
   AT_DISPATCH_SWITCH(T, NAME, REFINERY_HALF(__VA_ARGS__) \
                      AT_DISPATCH_CASE(::c10::ScalarType::BFloat16, __VA_ARGS__))
@@ -81,6 +86,8 @@ inline c10::ScalarType scalar_type_of(const caffe2::TypeMeta& type) { return typ
                      REFINERY_INTEGRAL(__VA_ARGS__) REFINERY_FLOATING(__VA_ARGS__) \
                          AT_DISPATCH_CASE(A, __VA_ARGS__) AT_DISPATCH_CASE(B, __VA_ARGS__) \
                              AT_DISPATCH_CASE(C, __VA_ARGS__))
+#define AT_DISPATCH_INTEGRAL_TYPES_AND(A, T, NAME, ...) \
+  AT_DISPATCH_SWITCH(T, NAME, REFINERY_INTEGRAL(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__))
 #define AT_DISPATCH_INDEX_TYPES(T, NAME, ...)                                   \
   [&] {                                                                         \
     switch (::refinery::scalar_type_of(T)) {                                    \

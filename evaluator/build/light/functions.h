@@ -110,6 +110,10 @@ inline Tensor mean(const Tensor& x, IntArrayRef dims, bool keepdim = false,
                    OptionalScalarType type = std::nullopt) {
   return x.mean(OptionalInts(dims), keepdim, type);
 }
+inline Tensor var(const Tensor& x, int64_t dim, bool unbiased = true, bool keepdim = false) {
+  return x.var(dim, unbiased, keepdim);
+}
+inline Tensor flip(const Tensor& x, IntArrayRef dims) { return x.flip(dims); }
 inline Tensor max(const Tensor& x) { return x.max(); }
 inline Tensor min(const Tensor& x) { return x.min(); }
 inline Tensor max(const Tensor& a, const Tensor& b) { return a.maximum(b); }
@@ -181,6 +185,13 @@ inline Tensor leaky_relu(const Tensor& x, const Scalar& slope = 0.01) {
 inline Tensor layer_norm(const Tensor& x, IntArrayRef shape, const std::optional<Tensor>& w = {},
                          const std::optional<Tensor>& b = {}, double eps = 1e-5) {
   return rf::one("aten::layer_norm", "", {x, shape, w, b, eps});
+}
+inline Tensor baddbmm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta = 1,
+                      const Scalar& alpha = 1) {
+  return rf::one("aten::baddbmm", "", {c, a, b, beta, alpha});
+}
+inline Tensor einsum(const char* equation, TensorList all) {
+  return rf::one("aten::einsum", "", {equation, all, std::nullopt});
 }
 #define REFINERY_CONVOLUTION(name)                                                            \
   inline Tensor name(const Tensor& x, const Tensor& w, const std::optional<Tensor>& b = {},   \

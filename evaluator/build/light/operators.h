@@ -293,6 +293,12 @@ inline Tensor Tensor::mean(OptionalScalarType type) const {
 inline Tensor Tensor::mean(OptionalInts dims, bool keepdim, OptionalScalarType type) const {
   return rf::one("aten::mean", "dim", {*this, dims, keepdim, type});
 }
+inline Tensor Tensor::var(int64_t dim, bool unbiased, bool keepdim) const {
+  return rf::one("aten::var", "dim", {*this, IntArrayRef(dim), unbiased, keepdim});
+}
+inline Tensor Tensor::flip(IntArrayRef dims) const {
+  return rf::one("aten::flip", "", {*this, dims});
+}
 inline Tensor Tensor::prod() const { return rf::one("aten::prod", "", {*this}); }
 inline Tensor Tensor::max() const { return rf::one("aten::max", "", {*this}); }
 inline Tensor Tensor::min() const { return rf::one("aten::min", "", {*this}); }

@@ -143,15 +143,19 @@ class Tensor {
   }
   template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
   PackedTensorAccessor32<T, N, Traits> packed_accessor32() const {
+    TORCH_CHECK(numel() <= std::numeric_limits<int32_t>::max(),
+                "numel needs to be smaller than int32_t max; otherwise, please use "
+                "packed_accessor64");
     return generic_packed_accessor<T, N, Traits, int32_t>();
   }
   template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
   PackedTensorAccessor64<T, N, Traits> packed_accessor64() const {
     return generic_packed_accessor<T, N, Traits, int64_t>();
   }
-  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
-  PackedTensorAccessor64<T, N, Traits> packed_accessor() const {
-    return packed_accessor64<T, N, Traits>();
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
+            class Index = int64_t>
+  GenericPackedTensorAccessor<T, N, Traits, Index> packed_accessor() const {
+    return generic_packed_accessor<T, N, Traits, Index>();
   }
   c10::Scalar item() const;
   template <class T>
@@ -250,6 +254,11 @@ class Tensor {
   Tensor to(c10::Device device, c10::ScalarType type, bool non_blocking = false,
             bool copy = false) const;
   Tensor to(const c10::TensorOptions& options, bool non_blocking = false, bool copy = false) const;
+  Tensor to(c10::DeviceType type, bool non_blocking = false, bool copy = false) const {
+    return to(c10::Device(type), non_blocking, copy);
+  }
+  Tensor half() const { return to(c10::kHalf); }
+  Tensor bfloat16() const { return to(c10::kBFloat16); }
   Tensor to(caffe2::TypeMeta type) const { return to(type.toScalarType()); }
   Tensor toType(c10::ScalarType type) const { return to(type); }
   Tensor type_as(const Tensor& o) const { return to(o.options()); }
@@ -274,6 +283,8 @@ class Tensor {
               OptionalType type = std::nullopt) const {
     return mean(OptionalDims(Dims(dims)), keepdim, type);
   }
+  Tensor var(int64_t dim, bool unbiased = true, bool keepdim = false) const;
+  Tensor flip(Dims dims) const;
   Tensor prod() const;
   Tensor max() const;
   Tensor min() const;

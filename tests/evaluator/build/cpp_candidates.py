@@ -269,3 +269,38 @@ inputs = lambda: (torch.randn(2, 3, 9, 9), torch.randn(4, 3, 3, 3), torch.randn(
 reference = lambda x, w, b: torch.nn.functional.silu(torch.nn.functional.conv2d(x, w, b, [2, 2], 1))
 candidate = lambda x, w, b: ext.conv_bias_swish(x, w, b, [2, 2], 1)
 '''
+
+CANDIDATES["library_calls_less_usual"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+#include <torch/extension.h>
+std::vector<torch::Tensor> several(torch::Tensor a, torch::Tensor b) {
+  auto product = torch::einsum("bij,bjk->bik", {a, b});
+  auto sum = torch::baddbmm(product, a, b, 1.0, 0.5);
+  return {sum, sum.var(2), sum.var(1, false, true), product.flip({1, 2}), product.half(),
+          product.to(torch::kCPU)};
+}
+template <typename scalar_t>
+void doubled(torch::PackedTensorAccessor<scalar_t, 2, torch::RestrictPtrTraits, size_t> x) {
+  for (size_t i = 0; i < x.size(0); i++)
+    for (size_t j = 0; j < x.size(1); j++) x[i][j] *= 2;
+}
+torch::Tensor twice(torch::Tensor x) {
+  auto y = x.clone();
+  AT_DISPATCH_FLOATING_TYPES_AND4(at::kHalf, at::kBFloat16, at::kInt, at::kLong, y.scalar_type(), "twice", [&] {
+    doubled<scalar_t>(y.packed_accessor<scalar_t, 2, torch::RestrictPtrTraits, size_t>());
+  });
+  return y;
+}
+"""
+ext = load_inline(name="less_usual", cpp_sources=source, functions=["several", "twice"])
+inputs = lambda: (torch.randn(3, 4, 5), torch.randn(3, 5, 6))
+def reference(a, b):
+    product = a @ b
+    total = 1.5 * product
+    return (total, total.var(2), total.var(1, unbiased=False, keepdim=True), product.flip(1, 2),
+            product.half(), product, 2 * a[0], 2 * (a[0] * 9).int())
+candidate = lambda a, b: (*ext.several(a, b), ext.twice(a[0]), ext.twice((a[0] * 9).int()))
+'''

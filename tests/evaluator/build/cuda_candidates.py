@@ -301,3 +301,36 @@ torch::Tensor wmma_matmul(torch::Tensor a, torch::Tensor b) {
     "-U__CUDA_NO_HALF_OPERATORS__",
     "--expt-extended-lambda",
 )
+
+add(
+    "stream_guard",
+    "torch::Tensor negate(torch::Tensor x);",
+    """
+#include <torch/extension.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <ATen/cuda/CUDAUtils.h>
+#include <c10/cuda/CUDAGuard.h>
+__global__ void negate_kernel(const torch::PackedTensorAccessor<float, 1, torch::RestrictPtrTraits, size_t> x, float* y) {
+  const size_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < x.size(0)) y[i] = -x[i];
+}
+torch::Tensor negate(torch::Tensor x) {
+  auto flat = x.reshape({-1});
+  auto y = torch::empty_like(flat);
+  cudaStream_t side;
+  C10_CUDA_CHECK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
+  at::cuda::stream_synchronize(at::cuda::getCurrentCUDAStream());
+  {
+    at::cuda::CUDAStreamGuard guard(at::cuda::getStreamFromExternal(side, x.get_device()));
+    TORCH_CHECK(at::cuda::getCurrentCUDAStream() == guard.current_stream());
+    negate_kernel<<<(flat.numel() + 255) / 256, 256, 0, at::cuda::getCurrentCUDAStream()>>>(
+        flat.packed_accessor<float, 1, torch::RestrictPtrTraits, size_t>(), y.data_ptr<float>());
+    at::cuda::stream_synchronize(side);
+  }
+  TORCH_CHECK(at::cuda::getCurrentCUDAStream().stream() != side);
+  C10_CUDA_CHECK(cudaStreamDestroy(side));
+  return y.view_as(x);
+}
+""",
+    ("negate",),
+)

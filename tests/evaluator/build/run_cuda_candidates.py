@@ -32,6 +32,7 @@ def cases():
         "warp_reduction": ("layer_norm", (x, weight, bias, 1e-5), [normal, x.mean(-1)]),
         "cublas_and_epilogue": ("gemm_relu", (a, b), (a @ b).relu()),
         "binding_in_cpp": ("swish", (x,), torch.nn.functional.silu(x)),
+        "stream_guard": ("negate", (x,), -x),
         "half_tensor_cores": ("wmma_matmul", (half_a, half_b), half_a @ half_b),
     }
 

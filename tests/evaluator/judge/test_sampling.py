@@ -33,6 +33,7 @@ def sampling(
         stopped="calls",
         cost=CallCost(signal_us=0.0, operator_us=20.0),
         device_seconds=0.1,
+        narrowing_seconds=0.0,
         blocks=len(candidate_us) + disturbed_blocks,
         disturbed_blocks=disturbed_blocks,
         disturbed={Disturbance.STEAL: disturbed_blocks} if disturbed_blocks else {},

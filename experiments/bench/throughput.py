@@ -1,0 +1,283 @@
+"""The throughput of judging: many distinct candidates at once against one after the other.
+
+What a device does is told from the evaluations: a judge is at work on a candidate from when the
+executor hands it over until it answers.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from statistics import mean
+
+from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Settings, Status
+from evaluator.executor.executor import Executor
+from evaluator.executor.local import LocalExecutor
+from evaluator.record import Record
+from experiments.bench.catalogue import BenchCandidate
+from experiments.bench.machine import Machine, machine
+from experiments.bench.plain_path import plain_run
+from experiments.bench.variants import MOST, problem, variants
+from experiments.bench.warm_up import set_up, warm_up
+from problems.errors import UsageError
+from problems.problem import SizeClass
+
+_AT_ONCE = 16
+"""Candidates in flight for each device: more than an executor has builders."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One evaluation and when a judge was at work on it, in seconds of one clock."""
+
+    device: str
+    status: Status
+    cached: bool
+    begin: float
+    end: float
+    device_s: float
+
+
+class Batch(Record):
+    """Candidates judged at once on some devices."""
+
+    devices: int
+    candidates: int
+    seconds: float
+    """From the first request to the last answer."""
+    per_minute: float
+    correct: int
+    built: int
+    """Candidates for which a compiler ran."""
+    first_build_s: float
+    """Until a judge first had something to do."""
+    busy_share: float
+    """Of the time after that: a judge was at work on a candidate; mean over the devices."""
+    device_share: float
+    """Of the time after that: the device was the candidate's or its baseline's."""
+
+
+class OneByOne(Record):
+    """A sample of candidates, each asked for when the one before was answered."""
+
+    candidates: int
+    seconds: float
+    per_minute: float
+
+
+class ThroughputFigures(Record):
+    """How fast many candidates are judged."""
+
+    machine: Machine
+    timing_seconds: float
+    warm_up_s: float
+    batch: Batch
+    """On the first device."""
+    one_by_one: OneByOne
+    """Through the same executor."""
+    plain_one_by_one: OneByOne | None
+    """Through PyTorch's own `load_inline`, a process a candidate."""
+    gain: float
+    """The batch's rate over that of one by one, which is extrapolated from the sample."""
+    plain_gain: float | None
+    """The same over plain one by one."""
+    every: Batch | None
+    """On all devices, if there are several."""
+    scaling: float | None
+    """That batch's rate over the first device's times the number of devices: 1.0 is linear."""
+
+
+def measure_throughput(
+    devices: Sequence[str] = ("cpu",),
+    *,
+    candidates: int = 100,
+    sample: int = 10,
+    plain_sample: int = 0,
+    timing_seconds: float = 1.0,
+) -> ThroughputFigures:
+    """Judge `candidates` distinct kernels at once, and samples one by one.
+
+    With several devices, as many again on all of them, so many for each. Raises `UsageError` for
+    more than there are.
+    """
+    backend = Backend.CPP if devices[0] == "cpu" else Backend.CUDA
+    every = len(devices) if len(devices) > 1 else 0
+    needed = candidates * (1 + every) + sample + plain_sample
+    if needed > MOST:
+        raise UsageError(f"there are {MOST} distinct candidates, and this takes {needed}")
+    here = machine(devices)
+    fresh = variants(backend)
+    example = next(variants(backend))
+    settings = {
+        device: Settings(device=device, timing_seconds=timing_seconds, audit="never")
+        for device in devices
+    }
+    with ExitStack() as stack:
+        cache = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-cache-")))
+        executors: dict[str, Executor] = {
+            device: stack.enter_context(LocalExecutor(device, cache=cache)) for device in devices
+        }
+        warm_up_s = 0.0
+        for device, executor in executors.items():
+            warm_up_s += warm_up(executor, settings[device])
+            set_up(executor, _as_bench_candidate(example), settings[device])
+        first = {devices[0]: executors[devices[0]]}
+        slow = _one_by_one(list(islice(fresh, sample)), first, settings)
+        plain = _plain(list(islice(fresh, plain_sample)), devices[0])
+        batch = _batch(list(islice(fresh, candidates)), first, settings)
+        whole = (
+            _batch(list(islice(fresh, candidates * every)), executors, settings) if every else None
+        )
+    return ThroughputFigures(
+        machine=here,
+        timing_seconds=timing_seconds,
+        warm_up_s=warm_up_s,
+        batch=batch,
+        one_by_one=slow,
+        plain_one_by_one=plain,
+        gain=batch.per_minute / slow.per_minute,
+        plain_gain=batch.per_minute / plain.per_minute if plain else None,
+        every=whole,
+        scaling=whole.per_minute / (batch.per_minute * len(devices)) if whole else None,
+    )
+
+
+def _as_bench_candidate(candidate: Candidate) -> BenchCandidate:
+    return BenchCandidate("variant", candidate.backend, problem(), Status.CORRECT, candidate.source)
+
+
+def _one_by_one(
+    candidates: Sequence[Candidate], executors: dict[str, Executor], settings: dict[str, Settings]
+) -> OneByOne:
+    begin = time.monotonic()
+    ((device, executor),) = executors.items()
+    for candidate in candidates:
+        _judged(candidate, device, executor, settings[device])
+    return _rate(len(candidates), time.monotonic() - begin)
+
+
+def _plain(candidates: Sequence[Candidate], device: str) -> OneByOne | None:
+    if not candidates:
+        return None
+    runs = [plain_run(_as_bench_candidate(candidate), device) for candidate in candidates]
+    return _rate(len(runs), sum(run.seconds for run in runs))
+
+
+def _rate(candidates: int, seconds: float) -> OneByOne:
+    return OneByOne(candidates=candidates, seconds=seconds, per_minute=60.0 * candidates / seconds)
+
+
+def _batch(
+    candidates: Sequence[Candidate], executors: dict[str, Executor], settings: dict[str, Settings]
+) -> Batch:
+    """All of them at once: a device takes the next candidate when it has room for one."""
+    waiting: SimpleQueue[Candidate] = SimpleQueue()
+    for candidate in candidates:
+        waiting.put(candidate)
+
+    def work(device: str) -> list[Judged]:
+        return [
+            _judged(candidate, device, executors[device], settings[device])
+            for candidate in _each(waiting)
+        ]
+
+    begin = time.monotonic()
+    with ThreadPoolExecutor(_AT_ONCE * len(executors)) as pool:
+        found = list(pool.map(work, [*executors] * _AT_ONCE))
+    seconds = time.monotonic() - begin
+    judged = [each for some in found for each in some]
+    first = min(each.begin for each in judged)
+    left = begin + seconds - first
+    busy = [busy_seconds([j for j in judged if j.device == device]) for device in executors]
+    return Batch(
+        devices=len(executors),
+        candidates=len(judged),
+        seconds=seconds,
+        per_minute=60.0 * len(judged) / seconds,
+        correct=sum(each.status is Status.CORRECT for each in judged),
+        built=sum(not each.cached for each in judged),
+        first_build_s=first - begin,
+        busy_share=mean(busy) / left,
+        device_share=sum(each.device_s for each in judged) / len(executors) / left,
+    )
+
+
+def _each(waiting: SimpleQueue[Candidate]) -> Iterator[Candidate]:
+    while True:
+        try:
+            yield waiting.get_nowait()
+        except Empty:
+            return
+
+
+def _judged(candidate: Candidate, device: str, executor: Executor, settings: Settings) -> Judged:
+    asked = problem()
+    evaluation = executor.evaluate(
+        EvaluationRequest(
+            problem_id=asked.id,
+            reference=asked.reference(SizeClass.CPU),
+            hidden_references=asked.hidden_references(SizeClass.CPU),
+            candidate=candidate,
+            settings=settings,
+        )
+    )
+    end = time.monotonic()
+    return Judged(
+        device=device,
+        status=evaluation.status,
+        cached=evaluation.build is not None and evaluation.build.cached,
+        begin=end - at_judge_seconds(evaluation, settings),
+        end=end,
+        device_s=evaluation.seconds.device,
+    )
+
+
+def at_judge_seconds(evaluation: Evaluation, settings: Settings) -> float:
+    """For how long the judge had the candidate: on a CPU it builds, too."""
+    spent = evaluation.seconds
+    ahead = settings.device != "cpu"
+    return spent.judge + spent.audit + (0.0 if ahead else spent.build)
+
+
+def busy_seconds(judged: Sequence[Judged]) -> float:
+    """The time in which at least one of them was being judged."""
+    total, until = 0.0, float("-inf")
+    for each in sorted(judged, key=lambda each: each.begin):
+        total += max(0.0, each.end - max(until, each.begin))
+        until = max(until, each.end)
+    return total
+
+
+def told(figures: ThroughputFigures) -> list[str]:
+    """The figures for a person."""
+    lines = [str(figures.machine)]
+    for batch in filter(None, (figures.batch, figures.every)):
+        lines.append(
+            f"{batch.candidates} candidates at once on {batch.devices} device(s):"
+            f" {batch.seconds:.1f} s, {batch.per_minute:.1f} a minute, {batch.correct} correct,"
+            f" {batch.built} built; after the first build ({batch.first_build_s:.1f} s) a judge was"
+            f" at work {100 * batch.busy_share:.0f} % of the time, the device itself"
+            f" {100 * batch.device_share:.0f} %"
+        )
+    slow = figures.one_by_one
+    lines.append(
+        f"one by one: {slow.candidates} in {slow.seconds:.1f} s, {slow.per_minute:.1f} a minute"
+        f" (extrapolated): at once is {figures.gain:.1f}x that"
+    )
+    if figures.plain_one_by_one is not None and figures.plain_gain is not None:
+        plain = figures.plain_one_by_one
+        lines.append(
+            f"plain one by one: {plain.candidates} in {plain.seconds:.1f} s,"
+            f" {plain.per_minute:.2f} a minute (extrapolated): at once is"
+            f" {figures.plain_gain:.1f}x that"
+        )
+    if figures.scaling is not None:
+        lines.append(f"all devices: {100 * figures.scaling:.0f} % of linear")
+    return lines
