@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from evaluator.evaluation import Mismatch, WrongElement
-from evaluator.judge.patterns import Wrong, recognise
+from evaluator.judge.patterns import recognise
+from evaluator.judge.wrong_elements import Wrong
 
 CHUNK = 2**22
 SAMPLE = 2**16

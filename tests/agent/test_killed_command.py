@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from agent.draft import Stage
+from agent.draft import Stage, read_draft
 from agent.run_files import RunFiles
 from agent.turn_log import read_turns
 from evaluator.evaluation import Status
@@ -73,8 +72,8 @@ def test_it_goes_on_and_nothing_is_done_twice(tmp_path: Path) -> None:
     problem.write_text(PROBLEM)
 
     def in_an_evaluation(pid: int) -> bool:
-        drafts = [json.loads(path.read_text()) for path in folder.glob("pending/*.json")]
-        begun = any(draft["in_flight"] == Stage.JUDGE for draft in drafts)
+        drafts = [read_draft(path.read_bytes()) for path in folder.glob("pending/*.json")]
+        begun = any(draft is not None and draft.in_flight is Stage.JUDGE for draft in drafts)
         return begun and len(descendants(pid)) >= 2
 
     def one_is_recorded(pid: int) -> bool:

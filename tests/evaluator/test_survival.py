@@ -232,9 +232,9 @@ def test_a_crowd_leaves_nothing_behind(count, tmp_path, monkeypatch, capsys):
 
         for source in (HONEST, CALAMITIES["segfault"].source, HONEST):
             judge(source)
-        before = holdings(executor._judge._process.pid)
+        before = holdings(executor.judge_pids["cpu"])
         statuses = Counter(judge(source) for source in crowd(count))
-        after = holdings(executor._judge._process.pid)
+        after = holdings(executor.judge_pids["cpu"])
     with capsys.disabled():
         print(f"\n{count} candidates, {dict(statuses)}\n  before {before}\n  after  {after}")
     assert statuses[Status.CORRECT] == sum(source is HONEST for source in crowd(count))

@@ -1,0 +1,35 @@
+"""The wrong elements of an output, as the recognisers of mistakes see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+Detail = dict[str, float | int | str]
+"""What a pattern rests on."""
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """The wrong elements: how many, and an even sample of them in fp64 on the CPU."""
+
+    count: int
+    flat: Tensor
+    """int64, positions in row-major order, ascending."""
+    actual: Tensor
+    expected: Tensor
+    max_abs_error: float
+    """Over the elements where both are finite, like `max_rel_error`."""
+    max_rel_error: float
+    shown: tuple[tuple[int, float, float], ...]
+    """Position, expected and actual value of the first ones, then of the worst ones."""
+
+
+def unravel(flat: Tensor, shape: tuple[int, ...]) -> list[Tensor]:
+    """The index along each dimension of positions in row-major order."""
+    index: list[Tensor] = []
+    for size in reversed(shape):
+        index.append(flat % size)
+        flat = flat // size
+    return index[::-1]
