@@ -6,7 +6,11 @@ import pytest
 import torch
 
 from evaluator.evaluation import Precision
-from evaluator.judge.counterfactual import Counterfactual, find_counterfactual
+from evaluator.judge.counterfactual import (
+    Counterfactual,
+    can_be_changed,
+    find_counterfactual,
+)
 from evaluator.judge.reference import Reference
 from evaluator.judge.variation import fresh_seed
 
@@ -102,3 +106,23 @@ def test_nothing_is_made_up():
         right * 1.01,
     ):
         assert find_counterfactual(reference, values, [other], 0, Precision.FP32) is None
+
+
+@pytest.mark.parametrize("last", ["index_select", "nll_loss_forward", "embedding over 1", "gather"])
+def test_no_index_is_put_out_of_range_on_a_gpu(last):
+    """An assertion on the device would end the judge, and not the candidate."""
+    assert not can_be_changed(torch.device("cuda:0"), ["mul by 2", last])
+    assert can_be_changed(CPU, ["mul by 2", last])
+    assert can_be_changed(torch.device("cuda:0"), ["mul by 2", "sum over 1"])
+
+
+def test_no_memory_for_words_costs_no_verdict(monkeypatch):
+    reference = Reference(SOURCE.format(body=CHAIN), CPU, Precision.FP32)
+    values = reference.fresh_inputs(1)
+    wrong = reference.expected(values)[0] + 1.0
+
+    def full(*arguments):
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(reference.model, "forward", full)
+    assert find_counterfactual(reference, values, [wrong], 0, Precision.FP32) is None
