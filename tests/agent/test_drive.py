@@ -3,16 +3,11 @@
 import os
 import signal
 import sqlite3
-import threading
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from agent.config import RunConfig
-from agent.drive import drive
 from agent.events import (
     Evaluated,
     Event,
@@ -32,60 +27,14 @@ from agent.llm.errors import (
     ModelUnavailableError,
     PromptRefusedError,
 )
-from agent.result import RunResult, Stop
-from agent.run_files import RunFiles
-from agent.store import open_store
+from agent.result import Stop
 from evaluator.errors import JudgeDiedError, UnusableReferenceError
 from problems.errors import UsageError
-from problems.problem import Problem
 from tests.agent.stand_in import (
-    Diary,
-    Listener,
     ScriptedClient,
-    StandInExecutor,
-    StandInProfiler,
-    config,
     kernel_answer,
-    problem,
 )
-
-
-class World:
-    """One run directory with a stand-in for everything beyond it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.diary = Diary(folder / "diary.txt")
-        self.client: Any = ScriptedClient(self.diary)
-        self.executor = StandInExecutor(self.diary)
-        self.listener = Listener()
-        self.stop = threading.Event()
-        self.problem: Callable[[str], Problem] = problem
-
-    def run(self, **settings: object) -> RunResult:
-        run = self.config(**settings)
-        with open_store(run) as store:
-            return drive(
-                run,
-                [self.problem(name) for name in run.problems],
-                client=self.client,
-                executor=self.executor,
-                profiler=StandInProfiler(self.diary),
-                store=store,
-                watch=self.listener,
-                stop=self.stop,
-                first_wait_s=0.0,
-            )
-
-    def config(self, **settings: object) -> RunConfig:
-        return config(self.folder / "run", **settings)
-
-    @property
-    def files(self) -> RunFiles:
-        return RunFiles(self.folder / "run")
-
-    def seen(self, kind: type[Event]) -> list[Any]:
-        return [event for event in self.listener.events if isinstance(event, kind)]
+from tests.agent.world import World
 
 
 @pytest.fixture
@@ -467,40 +416,3 @@ def test_a_bug_of_ours_is_not_hidden(world: World) -> None:
     world.executor.failures = [ZeroDivisionError("a bug")]
     with pytest.raises(ZeroDivisionError):
         world.run()
-
-
-def test_a_changed_problem_is_refused(world: World) -> None:
-    world.run(problems=("first",), budget=1)
-    world.problem = lambda name: problem(name).model_copy(update={"hash": "0" * 16})
-    with pytest.raises(UsageError, match=r"first\.py has changed .* --redo"):
-        world.run(problems=("first",), budget=2)
-
-
-def test_another_device_is_refused(world: World) -> None:
-    world.run(budget=1)
-    with open_store(world.config(budget=1)) as store:
-        assert store.environment()["device"]
-        store.add_environment({"device": "NVIDIA Imaginary"})
-    with pytest.raises(UsageError, match="begun on NVIDIA Imaginary"):
-        world.run(budget=2)
-
-
-def test_the_commits_that_made_turns_are_recorded(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def commit_after(made_by: str | None, budget: int) -> object:
-        monkeypatch.setattr("agent.environment.revision", lambda: made_by)
-        world.run(problems=("first",), budget=budget)
-        return world.files.environment()["commit"]
-
-    assert commit_after(None, 1) is None  # outside a checkout
-    assert commit_after("aaaa", 2) == "aaaa"
-    assert commit_after("bbbb", 2) == "aaaa"  # only shown again
-    assert commit_after("bbbb+changes", 3) == "aaaa and bbbb+changes"
-    assert commit_after("aaaa", 4) == "aaaa and bbbb+changes"
-
-
-def test_the_record_says_how_prompts_are_cut(world: World) -> None:
-    world.run(budget=1)
-    limits = world.files.environment()["prompt_limits"]
-    assert isinstance(limits, dict) and limits["profile_lines"] == 25

@@ -9,7 +9,7 @@ import pytest
 from agent.record import TurnRecord, TurnSeconds
 from evaluator.evaluation import BuildReport, Evaluation, EvaluationRequest, Seconds, Status
 from tests.agent.stand_in import SOUND_KERNEL, StandInExecutor, kernel_answer
-from tests.agent.test_drive import World
+from tests.agent.world import World
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from agent.llm.retry import RetryPolicy
 from agent.result import Stop
 from tests.agent.llm.provider_server import ProviderServer, answer, refusal
 from tests.agent.stand_in import kernel_answer
-from tests.agent.test_drive import World
+from tests.agent.world import World
 
 BILL = 1000e-6 + 500e-5
 """Dollars for one answer of the server's."""
