@@ -213,27 +213,6 @@ struct NoGradGuard {
  private:
   bool before_;
 };
-
-template <class T>
-struct OpMathType {
-  using type = T;
-};
-template <>
-struct OpMathType<c10::Half> {
-  using type = float;
-};
-template <>
-struct OpMathType<c10::BFloat16> {
-  using type = float;
-};
-template <class T>
-using opmath_type = typename OpMathType<T>::type;
-
-// In what PyTorch sums: wider on the CPU than on the GPU.
-template <class T, bool is_cuda>
-using acc_type = std::conditional_t<
-    std::is_integral_v<T>, int64_t,
-    std::conditional_t<!is_cuda && std::is_same_v<T, float>, double, opmath_type<T>>>;
 }  // namespace refinery_
 }  // namespace at
 

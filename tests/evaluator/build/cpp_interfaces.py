@@ -239,6 +239,7 @@ source = """
     + '"""'
     + """
 #include <torch/extension.h>
+#include <ATen/AccumulateType.h>
 template <typename T> using acc = at::acc_type<T, false>;
 std::vector<torch::Tensor> f(torch::Tensor x) {
   acc<float> total = 0;

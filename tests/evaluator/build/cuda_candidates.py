@@ -125,6 +125,7 @@ add(
     "torch::Tensor gelu(torch::Tensor x);",
     """
 #include <torch/extension.h>
+#include <ATen/OpMathType.h>
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
 template <typename scalar_t>

@@ -28,12 +28,11 @@ __global__ void scale_kernel(const float* x, const float* scale, const float* bi
                              long rows, long columns) {
   __shared__ float seen[256];
   long i = blockIdx.x * (long)blockDim.x + threadIdx.x;
-  seen[threadIdx.x] = i < rows * columns ? x[i] : 0.0f;
+  seen[threadIdx.x] = i < rows * columns ? x[i] : x[rows * columns + TOO_FAR];
   BARRIER
   float other = seen[255 - threadIdx.x];
-  float value = (i < rows * columns ? x[i] : x[rows * columns + TOO_FAR]) + 0.0f * other;
   if (i >= rows * columns) return;
-  value = value * scale[i % columns] + bias[i % columns];
+  float value = (x[i] + 0.0f * other) * scale[i % columns] + bias[i % columns];
   y[i] = value > 0 ? 2.0f * value : 0.0f;
 }
 torch::Tensor run(torch::Tensor x, torch::Tensor scale, torch::Tensor bias) {

@@ -6,6 +6,7 @@ from torch.utils.cpp_extension import load_inline
 
 source = """
 #include <torch/extension.h>
+#include <ATen/AccumulateType.h>
 #include <ATen/Dispatch.h>
 #include <c10/util/irange.h>
 

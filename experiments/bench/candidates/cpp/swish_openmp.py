@@ -28,7 +28,7 @@ swish = load_inline(
     cpp_sources=swish_source,
     functions=["swish_cpu"],
     verbose=True,
-    extra_cflags=["-O3", "-fopenmp", "-march=native", "-ffast-math"],
+    extra_cflags=["-O3", "-fopenmp", "-march=native"],
     extra_ldflags=["-fopenmp"],
 )
 
