@@ -7,6 +7,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from evaluator.record import Record
+from tools.advice import Advice
 
 
 class Rung(StrEnum):
@@ -65,6 +66,10 @@ class Profile(Record):
     bound_us: float | None = None
     sol_fraction: float | None = None
     missing: tuple[str, ...] = ()
+    figures: dict[str, float] = Field(default_factory=dict)
+    """What the rules of advice read, of the hottest kernel and of the whole call, by name."""
+    advice: tuple[Advice, ...] = ()
+    """At most three pieces, the one with most to gain first."""
     summary: str
     """For the prompt: at most 25 lines."""
     seconds: float = 0.0
