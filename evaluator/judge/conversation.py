@@ -118,6 +118,9 @@ class Conversation:
                 name, name.lower()
             )
             what = f"the process was ended by {name} during the {_NAMES[phase]}"
+            if reason == "killed" and ending.out_of_memory:
+                reason = "out_of_memory"
+                what += ": with what it started it used more memory than it may"
         else:
             reason = "exited"
             what = f"the process exited (code {ending.status}) during the {_NAMES[phase]}"
