@@ -155,8 +155,8 @@ def _access_figures(facts: Facts) -> list[str]:
             f"- sectors per global load: {sectors / requests:.1f} (4 for coalesced 4-byte loads,"
             " 16 for coalesced 16-byte ones, up to 32 when scattered)"
         )
-    if spills := facts.metric("spill_loads"):
-        lines.append(f"- register spills: {spills:.0f} loads from local memory")
+    if local := facts.metric("local_loads"):
+        lines.append(f"- local memory (spills, arrays indexed at run time): {local:.0f} loads")
     active = facts.metric("threads_per_instruction")
     if active is not None and active < 24:
         lines.append(f"- divergence: {active:.0f} of 32 threads active per instruction")
