@@ -1,4 +1,7 @@
-"""What the rules say, as they are now, of what was measured on a GPU and committed."""
+"""What the rules say, as they are now, of what was measured on a GPU and committed.
+
+Not collected under this name: to be called `test_replay.py` in the commit that brings the results.
+"""
 
 from __future__ import annotations
 
