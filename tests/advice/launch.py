@@ -235,7 +235,7 @@ def get_init_inputs():
 
 MANY_LAUNCHES = Case(
     name="many_launches",
-    fault="one launch a row, 100 of them",
+    fault="one launch a row, 32 of them",
     rules=frozenset({"launch_bound"}),
     reference="""
 import torch
@@ -245,7 +245,7 @@ class Model(torch.nn.Module):
         return x * scale[:, None] + shift[:, None]
 
 def get_inputs():
-    return [torch.randn(100, 16384), torch.randn(100), torch.randn(100)]
+    return [torch.randn(32, 16384), torch.randn(32), torch.randn(32)]
 
 def get_init_inputs():
     return []
