@@ -70,6 +70,7 @@ def profile(
         missing=missing,
         summary=summary(finding, facts, kernels, rung=rung, rung_reason=reason, missing=missing),
         seconds=time.monotonic() - begin,
+        stages=collected.seconds,
     )
 
 
@@ -97,6 +98,9 @@ def _collect(
         ),
         Rung.TORCH_TRACE: lambda place: run_confined(
             place, "torch_trace", device=device, timeout_s=_TIMEOUT_S
+        ),
+        Rung.STATIC: lambda place: run_confined(
+            place, "static", device=device, timeout_s=_TIMEOUT_S
         ),
     }
     if device == "cpu":

@@ -73,3 +73,5 @@ class Profile(Record):
     summary: str
     """For the prompt: at most 25 lines."""
     seconds: float = 0.0
+    stages: dict[str, float] = Field(default_factory=dict)
+    """Where these seconds went, by the names of `Collected.seconds`."""
