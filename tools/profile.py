@@ -70,6 +70,7 @@ def profile(
         missing=missing,
         summary=summary(finding, facts, kernels, rung=rung, rung_reason=reason, missing=missing),
         seconds=time.monotonic() - begin,
+        isolation=collected.isolation,
         stages=collected.seconds,
     )
 

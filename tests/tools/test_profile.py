@@ -113,6 +113,7 @@ def test_own_code_on_one_thread(tmp_path: Path) -> None:
     assert result.sol_fraction == pytest.approx(0.1)
     assert {"start", "prepare", "build", "warm_up", "collect"} <= set(result.stages)
     assert 0 < sum(result.stages.values()) < result.seconds
+    assert "no_new_privs" in result.isolation
     lines = result.summary.splitlines()
     assert lines[0] == "- bottleneck: single_thread"
     assert len(lines) <= MAX_LINES
