@@ -9,6 +9,7 @@ from evaluator.devices import DevicePeaks
 from evaluator.evaluation import Precision
 from evaluator.judge import ceilings
 from evaluator.judge.speed_of_light import Ceilings, Work, bounds, count_work, measure_ceilings
+from problems.loader import load_problem
 from tests.evaluator.judge.calibration import rand, randn
 
 
@@ -333,6 +334,17 @@ def test_the_floor_holds_for_real_kernels_on_a_gpu():
     assert found.floor_us is not None
     assert found.floor_us < start.elapsed_time(stop) * 1e3
     assert found.floor_us < found.bound_us
+
+
+@pytest.mark.gpu
+def test_libraries_come_near_the_bound_and_do_not_beat_it(tmp_path):
+    from evaluator.bound_check import faults, measure, read
+
+    rows = tmp_path / "rows.jsonl"
+    measure("cuda:0", [load_problem("level1_1_swish")], rows, compiled=False, limit_s=300)
+    found = read(rows)
+    assert {row.kind for row in found} == {"copy", "matmul", "problem"}
+    assert list(faults(found)) == []
 
 
 def test_probing_takes_integer_inputs():
