@@ -129,37 +129,24 @@ def _gpus() -> Iterator[Finding]:
 
 
 def _profilers() -> Iterator[Finding]:
+    from agent import rungs
+    from evaluator.collect.toolkit import find_tool
     from evaluator.devices import list_gpus
 
     needed = bool(list_gpus())
-    ncu = shutil.which("ncu") or next(
-        (str(p) for p in sorted(Path("/opt/nvidia/nsight-compute").glob("*/ncu"), reverse=True)),
-        None,
-    )
-    for name, path, remedy in [
-        ("ncu", ncu, "install Nsight Compute; torch.profiler is used until then"),
-        ("compute-sanitizer", shutil.which("compute-sanitizer"), "comes with the CUDA toolkit"),
+    for name, remedy in [
+        ("ncu", "install Nsight Compute; torch.profiler is used until then"),
+        ("compute-sanitizer", "comes with the CUDA toolkit"),
     ]:
+        path = find_tool(name)
         if path or needed:
-            yield _finding("profilers", name, bool(path), _version(path), remedy)
+            found = _version(str(path) if path else None)
+            yield _finding("profilers", name, bool(path), found, remedy)
         else:
             yield Finding("profilers", name, "note", "", "not needed without a GPU")
-    parameters = Path("/proc/driver/nvidia/params")
-    if not parameters.exists():
-        return
-    try:
-        restricted = "RmProfilingAdminOnly: 1" in parameters.read_text()
-    except OSError as error:
-        yield Finding("profilers", "counters", "note", f"can't tell: {error.strerror}")
-        return
-    allowed = not restricted or os.geteuid() == 0
-    yield _finding(
-        "profilers",
-        "counters",
-        allowed,
-        "root" if restricted and allowed else "open to users" if allowed else "root only",
-        "set NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module, or run as root",
-    )
+    states = [rungs.counters(), rungs.code(find_tool("cuobjdump"))] if needed else []
+    for rung in filter(None, states):
+        yield Finding("profilers", rung.name, rung.state, rung.found, rung.remedy)
 
 
 def _isolation() -> Iterator[Finding]:

@@ -164,7 +164,9 @@ class Timing(Record):
     floor_us: float | None = None
     """Hard floor: bytes that must move over the published peak. None: no published peak."""
     bound_us: float | None = None
-    """Soft bound: the larger of bytes and operations over measured ceilings."""
+    """Soft bound: the largest of bytes over bandwidth, operations over rates, an empty call."""
+    sol_score: float | None = None
+    """SOL-ExecBench's: 0.5 at the fastest baseline that was timed, 1 at the bound (`metrics`)."""
     calls: int
     stopped: Literal["precise", "time", "calls"]
     """Why sampling ended."""

@@ -102,7 +102,8 @@ def problem_table(told: RunReport) -> Table:
     compiled = any(problem.compile_speedup is not None for problem in told.problems)
     heading = ["problem", "correct", "best over eager", "verdict", "found at call"]
     heading += ["over compile"] * compiled
-    heading += ["of the bound", "bottleneck", "tokens", "dollars", "wall"]
+    scored = any(problem.sol_score is not None for problem in told.problems)
+    heading += ["of the bound", *["SOL score"] * scored, "bottleneck", "tokens", "dollars", "wall"]
     rows = []
     for problem in told.problems:
         cells = [
@@ -114,8 +115,10 @@ def problem_table(told: RunReport) -> Table:
         ]
         if compiled:
             cells.append(_or_dash(problem.compile_speedup, "ratio"))
+        cells.append(_or_dash(problem.sol_fraction, "share"))
+        if scored:
+            cells.append(_or_dash(problem.sol_score, "ratio"))
         cells += [
-            _or_dash(problem.sol_fraction, "share"),
             problem.bottleneck or "-",
             figure(problem.tokens, "tokens"),
             figure(problem.cost_usd, "usd"),

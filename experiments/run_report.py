@@ -48,6 +48,8 @@ class ProblemReport(BaseModel):
     compile_speedup: float | None
     """Of that kernel over torch.compile; None: not measured."""
     sol_fraction: float | None
+    sol_score: float | None
+    """SOL-ExecBench's score of that kernel; None: recorded by an older version, or no bound."""
     bottleneck: str
     """Of that kernel, as its profile says; empty: not profiled."""
     best_call: int | None
@@ -121,6 +123,7 @@ def _problem(turns: pd.DataFrame) -> ProblemReport:
         verdict="" if best is None else best["verdict"],
         compile_speedup=None if best is None else _known(best["compile_speedup"]),
         sol_fraction=None if best is None else _known(best["sol_fraction"]),
+        sol_score=None if best is None else _known(best["sol_score"]),
         bottleneck="" if best is None else best["bottleneck"],
         best_call=None if best is None else int(best["call"]) + 1,
         candidate="" if best is None else best["candidate"],

@@ -39,7 +39,8 @@ def load_runs(path: Path | str | Sequence[Path | str]) -> pd.DataFrame:
       `sample`, `turn`, `call`, `candidate`, `parent`, `plan`, `finish_reason`, `created`
     - what became of it: `status`, `reason`, `message`, `weights`, `provenance`, `verdict`,
       `latency_us`, `speedup`, `speedup_low`, `speedup_high` (over eager, 95 % interval),
-      `compile_speedup` (over torch.compile), `sol_fraction`, `error_ratio`, `bottleneck`, `rung`,
+      `compile_speedup` (over torch.compile), `sol_fraction`, `sol_score`, `error_ratio`,
+      `bottleneck`, `rung`,
       `best_so_far` (speedup of the problem's best correct kernel up to this call; NaN: none yet)
     - what it took: `prompt_tokens`, `completion_tokens`, `reasoning_tokens`, `cached_tokens`,
       `tokens` (prompt and completion), `cost_usd` (NaN: unknown), `seconds_model`,
@@ -162,6 +163,7 @@ def _row(record: Mapping[str, Any]) -> dict[str, Any]:
         },
         "compile_speedup": _number(timing.get("baselines", {}).get("compile", {}).get("speedup")),
         "sol_fraction": _number(timing.get("sol_fraction")),
+        "sol_score": _number(timing.get("sol_score")),
         "error_ratio": _number((evaluation.get("correctness") or {}).get("error_ratio")),
         "bottleneck": profile.get("bottleneck", ""),
         "rung": profile.get("rung", ""),

@@ -10,6 +10,9 @@ from tools.profile_report import Bottleneck
 def _launch_overhead(facts: Facts, limits: Thresholds) -> Finding | None:
     trace = facts.gpu
     busy, launches = trace.busy_us, trace.launches
+    if not launches:
+        # Only the code was looked at: nothing is known of times.
+        return None
     whole = max(facts.latency_us or 0.0, trace.span_us or 0.0)
     if whole and busy / whole < limits.idle_device:
         return Finding(

@@ -75,6 +75,8 @@ def profile(
         advice=advise(read, facts.hot.name if collected.gpu is not None else ""),
         summary=summary(finding, facts, kernels, rung=rung, rung_reason=reason, missing=missing),
         seconds=time.monotonic() - begin,
+        isolation=collected.isolation,
+        stages=collected.seconds,
     )
 
 
@@ -102,6 +104,9 @@ def _collect(
         ),
         Rung.TORCH_TRACE: lambda place: run_confined(
             place, "torch_trace", device=device, timeout_s=_TIMEOUT_S
+        ),
+        Rung.STATIC: lambda place: run_confined(
+            place, "static", device=device, timeout_s=_TIMEOUT_S
         ),
     }
     if device == "cpu":

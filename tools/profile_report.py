@@ -73,3 +73,7 @@ class Profile(Record):
     summary: str
     """For the prompt: at most 25 lines."""
     seconds: float = 0.0
+    isolation: tuple[str, ...] = ()
+    """The walls around the process that ran the candidate: those of the judge, or none (`ncu`)."""
+    stages: dict[str, float] = Field(default_factory=dict)
+    """Where these seconds went, by the names of `Collected.seconds`."""

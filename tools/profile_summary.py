@@ -40,7 +40,8 @@ def summary(
     ]
     if missing:
         lines.append(f"- n/a here: {', '.join(missing[:6])}{' ...' if len(missing) > 6 else ''}")
-    lines += ["", *_table(kernels, on_gpu=on_gpu)]
+    if rung is not Rung.STATIC:
+        lines += ["", *_table(kernels, on_gpu=on_gpu)]
     return "\n".join(lines[:MAX_LINES])
 
 

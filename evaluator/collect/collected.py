@@ -28,8 +28,9 @@ class CollectedKernel(Record):
     name: str
     """Without template arguments and parameters."""
     launches: int
+    """0 where only the code was looked at."""
     time_us: float
-    """Device time of all launches together."""
+    """Device time of all launches together; 0 where only the code was looked at."""
     metrics: dict[str, float | None] = Field(default_factory=dict)
     """By the names of `ncu_metrics.QUANTITIES`; None where the tool gave no value."""
     hints: tuple[Hint, ...] = ()
@@ -138,3 +139,12 @@ class Collected(Record):
     calls: tuple[CallShares, ...] = ()
     isolation: tuple[str, ...] = ()
     """The walls around the process that ran the candidate; none under `ncu`."""
+    seconds: dict[str, float] = Field(default_factory=dict)
+    """What collecting took, by stage: `start` (interpreter and imports), `wait` (for the device),
+    `prepare` (reference, inputs, counts), `build`, `warm_up` and `collect` in the process that ran
+    the candidate; `process` is all of it as seen from outside, `import` the reading of the
+    profiler's report."""
+
+    def after(self, seconds: dict[str, float]) -> Collected:
+        """The same, with further stages."""
+        return self.model_copy(update={"seconds": self.seconds | seconds})

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from evaluator.cache_folder import cache_folder
@@ -14,6 +14,7 @@ from evaluator.collect.collected import Collected
 from evaluator.collect.ncu_export import parse_hints, parse_raw, with_hints
 from evaluator.collect.ncu_metrics import SECTIONS, names
 from evaluator.collect.target_process import run, run_under
+from evaluator.collect.toolkit import find_tool
 from evaluator.device_lock import ncu_lock
 from evaluator.errors import ProfilerError
 
@@ -25,14 +26,7 @@ _QUERY_TIMEOUT_S = 60.0
 
 def find_ncu() -> Path | None:
     """The `ncu` on the path, of the CUDA toolkit, or of an installation of Nsight Compute."""
-    found = shutil.which("ncu")
-    if found:
-        return Path(found)
-    toolkits = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
-    places = [Path(toolkit) / "bin" / "ncu" for toolkit in toolkits if toolkit]
-    places.append(Path("/usr/local/cuda/bin/ncu"))
-    places += sorted(Path("/opt/nvidia/nsight-compute").glob("*/ncu"), reverse=True)
-    return next((place for place in places if place.is_file()), None)
+    return find_tool("ncu")
 
 
 def collect_ncu(folder: Path, *, device_name: str, timeout_s: float) -> Collected:
@@ -45,7 +39,9 @@ def collect_ncu(folder: Path, *, device_name: str, timeout_s: float) -> Collecte
         raise ProfilerError("ncu is not installed")
     wanted, unknown = names(known_metrics(ncu, device_name))
     report = folder / REPORT
-    options = ["--export", str(report), "--force-overwrite", "--target-processes", "all"]
+    options = ["--export", str(report), "--force-overwrite"]
+    # Compilers and the like that it starts run faster without ncu's libraries in them.
+    options += ["--target-processes", "application-only"]
     options += ["--profile-from-start", "off", "--clock-control", "none"]
     options += ["--launch-count", str(_MOST_KERNELS), "--metrics", ",".join(wanted)]
     options += [option for section in SECTIONS for option in ("--section", section)]
@@ -53,17 +49,18 @@ def collect_ncu(folder: Path, *, device_name: str, timeout_s: float) -> Collecte
         collected = run_under([str(ncu), *options], folder, timeout_s=timeout_s)
     if not report.is_file():
         raise ProfilerError("ncu profiled no kernel")
-    pages = [
-        run(
-            [str(ncu), "--import", str(report), "--csv", "--page", page, "--print-units", "base"],
-            folder,
-            timeout_s=timeout_s,
-            whole=True,
-        )
-        for page in ("raw", "details")
-    ]
-    trace = with_hints(parse_raw(pages[0]), parse_hints(pages[1]))
+    begin = time.monotonic()
+
+    def page(name: str) -> str:
+        command = [str(ncu), "--import", str(report), "--csv", "--page", name]
+        command += ["--print-units", "base"]
+        return run(command, folder, timeout_s=timeout_s, whole=True)
+
+    with ThreadPoolExecutor(2) as pool:
+        raw, details = pool.map(page, ("raw", "details"))
+    trace = with_hints(parse_raw(raw), parse_hints(details))
     missing = tuple(dict.fromkeys((*unknown, *trace.missing)))
+    collected = collected.after({"import": time.monotonic() - begin})
     return collected.model_copy(update={"gpu": trace.model_copy(update={"missing": missing})})
 
 

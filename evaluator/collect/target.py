@@ -2,7 +2,8 @@
 
 `python -m evaluator.collect.target FOLDER` (FOLDER holds `request.json`) is what `ncu` starts:
 the one call lies inside cudaProfilerStart and Stop. With `plain` behind it nothing is collected:
-whoever started it watches. `evaluator.collect.confined` calls the other modes, behind walls. What
+whoever started it watches. `evaluator.collect.confined` calls the other modes, behind walls; in
+`static` it is what gets built that counts, and who builds looks at that. What
 was collected goes to `collected.json`. Candidate code runs in this process, so what it leaves is a
 claim: good for advice, never for a verdict.
 """
@@ -25,6 +26,7 @@ import torch
 
 from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.collect.collected import Collected, Work
+from evaluator.collect.stages import Stages
 from evaluator.collect.target_process import COLLECTED, REQUEST, Mode, make_builder
 from evaluator.device_lock import device_lock
 from evaluator.devices import cache_bytes
@@ -54,6 +56,8 @@ def main(
     `build` asks the trusted builder; None makes one here. With `layers` (the walls that stand
     already) privileges are given up before any candidate code runs.
     """
+    stages = Stages()
+    stages.end("start")
     request = EvaluationRequest.model_validate_json((folder / REQUEST).read_text())
     request = request.on(see_only(request.settings.device))
     settings = request.settings
@@ -64,8 +68,10 @@ def main(
         torch.backends.cudnn.allow_tf32 = tf32
     # Under ncu nobody else can hold the device for us, and only from here on is it needed.
     with device_lock(settings.device) if mode in ("ncu", "plain") else nullcontext():
-        collected = _collect(folder, mode, request, build, layers)
-    (folder / COLLECTED).write_text(collected.model_dump_json())
+        stages.end("wait")
+        collected = _collect(folder, mode, request, build, layers, stages)
+    stages.end("collect")
+    (folder / COLLECTED).write_text(collected.after(stages.seconds).model_dump_json())
 
 
 def _collect(
@@ -74,6 +80,7 @@ def _collect(
     request: EvaluationRequest,
     build: Build | None,
     layers: tuple[str, ...],
+    stages: Stages,
 ) -> Collected:
     settings = request.settings
     device = torch.device(settings.device)
@@ -84,6 +91,7 @@ def _collect(
     work, output_bytes = None, 0
     if mode not in ("shares", "plain"):
         work = _work(reference, values, settings.precision, settings.device, threads)
+    if mode == "cpu":
         output_bytes = sum(t.numel() * t.element_size() for t in reference.expected(values))
     if layers:
         on_cpu = settings.device == "cpu"
@@ -91,7 +99,9 @@ def _collect(
         layers += tuple(
             confine(folder, memory_bytes=memory_bytes, cpu_seconds=600, keep_scratch=True)
         )
+    stages.end("prepare")
     module = _candidate(folder, request, reference, state, build)
+    stages.end("build")
     values = reference.fresh_inputs(_SEED + 1)
 
     def call() -> Any:
@@ -99,8 +109,9 @@ def _collect(
             return module(*values)
 
     # Under a sanitizer a call may take a thousand times as long.
-    for _ in range(1 if mode == "plain" else _WARM_UP):
+    for _ in range(1 if mode in ("plain", "static") else _WARM_UP):
         call()
+    stages.end("warm_up")
     collected = Collected(work=work, isolation=layers)
     if mode == "cpu":
         from evaluator.collect.cpu_trace import collect_cpu

@@ -25,6 +25,7 @@ from evaluator.build.builder import Builder
 from evaluator.build_request import decode_request, encode_outcome
 from evaluator.cache_folder import cache_folder
 from evaluator.collect.collected import Collected, LoopFacts
+from evaluator.collect.cuda_code import inspect_kernels
 from evaluator.collect.static_code import inspect_loops
 from evaluator.device_lock import device_lock
 from evaluator.devices import describe
@@ -33,8 +34,8 @@ from evaluator.sealed import sealed_copy
 from evaluator.walls.environment import clean_environment
 from evaluator.wire import Channel, ClosedError, Kind, WireError, pair
 
-Mode = Literal["ncu", "torch_trace", "cpu", "shares", "plain"]
-ConfinedMode = Literal["torch_trace", "cpu", "shares"]
+Mode = Literal["ncu", "torch_trace", "static", "cpu", "shares", "plain"]
+ConfinedMode = Literal["torch_trace", "static", "cpu", "shares"]
 REQUEST = "request.json"
 COLLECTED = "collected.json"
 _ROOT = Path(__file__).resolve().parents[2]
@@ -84,6 +85,8 @@ def run_confined(folder: Path, mode: ConfinedMode, *, device: str, timeout_s: fl
     if process.returncode != 0:
         raise ProfilerError(f"the {mode} collector failed: {_last_line(text)}")
     collected = _collected(folder, mode, text)
+    if mode == "static":
+        return collected.model_copy(update={"gpu": inspect_kernels(libraries)})
     if collected.cpu is not None and (loops := _loops(libraries)) is not None:
         cpu = collected.cpu.model_copy(update={"loops": loops})
         return collected.model_copy(update={"cpu": cpu})
@@ -93,8 +96,9 @@ def run_confined(folder: Path, mode: ConfinedMode, *, device: str, timeout_s: fl
 def run_under(prefix: Sequence[str], folder: Path, *, timeout_s: float) -> Collected:
     """Run the target under another program, which profiles it. Raises `ProfilerError`."""
     command = [*prefix, sys.executable, "-m", "evaluator.collect.target", str(folder)]
+    begin = time.monotonic()
     text = run(command, folder, timeout_s=timeout_s)
-    return _collected(folder, "ncu", text)
+    return _collected(folder, "ncu", text).after({"process": time.monotonic() - begin})
 
 
 def run(
@@ -165,20 +169,21 @@ def _serve_builds(
 
 def _give(folder: Path) -> None:
     """The target gives up its uid: its folder must be its own. Ceilings come along as a copy."""
-    stored = Path(_cache_home()) / "kernel-refinery" / "ceilings"
+    stored = cache_folder() / "ceilings"
     if stored.is_dir():
-        shutil.copytree(stored, folder / "cache" / "kernel-refinery" / "ceilings")
+        shutil.copytree(stored, folder / "cache" / "ceilings")
     if os.geteuid() == 0:
         os.chown(folder, _NOBODY, _NOBODY)
 
 
 def _environment(folder: Path) -> dict[str, str]:
     inherited = os.environ.get("PYTHONPATH")
+    # Where it gave up its uid it can't read ours; builds are answered over a channel then.
     copied = folder / "cache"
     return clean_environment(folder) | {
         "PYTHONPATH": f"{_ROOT}{os.pathsep}{inherited}" if inherited else str(_ROOT),
         # The judge has built this candidate and measured this device already.
-        "KERNEL_REFINERY_CACHE": str(cache_folder()),
+        "KERNEL_REFINERY_CACHE": str(copied if copied.is_dir() else cache_folder()),
         "XDG_CACHE_HOME": str(copied) if copied.is_dir() else _cache_home(),
     }
 

@@ -12,6 +12,8 @@ __all__ = ["Bounds", "Ceilings", "Work", "bounds", "count_work", "measure_ceilin
 
 SLACK = 1.05
 """Data sheets round: an H200's memory clock allows 4.92 TB/s where 4.8 are published."""
+MARGIN = 1.02
+"""What was measured is not quite the most that can be reached."""
 
 
 @dataclass(frozen=True)
@@ -32,35 +34,40 @@ def bounds(
     ceilings: Ceilings | None = None,
     cache_bytes: int = 0,
 ) -> Bounds:
-    """The bounds for this work on a device.
+    """The bounds for this work on a device; docs/speed_of_light.md derives them.
 
     floor = hard bytes / (peak bandwidth x 1.05); outputs count only beyond the last-level cache.
-    bound = the largest of soft bytes / bandwidth, operations / rate (summed over the arithmetics),
-    and the time of an empty call; measured ceilings where given, else published peaks.
-    Operations are never part of the floor: algebra may remove them.
+    bound = the largest of the time for the soft bytes, operations / rate (summed over the
+    arithmetics), and the time of an empty call. Bytes move at the published bandwidth, and where
+    none is published at 1.02 times the measured ones; rates are 1.02 times the measured ones and
+    never above the published ones. Operations are never part of the floor: algebra may remove them.
     """
     floor_us = None
     hard = work.bytes_hard(cache_bytes)
     if peaks is not None and hard > 0:
         floor_us = hard / (peaks.bandwidth_bytes_s * SLACK) * 1e6
-    limits = []
-    bytes_us = None
-    bandwidth = ceilings or peaks
-    if bandwidth is not None:
-        bytes_us = work.bytes_soft / bandwidth.bandwidth_bytes_s * 1e6
-        limits.append(bytes_us)
-    compute_us = 0.0
-    for kind, count in work.flops.items():
-        rate = _rate(kind, peaks, ceilings)
-        if rate is not None:
-            compute_us += count / rate * 1e6
-    if bandwidth is not None:
-        limits.append(compute_us)
+    bytes_us = _bytes_us(work, peaks, ceilings)
+    if bytes_us is None:
+        return Bounds(floor_us, None)
+    rates = {kind: _rate(kind, peaks, ceilings) for kind in work.flops}
+    limits = [bytes_us, 1e6 * sum(work.flops[kind] / rate for kind, rate in rates.items() if rate)]
     if ceilings is not None:
         limits.append(ceilings.empty_call_us)
-    return Bounds(floor_us, max(limits, default=None), bytes_us)
+    return Bounds(floor_us, max(limits), bytes_us)
+
+
+def _bytes_us(work: Work, peaks: DevicePeaks | None, ceilings: Ceilings | None) -> float | None:
+    if peaks is not None:
+        return work.bytes_soft / peaks.bandwidth_bytes_s * 1e6
+    if ceilings is not None:
+        read = work.bytes_soft - work.bytes_out
+        return ceilings.moving_s(read, work.bytes_out) / MARGIN * 1e6
+    return None
 
 
 def _rate(kind: str, peaks: DevicePeaks | None, ceilings: Ceilings | None) -> float | None:
-    rates = [table.flops[kind] for table in (ceilings, peaks) if table and kind in table.flops]
-    return rates[0] if rates else None
+    """Operations a second in this arithmetic; None where it is neither measured nor published."""
+    rates = [peaks.flops[kind]] if peaks and kind in peaks.flops else []
+    if ceilings and kind in ceilings.flops:
+        rates.append(MARGIN * ceilings.flops[kind])
+    return min(rates, default=None)

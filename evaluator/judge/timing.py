@@ -11,6 +11,7 @@ from evaluator.judge.interval import median_interval, speedup_verdict
 from evaluator.judge.samples import copy_cost_us, net_us, paired_ratios
 from evaluator.judge.sampling import Sampling
 from evaluator.judge.speed_of_light import Bounds
+from evaluator.metrics import sol_score
 
 _MOST_DISTURBED_SHARE = 0.2
 _CPU_MARGIN, _GPU_MARGIN = 0.01, 0.005
@@ -82,6 +83,7 @@ def timing_of(
             )
         )
         bound_us = bounds.bytes_us
+    fastest_us = min(baseline.latency_us for baseline in baselines.values())
     timing = Timing(
         verdict=verdict,
         latency_us=latency.value,
@@ -94,6 +96,7 @@ def timing_of(
         sol_fraction=bound_us / latency.value if bound_us else None,
         floor_us=bounds.floor_us,
         bound_us=bound_us,
+        sol_score=sol_score(latency.value, fastest_us, bound_us) if bound_us else None,
         calls=sampling.blocks,
         stopped=sampling.stopped,
         disturbed_blocks=sampling.disturbed_blocks,

@@ -47,6 +47,8 @@ class Work:
     """Length of the longest sum behind an output element."""
     operators: int = 0
     """Calls of operators that make something; views are none."""
+    bytes_out: int = 0
+    """The part of `bytes_soft` that is written: the outputs."""
 
     def bytes_hard(self, cache_bytes: int = 0) -> int:
         """Bytes that cross the memory bus at least, if a cache may keep so much of the output."""
@@ -91,8 +93,9 @@ def count_work(
                 # What can't be probed is not held against anyone.
                 proven = {}
     origins = counter.origins
+    written = counter.bytes_written(outputs)
     return Work(
-        bytes_soft=counter.bytes_read() + counter.bytes_written(outputs),
+        bytes_soft=counter.bytes_read() + written,
         bytes_read_hard=sum(
             int(share * nonzero[number] * _bytes(tensors[number]))
             for number, share in proven.items()
@@ -103,6 +106,7 @@ def count_work(
         transcendental=counter.transcendental,
         accumulation=accumulation,
         operators=counter.operators,
+        bytes_out=written,
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.collect.collected import Collected
+from evaluator.collect.cuda_code import as_trace, read_kernels
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import (
     Backend,
@@ -110,6 +111,9 @@ def test_own_code_on_one_thread(tmp_path: Path) -> None:
     assert result.kernels[0].own
     assert result.kernels[0].share > 0.5
     assert result.sol_fraction == pytest.approx(0.1)
+    assert {"start", "prepare", "build", "warm_up", "collect"} <= set(result.stages)
+    assert 0 < sum(result.stages.values()) < result.seconds
+    assert "no_new_privs" in result.isolation
     lines = result.summary.splitlines()
     assert lines[0] == "- bottleneck: single_thread"
     assert len(lines) <= MAX_LINES
@@ -194,3 +198,30 @@ def test_command_line_prints_json(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["bottleneck"] == "library"
+
+
+def test_where_no_profiler_works_the_code_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = Path(__file__).parents[1] / "data" / "cuobjdump"
+    kernels = read_kernels((data / "usage.txt").read_text(), (data / "sass.txt").read_text())
+
+    def refuse(*arguments: object, **options: object) -> Collected:
+        raise ProfilerError("ncu is not installed")
+
+    def confined(folder: Path, mode: str, **options: object) -> Collected:
+        if mode == "torch_trace":
+            raise ProfilerError("torch.profiler saw no kernel")
+        assert mode == "static"
+        return Collected(gpu=as_trace(kernels))
+
+    monkeypatch.setattr("evaluator.collect.ncu.collect_ncu", refuse)
+    monkeypatch.setattr("evaluator.collect.target_process.run_confined", confined)
+    asked = request("def spills(): ...", device="cuda:0")
+    result = profile(asked, correct())
+    assert result.rung is Rung.STATIC
+    assert result.rung_reason == "ncu is not installed; torch.profiler saw no kernel"
+    assert result.bottleneck is Bottleneck.UNKNOWN
+    assert [kernel.name for kernel in result.kernels if kernel.own] == ["spills"]
+    assert result.kernels[0].metrics["spill_requests"] == 76
+    assert "24 registers a thread" in result.summary
+    assert "launch" not in result.summary
+    assert "| kernel |" not in result.summary

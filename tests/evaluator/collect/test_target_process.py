@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from evaluator.collect.collected import Collected
 from evaluator.collect.target_process import COLLECTED, REQUEST, run, run_confined, run_under
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
+from evaluator.judge import ceilings
+from evaluator.judge.ceilings import measure_ceilings
 from tests.evaluator.processes import still_running
 
 REFERENCE = """
@@ -97,3 +100,22 @@ def test_a_confined_candidate_reaches_neither_homes_nor_keys(
     assert collected.cpu is not None
     assert collected.cpu.threads == 1
     assert any(operator.name == "aten::add" for operator in collected.cpu.operators)
+
+
+def test_a_confined_target_finds_the_ceilings_that_the_judge_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nobody but its owner may enter it, as a user's cache folder.
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("KERNEL_REFINERY_CACHE", str(tmp_path))
+    monkeypatch.setattr(ceilings, "_SECONDS", 0.0)
+    measure_ceilings("cpu", threads=1)
+    (stored,) = (tmp_path / "ceilings").iterdir()
+    known = json.loads(stored.read_text()) | {"read_bytes_s": 7.0, "write_bytes_s": 7.0}
+    stored.write_text(json.dumps(known))
+    with tempfile.TemporaryDirectory() as name:
+        source = REFERENCE.replace("class Model(", "class ModelNew(")
+        request(source, Path(name))
+        collected = run_confined(Path(name), "cpu", device="cpu", timeout_s=90)
+    assert collected.work is not None
+    assert collected.work.bytes_per_s == pytest.approx(7.0)

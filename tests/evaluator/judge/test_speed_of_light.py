@@ -9,6 +9,7 @@ from evaluator.devices import DevicePeaks
 from evaluator.evaluation import Precision
 from evaluator.judge import ceilings
 from evaluator.judge.speed_of_light import Ceilings, Work, bounds, count_work, measure_ceilings
+from problems.loader import load_problem
 from tests.evaluator.judge.calibration import rand, randn
 
 
@@ -253,6 +254,7 @@ LARGE = Work(
     bytes_read_hard=1_050_000,
     bytes_written_hard=2_000_000,
     flops={"float32": 2e8, "bfloat16": 1.0},
+    bytes_out=2_000_000,
 )
 
 
@@ -264,12 +266,30 @@ def test_bounds_from_published_peaks():
 
 
 def test_bounds_from_measured_ceilings():
-    slow = Ceilings(1e11, {"float32": 1e14}, 5.0)
+    slow = Ceilings(1e11, 0.5e11, {"float32": 1e14}, 5.0)
     assert bounds(LARGE, None, slow).floor_us is None
-    assert bounds(LARGE, None, slow).bound_us == pytest.approx(30.0)
+    assert bounds(LARGE, None, slow).bound_us == pytest.approx((10.0 + 40.0) / 1.02)
     assert bounds(Work(1, 0, 0), None, slow).bound_us == 5.0
     assert bounds(LARGE, None).bound_us is None
     assert bounds(Work(1, 0, 0), PEAKS).floor_us is None
+
+
+@pytest.mark.parametrize(("measured", "rate"), [(0.5e13, 0.51e13), (0.99e13, 1e13), (4e13, 1e13)])
+def test_a_rate_is_a_little_above_the_measured_one_and_never_above_the_published(measured, rate):
+    products = Work(1, 0, 0, flops={"float32": 1e9})
+    found = bounds(products, PEAKS, Ceilings(1e9, 1e9, {"float32": measured}, 1.0))
+    assert found.bound_us == pytest.approx(1e9 / rate * 1e6)
+
+
+def test_bytes_move_at_the_published_bandwidth_whatever_a_copy_reached():
+    fast, slow = (bounds(LARGE, PEAKS, Ceilings(b, b, {}, 0.1)).bytes_us for b in (1e13, 1e11))
+    assert fast == slow == pytest.approx(3.0)
+
+
+def test_a_copy_is_half_read_and_half_written():
+    ceilings = Ceilings(4e9, 2e9, {}, 1.0)
+    assert ceilings.moving_s(4e9, 2e9) == pytest.approx(2.0)
+    assert 2e9 / ceilings.bandwidth_bytes_s == pytest.approx(ceilings.moving_s(1e9, 1e9))
 
 
 def test_operations_never_make_the_floor():
@@ -282,7 +302,8 @@ def test_ceilings_are_measured_once_and_kept(monkeypatch, tmp_path):
     monkeypatch.setattr(ceilings, "_SECONDS", 0.0)
     threads = torch.get_num_threads()
     first = measure_ceilings("cpu", threads=1)
-    assert first.bandwidth_bytes_s > 0
+    assert first.read_bytes_s > 0
+    assert first.write_bytes_s > 0
     assert first.empty_call_us > 0
     assert {"float32", "float16", "bfloat16", "tfloat32"} <= set(first.flops)
     assert torch.get_num_threads() == threads
@@ -313,6 +334,17 @@ def test_the_floor_holds_for_real_kernels_on_a_gpu():
     assert found.floor_us is not None
     assert found.floor_us < start.elapsed_time(stop) * 1e3
     assert found.floor_us < found.bound_us
+
+
+@pytest.mark.gpu
+def test_libraries_come_near_the_bound_and_do_not_beat_it(tmp_path):
+    from evaluator.bound_check import faults, measure, read
+
+    rows = tmp_path / "rows.jsonl"
+    measure("cuda:0", [load_problem("level1_1_swish")], rows, compiled=False, limit_s=300)
+    found = read(rows)
+    assert {row.kind for row in found} == {"copy", "matmul", "problem"}
+    assert list(faults(found)) == []
 
 
 def test_probing_takes_integer_inputs():

@@ -1,0 +1,76 @@
+"""Which profilers work on this machine, best first; why one does not, and how to get it.
+
+Nothing here touches a device: what can only be tried is told as far as it can be seen.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+DRIVER_PARAMETERS = Path("/proc/driver/nvidia/params")
+STATUS = Path("/proc/self/status")
+_CAP_SYS_ADMIN = 21
+_GVISOR_RELEASE = "4.4.0"
+"""What gVisor answers when it is asked for the kernel's version, whatever runs below it."""
+_OPEN_COUNTERS = (
+    "ncu says ERR_NVGPUCTRPERM: load the nvidia module with NVreg_RestrictProfilingToAdminUsers=0 "
+    "(in /etc/modprobe.d, then reboot), or run as root"
+)
+_OPEN_CONTAINER = (
+    "ncu says ERR_NVGPUCTRPERM: start the container with --cap-add SYS_ADMIN, or open the counters "
+    "to all users on its host (NVreg_RestrictProfilingToAdminUsers=0)"
+)
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One profiler, or what one needs. `note`: it can't be told without trying."""
+
+    name: str
+    state: Literal["yes", "no", "note"]
+    found: str
+    remedy: str = ""
+
+
+def counters(*, root: bool | None = None) -> Rung | None:
+    """Whether `ncu` may read a GPU's counters; None where there is no driver to ask."""
+    root = os.geteuid() == 0 if root is None else root
+    if platform.release() == _GVISOR_RELEASE:
+        remedy = (
+            "profiles come from torch.profiler; for ncu use a container without gVisor, or a VM"
+        )
+        return Rung("counters", "no", "gVisor hides them", remedy)
+    try:
+        restricted = "RmProfilingAdminOnly: 1" in DRIVER_PARAMETERS.read_text()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return Rung("counters", "note", f"can't tell: {error.strerror}")
+    if not restricted:
+        return Rung("counters", "yes", "open to users")
+    if not root:
+        return Rung("counters", "no", "root only", _OPEN_COUNTERS)
+    if not _is_admin():
+        return Rung("counters", "no", "root without CAP_SYS_ADMIN", _OPEN_CONTAINER)
+    return Rung("counters", "yes", "root")
+
+
+def code(program: Path | None) -> Rung:
+    """The last rung: reading compiled kernels. `program`: `cuobjdump`, where it is."""
+    if program is not None:
+        return Rung("cuobjdump", "yes", str(program))
+    remedy = "comes with the CUDA toolkit and with Triton; only where no profiler works"
+    return Rung("cuobjdump", "note", "", remedy)
+
+
+def _is_admin() -> bool:
+    try:
+        lines = STATUS.read_text().splitlines()
+    except OSError:
+        return True  # it can't be told, and for root it is the rule
+    effective = next((line.split()[1] for line in lines if line.startswith("CapEff:")), "")
+    return bool(int(effective or "0", 16) >> _CAP_SYS_ADMIN & 1)
