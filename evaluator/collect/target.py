@@ -15,6 +15,7 @@ import sys
 import types
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,9 @@ def _collect(
         layers += tuple(
             confine(folder, memory_bytes=memory_bytes, cpu_seconds=600, keep_scratch=True)
         )
+    if mode == "plain":
+        # As the audit has built it already, so that a sanitizer can name lines.
+        build = partial(make_builder(settings.device).build, line_info=True)
     module = _candidate(folder, request, reference, state, build)
     values = reference.fresh_inputs(_SEED + 1)
 
