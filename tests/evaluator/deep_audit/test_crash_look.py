@@ -156,3 +156,12 @@ def test_a_fault_of_ours_costs_the_finding_and_not_the_verdict(shared_cache, mon
     evaluation = DeepAuditor(judge, builder).audited(request(OWN), crash("abort"))
     assert evaluation.reason == "abort" and evaluation.audit.sanitizers == ()
     assert evaluation.notes == ("the crash was not looked into: the device is gone",)
+
+
+def test_a_crash_at_hidden_sizes_is_found_too(evaluate):
+    source = program("float* none = rows == 3 ? nullptr : to;\n  none[0] += 0.0f;")
+    hidden = (SCALE_AND_BIAS.replace("256, 512", "3, 37"),)
+    evaluation = evaluate(source, hidden=hidden, audit="auto")
+    assert evaluation.reason == "segfault" and "inputs of shape (3, 37)" in evaluation.message
+    words = explain(evaluation, source)
+    assert "through a null pointer" in words and "none[0] += 0.0f;" in words
