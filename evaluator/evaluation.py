@@ -190,7 +190,7 @@ class Seconds(Record):
     """Of `timing`: after there was an interval, on making it narrower."""
     device: float = 0.0
     audit: float = 0.0
-    """Of the deep audit, after the verdict on correctness and time."""
+    """Of the deep audit, after the verdict on correctness and time, or of the look at a crash."""
 
 
 class Evaluation(Record):

@@ -6,6 +6,15 @@ import re
 from dataclasses import dataclass, field
 
 
+@dataclass(frozen=True)
+class Note:
+    """What a compiler added about the candidate's own code."""
+
+    message: str
+    file: str = ""
+    line: int = 0
+
+
 @dataclass
 class Diagnostic:
     """One error, as the tool that found it put it."""
@@ -16,8 +25,7 @@ class Diagnostic:
     line: int = 0
     quoted: str = ""
     """The source line that the compiler quoted."""
-    notes: list[str] = field(default_factory=list)
-    """What the compiler added about the candidate's own code."""
+    notes: list[Note] = field(default_factory=list)
     caller: tuple[str, int] | None = None
     """File and line in the candidate's own code that led to an error inside a header."""
 
@@ -25,6 +33,11 @@ class Diagnostic:
     def own(self) -> bool:
         """True when the error lies in the candidate's own text, not in a header."""
         return bool(self.file) and is_own(self.file)
+
+    @property
+    def of_binding(self) -> bool:
+        """True when it lies in the lines that bind the functions, which the builder writes."""
+        return bool(_BINDING.match(self.quoted))
 
 
 @dataclass
@@ -44,7 +57,7 @@ _GXX = re.compile(
 )
 _NVCC = re.compile(
     r"^(?P<file>[^\s(][^(]*)\((?P<line>\d+)\): "
-    r"(?P<severity>catastrophic error|error|warning|remark)(?: #[\w-]+)?: (?P<message>.*)$"
+    r"(?P<severity>catastrophic error|error|warning|remark|note)(?: #[\w-]+)?: (?P<message>.*)$"
 )
 _PTXAS = re.compile(
     r"^ptxas (?:(?P<file>\S+), line (?P<line>\d+); )?(?:error|fatal)\s*: (?P<message>.*)$"
@@ -65,8 +78,20 @@ _PYTHON_ERROR = re.compile(
 )
 _GXX_QUOTE = re.compile(r"^\s*\d+ \| ?(?P<text>.*)$")
 _FROM_HERE = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)?\s+required from here")
-_AT_LINE = re.compile(r"^\s+instantiation of .* at line (?P<line>\d+)(?: of (?P<file>.*))?$")
+_AT_LINE = re.compile(
+    r"^\s+(?:detected during )?instantiation of .* at line (?P<line>\d+)(?: of (?P<file>.*))?$"
+)
 _EDG_CARET = re.compile(r"^\s*\^\s*$")
+_EDG_DETAIL = re.compile(r"^ {8,}(?P<text>(?:operand|argument|object) types? (?:are|is): .*)$")
+_BINDING = re.compile(
+    r"\s*(?:PYBIND11_MODULE\(TORCH_EXTENSION_NAME|m\.def\(.*wrap_pybind_function)"
+)
+_IDLE_NOTE = re.compile(
+    r"template argument deduction/substitution failed|suggested alternatives?:|in (?:expansion|"
+    r"definition) of macro|built-in operator|candidate: '?(?:template|constexpr|\S+::\S+\(const "
+    r"\S+&\)|\S+::\S+\(\S+&&\))"
+)
+_MOST_NOTES = 3
 _SUMMARY = re.compile(r"fatal\s*: Ptx assembly aborted|ld returned \d|^\d+ errors? detected")
 
 
@@ -95,8 +120,8 @@ def parse(log: str) -> BuildLog:
             python_place = (match["file"], int(match["line"]))
         elif (found := _match_error(line)) is not None:
             if found.tool == "note":
-                if current is not None and is_own(found.file) and len(current.notes) < 2:
-                    current.notes.append(found.message)
+                if current is not None and _tells(found, current):
+                    current.notes.append(Note(found.message, found.file, found.line))
                     used += 1
                 continue
             current = None
@@ -110,6 +135,8 @@ def parse(log: str) -> BuildLog:
             if (*place, found.message) in seen:
                 continue
             seen.add((*place, found.message))
+            if found.tool == "nvcc":
+                position = _after_details(lines, position, found)
             found.quoted = _quoted(lines, position, found.tool)
             used += 2 if found.quoted else 1
             current = found
@@ -139,6 +166,23 @@ def _match_error(line: str) -> Diagnostic | None:
     if match := _LINKER.match(line):
         return Diagnostic("linker", match["message"])
     return None
+
+
+def _tells(note: Diagnostic, error: Diagnostic) -> bool:
+    """Whether a note is about the candidate's own code and says something new."""
+    # Of several candidates the first one is told.
+    begin = note.message[: len("candidate expects")]
+    known = any(each.message.startswith((note.message, begin)) for each in error.notes)
+    idle = _IDLE_NOTE.match(note.message.strip()) is not None
+    return is_own(note.file) and not known and not idle and len(error.notes) < _MOST_NOTES
+
+
+def _after_details(lines: list[str], position: int, error: Diagnostic) -> int:
+    """Takes what nvcc says between an error and the line that it quotes."""
+    while position + 1 < len(lines) and (match := _EDG_DETAIL.match(lines[position + 1])):
+        error.notes.append(Note(match["text"]))
+        position += 1
+    return position
 
 
 def _quoted(lines: list[str], position: int, tool: str) -> str:

@@ -18,6 +18,7 @@ _EXCEPTION = re.compile(
 _FOREIGN = re.compile(
     r"site-packages|dist-packages|/lib/python\d|^<frozen|(?:^|/)(?:evaluator|tools|torch|triton)/"
 )
+_BEGIN = 24
 _TRITON_AT = re.compile(r"(?:^|: )at \d+:\d+:$")
 
 # What PyTorch adds to every CUDA error alike.
@@ -144,6 +145,7 @@ def crash_words(
         lines += unfound_words(audit)
     lines += position_words(detail, source, crashed=raised is None)
     if source:
+        lines += _thrown_words(raised, source)
         lines += _triton_words(text)
     for pattern, meaning in _MEANINGS:
         if re.search(pattern, text):
@@ -214,6 +216,16 @@ def _terminate_words(detail: str) -> list[str]:
         re.MULTILINE,
     )
     return [f"It printed: {line.strip()[:300]}" for line in found[:4]]
+
+
+def _thrown_words(raised: Raised | None, source: str) -> list[str]:
+    """The line of C++ with the text that TORCH_CHECK or `throw` gave, which no traceback names."""
+    begin = raised.message[:_BEGIN] if raised is not None else ""
+    if len(begin) < _BEGIN // 2:
+        return []
+    rows = enumerate(source.splitlines(), 1)
+    found = [number for number, row in rows if f'"{begin}' in row and "raise" not in row]
+    return ["Its text is from:", *SourceMap(source).excerpt(found[0], 1)] if found else []
 
 
 def _triton_words(text: str) -> list[str]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from tools.inline_layout import inline_layout
+
 # nvcc quotes `__global__ void k()` as the host compiler sees it: rewritten, or left out.
 _SPACES = "device|global|host|shared|constant"
 _ATTRIBUTE = re.compile(rf"__attribute__\(\((?:{_SPACES})\)\)|__(?:{_SPACES})__")
@@ -24,6 +26,7 @@ class SourceMap:
             if text := _bare(line):
                 self._places.setdefault(text, []).append(number)
         self._offsets: dict[str, Counter[int]] = {}
+        self._layout = inline_layout(source)
 
     def learn(self, file: str, line: int, quoted: str) -> None:
         """Take note that the compiler quoted `quoted` as line `line` of `file`."""
@@ -33,6 +36,9 @@ class SourceMap:
     def locate(self, file: str, line: int, quoted: str = "") -> int | None:
         """The candidate's line, or None where the text was not found in it."""
         places = self._places.get(_bare(quoted), []) if quoted else []
+        laid = self._layout.get(file, {}).get(line)
+        if laid is not None and (not places or laid in places):
+            return laid
         if quoted and not places:
             return None
         ranking = self._offsets.get(file, Counter()).most_common()
@@ -40,6 +46,13 @@ class SourceMap:
             if (places and line + offset in places) or (not places and self.line(line + offset)):
                 return line + offset
         return places[0] if len(places) == 1 else None
+
+    def naming(self, name: str) -> list[int]:
+        """The lines in which a name stands as a word, of what was compiled where that is known."""
+        pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+        compiled = {number for lines in self._layout.values() for number in lines.values()}
+        numbers = sorted(compiled) or range(1, len(self._lines) + 1)
+        return [number for number in numbers if pattern.search(self.line(number))]
 
     def line(self, number: int) -> str:
         """The text of a line; empty outside of the file."""

@@ -16,6 +16,7 @@ _MOST_TEXT = 300
 _ERROR = re.compile(r"ERROR: AddressSanitizer: (?P<words>.+)$", re.MULTILINE)
 _SUMMARY = re.compile(
     r"SUMMARY: AddressSanitizer: (?P<kind>\S+)(?: (?P<file>\S+?):(?P<line>\d+))?(?::\d+)?"
+    r"(?: in (?P<function>.+))?"
 )
 _ACCESS = re.compile(r"^((?:READ|WRITE) of size \d+).*? thread T(\d+)", re.MULTILINE)
 _REGION = re.compile(r"is located (\d+ bytes .+? \d+-byte region)")
@@ -82,6 +83,8 @@ def memory_finding(text: str) -> Finding | None:
     elif summaries and summaries[-1]["file"] and _BUILD_FOLDER.match(summaries[-1]["file"]):
         file = _BUILD_FOLDER.sub("", summaries[-1]["file"])
         line = int(summaries[-1]["line"])
+        if summaries[-1]["function"]:
+            frames = [(_function(summaries[-1]["function"]), file, line)]
     return Finding(
         kind=kind,
         text=_what(report)[:_MOST_TEXT],

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Iterator
 
 from evaluator.build.builder import Builder
 from evaluator.deep_audit.address_sanitizer import AddressSanitizer
 from evaluator.deep_audit.built_code import built_code
 from evaluator.deep_audit.compute_sanitizer import run_compute_sanitizer
+from evaluator.deep_audit.own_code import OwnCode
 from evaluator.deep_audit.record import DeepAudit, Finding, SanitizerRun, Tool
 from evaluator.device_lock import device_lock
 from evaluator.errors import InfrastructureError
@@ -43,13 +43,11 @@ class CrashLook:
         self._builder = builder
         self._address = address
 
-    def taken(
-        self, request: EvaluationRequest, evaluation: Evaluation, *, limit_s: float | None = None
-    ) -> Evaluation:
+    def taken(self, request: EvaluationRequest, evaluation: Evaluation) -> Evaluation:
         """The evaluation with what the tool found. Nothing is raised: a note tells what failed."""
         begin = time.monotonic()
         try:
-            runs = self._runs(request, limit_s)
+            runs = self._runs(request)
             notes = evaluation.notes
         except InfrastructureError as error:
             runs, notes = [], (*evaluation.notes, f"the crash was not looked into: {error}")
@@ -62,24 +60,27 @@ class CrashLook:
         }
         return evaluation.model_copy(update=told)
 
-    def _runs(self, request: EvaluationRequest, limit_s: float | None) -> list[SanitizerRun]:
+    def _runs(self, request: EvaluationRequest) -> list[SanitizerRun]:
+        on_cpu = request.settings.device == "cpu"
         with device_lock(request.settings.device):
             bench = self._judge.bench_for(request)
-            if request.settings.device == "cpu":
-                limit_s = LIMIT_S if limit_s is None else limit_s
-                runs = self._address.run(bench, request, compiles=True, limit_s=limit_s)
-                return [_with_blocks(run, bench) for run in runs]
-            limit_s = GPU_LIMIT_S if limit_s is None else limit_s
-            deadline = time.monotonic() + limit_s
-            code = built_code(bench, self._builder, request, limit_s=limit_s)
-        # It takes the device itself when it needs it.
-        left_s = deadline - time.monotonic()
-        if left_s <= 0 and not code.exists:
-            note = "it was not built with source lines in the time that there is for it"
-            return [SanitizerRun(tool=Tool.MEMCHECK, outcome="not_run", note=note)]
-        only = (Tool.MEMCHECK,)
-        runs = run_compute_sanitizer(request, code, tools=only, timeout_s=max(left_s, 1.0))
-        return [_with_blocks(run, bench) for run in runs]
+            sizes = _sizes(bench)
+            deadline = time.monotonic() + GPU_LIMIT_S
+            if on_cpu:
+                runs = self._address.run(bench, request, compiles=True, limit_s=LIMIT_S)
+            else:
+                code = built_code(bench, self._builder, request, limit_s=GPU_LIMIT_S)
+        if not on_cpu:
+            # It takes the device itself when it needs it.
+            runs = _memcheck(request, code, deadline - time.monotonic())
+        return [_with_blocks(run, sizes) for run in runs]
+
+
+def _memcheck(request: EvaluationRequest, code: OwnCode, left_s: float) -> list[SanitizerRun]:
+    if left_s <= 0:
+        note = "it was not built with source lines in the time that there is for it"
+        return [SanitizerRun(tool=Tool.MEMCHECK, outcome="not_run", note=note)]
+    return run_compute_sanitizer(request, code, tools=(Tool.MEMCHECK,), timeout_s=left_s)
 
 
 def crashed(evaluation: Evaluation, settings: Settings) -> bool:
@@ -87,38 +88,34 @@ def crashed(evaluation: Evaluation, settings: Settings) -> bool:
     if settings.audit == "never" or evaluation.status is not Status.RUNTIME_ERROR:
         return False
     if settings.device != "cpu":
-        fault = _FAULT.search(f"{evaluation.message}\n{evaluation.detail}") is not None
-        return fault or evaluation.reason in _SIGNALS
+        # Of a fault on the host's side memcheck knows nothing.
+        return _FAULT.search(f"{evaluation.message}\n{evaluation.detail}") is not None
     return evaluation.reason in _SIGNALS and evaluation.build is not None and evaluation.build.ok
 
 
-def _with_blocks(run: SanitizerRun, bench: Bench) -> SanitizerRun:
+def _with_blocks(run: SanitizerRun, sizes: dict[int, list[str]]) -> SanitizerRun:
     """The findings with the names of the tensors that are as large as the block they tell of."""
-    names: dict[int, list[str]] = {}
-    for name, size in _sizes(bench):
-        names.setdefault(size, []).append(name)
 
     def named(finding: Finding) -> Finding:
         match = _BLOCK.search(finding.text)
-        found = (
-            names.get(int((match["bytes"] or match["size"]).replace(",", "")), []) if match else []
-        )
-        if not found:
+        size = int((match["bytes"] or match["size"]).replace(",", "")) if match else -1
+        if size not in sizes:
             return finding
-        text = f"{finding.text}; as large as {', '.join(found[:_MOST_NAMES])}"
+        text = f"{finding.text}; as large as {', '.join(sizes[size][:_MOST_NAMES])}"
         return finding.model_copy(update={"text": text})
 
     return run.model_copy(update={"findings": tuple(named(each) for each in run.findings)})
 
 
-def _sizes(bench: Bench) -> Iterator[tuple[str, int]]:
-    """Names and bytes of the tensors that the author of a candidate knows of."""
-    tensors = [
+def _sizes(bench: Bench) -> dict[int, list[str]]:
+    """By their bytes, the tensors that the author of a candidate knows of."""
+    names: dict[int, list[str]] = {}
+    for name, tensor in (
         *((f"input {n}", each) for n, each in enumerate(flatten_arguments(bench.draw().values))),
         *((f"output {n}", each) for n, each in enumerate(bench.outputs)),
         *bench.reference.seeded.items(),
-    ]
-    for name, tensor in tensors:
+    ):
         dtype = str(tensor.dtype).removeprefix("torch.")
         size = math.prod(tensor.shape) * tensor.element_size()
-        yield f"{name} ({dtype} {list(tensor.shape)})", size
+        names.setdefault(size, []).append(f"{name} ({dtype} {list(tensor.shape)})")
+    return names

@@ -126,7 +126,8 @@ def kernel(body: str, head: str = "") -> str:
 
 BROKEN = {
     "syntax": Broken(
-        host("  float s = 2.0f\n" + LOOP), "expected ',' or ';' before 'for'", "float s = 2.0f",
+        host("  float s = 2.0f\n" + LOOP), "expected ',' or ';' before 'for'", "for (int64_t i",
+        also=("|   float s = 2.0f\n",),
         full=True,
     ),
     "undeclared": Broken(
@@ -199,11 +200,11 @@ BROKEN = {
     ),
     "struct_semicolon": Broken(
         host(LOOP, "struct Tile { int rows; int columns; }"),
-        "expected", "struct Tile { int rows",
+        "expected initializer before 'run'", "torch::Tensor run", also=("struct Tile { int rows",),
     ),
     "unbalanced": Broken(
         host("  for (int64_t i = 0; i < n; ++i) {\n    to[i] = from[i];\n"),
-        "expected '}' at end of input", "", full=True,
+        "expected '}' at end of input", "}", also=("to match this '{', line 10",), full=True,
     ),
     "cpp20": Broken(
         host("  std::span<float> all(to, n);\n" + LOOP, "#include <span>"),
@@ -216,10 +217,11 @@ BROKEN = {
     "pybind_signature": Broken(
         "\n#include <torch/extension.h>\ntorch::Tensor run(torch::Tensor x, float** rows) {\n"
         "  return x;\n}\n",
-        "", "", full=True,
+        "no match for call", "float** rows", also=("takes and returns torch::Tensor",), full=True,
     ),
     "function_name": Broken(
         host(LOOP), "'forward' was not declared", "", functions=("forward",), full=True,
+        also=("`functions` names it",),
     ),
     "torch_name": Broken(
         host(LOOP + "\n  y = torch::gelu_fast(y);"), "'gelu_fast' is not a member of",
@@ -238,7 +240,8 @@ BROKEN = {
             '  AT_DISPATCH_FLOATING_TYPES(x.scalar_type() "run", [&] {\n'
             "    y.data_ptr<scalar_t>()[0] = 0;\n  });\n" + LOOP
         ),
-        "", "AT_DISPATCH_FLOATING_TYPES(x.scalar_type()",
+        "expected ',' or ';' before string constant",
+        "AT_DISPATCH_FLOATING_TYPES(x.scalar_type()",
     ),
     "host_flag": Broken(
         host(LOOP), "'-fplugin=fast.so' is not allowed", "", cflags=("-fplugin=fast.so",),
@@ -247,14 +250,14 @@ BROKEN = {
     # CUDA
     "link": Broken(
         DECLARED, "run(at::Tensor)", "", cuda="\n#include <torch/extension.h>\n" + kernel("x[i]"),
-        also=("declared but nowhere defined",), full=True,
+        also=("declared but nowhere defined",),
     ),
     "link_types": Broken(
         "torch::Tensor run(torch::Tensor x, double by);", "run(", "", cuda=device(kernel("x[i]")),
         also=("declared but nowhere defined",),
     ),
     "cuda_syntax": Broken(
-        DECLARED, "expected a \";\"", "int j = i", cuda=device(
+        DECLARED, "expected a \";\"", "if (i < n)", also=("|   int j = i\n",), cuda=device(
             kernel("x[i]").replace("  if", "  int j = i\n  if")), full=True,
     ),
     "cuda_undeclared": Broken(
@@ -282,11 +285,11 @@ BROKEN = {
         cuda=device(kernel("x[i]"), "scale<<<(n + 255) / 256, 256>>>(from, to);"),
     ),
     "cuda_shared": Broken(
-        DECLARED, "'scale' uses too much shared data", "__shared__ float tile[128][128]",
-        cuda=device(kernel("x[i] + tile[0][0]").replace(
-            "  if (", "  __shared__ float tile[128][128];\n"
-            "  tile[threadIdx.x / 8][threadIdx.x % 8] = x[0];\n  __syncthreads();\n  if (")),
-        also=("48 KB",),
+        DECLARED, "'scale' uses too much shared data", "__shared__ float tile[300][256]",
+        cuda=device(kernel("x[i] + tile[n % 300][i % 256]").replace(
+            "  if (", "  __shared__ float tile[300][256];\n"
+            "  tile[threadIdx.x][n % 256] = x[i];\n  __syncthreads();\n  if (")),
+        also=("307,200 bytes, 232,448 max", "no more shared memory"),
     ),
     "cuda_half": Broken(
         DECLARED, "operator", "h * 2.5f", cuda=device(
@@ -300,7 +303,7 @@ BROKEN = {
             "launch(from, n);"),
     ),
     "cuda_deep": Broken(
-        DECLARED, "", "Sum<Row>()(Row{}, Row{})",
+        DECLARED, 'no operator "+" matches', "Sum<Row>()(Row{}, Row{})",
         cuda=device(kernel(
             "Sum<Row>()(Row{}, Row{}).v",
             "struct Row { float v; };\ntemplate <typename T> struct Sum {\n"
@@ -312,14 +315,15 @@ BROKEN = {
             kernel("x[i]") + "__global__ void scale(const float* a, float* b, int m) {}\n"),
     ),
     "cuda_brace": Broken(
-        DECLARED, "", "", cuda=device(kernel("x[i]").rstrip().removesuffix("}")),
+        DECLARED, "expected a \";\"", "torch::Tensor run(torch::Tensor x) {",
+        also=('to match this "{"',), cuda=device(kernel("x[i]").rstrip().removesuffix("}")),
     ),
     "cuda_asm": Broken(
         DECLARED, "Not a name of any known instruction", "", cuda=device(
             kernel("x[i]").replace("  if", '  asm volatile("fastadd.f32 %f1, %f2;");\n  if')),
     ),
     "cuda_constexpr": Broken(
-        DECLARED, "expression must have a constant value", "float tile[n]", cuda=device(
+        DECLARED, "a variable length array cannot", "float tile[n]", cuda=device(
             kernel("x[i]").replace("  if", "  __shared__ float tile[n];\n  if")),
     ),
     "cuda_flag": Broken(
@@ -327,7 +331,7 @@ BROKEN = {
         cuda_cflags=("--use_fast_maths",), also=("Leave that flag out",),
     ),
     "cuda_namespace": Broken(
-        DECLARED, "", "at::cuda::getStream()", cuda=device(
+        DECLARED, 'no member "getStream"', "at::cuda::getStream()", cuda=device(
             kernel("x[i]"),
             "scale<<<(n + 255) / 256, 256, 0, at::cuda::getStream()>>>(from, to, n);"), full=True,
     ),
@@ -346,6 +350,7 @@ def main(names: list[str]) -> None:
                 outcome = builder.build(broken.request)
                 said = outcome.log if not outcome.ok else "BUILT\n" + outcome.log
                 kind = "light" if light else "full"
+                said = said.replace(sys.prefix, "/opt/python")
                 (LOGS / f"{name}.{kind}.txt").write_text(said)
                 print(f"{name}: {kind} -> {outcome.headers}, ok={outcome.ok}, "
                       f"{outcome.seconds:.1f} s, {len(said)} bytes", flush=True)  # fmt: skip

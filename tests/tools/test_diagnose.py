@@ -212,6 +212,17 @@ class TestRuntime:
         assert "SIGSEGV" in text
         assert "Last known position: line 4, in forward" in text
 
+    def test_the_line_of_a_failed_check_in_cpp_is_quoted(self) -> None:
+        source = (
+            'cpp = """\nauto run(T x) {\n  TORCH_CHECK(x.dim() == 2,\n'
+            '              "the input needs two dimensions, not ", x.dim());\n}"""\n'
+        )
+        text = runtime_error(
+            "call of forward: RuntimeError: the input needs two dimensions, not 3", "", source
+        )
+        assert "Its text is from:\n     3 |" in text
+        assert '>    4 |               "the input needs two dimensions, not "' in text
+
     @pytest.mark.parametrize(
         ("message", "wanted"),
         [

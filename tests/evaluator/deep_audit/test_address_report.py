@@ -45,7 +45,9 @@ def test_kind_place_words_and_frames_of_the_first_stack() -> None:
     finding = memory_finding("printed before\n" + OVERFLOW)
     assert finding is not None and finding.refuses
     assert (finding.kind, finding.file, finding.line) == ("heap-buffer-overflow", "main.cpp", 31)
-    assert finding.text == "READ of size 4, 0 bytes to the right of 524288-byte region"
+    assert finding.text == (
+        "READ of size 4, 0 bytes after 524288-byte region, allocated at main.cpp:5"
+    )
     assert finding.frames == ("kernel<float> main.cpp:31", "scale main.cpp:17")
     assert "0x" not in str(finding)
 
@@ -60,6 +62,7 @@ def test_a_report_whose_beginning_is_lost() -> None:
     finding = memory_finding(OVERFLOW[OVERFLOW.index("allocated by") :])
     assert finding is not None and finding.refuses
     assert (finding.kind, finding.place) == ("heap-buffer-overflow", "main.cpp:31")
+    assert finding.frames == ("kernel main.cpp:31",)
 
 
 def test_a_crash_refuses_only_within_the_candidates_sources() -> None:

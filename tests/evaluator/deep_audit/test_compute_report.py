@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluator.deep_audit.compute_report import ended_properly, findings_of
+from evaluator.deep_audit.compute_report import assertion_findings, ended_properly, findings_of
 from evaluator.deep_audit.own_code import OwnCode
 from evaluator.deep_audit.record import Finding, Tool
 
@@ -102,6 +102,21 @@ def test_memcheck_says_what_and_where_once() -> None:
     assert (finding.place, finding.frames) == ("cuda.cu:12", ("scale_kernel",))
     assert "4 bytes after the nearest allocation at ... of size 4,096 bytes" in finding.text
     assert finding.refuses and "0x" not in str(finding)
+
+
+ASSERTION = """\
+cuda.cu:14: void scale_kernel<float>(const float *, int): block: [2,0,0], thread: [31,0,0] Assertion `i < n` failed.
+cuda.cu:14: void scale_kernel<float>(const float *, int): block: [2,0,0], thread: [32,0,0] Assertion `i < n` failed.
+========= COMPUTE-SANITIZER
+========= ERROR SUMMARY: 0 errors
+"""  # noqa: E501
+
+
+def test_a_kernels_own_assertion_is_told_once() -> None:
+    (finding,) = assertion_findings(ASSERTION)
+    assert (finding.kind, finding.place) == ("device-side assert", "cuda.cu:14")
+    assert finding.text == "`i < n` failed; by thread (31,0,0) in block (2,0,0)"
+    assert finding.frames == ("scale_kernel",) and not finding.refuses
 
 
 def test_memcheck_of_older_versions() -> None:

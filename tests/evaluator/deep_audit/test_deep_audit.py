@@ -165,7 +165,7 @@ class Clean:
     def __init__(self, found: tuple[Finding, ...] = ()) -> None:
         self._found = found
 
-    def run(self, *_: object) -> list[SanitizerRun]:
+    def run(self, *_: object, **__: object) -> list[SanitizerRun]:
         outcome = "findings" if self._found else "clean"
         return [SanitizerRun(tool=Tool.ADDRESS, outcome=outcome, findings=self._found)]
 
