@@ -222,11 +222,9 @@ class Toolchain:
         number = self.architecture.replace(".", "")
         host = ",".join(("-fPIC", *(_LIGHT_HOST if headers else ())))
         standard = () if any("std=" in flag for flag in flags) else (self.torch.standard,)
-        # Profilers and sanitizers name lines by it; the machine code stays as it is.
-        lines = () if {"-G", "--device-debug"} & set(flags) else ("-lineinfo",)
         return [
             *(self.cuda.nvcc, "-MD", "-MF", f"{source}.d", *self._common(name, headers)),
-            *(*_NVCC_DEFINES, f"-gencode=arch=compute_{number},code=sm_{number}", *lines),
+            *(*_NVCC_DEFINES, f"-gencode=arch=compute_{number},code=sm_{number}"),
             *("-ccbin", self.compiler, "-Xcompiler", host, *flags, *standard),
             *("-c", source, "-o", f"{source}.o"),
         ]

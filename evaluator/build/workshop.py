@@ -21,7 +21,7 @@ from evaluator.build.flags import SANITIZED, SANITIZED_LINK
 from evaluator.build.sources import Source, Sources
 from evaluator.build.toolchain import Toolchain
 
-REVISION = "2"
+REVISION = "1"
 """Changes whenever the command lines do, so that old entries of the cache are not used."""
 _RUNTIME_TIMEOUT_S = 900.0
 _LINK_TIMEOUT_S = 120.0

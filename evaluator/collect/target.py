@@ -93,13 +93,13 @@ def _collect(
         work = _work(reference, values, settings.precision, settings.device, threads)
     if mode == "cpu":
         output_bytes = sum(t.numel() * t.element_size() for t in reference.expected(values))
+    stages.end("prepare")
     if layers:
         on_cpu = settings.device == "cpu"
         memory_bytes = settings.memory_limit_bytes if on_cpu else None
         layers += tuple(
             confine(folder, memory_bytes=memory_bytes, cpu_seconds=600, keep_scratch=True)
         )
-    stages.end("prepare")
     module = _candidate(folder, request, reference, state, build)
     stages.end("build")
     values = reference.fresh_inputs(_SEED + 1)

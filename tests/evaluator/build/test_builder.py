@@ -13,7 +13,7 @@ import pytest
 
 from evaluator.build.builder import Builder
 from evaluator.build.cache import Cache
-from evaluator.build.toolchain import Cuda, Toolchain
+from evaluator.build.toolchain import Toolchain
 from evaluator.build_request import BuildRequest
 from evaluator.errors import BuilderError
 from tests.evaluator.build.cuda_candidates import CUDA
@@ -297,10 +297,3 @@ def test_an_error_over_the_full_headers_is_what_is_told(builder):
     outcome = builder.build(source(body), timeout_s=600)
     assert not outcome.ok and outcome.headers == "full"
     assert "has no member named 'no_such_method'" in outcome.log
-
-
-@pytest.mark.parametrize(("flags", "named"), [(("-O3",), True), (("-G",), False)])
-def test_device_code_knows_its_lines(flags: tuple[str, ...], named: bool) -> None:
-    host = Toolchain.find(None, with_cuda=False)
-    tools = replace(host, cuda=Cuda("nvcc", Path("/opt/cuda"), "13.0"), architecture="9.0a")
-    assert ("-lineinfo" in tools.device_command("k", "cuda.cu", flags, None)) is named
