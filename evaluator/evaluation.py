@@ -233,7 +233,8 @@ class Evaluation(Record):
     def is_lasting(self) -> bool:
         """Good for an identical candidate as well: neither a limit of time, which another attempt
         may keep, nor an audit that our side did not finish, decided it."""
-        broke_off = self.audit is not None and self.provenance is None
+        audited = self.audit is not None and self.audit.occasion != "crash"
+        broke_off = audited and self.provenance is None
         late = self.status is Status.TIMEOUT or (self.build is not None and self.build.timed_out)
         return not late and not broke_off
 
@@ -282,7 +283,8 @@ class Settings(Record):
     threads: int | None = None
     """None: all cores."""
     audit: AuditSetting = "auto"
-    """When a correct candidate is audited in depth: `auto` is where its time is hard to believe."""
+    """When a correct candidate is audited in depth: `auto` is where its time is hard to believe.
+    A crash is looked into unless this says `never`."""
     require: Requirement = "any"
     """`custom`: a candidate that spends its time elsewhere than in its own kernels is refused."""
     isolation: Literal["available", "strict"] = "available"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from evaluator.deep_audit.record import DeepAudit
+from tools.crash_site import site_words, unfound_words
 from tools.source_map import SourceMap
 
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:,)? in (?P<function>\S+)')
@@ -114,26 +116,32 @@ class Frame:
     function: str
 
 
-def crash_words(message: str, detail: str, source: str) -> list[str]:
+def crash_words(
+    message: str, detail: str, source: str, audit: DeepAudit | None = None
+) -> list[str]:
     """Lines of text on an exception or a fatal signal.
 
-    `message` and `detail` are those of an `Evaluation`, `source` the candidate's Python file.
+    `message`, `detail` and `audit` are those of an `Evaluation`, `source` the candidate's Python
+    file.
     """
     text = f"{message}\n{detail}"
     lines = []
+    site = site_words(audit, source) if audit is not None else []
     raised = _raised(detail) or _raised(message)
     signal = _signal(text)
     if raised is not None:
         lines.append(f"Raised{raised.when}: {raised.kind}: {raised.message}".rstrip(": "))
     elif signal is not None:
         when = re.search(r" during the [\w ]+", message)
-        lines.append(
-            f"The process was ended by {signal}{when[0] if when else ''}. What that usually means:"
-            f" {_SIGNALS[signal]}."
-        )
+        usually = "" if site else f" What that usually means: {_SIGNALS[signal]}."
+        lines.append(f"The process was ended by {signal}{when[0] if when else ''}.{usually}")
         lines += _terminate_words(detail)
     elif message:
         lines.append(message.strip()[:600])
+    if site:
+        return lines + site
+    if audit is not None:
+        lines += unfound_words(audit)
     lines += position_words(detail, source, crashed=raised is None)
     if source:
         lines += _triton_words(text)

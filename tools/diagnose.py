@@ -7,6 +7,7 @@ import re
 from evaluator.evaluation import Evaluation, Status
 from tools.build_words import build_words
 from tools.crash import crash_words, position_words
+from tools.crash_site import site_words
 from tools.mismatch_words import mismatch_words
 
 MAX_LINES = 60
@@ -102,8 +103,10 @@ def _runtime(evaluation: Evaluation, source: str) -> list[str]:
     if evaluation.reason == "no_model_new":
         return [*_message(evaluation), _NO_CODE]
     if evaluation.reason in _LUCK:
-        return [*_message(evaluation), _LUCK[evaluation.reason], evaluation.detail.strip()]
-    return crash_words(evaluation.message, evaluation.detail, source)
+        site = site_words(evaluation.audit, source) if evaluation.audit is not None else []
+        told = site or [evaluation.detail.strip()]
+        return [*_message(evaluation), _LUCK[evaluation.reason], *told]
+    return crash_words(evaluation.message, evaluation.detail, source, evaluation.audit)
 
 
 def _timeout(evaluation: Evaluation, source: str) -> list[str]:

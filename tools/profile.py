@@ -39,6 +39,8 @@ def profile(
     """
     from evaluator.errors import ProfilerError
     from evaluator.evaluation import Status
+    from tools.advice_figures import figures
+    from tools.advice_rules import advise
     from tools.bottleneck import find_bottleneck
     from tools.profile_report import Profile
     from tools.profile_summary import summary
@@ -56,6 +58,7 @@ def profile(
     facts = _facts(request, evaluation, collected)
     finding = find_bottleneck(facts)
     kernels = _shares(facts)
+    read = figures(facts)
     missing = collected.gpu.missing if collected.gpu is not None else ()
     return Profile(
         rung=rung,
@@ -68,6 +71,8 @@ def profile(
         bound_us=facts.bound_us,
         sol_fraction=facts.sol_fraction,
         missing=missing,
+        figures=read,
+        advice=advise(read, facts.hot.name if collected.gpu is not None else ""),
         summary=summary(finding, facts, kernels, rung=rung, rung_reason=reason, missing=missing),
         seconds=time.monotonic() - begin,
         isolation=collected.isolation,
@@ -185,6 +190,7 @@ def command(
     from evaluator.executor.local import LocalExecutor
     from problems.errors import UsageError
     from problems.loader import load_problem
+    from tools.advice_words import advice_lines
     from tools.diagnose import explain
 
     try:
@@ -205,7 +211,7 @@ def command(
     if json_:
         print(json.dumps(result.model_dump(mode="json")))
     else:
-        print(result.summary, file=sys.stderr)
+        print("\n".join([result.summary, "", *advice_lines(result)]), file=sys.stderr)
 
 
 if __name__ == "__main__":

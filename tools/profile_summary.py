@@ -6,7 +6,7 @@ from tools.cpu_rules import bandwidth_share, busy_threads, cpu_shares, estimated
 from tools.finding import Finding
 from tools.gpu_rules import busiest_pipe, occupancy_limiter, stall_reasons
 from tools.profile_facts import Facts, byte_words, percent
-from tools.profile_report import Bottleneck, KernelShare, Rung
+from tools.profile_report import KernelShare, Rung
 
 MAX_LINES = 25
 _TOP = 4
@@ -16,47 +16,6 @@ _RUNGS = {
     Rung.TORCH_TRACE: "torch.profiler (times and launches, no counters)",
     Rung.STATIC: "the compiled code alone",
     Rung.CPU: "torch.profiler and a roofline estimate",
-}
-
-_ADVICE = {
-    Bottleneck.MEMORY_BANDWIDTH: "move fewer bytes (fuse what still goes through memory, keep"
-    " narrower types where the task allows it), and load and store in 16-byte units.",
-    Bottleneck.CACHE_BANDWIDTH: "reuse data in registers or shared memory, and access it in wide,"
-    " coalesced pieces.",
-    Bottleneck.COMPUTE: "do less arithmetic for each element: cheaper formulas, hoisted divisions,"
-    " faster functions where the accuracy allows it, the unit made for it (FMA, tensor cores,"
-    " SIMD).",
-    Bottleneck.LATENCY: "give each thread several independent loads before it uses the first"
-    " (vector loads, unrolling), or keep more warps active.",
-    Bottleneck.OCCUPANCY: "use fewer registers or less shared memory for each block, or another"
-    " block size, so that more warps fit on an SM.",
-    Bottleneck.TOO_FEW_BLOCKS: "split the work into more blocks: smaller tiles, or several blocks"
-    " for each row with a second step that combines.",
-    Bottleneck.LAUNCH_OVERHEAD: "fuse into fewer calls, and avoid small tensor operations in"
-    " Python around the kernel.",
-    Bottleneck.LIBRARY: "replace or fuse those operators with code of your own; where a library"
-    " call is already the best there is, fuse what comes before and after it.",
-    Bottleneck.REDUNDANT_TRAFFIC: "fuse passes and temporaries so that each element is read once"
-    " and written once.",
-    Bottleneck.SINGLE_THREAD: "spread the outer loop over all threads (at::parallel_for, or"
-    " OpenMP with -fopenmp).",
-    Bottleneck.NOT_VECTORISED: "use flat loops over contiguous restrict pointers with"
-    " -O3 -march=native -ffast-math, or write the vector code (at::vec, intrinsics, polynomials in"
-    " place of libm calls).",
-    Bottleneck.AT_THE_BOUND: "nothing more; only another algorithm that moves or computes less"
-    " could change this.",
-    Bottleneck.UNKNOWN: "compare with a variant that does less (fewer passes, no special functions)"
-    " to find out what costs the time.",
-}
-
-_CPU_ADVICE = {
-    Bottleneck.MEMORY_BANDWIDTH: "move fewer bytes: fuse what still goes through memory, work on"
-    " blocks that stay in the cache, and allocate nothing but the outputs (fresh memory is mapped"
-    " page by page when it is first written).",
-    Bottleneck.COMPUTE: "do less arithmetic for each element: cheaper formulas, polynomials for"
-    " exp and tanh, hoisted divisions, several independent sums, wider SIMD.",
-    Bottleneck.LAUNCH_OVERHEAD: "make one call of your own out of many, and do nothing in Python"
-    " around it.",
 }
 
 
@@ -71,12 +30,10 @@ def summary(
 ) -> str:
     """Text for the prompt; its first line is `- bottleneck: ` and the code."""
     on_gpu = facts.collected.gpu is not None
-    advice = (_ADVICE if on_gpu else _ADVICE | _CPU_ADVICE)[finding.bottleneck]
     because = f", because {rung_reason}" if rung_reason else ""
     lines = [
         f"- bottleneck: {finding.bottleneck}",
         f"- {finding.headline}",
-        f"- what usually helps: {advice}",
         *_distance(facts),
         *(_gpu_figures(facts) if on_gpu else _cpu_figures(facts)),
         f"- measured by: {_RUNGS[rung]}{because}",
@@ -156,8 +113,8 @@ def _access_figures(facts: Facts) -> list[str]:
             f"- sectors per global load: {sectors / requests:.1f} (4 for coalesced 4-byte loads,"
             " 16 for coalesced 16-byte ones, up to 32 when scattered)"
         )
-    if spills := facts.metric("spill_loads"):
-        lines.append(f"- register spills: {spills:.0f} loads from local memory")
+    if local := facts.metric("local_loads"):
+        lines.append(f"- local memory (spills, arrays indexed at run time): {local:.0f} loads")
     active = facts.metric("threads_per_instruction")
     if active is not None and active < 24:
         lines.append(f"- divergence: {active:.0f} of 32 threads active per instruction")

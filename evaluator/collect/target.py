@@ -16,6 +16,7 @@ import sys
 import types
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,13 +94,16 @@ def _collect(
         work = _work(reference, values, settings.precision, settings.device, threads)
     if mode == "cpu":
         output_bytes = sum(t.numel() * t.element_size() for t in reference.expected(values))
-    stages.end("prepare")
     if layers:
         on_cpu = settings.device == "cpu"
         memory_bytes = settings.memory_limit_bytes if on_cpu else None
         layers += tuple(
             confine(folder, memory_bytes=memory_bytes, cpu_seconds=600, keep_scratch=True)
         )
+    stages.end("prepare")
+    if mode == "plain":
+        # As the audit has built it already, so that a sanitizer can name lines.
+        build = partial(make_builder(settings.device).build, line_info=True)
     module = _candidate(folder, request, reference, state, build)
     stages.end("build")
     values = reference.fresh_inputs(_SEED + 1)

@@ -17,13 +17,24 @@ _ERROR = re.compile(r"ERROR: AddressSanitizer: (?P<words>.+)$", re.MULTILINE)
 _SUMMARY = re.compile(
     r"SUMMARY: AddressSanitizer: (?P<kind>\S+)(?: (?P<file>\S+?):(?P<line>\d+))?(?::\d+)?"
 )
-_ACCESS = re.compile(r"^((?:READ|WRITE) of size \d+)", re.MULTILINE)
+_ACCESS = re.compile(r"^((?:READ|WRITE) of size \d+).*? thread T(\d+)", re.MULTILINE)
 _REGION = re.compile(r"is located (\d+ bytes .+? \d+-byte region)")
+_GLOBAL = re.compile(
+    r"is located (\d+ bytes .+? of global variable '\w+') .*?defined in .*? of size (\d+)"
+)
+_SIGNAL = re.compile(r"The signal is caused by a (READ|WRITE) memory access")
+_NULL = "address points to the zero page"
 _VARIABLE = re.compile(r"'(\w+)' \(line \d+\) <== (Memory access .+?)$", re.MULTILINE)
 _FRAME = re.compile(r"^\s+#\d+ (?P<function>.+) (?P<file>\S+?):(?P<line>\d+)(?::\d+)?$")
 _UNDEFINED = re.compile(r"^(?P<file>[^\s:]+):(?P<line>\d+):\d+: runtime error: (?P<text>.+)$")
 _BUILD_FOLDER = re.compile(r"^.*/work-[^/]+/")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
+
+_FIRST = re.compile("")
+_BEFORE = {
+    "freed": re.compile(r"^freed by thread", re.MULTILINE),
+    "allocated": re.compile(r"^(?:previously )?allocated by thread", re.MULTILINE),
+}
 
 # Always an error of the code that was compiled with the sanitizer.
 _MEMORY = frozenset(
@@ -64,7 +75,7 @@ def memory_finding(text: str) -> Finding | None:
     words = errors[-1]["words"] if errors else ""
     kind = next((name for spoken, name in _SPOKEN.items() if words.startswith(spoken)), "")
     kind = kind or (words.split()[0] if words else summaries[-1]["kind"])
-    frames = _own_frames(report) if errors else []
+    frames = _own_frames(report, _FIRST) if errors else []
     file, line = "", None
     if frames:
         _, file, line = frames[0]
@@ -104,11 +115,13 @@ def undefined_findings(text: str) -> tuple[Finding, ...]:
     return tuple(found.values())[:_MOST_FINDINGS]
 
 
-def _own_frames(report: str) -> list[tuple[str, str, int]]:
-    """Function, file and line of the frames in the candidate's sources, of the first stack."""
+def _own_frames(report: str, begin: re.Pattern[str]) -> list[tuple[str, str, int]]:
+    """Function, file and line of the frames in the candidate's sources, of the first stack behind
+    `begin`. What calls itself is there once."""
+    started = begin.search(report)
     frames: list[tuple[str, str, int]] = []
     inside = False
-    for line in report.splitlines():
+    for line in report[started.start() :].splitlines() if started else ():
         match = _FRAME.match(line)
         if match is None:
             if inside and not line.lstrip().startswith("#"):
@@ -117,14 +130,38 @@ def _own_frames(report: str) -> list[tuple[str, str, int]]:
             continue
         inside = True
         if _BUILD_FOLDER.match(match["file"]):
-            name = match["function"].partition("(")[0].removeprefix("in ")
-            frames.append((name, _BUILD_FOLDER.sub("", match["file"]), int(match["line"])))
+            name = _function(match["function"])
+            frame = (name, _BUILD_FOLDER.sub("", match["file"]), int(match["line"]))
+            if frame not in frames:
+                frames.append(frame)
     return frames[:_MOST_FRAMES]
+
+
+def _function(spoken: str) -> str:
+    """`kernel<float>` for `kernel<float>(float const*)`."""
+    name = spoken.removeprefix("in ").replace("(anonymous namespace)::", "")
+    name = name.partition("(")[0]
+    return "a lambda" if name.endswith("operator") else name
 
 
 def _what(report: str) -> str:
     """One line: what was done, and next to what."""
-    parts = [match[1] for pattern in (_ACCESS, _REGION) if (match := pattern.search(report))]
+    parts = []
+    if access := _ACCESS.search(report):
+        parts.append(access[1] if access[2] == "0" else f"{access[1]} by thread {access[2]}")
+    if signal := _SIGNAL.search(report):
+        null = _NULL in report
+        parts.append(f"{signal[1]} {'through a null pointer' if null else 'of unmapped memory'}")
+    if region := _REGION.search(report):
+        parts.append(region[1])
+    if named := _GLOBAL.search(report):
+        parts.append(f"{named[1]} of {named[2]} bytes")
     if variable := _VARIABLE.search(report):
         parts.append(f"{variable[2]}: {variable[1]}")
-    return _ADDRESS.sub("...", ", ".join(parts))
+    for word, pattern in _BEFORE.items():
+        if own := _own_frames(report, pattern):
+            _, file, line = own[0]
+            parts.append(f"{word} at {file}:{line}")
+    # GCC 12 says left and right.
+    text = ", ".join(parts).replace("to the right of", "after").replace("to the left of", "before")
+    return _ADDRESS.sub("...", text)

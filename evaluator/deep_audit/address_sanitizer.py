@@ -7,19 +7,20 @@ inputs are copied into heap blocks, which have guarded bounds; parameters lie in
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import shutil
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from evaluator.build.builder import Builder
 from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.deep_audit.address_report import memory_finding, undefined_findings
-from evaluator.deep_audit.own_code import OwnCode
+from evaluator.deep_audit.compiled_text import compiled_texts, with_lines
 from evaluator.deep_audit.record import Finding, SanitizerRun, Tool
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Backend, EvaluationRequest, Status
@@ -32,6 +33,7 @@ _CALLS = 3
 _SLOWER = 10.0
 """How much longer than otherwise a call may take: instrumented code is that slow."""
 _CPU_SECONDS = 1800
+_LEAST_S = 0.01
 _OPTIONS = {
     # PyTorch and Python are not instrumented: what they leave behind is none of our business.
     "detect_leaks": 0,
@@ -43,7 +45,10 @@ _OPTIONS = {
     # Ours, not the worker's own handler, which would tell less.
     "handle_segv": 2,
     "handle_sigbus": 2,
-    "handle_abort": 0,
+    "handle_sigfpe": 2,
+    "handle_sigill": 2,
+    # An uncaught exception leaves its stack.
+    "handle_abort": 2,
     "malloc_context_size": 8,
     "print_legend": 0,
     "stack_trace_format": '"    #%n %f %S"',
@@ -57,17 +62,27 @@ class AddressSanitizer:
         self._builder = builder
         self._zygote: Zygote | None = None
 
-    def run(self, bench: Bench, request: EvaluationRequest, code: OwnCode) -> list[SanitizerRun]:
+    def run(
+        self,
+        bench: Bench,
+        request: EvaluationRequest,
+        *,
+        compiles: bool,
+        limit_s: float | None = None,
+    ) -> list[SanitizerRun]:
         """One record for each of the two tools, over the problem's sizes and its hidden ones.
 
-        Nothing is raised: what can't be run is told.
+        `compiles`: whether the candidate has libraries at all. `limit_s` bounds all of it but the
+        start of the zygote, which is there once. Nothing is raised: what can't be run is told.
         """
         begin = time.monotonic()
-        reason = _why_not(request, code)
+        reason = _why_not(request, compiles=compiles)
         seen = _Seen()
         if not reason:
             try:
                 zygote = self._started()
+                if limit_s is not None:
+                    seen.deadline = time.monotonic() + limit_s
                 for each in (bench, *bench.hidden(request.hidden_references)):
                     if not seen.ended:
                         self._watch(zygote, each, request, seen)
@@ -102,13 +117,17 @@ class AddressSanitizer:
         settings = request.settings
 
         def build(order: BuildRequest) -> BuildOutcome:
-            return self._builder.build(order, settings.build_timeout_s, sanitize=True)
+            seen.compiled.append(order)
+            limit_s = min(settings.build_timeout_s, seen.left_s)
+            return self._builder.build(order, limit_s, sanitize=True)
 
         # No limit on the address space: the sanitizers reserve terabytes of it.
         worker = zygote.fork(memory_bytes=None, cpu_seconds=_CPU_SECONDS)
         side = Side(worker, bench.device, _SLOWER * settings.call_timeout_s)
         side.copies_inputs = True
         side.growth_bytes = settings.memory_limit_bytes
+        if seen.deadline is not None:
+            side.end_by(seen.deadline)
         try:
             bench.load(side, request.candidate.source, "ModelNew", triton=False, build=build)
             bench.construct(side, bench.reference.randomised(secrets.randbits(62)))
@@ -117,7 +136,9 @@ class AddressSanitizer:
                     seen.calls += 1
         except Refusal as refusal:
             seen.note = f"it did not get through: {refusal.message}"
-            if refusal.status is Status.BUILD_ERROR:
+            if seen.left_s <= _LEAST_S:
+                seen.note = "it was not done in the time that there is for it"
+            elif refusal.status is Status.BUILD_ERROR:
                 seen.note = "it does not build with the sanitizers"
         finally:
             side.close()
@@ -133,6 +154,16 @@ class _Seen:
     calls: int = 0
     note: str = ""
     """Why a worker did not answer all calls."""
+    deadline: float | None = None
+    """By the monotonic clock."""
+    compiled: list[BuildRequest] = field(default_factory=list)
+
+    @property
+    def left_s(self) -> float:
+        """Until the deadline, and never nothing at all."""
+        if self.deadline is None:
+            return math.inf
+        return max(_LEAST_S, self.deadline - time.monotonic())
 
     @property
     def ended(self) -> bool:
@@ -141,9 +172,13 @@ class _Seen:
 
     def read(self, text: str) -> None:
         """Take in what a worker printed."""
-        self.memory = memory_finding(text)
+        texts = compiled_texts(self.compiled)
+        memory = memory_finding(text)
+        self.memory = memory and with_lines(memory, texts)
         known = {finding.place for finding in self.undefined}
-        more = [each for each in undefined_findings(text) if each.place not in known]
+        more = [
+            with_lines(each, texts) for each in undefined_findings(text) if each.place not in known
+        ]
         self.undefined += tuple(more)
 
     def records(self, seconds: float) -> list[SanitizerRun]:
@@ -202,10 +237,10 @@ def _said(compiler: str, option: str) -> str:
     return done.stdout.strip()
 
 
-def _why_not(request: EvaluationRequest, code: OwnCode) -> str:
+def _why_not(request: EvaluationRequest, *, compiles: bool) -> str:
     if request.settings.device != "cpu" or request.candidate.backend is not Backend.CPP:
         return "these sanitizers are for C++ on a CPU"
-    if not code.libraries:
+    if not compiles:
         return "the candidate compiles nothing"
     if not runtimes():
         return "there is no GCC that brings its sanitizers: install g++, libasan and libubsan"

@@ -29,6 +29,12 @@ _AT_OLD = re.compile(
 )
 # Where the place is in a function that the kernel calls.
 _DEVICE_FRAME = re.compile(r"^Device Frame:\s*(?P<kernel>.+?)\+0x[0-9a-f]+")
+# What a kernel's own `assert` prints.
+_ASSERTION = re.compile(
+    r"^(?P<file>\S+?):(?P<line>\d+): (?P<kernel>.+): block: \[(?P<block>[\d,]+)\], "
+    r"thread: \[(?P<thread>[\d,]+)\] Assertion [`'](?P<text>.+)[`'] failed\.?$",
+    re.MULTILINE,
+)
 _ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
 _SEVERITY = re.compile(r"^(?:ERROR|Error|WARN(?:ING)?|Warning|INFO|Info): ")
 
@@ -64,6 +70,23 @@ def findings_of(
             refuses=severe and any(kernel in code.kernels for kernel in kernels),
         )
         found.setdefault((finding.kind, *(kernels[:1] or [""]), finding.place), finding)
+    return tuple(found.values())[:_MOST_FINDINGS]
+
+
+def assertion_findings(text: str) -> tuple[Finding, ...]:
+    """The assertions that failed in kernels, each place once, with the first thread that failed."""
+    found: dict[tuple[str, str], Finding] = {}
+    for match in _ASSERTION.finditer(text):
+        kernel = base_name(match["kernel"])
+        finding = Finding(
+            kind="device-side assert",
+            text=f"`{match['text']}` failed; by thread ({match['thread']}) in block "
+            f"({match['block']})"[:_MOST_TEXT],
+            file=match["file"].rpartition("/")[2],
+            line=int(match["line"]),
+            frames=(kernel,),
+        )
+        found.setdefault((match["file"], match["line"]), finding)
     return tuple(found.values())[:_MOST_FINDINGS]
 
 

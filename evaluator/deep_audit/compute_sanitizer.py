@@ -11,13 +11,14 @@ import time
 from pathlib import Path
 
 from evaluator.collect.target_process import REQUEST, run
-from evaluator.deep_audit.compute_report import ended_properly, findings_of
+from evaluator.deep_audit.compiled_text import with_lines
+from evaluator.deep_audit.compute_report import assertion_findings, ended_properly, findings_of
 from evaluator.deep_audit.own_code import OwnCode
 from evaluator.deep_audit.record import SanitizerRun, Tool
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import EvaluationRequest
 
-_TOOLS = (Tool.MEMCHECK, Tool.RACECHECK, Tool.INITCHECK, Tool.SYNCCHECK)
+TOOLS = (Tool.MEMCHECK, Tool.RACECHECK, Tool.INITCHECK, Tool.SYNCCHECK)
 _TOOLKIT = "/usr/local/cuda"
 _CALLS = 1
 """That `evaluator.collect.target` makes."""
@@ -44,23 +45,31 @@ def find_compute_sanitizer() -> Path | None:
     return next((program for program in programs if program.is_file()), None)
 
 
-def run_compute_sanitizer(request: EvaluationRequest, code: OwnCode) -> list[SanitizerRun]:
+def run_compute_sanitizer(
+    request: EvaluationRequest,
+    code: OwnCode,
+    *,
+    tools: tuple[Tool, ...] = TOOLS,
+    timeout_s: float = _TIMEOUT_S,
+) -> list[SanitizerRun]:
     """One record for each tool, each over a process of its own. Nothing is raised.
 
     Like `ncu` it needs the driver as the user has it, so the candidate runs with the user's rights,
-    without the judge's walls and after the verdict.
+    without the judge's walls and after the verdict. `timeout_s` is for each tool.
     """
     program = find_compute_sanitizer()
     if program is None:
         reason = "compute-sanitizer is not installed: it comes with the CUDA toolkit"
-        return [SanitizerRun(tool=tool, outcome="not_run", note=reason) for tool in _TOOLS]
+        return [SanitizerRun(tool=tool, outcome="not_run", note=reason) for tool in tools]
     if not code.exists:
         reason = "the candidate compiles nothing"
-        return [SanitizerRun(tool=tool, outcome="not_run", note=reason) for tool in _TOOLS]
-    return [_watch(program, tool, request, code) for tool in _TOOLS]
+        return [SanitizerRun(tool=tool, outcome="not_run", note=reason) for tool in tools]
+    return [_watch(program, tool, request, code, timeout_s) for tool in tools]
 
 
-def _watch(program: Path, tool: Tool, request: EvaluationRequest, code: OwnCode) -> SanitizerRun:
+def _watch(
+    program: Path, tool: Tool, request: EvaluationRequest, code: OwnCode, timeout_s: float
+) -> SanitizerRun:
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="refinery-audit-") as name:
         folder = Path(name)
@@ -69,7 +78,7 @@ def _watch(program: Path, tool: Tool, request: EvaluationRequest, code: OwnCode)
             text = run(
                 command(program, tool, folder),
                 folder,
-                timeout_s=_TIMEOUT_S,
+                timeout_s=timeout_s,
                 whole=True,
                 may_fail=True,
                 environment=_ENVIRONMENT,
@@ -82,7 +91,10 @@ def _watch(program: Path, tool: Tool, request: EvaluationRequest, code: OwnCode)
                 seconds=time.monotonic() - begin,
             )
     plain = not _OTHER_BARRIERS.search(request.candidate.source)
-    findings = findings_of(tool, text, code, plain_barriers=plain)
+    found = findings_of(tool, text, code, plain_barriers=plain)
+    if tool is Tool.MEMCHECK:
+        found += assertion_findings(text)
+    findings = tuple(with_lines(each, code.texts) for each in found)
     note = "" if ended_properly(text) else "the tool printed no summary"
     return SanitizerRun(
         tool=tool,

@@ -9,31 +9,27 @@ from __future__ import annotations
 
 import math
 import time
-from pathlib import Path
 from typing import Literal
 
 from evaluator.build.builder import Builder
-from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.deep_audit.address_sanitizer import AddressSanitizer
+from evaluator.deep_audit.built_code import built_code
 from evaluator.deep_audit.compute_sanitizer import run_compute_sanitizer
+from evaluator.deep_audit.crash_look import CrashLook, crashed
 from evaluator.deep_audit.early_warnings import early_warnings
-from evaluator.deep_audit.own_code import own_code
 from evaluator.deep_audit.provenance import Origin, origin_of
 from evaluator.deep_audit.record import DeepAudit, Finding, Provenance, SanitizerRun, Tool
 from evaluator.deep_audit.reference_use import uses_reference
 from evaluator.device_lock import device_lock
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import (
-    Backend,
     Evaluation,
     EvaluationRequest,
     Settings,
     Status,
     Timing,
 )
-from evaluator.judge.bench import Bench
 from evaluator.judge.judge import Judge
-from evaluator.judge.refusal import Refusal
 
 HARD_TO_BELIEVE = 10.0
 """A speedup over eager from which on a candidate is looked at closely."""
@@ -48,14 +44,17 @@ class DeepAuditor:
         self._judge = judge
         self._builder = builder
         self._address = AddressSanitizer(builder)
+        self._crash_look = CrashLook(judge, builder, self._address)
         self._fastest_us: dict[str, float] = {}
         """By reference: the shortest time of a kernel that an audit found nothing against."""
 
     def audited(self, request: EvaluationRequest, evaluation: Evaluation) -> Evaluation:
-        """The evaluation, with an audit where there is occasion for one.
+        """The evaluation, with an audit or a look at a crash where there is occasion for one.
 
         Nothing is raised: where our side breaks, the verdict stands and a note says so.
         """
+        if crashed(evaluation, request.settings):
+            return self._crash_look.taken(request, evaluation)
         occasion = occasion_for(evaluation, request.settings)
         timing = evaluation.timing
         if occasion is None or timing is None:
@@ -70,9 +69,9 @@ class DeepAuditor:
         try:
             with device_lock(request.settings.device):
                 bench = self._judge.bench_for(request)
-                code = own_code(self._libraries(bench, request), request.candidate.source)
+                code = built_code(bench, self._builder, request)
                 if occasion != "required" and request.settings.device == "cpu":
-                    runs = self._address.run(bench, request, code)
+                    runs = self._address.run(bench, request, compiles=bool(code.libraries))
             # These start processes of their own, which take the device when they need it.
             if occasion != "required" and request.settings.device != "cpu":
                 runs = run_compute_sanitizer(request, code)
@@ -99,27 +98,6 @@ class DeepAuditor:
     def close(self) -> None:
         """End the processes that are kept."""
         self._address.close()
-
-    def _libraries(self, bench: Bench, request: EvaluationRequest) -> list[Path]:
-        """What the trusted builder makes of the candidate, mostly from its cache."""
-        made: list[Path] = []
-
-        def build(order: BuildRequest) -> BuildOutcome:
-            outcome = self._builder.build(order, request.settings.build_timeout_s)
-            if outcome.ok:
-                made.append(Path(outcome.library))
-            return outcome
-
-        side = bench.new_side()
-        triton = request.candidate.backend is Backend.TRITON
-        try:
-            bench.load(side, request.candidate.source, "ModelNew", triton=triton, build=build)
-        except Refusal:
-            # It went through before; what was built until now is what there is.
-            pass
-        finally:
-            side.close()
-        return made
 
 
 def occasion_for(evaluation: Evaluation, settings: Settings) -> Occasion | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from evaluator.collect.binutils import printed_by
 from evaluator.collect.ncu_export import base_name
+from evaluator.deep_audit.compiled_text import Texts
 
 _TIMEOUT_S = 60.0
 _DEFINED = re.compile(r"^[0-9a-f]+ [TtWw] (?P<name>.+)$", re.MULTILINE)
@@ -36,6 +37,8 @@ class OwnCode:
     """Imported functions whose time a trace on a CPU would take for the candidate's own."""
     known: bool = True
     """False where `nm` is missing or a library was stripped: then the names are incomplete."""
+    texts: Texts = ()
+    """The sources as they were compiled."""
 
     @property
     def exists(self) -> bool:
@@ -43,8 +46,8 @@ class OwnCode:
         return self.libraries > 0 or bool(self.kernels)
 
 
-def own_code(libraries: Iterable[Path], source: str) -> OwnCode:
-    """What these built libraries and this Python source bring."""
+def own_code(libraries: Iterable[Path], source: str, texts: Texts = ()) -> OwnCode:
+    """What these built libraries, made of these texts, and this Python source bring."""
     libraries = list(libraries)
     kernels, unseen, known = set(triton_kernels(source)), [], True
     for library in libraries:
@@ -55,7 +58,7 @@ def own_code(libraries: Iterable[Path], source: str) -> OwnCode:
         kernels |= defined
         unseen += read_unseen(imports or "")
     return OwnCode(
-        len(libraries), frozenset(kernels), tuple(sorted(dict.fromkeys(unseen))[:8]), known
+        len(libraries), frozenset(kernels), tuple(sorted(dict.fromkeys(unseen))[:8]), known, texts
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
+from pydantic import Field
+
 from evaluator.record import Record
 
 
@@ -45,6 +47,9 @@ class Finding(Record):
     """Innermost first, at most 5, only those within the candidate's sources."""
     refuses: bool = False
     """Whether the candidate is refused for it."""
+    lines: dict[str, str] = Field(default_factory=dict)
+    """Lines of the sources as they were compiled that it names, and those around them, by place:
+    `main.cpp:12`. Empty where they could not be told."""
 
     @property
     def place(self) -> str:
@@ -85,11 +90,12 @@ class Shares(Record):
 
 
 class DeepAudit(Record):
-    """What was looked at after the verdict on correctness and time."""
+    """What was looked at after the verdict."""
 
-    occasion: Literal["asked", "speedup", "under_bound", "required"]
+    occasion: Literal["asked", "speedup", "under_bound", "required", "crash"]
     """`speedup`: more than 10x over eager. `under_bound`: faster than the soft bound.
-    `required`: for the label alone."""
+    `required`: for the label alone. `crash`: not correct at all, its process crashed; what is
+    found changes nothing."""
     sanitizers: tuple[SanitizerRun, ...] = ()
     shares: Shares | None = None
     """None where the time could not be traced."""

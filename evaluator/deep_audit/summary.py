@@ -12,6 +12,7 @@ _OCCASIONS = {
     "speedup": "for its speedup",
     "under_bound": "faster than the bound",
     "required": "for its label",
+    "crash": "for its crash",
 }
 
 

@@ -155,9 +155,13 @@ class Bench:
 
     def new_side(self, *, confine: bool = True) -> Side:
         """A fresh worker for this bench."""
-        limit = self.settings.memory_limit_bytes if self.device.type == "cpu" else None
+        limit = self.settings.memory_limit_bytes if confine else None
         worker = self._zygote.fork(
-            memory_bytes=limit if confine else None, cpu_seconds=3600, confine=confine
+            # CUDA reserves far more address space than it uses.
+            memory_bytes=limit if self.device.type == "cpu" else None,
+            family_bytes=limit,
+            cpu_seconds=3600,
+            confine=confine,
         )
         return Side(worker, self.device, self.settings.call_timeout_s)
 

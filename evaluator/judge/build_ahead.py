@@ -45,7 +45,8 @@ def main(fd: int, device: str, cache: Path) -> None:
             cached &= outcome.cached
             return outcome
 
-        worker = zygote.fork(memory_bytes=settings.memory_limit_bytes, cpu_seconds=600)
+        limit = settings.memory_limit_bytes
+        worker = zygote.fork(memory_bytes=limit, family_bytes=limit, cpu_seconds=600)
         side = Side(worker, torch.device("cpu"), settings.call_timeout_s)
         try:
             side.load(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -33,6 +34,8 @@ class Conversation:
         self.worker = worker
         self.build: BuildReport | None = None
         """What came of all builds that it asked for; None before the first."""
+        self.deadline: float | None = None
+        """By the monotonic clock: no answer is waited for any longer, whatever its own limit."""
 
     def serve_build(self, payload: bytes, build: Build) -> None:
         """Build what the worker asks for and hand it the library; raises `Refusal`."""
@@ -70,6 +73,8 @@ class Conversation:
 
     def receive(self, phase: str, timeout_s: float, expected: set[Kind]) -> Message:
         """The worker's next word, one of those expected; anything else raises `Refusal`."""
+        if self.deadline is not None:
+            timeout_s = max(0.0, min(timeout_s, self.deadline - time.monotonic()))
         try:
             message = self.worker.receive(timeout_s)
         except WireTimeoutError:
@@ -118,6 +123,9 @@ class Conversation:
                 name, name.lower()
             )
             what = f"the process was ended by {name} during the {_NAMES[phase]}"
+            if reason == "killed" and ending.out_of_memory:
+                reason = "out_of_memory"
+                what += ": with what it started it used more memory than it may"
         else:
             reason = "exited"
             what = f"the process exited (code {ending.status}) during the {_NAMES[phase]}"

@@ -16,8 +16,10 @@ from typing import Any, Self
 
 from evaluator.errors import InfrastructureError
 from evaluator.judge.printed import Printed
+from evaluator.walls import memory_group
 from evaluator.walls.bait import bait
 from evaluator.walls.environment import clean_environment
+from evaluator.walls.memory_group import MemoryGroup
 from evaluator.walls.probe import JUDGE_OUT_OF_REACH
 from evaluator.walls.scratch import remove
 from evaluator.wire import Channel, ClosedError, Kind, Message, WireError, WireTimeoutError, pair
@@ -42,6 +44,8 @@ class Ending:
 
     status: int | None
     log: str
+    out_of_memory: bool = False
+    """Somebody of the worker's family was killed because they used too much together."""
 
     @property
     def signal_name(self) -> str:
@@ -65,8 +69,12 @@ class WorkerProcess:
         scratch: Path,
         printed: Printed,
         zygote: Zygote,
+        group: MemoryGroup | None = None,
     ) -> None:
-        """`init`: the first process of the PID namespace that the worker lives in, if any."""
+        """`init`: the first process of the PID namespace that the worker lives in, if any.
+
+        `group`: what limits the memory of the worker and its children together.
+        """
         self.pid = pid
         self.channel = channel
         self.isolation: tuple[str, ...] = ()
@@ -74,6 +82,7 @@ class WorkerProcess:
         self._scratch = scratch
         self._printed = printed
         self._zygote = zygote
+        self._group = group
         self._ending: Ending | None = None
 
     def receive(self, timeout_s: float) -> Message:
@@ -96,7 +105,11 @@ class WorkerProcess:
             if self._init is not None:
                 self._zygote.reap(self._init, _REAP_TIMEOUT_S)
             self.channel.close()
-            self._ending = Ending(status, self._printed.close())
+            out_of_memory = False
+            if self._group is not None:
+                out_of_memory = self._group.ran_out
+                self._group.close()
+            self._ending = Ending(status, self._printed.close(), out_of_memory)
             remove(self._scratch)
         return self._ending
 
@@ -129,6 +142,7 @@ class Zygote:
         self._folder = Path(tempfile.mkdtemp(prefix="refinery-"))
         self._folder.chmod(0o755)
         self._count = 0
+        self._groups = memory_group.tried()
         self._channel, theirs = pair()
         scratch = self._new_scratch()
         with theirs:
@@ -171,18 +185,36 @@ class Zygote:
         return scratch
 
     def fork(
-        self, *, memory_bytes: int | None, cpu_seconds: int, confine: bool = True
+        self,
+        *,
+        memory_bytes: int | None,
+        cpu_seconds: int,
+        family_bytes: int | None = None,
+        confine: bool = True,
     ) -> WorkerProcess:
         """A fresh worker, confined; raises `InfrastructureError` when none could be had.
 
-        Its isolation names the layers that it could put up and that an attack did not break.
+        `memory_bytes` limits the address space of each process, `family_bytes` the memory of the
+        worker and all that it starts together, where the system allows it. Its isolation names the
+        layers that it could put up and that an attack did not break.
         """
-        worker = self._fork(memory_bytes, cpu_seconds=cpu_seconds, confine=confine)
+        group = None
+        if family_bytes is not None and self._groups is not None:
+            with contextlib.suppress(OSError):
+                group = MemoryGroup(self._groups, family_bytes)
+        try:
+            worker = self._fork(memory_bytes, cpu_seconds=cpu_seconds, confine=confine, group=group)
+        except BaseException:
+            if group is not None:
+                group.close()
+            raise
         worker.isolation = tuple(
             layer
             for layer in self._held
             if layer in worker.isolation or (confine and layer == JUDGE_OUT_OF_REACH)
         )
+        if group is not None:
+            worker.isolation += (memory_group.LAYER,)
         return worker
 
     def _fork(
@@ -193,6 +225,7 @@ class Zygote:
         confine: bool,
         bait: dict[str, Any] | None = None,
         fds: tuple[int, ...] = (),
+        group: MemoryGroup | None = None,
     ) -> WorkerProcess:
         scratch = self._new_scratch()
         order = {
@@ -218,10 +251,13 @@ class Zygote:
                 raise InfrastructureError(f"the worker's zygote is gone: {error!r}") from None
         printed.give_away()
         born = json.loads(answer.payload)
-        worker = WorkerProcess(born["pid"], born["init"], mine, scratch, printed, self)
+        worker = WorkerProcess(born["pid"], born["init"], mine, scratch, printed, self, group)
         try:
+            if group is not None:
+                # Nothing of the candidate's has run yet.
+                group.add(born["pid"])
             ready = worker.receive(_START_TIMEOUT_S)
-        except WireError:
+        except (WireError, OSError):
             ending = worker.end(grace_s=1.0)
             raise InfrastructureError(
                 f"a worker could not be confined (status {ending.status}): {ending.log[-400:]}"

@@ -80,6 +80,10 @@ class Side:
         """What came of the builds that the source has asked for so far."""
         return self._said.build
 
+    def end_by(self, deadline: float) -> None:
+        """Wait for no answer beyond this point of the monotonic clock."""
+        self._said.deadline = deadline
+
     def load(
         self,
         source: str,

@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
+from evaluator.walls.memory_group import LAYER as MEMORY_GROUP
 from evaluator.walls.probe import JUDGE_OUT_OF_REACH
 
 NAMESPACES = (
@@ -30,7 +31,7 @@ STRICT = (
     JUDGE_OUT_OF_REACH,
 )
 """All that must have been tried and have held, with one of `IDENTITIES`."""
-BESIDES = ("uts_namespace", "memory_limit", "landlock_network", "landlock_scope")
+BESIDES = ("uts_namespace", "memory_limit", MEMORY_GROUP, "landlock_network", "landlock_scope")
 """Good to have; what they take away another layer takes away as well, or a GPU can't do with."""
 IDENTITIES = ("own_uid", "uid_nobody", "user_namespace")
 COMPILER = "compiler: "
@@ -60,6 +61,8 @@ def remedy(layer: str) -> str:
         return "a kernel with Landlock (5.13, network 6.7, signals 6.12), and landlock in its lsm="
     if name == "seccomp":
         return "a kernel with CONFIG_SECCOMP_FILTER on x86_64 or aarch64"
+    if name == MEMORY_GROUP:
+        return "run as root where /sys/fs/cgroup can be written and accounts for memory"
     if name in ("own_uid", "uid_nobody"):
         return "run the container with the capabilities SETUID, SETGID and CHOWN"
     if name in (*NAMESPACES, "user_namespace", "uts_namespace", "own file system", "no network"):

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
+from evaluator.walls import memory_group
 from evaluator.walls.bait import Bait, bait
 from evaluator.walls.demands import missing, refusal
 from evaluator.walls.environment import clean_environment
@@ -78,7 +79,8 @@ def main() -> None:
             os.waitpid(child, 0)
     if not layers:
         sys.exit(1)
-    print(layers)
+    held: list[str] = json.loads(layers)
+    print(json.dumps([*held, *([memory_group.LAYER] if memory_group.tried() else [])]))
 
 
 def _be_zygote(laid: Bait, handle: int, scratch: Path, sends: int) -> NoReturn:

@@ -95,7 +95,9 @@ def _become_worker(
         os.dup2(log, 2)
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
-        faulthandler.enable(file=2, all_threads=False)
+        if "ASAN_OPTIONS" not in os.environ:
+            # A sanitizer's report of a fault needs more stack than this brings along.
+            faulthandler.enable(file=2, all_threads=False)
         scratch = Path(order["scratch"])
         limits = {"memory_bytes": order["memory_bytes"], "cpu_seconds": order["cpu_seconds"]}
         channel = Channel(socket.socket(fileno=talk), takes_fds=True)

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from statistics import mean
 
 from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Settings, Status
 from evaluator.executor.executor import Executor
@@ -115,26 +112,20 @@ def measure_throughput(
     here = machine(devices)
     fresh = variants(backend)
     example = next(variants(backend))
-    settings = {
-        device: Settings(device=device, timing_seconds=timing_seconds, audit="never")
-        for device in devices
-    }
-    with ExitStack() as stack:
-        cache = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-cache-")))
-        executors: dict[str, Executor] = {
-            device: stack.enter_context(LocalExecutor(device, cache=cache)) for device in devices
-        }
-        warm_up_s = 0.0
-        for device, executor in executors.items():
-            warm_up_s += warm_up(executor, settings[device])
-            set_up(executor, _as_bench_candidate(example), settings[device])
-        first = {devices[0]: executors[devices[0]]}
-        slow = _one_by_one(list(islice(fresh, sample)), first, settings)
-        plain = _plain(list(islice(fresh, plain_sample)), devices[0])
-        batch = _batch(list(islice(fresh, candidates)), first, settings)
-        whole = (
-            _batch(list(islice(fresh, candidates * every)), executors, settings) if every else None
-        )
+    settings = Settings(device=devices[0], timing_seconds=timing_seconds, audit="never")
+    with tempfile.TemporaryDirectory(prefix="bench-cache-") as name:
+        cache = Path(name)
+        with LocalExecutor(devices[0], cache=cache) as executor:
+            warm_up_s = _warm_up(executor, 1, settings, example)
+            slow = _one_by_one(list(islice(fresh, sample)), executor, settings)
+            plain = _plain(list(islice(fresh, plain_sample)), devices[0])
+            batch = _batch(list(islice(fresh, candidates)), executor, 1, settings)
+        whole = None
+        if every:
+            with LocalExecutor(*devices, cache=cache) as executor:
+                _warm_up(executor, every, settings, example)
+                more = list(islice(fresh, candidates * every))
+                whole = _batch(more, executor, every, settings)
     return ThroughputFigures(
         machine=here,
         timing_seconds=timing_seconds,
@@ -149,17 +140,26 @@ def measure_throughput(
     )
 
 
+def _warm_up(executor: Executor, devices: int, settings: Settings, example: Candidate) -> float:
+    """Every process of the executor runs and has the problem; gives the seconds of the former."""
+    seconds = warm_up(executor, settings)
+    # Asked for at once, so that each goes to another judge.
+    with ThreadPoolExecutor(devices) as pool:
+        one = _as_bench_candidate(example)
+        list(pool.map(lambda _: set_up(executor, one, settings), range(devices)))
+    return seconds
+
+
 def _as_bench_candidate(candidate: Candidate) -> BenchCandidate:
     return BenchCandidate("variant", candidate.backend, problem(), Status.CORRECT, candidate.source)
 
 
 def _one_by_one(
-    candidates: Sequence[Candidate], executors: dict[str, Executor], settings: dict[str, Settings]
+    candidates: Sequence[Candidate], executor: Executor, settings: Settings
 ) -> OneByOne:
     begin = time.monotonic()
-    ((device, executor),) = executors.items()
     for candidate in candidates:
-        _judged(candidate, device, executor, settings[device])
+        _judged(candidate, executor, settings)
     return _rate(len(candidates), time.monotonic() - begin)
 
 
@@ -175,49 +175,33 @@ def _rate(candidates: int, seconds: float) -> OneByOne:
 
 
 def _batch(
-    candidates: Sequence[Candidate], executors: dict[str, Executor], settings: dict[str, Settings]
+    candidates: Sequence[Candidate], executor: Executor, devices: int, settings: Settings
 ) -> Batch:
-    """All of them at once: a device takes the next candidate when it has room for one."""
-    waiting: SimpleQueue[Candidate] = SimpleQueue()
-    for candidate in candidates:
-        waiting.put(candidate)
-
-    def work(device: str) -> list[Judged]:
-        return [
-            _judged(candidate, device, executors[device], settings[device])
-            for candidate in _each(waiting)
-        ]
-
+    """All of them at once, as many in flight as keep builders and devices busy."""
     begin = time.monotonic()
-    with ThreadPoolExecutor(_AT_ONCE * len(executors)) as pool:
-        found = list(pool.map(work, [*executors] * _AT_ONCE))
+    with ThreadPoolExecutor(_AT_ONCE * devices) as pool:
+        judged = list(pool.map(lambda each: _judged(each, executor, settings), candidates))
     seconds = time.monotonic() - begin
-    judged = [each for some in found for each in some]
     first = min(each.begin for each in judged)
     left = begin + seconds - first
-    busy = [busy_seconds([j for j in judged if j.device == device]) for device in executors]
+    by_device: dict[str, list[Judged]] = {}
+    for each in judged:
+        by_device.setdefault(each.device, []).append(each)
+    busy = sum(busy_seconds(some) for some in by_device.values())
     return Batch(
-        devices=len(executors),
+        devices=devices,
         candidates=len(judged),
         seconds=seconds,
         per_minute=60.0 * len(judged) / seconds,
         correct=sum(each.status is Status.CORRECT for each in judged),
         built=sum(not each.cached for each in judged),
         first_build_s=first - begin,
-        busy_share=mean(busy) / left,
-        device_share=sum(each.device_s for each in judged) / len(executors) / left,
+        busy_share=busy / devices / left,
+        device_share=sum(each.device_s for each in judged) / devices / left,
     )
 
 
-def _each(waiting: SimpleQueue[Candidate]) -> Iterator[Candidate]:
-    while True:
-        try:
-            yield waiting.get_nowait()
-        except Empty:
-            return
-
-
-def _judged(candidate: Candidate, device: str, executor: Executor, settings: Settings) -> Judged:
+def _judged(candidate: Candidate, executor: Executor, settings: Settings) -> Judged:
     asked = problem()
     evaluation = executor.evaluate(
         EvaluationRequest(
@@ -230,7 +214,7 @@ def _judged(candidate: Candidate, device: str, executor: Executor, settings: Set
     )
     end = time.monotonic()
     return Judged(
-        device=device,
+        device=str(evaluation.conditions["judged_on"]),
         status=evaluation.status,
         cached=evaluation.build is not None and evaluation.build.cached,
         begin=end - at_judge_seconds(evaluation, settings),

@@ -175,12 +175,14 @@ def test_no_secret_is_told(evaluate):
         assert not any(line in told for line in held.splitlines() if line), name
 
 
-def test_a_flood_of_words_neither_blocks_nor_is_kept(evaluate):
+def test_ten_gigabytes_of_words_neither_block_nor_are_kept(evaluate):
     flood = (
-        "line = b'x' * 99 + b'\\n'\nos.write(1, line * 2621440)\n"
+        "line = b'x' * 99 + b'\\n'\nleft = 0 if said else 10 * 2**30\nsaid.append(1)\n"
+        "while left > 0:\n    left -= os.write(1, line * 1048576)\n"
         "return torch.relu(x * self.scale + self.bias) * 2.0"
     )
-    evaluation = evaluate(forward(flood, "import os"), timing_seconds=0.05, call_timeout_s=30.0)
+    source = forward(flood, "import os\nsaid = []")
+    evaluation = evaluate(source, timing_seconds=0.05, call_timeout_s=120.0)
     assert evaluation.status is Status.CORRECT, evaluation.message
     last = evaluate(forward("os.write(1, b'x' * 2**26 + b'last words')\nos.abort()", "import os"))
     assert last.reason == "abort"

@@ -175,6 +175,16 @@ class TestChoice:
         assert "l2_pct" in missing
         assert "dram_pct" not in missing
 
+    def test_one_name_is_enough_where_the_chip_lists_it(self) -> None:
+        known = frozenset({"smsp__inst_executed_op_local_ld", "gpu__time_duration"})
+        wanted, missing = names(known)
+        assert "smsp__inst_executed_op_local_ld.sum" in wanted
+        assert "smsp__sass_inst_executed_op_local_ld.sum" not in wanted
+        # Counted by a patched kernel, and never listed: asked for, and n/a where it is not known.
+        assert "smsp__sass_inst_executed_op_local_st.sum" in wanted
+        assert "memory_l2_theoretical_sectors_global" in wanted
+        assert not {"local_loads", "global_sectors", "time_us"} & set(missing)
+
     def test_without_an_answer_everything_is_asked_for(self) -> None:
         wanted, missing = names(None)
         assert missing == []

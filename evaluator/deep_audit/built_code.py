@@ -1,0 +1,50 @@
+"""A candidate's own code as the trusted builder makes it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from evaluator.build.builder import Builder
+from evaluator.build_request import BuildOutcome, BuildRequest
+from evaluator.deep_audit.compiled_text import compiled_texts
+from evaluator.deep_audit.own_code import OwnCode, own_code
+from evaluator.evaluation import Backend, EvaluationRequest
+from evaluator.judge.bench import Bench
+from evaluator.judge.refusal import Refusal
+
+
+def built_code(
+    bench: Bench, builder: Builder, request: EvaluationRequest, *, limit_s: float | None = None
+) -> OwnCode:
+    """Import the candidate once more, and read what is built for it, mostly from the cache.
+
+    Device code names its source lines, for the tools that may watch it. `limit_s` bounds it all.
+    """
+    made: list[Path] = []
+    asked: list[BuildRequest] = []
+    settings = request.settings
+    deadline = None if limit_s is None else time.monotonic() + limit_s
+
+    def build(order: BuildRequest) -> BuildOutcome:
+        asked.append(order)
+        left_s = settings.build_timeout_s
+        if deadline is not None:
+            left_s = max(0.01, min(left_s, deadline - time.monotonic()))
+        outcome = builder.build(order, left_s, line_info=settings.device != "cpu")
+        if outcome.ok:
+            made.append(Path(outcome.library))
+        return outcome
+
+    side = bench.new_side()
+    if deadline is not None:
+        side.end_by(deadline)
+    triton = request.candidate.backend is Backend.TRITON
+    try:
+        bench.load(side, request.candidate.source, "ModelNew", triton=triton, build=build)
+    except Refusal:
+        # What was built until now is what there is.
+        pass
+    finally:
+        side.close()
+    return own_code(made, request.candidate.source, compiled_texts(asked))

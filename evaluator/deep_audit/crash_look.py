@@ -1,0 +1,124 @@
+"""A second look at a candidate whose process crashed, under a tool that says where.
+
+It comes after the verdict and never changes it: the finding is told beside it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Iterator
+
+from evaluator.build.builder import Builder
+from evaluator.deep_audit.address_sanitizer import AddressSanitizer
+from evaluator.deep_audit.built_code import built_code
+from evaluator.deep_audit.compute_sanitizer import run_compute_sanitizer
+from evaluator.deep_audit.record import DeepAudit, Finding, SanitizerRun, Tool
+from evaluator.device_lock import device_lock
+from evaluator.errors import InfrastructureError
+from evaluator.evaluation import Evaluation, EvaluationRequest, Settings, Status
+from evaluator.judge.bench import Bench, flatten_arguments
+from evaluator.judge.judge import Judge
+
+LIMIT_S = 30.0
+"""For all of it on a CPU, but for the start of the sanitizers' zygote, which is there once."""
+GPU_LIMIT_S = 60.0
+_SIGNALS = frozenset({"segfault", "sigbus", "abort", "sigfpe", "sigill", "sigtrap"})
+_FAULT = re.compile(
+    r"illegal memory access|misaligned address|unspecified launch failure|device-side assert|"
+    r"illegal instruction|illegal address|hardware stack error|invalid program counter"
+)
+_BLOCK = re.compile(
+    r"(?P<bytes>[\d,]+)-byte region|allocation at \S+ of size (?P<size>[\d,]+) bytes"
+)
+_MOST_NAMES = 3
+
+
+class CrashLook:
+    """Looks at the crashes that one judge has seen. Not safe for several threads."""
+
+    def __init__(self, judge: Judge, builder: Builder, address: AddressSanitizer) -> None:
+        self._judge = judge
+        self._builder = builder
+        self._address = address
+
+    def taken(
+        self, request: EvaluationRequest, evaluation: Evaluation, *, limit_s: float | None = None
+    ) -> Evaluation:
+        """The evaluation with what the tool found. Nothing is raised: a note tells what failed."""
+        begin = time.monotonic()
+        try:
+            runs = self._runs(request, limit_s)
+            notes = evaluation.notes
+        except InfrastructureError as error:
+            runs, notes = [], (*evaluation.notes, f"the crash was not looked into: {error}")
+        seconds = time.monotonic() - begin
+        audit = DeepAudit(occasion="crash", sanitizers=tuple(runs), seconds=seconds)
+        told = {
+            "audit": audit,
+            "notes": notes,
+            "seconds": evaluation.seconds.model_copy(update={"audit": seconds}),
+        }
+        return evaluation.model_copy(update=told)
+
+    def _runs(self, request: EvaluationRequest, limit_s: float | None) -> list[SanitizerRun]:
+        with device_lock(request.settings.device):
+            bench = self._judge.bench_for(request)
+            if request.settings.device == "cpu":
+                limit_s = LIMIT_S if limit_s is None else limit_s
+                runs = self._address.run(bench, request, compiles=True, limit_s=limit_s)
+                return [_with_blocks(run, bench) for run in runs]
+            limit_s = GPU_LIMIT_S if limit_s is None else limit_s
+            deadline = time.monotonic() + limit_s
+            code = built_code(bench, self._builder, request, limit_s=limit_s)
+        # It takes the device itself when it needs it.
+        left_s = deadline - time.monotonic()
+        if left_s <= 0 and not code.exists:
+            note = "it was not built with source lines in the time that there is for it"
+            return [SanitizerRun(tool=Tool.MEMCHECK, outcome="not_run", note=note)]
+        only = (Tool.MEMCHECK,)
+        runs = run_compute_sanitizer(request, code, tools=only, timeout_s=max(left_s, 1.0))
+        return [_with_blocks(run, bench) for run in runs]
+
+
+def crashed(evaluation: Evaluation, settings: Settings) -> bool:
+    """Whether a tool may tell more about how this candidate ended."""
+    if settings.audit == "never" or evaluation.status is not Status.RUNTIME_ERROR:
+        return False
+    if settings.device != "cpu":
+        fault = _FAULT.search(f"{evaluation.message}\n{evaluation.detail}") is not None
+        return fault or evaluation.reason in _SIGNALS
+    return evaluation.reason in _SIGNALS and evaluation.build is not None and evaluation.build.ok
+
+
+def _with_blocks(run: SanitizerRun, bench: Bench) -> SanitizerRun:
+    """The findings with the names of the tensors that are as large as the block they tell of."""
+    names: dict[int, list[str]] = {}
+    for name, size in _sizes(bench):
+        names.setdefault(size, []).append(name)
+
+    def named(finding: Finding) -> Finding:
+        match = _BLOCK.search(finding.text)
+        found = (
+            names.get(int((match["bytes"] or match["size"]).replace(",", "")), []) if match else []
+        )
+        if not found:
+            return finding
+        text = f"{finding.text}; as large as {', '.join(found[:_MOST_NAMES])}"
+        return finding.model_copy(update={"text": text})
+
+    return run.model_copy(update={"findings": tuple(named(each) for each in run.findings)})
+
+
+def _sizes(bench: Bench) -> Iterator[tuple[str, int]]:
+    """Names and bytes of the tensors that the author of a candidate knows of."""
+    tensors = [
+        *((f"input {n}", each) for n, each in enumerate(flatten_arguments(bench.draw().values))),
+        *((f"output {n}", each) for n, each in enumerate(bench.outputs)),
+        *bench.reference.seeded.items(),
+    ]
+    for name, tensor in tensors:
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        size = math.prod(tensor.shape) * tensor.element_size()
+        yield f"{name} ({dtype} {list(tensor.shape)})", size

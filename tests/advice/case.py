@@ -1,0 +1,115 @@
+"""One kernel with a planted inefficiency and its mended twin, written as a unified diff.
+
+In `cuda` and `forward` a line that begins with `-` is in the planted kernel only, one that begins
+with `+` in the twin only, and any other begins with a space and is in both. So what differs is
+what is planted, and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from evaluator.build_request import BuildRequest
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Precision, Settings
+
+Side = Literal["planted", "mended"]
+SIDES: tuple[Side, ...] = ("planted", "mended")
+_MARKS = {"planted": "-", "mended": "+"}
+_FORWARD = """
+     def forward(self, *inputs):
+         return ext.run(*inputs)
+"""
+_MODULE = '''import torch
+from torch.utils.cpp_extension import load_inline
+
+cuda_source = r"""
+#include <torch/extension.h>
+{cuda}"""
+
+ext = load_inline(
+    name="{name}_{side}",
+    cpp_sources="{declaration};",
+    cuda_sources=cuda_source,
+    functions=["run"],
+)
+
+
+class ModelNew(torch.nn.Module):
+{forward}'''
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function to compute, a slow way with one fault, and the same without it."""
+
+    name: str
+    fault: str
+    """What is planted, for the table."""
+    rules: frozenset[str]
+    """Rules of advice that name the fault; more than one only where they mean the same thing."""
+    reference: str
+    """The problem, by KernelBench's contract."""
+    cuda: str
+    """The kernels and `run`, a diff."""
+    forward: str = _FORWARD
+    """The module's methods, a diff."""
+    precision: Precision = Precision.FP32
+
+    def source(self, side: Side) -> str:
+        """The candidate's file."""
+        cuda = _only(self.cuda, side)
+        declaration = re.search(r"^torch::Tensor run\([^)]*\)", cuda, re.MULTILINE)
+        if declaration is None:
+            raise ValueError(f"{self.name}: no `torch::Tensor run(...)` in the {side} source")
+        return _MODULE.format(
+            name=self.name,
+            side=side,
+            cuda=cuda,
+            declaration=" ".join(declaration[0].split()),
+            forward=_only(self.forward, side),
+        )
+
+    def candidate(self, side: Side) -> Candidate:
+        """As the judge gets it."""
+        return Candidate(source=self.source(side), backend=Backend.CUDA)
+
+    def request(self, side: Side, device: str, timing_seconds: float) -> EvaluationRequest:
+        """What the judge is asked."""
+        return EvaluationRequest(
+            problem_id=self.name,
+            reference=self.reference,
+            candidate=self.candidate(side),
+            settings=Settings(
+                device=device,
+                precision=self.precision,
+                timing_seconds=timing_seconds,
+                audit="never",
+            ),
+        )
+
+    def build_request(self, side: Side) -> BuildRequest:
+        """What the candidate will ask of the builder."""
+        return _build_request(self.source(side))
+
+
+def _only(diff: str, side: Side) -> str:
+    kept = {" ", _MARKS[side]}
+    lines = diff.strip("\n").split("\n")
+    return "".join(f"{line[1:]}\n" for line in lines if not line or line[0] in kept)
+
+
+def _build_request(source: str) -> BuildRequest:
+    """Nothing but the arguments of `load_inline` is evaluated."""
+    asked: dict[str, Any] = {}
+    scope = {"load_inline": lambda **given: asked.update(given)}
+    begin = source.index("cuda_source = ")
+    exec(source[begin : source.index("class ModelNew", begin)], scope)
+    return BuildRequest(
+        name=asked["name"],
+        cpp_sources=(asked["cpp_sources"],),
+        cuda_sources=(asked["cuda_sources"],),
+        functions=tuple((name, name) for name in asked["functions"]),
+        with_cuda=True,
+    )

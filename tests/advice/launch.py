@@ -1,0 +1,279 @@
+"""Faults in how work is cut into blocks and launches, and in what goes through memory between."""
+
+from tests.advice.case import Case
+
+ELEMENTWISE = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return {expression}
+
+def get_inputs():
+    return [torch.randn(8192, 4096)]
+
+def get_init_inputs():
+    return []
+"""
+
+FEW_BLOCKS = Case(
+    name="few_blocks",
+    fault="16 blocks for 132 SMs",
+    rules=frozenset({"too_few_blocks"}),
+    reference=ELEMENTWISE.format(expression="x * x + x"),
+    cuda=r"""
+ __global__ void square_add_k(const float4* __restrict__ x, float4* __restrict__ y, int n) {
+   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+     const float4 v = x[i];
+     y[i] = make_float4(v.x * v.x + v.x, v.y * v.y + v.y, v.z * v.z + v.z, v.w * v.w + v.w);
+   }
+ }
+
+ torch::Tensor run(torch::Tensor x) {
+   auto y = torch::empty_like(x);
+   const int n = x.numel() / 4;
+-  square_add_k<<<16, 1024>>>(reinterpret_cast<const float4*>(x.data_ptr<float>()),
++  square_add_k<<<(n + 1023) / 1024, 1024>>>(reinterpret_cast<const float4*>(x.data_ptr<float>()),
+       reinterpret_cast<float4*>(y.data_ptr<float>()), n);
+   return y;
+ }
+""",
+)
+
+BLOCK_A_SAMPLE = Case(
+    name="block_a_sample",
+    fault="one block for each of 8 long samples",
+    rules=frozenset({"too_few_blocks"}),
+    reference="""
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return (x * x).mean(1)
+
+def get_inputs():
+    return [torch.randn(8, 4194304)]
+
+def get_init_inputs():
+    return []
+""",
+    cuda=r"""
+ __device__ float block_sum(float v) {
+   __shared__ float parts[32];
+   for (int d = 16; d > 0; d /= 2) v += __shfl_xor_sync(0xffffffffu, v, d);
+   if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = v;
+   __syncthreads();
+   v = threadIdx.x < blockDim.x / 32 ? parts[threadIdx.x % 32] : 0.f;
+   for (int d = 16; d > 0; d /= 2) v += __shfl_xor_sync(0xffffffffu, v, d);
+   return v;
+ }
+
+ __global__ void squares_k(const float4* __restrict__ x, float* __restrict__ y, int n,
+                           float scale) {
+   const float4* from = x + (size_t)blockIdx.x * n;
+   float sum = 0.f;
+   for (int i = threadIdx.x; i < n; i += blockDim.x) {
+     const float4 v = from[i];
+     sum += (v.x * v.x + v.y * v.y) + (v.z * v.z + v.w * v.w);
+   }
+   sum = block_sum(sum);
+   if (threadIdx.x == 0) y[blockIdx.x] = sum * scale;
+ }
++
++__global__ void add_up_k(const float* __restrict__ parts, float* __restrict__ y) {
++  const float sum = block_sum(parts[blockIdx.x * 256 + threadIdx.x]);
++  if (threadIdx.x == 0) y[blockIdx.x] = sum;
++}
+
+ torch::Tensor run(torch::Tensor x) {
+   const int samples = x.size(0), n = x.size(1);
+   auto y = torch::empty({samples}, x.options());
+   const auto* from = reinterpret_cast<const float4*>(x.data_ptr<float>());
+-  squares_k<<<samples, 1024>>>(from, y.data_ptr<float>(), n / 4, 1.f / n);
++  auto parts = torch::empty({samples, 256}, x.options());
++  squares_k<<<samples * 256, 256>>>(from, parts.data_ptr<float>(), n / 4 / 256, 1.f / n);
++  add_up_k<<<samples, 256>>>(parts.data_ptr<float>(), y.data_ptr<float>());
+   return y;
+ }
+""",
+)
+
+# z <- z - 0.01 z^3 over and over: arithmetic that no compiler can take together.
+DECAY = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        z = x
+        for _ in range(128):
+            z = torch.addcmul(z, z * z, z, value=-0.01)
+        return z
+
+def get_inputs():
+    return [torch.randn({rows}, {columns})]
+
+def get_init_inputs():
+    return []
+"""
+
+TAIL_WAVE = Case(
+    name="tail_wave",
+    fault="278 long blocks where 264 run at a time: a second wave of 14",
+    rules=frozenset({"tail_wave"}),
+    reference=DECAY.format(rows=278, columns=16384),
+    cuda=r"""
+ __global__ void __launch_bounds__(1024, 2)
+ decay_k(const float2* __restrict__ x, float2* __restrict__ y, int span) {
+   const size_t base = (size_t)blockIdx.x * span;
+   for (int i = threadIdx.x; i < span; i += 1024) {
+     float2 z = x[base + i];
+ #pragma unroll 4
+     for (int step = 0; step < 128; ++step) {
+       z.x = fmaf(-0.01f * (z.x * z.x), z.x, z.x);
+       z.y = fmaf(-0.01f * (z.y * z.y), z.y, z.y);
+     }
+     y[base + i] = z;
+   }
+ }
+
+ torch::Tensor run(torch::Tensor x) {
+   auto y = torch::empty_like(x);
+-  const int pieces = 1;
++  const int pieces = 8;
+   const int rows = x.size(0), span = x.size(1) / 2 / pieces;
+   decay_k<<<rows * pieces, 1024>>>(reinterpret_cast<const float2*>(x.data_ptr<float>()),
+                                    reinterpret_cast<float2*>(y.data_ptr<float>()), span);
+   return y;
+ }
+""",
+)
+
+TINY_BLOCKS = Case(
+    name="tiny_blocks",
+    fault="blocks of 32 threads: an SM holds no more than 32 of them, half of its warps",
+    # The same fault, seen from the block's size or from the limit that it meets.
+    rules=frozenset({"small_blocks", "occupancy_blocks"}),
+    reference=ELEMENTWISE.format(expression="x * torch.sigmoid(1.702 * x)"),
+    cuda=r"""
+ __global__ void swish_k(const float* __restrict__ x, float* __restrict__ y, int n) {
+   const int i = blockIdx.x * blockDim.x + threadIdx.x;
+   if (i >= n) return;
+   const float v = x[i];
+   y[i] = v / (1.f + __expf(-1.702f * v));
+ }
+
+ torch::Tensor run(torch::Tensor x) {
+   auto y = torch::empty_like(x);
+   const int n = x.numel();
+-  const int threads = 32;
++  const int threads = 256;
+   swish_k<<<(n + threads - 1) / threads, threads>>>(x.data_ptr<float>(), y.data_ptr<float>(), n);
+   return y;
+ }
+""",
+)
+
+UNEVEN_ROWS = Case(
+    name="uneven_rows",
+    fault="rows get longer with the square of their number, and each block takes 16 neighbours",
+    rules=frozenset({"uneven_work"}),
+    reference="""
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        rows, columns = x.shape
+        i = torch.arange(rows, device=x.device)
+        lengths = i * i * columns // (rows * rows) + 1
+        inside = torch.arange(columns, device=x.device) < lengths[:, None]
+        z = x
+        for _ in range(48):
+            z = torch.addcmul(z, z * z, z, value=-0.01)
+        return torch.where(inside, z, torch.zeros_like(z)).sum(1)
+
+def get_inputs():
+    return [torch.randn(4224, 8192)]
+
+def get_init_inputs():
+    return []
+""",
+    cuda=r"""
+ __global__ void __launch_bounds__(1024, 2)
+ prefixes_k(const float* __restrict__ x, float* __restrict__ y, int rows, int columns) {
+   __shared__ float parts[32];
+   for (int r = 0; r < rows / gridDim.x; ++r) {
+-    const int row = blockIdx.x * (rows / gridDim.x) + r;
++    const int row = r * gridDim.x + blockIdx.x;
+     const int length = (long long)row * row * columns / ((long long)rows * rows) + 1;
+     float sum = 0.f;
+     for (int j = threadIdx.x; j < length; j += 1024) {
+       float z = x[(size_t)row * columns + j];
+ #pragma unroll 8
+       for (int step = 0; step < 48; ++step) z = fmaf(-0.01f * (z * z), z, z);
+       sum += z;
+     }
+     for (int d = 16; d > 0; d /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, d);
+     if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = sum;
+     __syncthreads();
+     if (threadIdx.x < 32) {
+       sum = parts[threadIdx.x];
+       for (int d = 16; d > 0; d /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, d);
+       if (threadIdx.x == 0) y[row] = sum;
+     }
+     __syncthreads();
+   }
+ }
+
+ torch::Tensor run(torch::Tensor x) {
+   const int rows = x.size(0), columns = x.size(1);
+   auto y = torch::empty({rows}, x.options());
+   prefixes_k<<<264, 1024>>>(x.data_ptr<float>(), y.data_ptr<float>(), rows, columns);
+   return y;
+ }
+""",
+)
+
+MANY_LAUNCHES = Case(
+    name="many_launches",
+    fault="one launch a row, 32 of them",
+    rules=frozenset({"launch_bound"}),
+    reference="""
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x, scale, shift):
+        return x * scale[:, None] + shift[:, None]
+
+def get_inputs():
+    return [torch.randn(32, 16384), torch.randn(32), torch.randn(32)]
+
+def get_init_inputs():
+    return []
+""",
+    cuda=r"""
+ __global__ void scale_rows_k(const float* __restrict__ x, const float* __restrict__ scale,
+                              const float* __restrict__ shift, float* __restrict__ y,
+                              int columns) {
+   const int row = blockIdx.y, j = blockIdx.x * blockDim.x + threadIdx.x;
+   if (j < columns)
+     y[(size_t)row * columns + j] = x[(size_t)row * columns + j] * scale[row] + shift[row];
+ }
+
+ torch::Tensor run(torch::Tensor x, torch::Tensor scale, torch::Tensor shift) {
+   const int rows = x.size(0), columns = x.size(1);
+   auto y = torch::empty_like(x);
+-  for (int row = 0; row < rows; ++row)
+-    scale_rows_k<<<dim3((columns + 255) / 256, 1), 256>>>(
+-        x.data_ptr<float>() + (size_t)row * columns, scale.data_ptr<float>() + row,
+-        shift.data_ptr<float>() + row, y.data_ptr<float>() + (size_t)row * columns, columns);
++  scale_rows_k<<<dim3((columns + 255) / 256, rows), 256>>>(
++      x.data_ptr<float>(), scale.data_ptr<float>(), shift.data_ptr<float>(), y.data_ptr<float>(),
++      columns);
+   return y;
+ }
+""",
+)
+
+CASES = (
+    FEW_BLOCKS, BLOCK_A_SAMPLE, TAIL_WAVE, TINY_BLOCKS, UNEVEN_ROWS, MANY_LAUNCHES,
+)  # fmt: skip

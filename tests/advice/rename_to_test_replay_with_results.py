@@ -1,0 +1,64 @@
+"""What the rules say, as they are now, of what was measured on a GPU and committed.
+
+Not collected under this name: to be called `test_replay.py` in the commit that brings the results.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.advice.outcome import Outcome, outcomes
+from tests.advice.table import table
+
+FOLDERS = sorted((Path(__file__).parents[2] / "experiments" / "results" / "advice").glob("*/"))
+ENOUGH = 18
+"""Cases, of at least 20."""
+
+
+@pytest.fixture(scope="module", params=FOLDERS, ids=lambda folder: folder.name)
+def found(request: pytest.FixtureRequest) -> list[Outcome]:
+    return outcomes(request.param)
+
+
+def test_results_are_committed() -> None:
+    assert FOLDERS
+
+
+def test_every_kernel_was_right_and_was_profiled(found: list[Outcome]) -> None:
+    assert {o.case.name: o.problem for o in found if o.problem} == {}
+
+
+def test_the_first_advice_names_the_planted_fault(found: list[Outcome]) -> None:
+    missed = {
+        o.case.name: [a.rule for a in o.planted.advice] for o in found if not o.problem
+        if not o.named
+    }  # fmt: skip
+    assert sum(o.named for o in found) >= ENOUGH, missed
+
+
+def test_the_twin_no_longer_gets_it_and_the_figure_moved_as_predicted(
+    found: list[Outcome],
+) -> None:
+    named = [o for o in found if o.named]
+    kept = {o.case.name: [a.rule for a in o.mended.advice] for o in named if not o.gone}
+    still = {o.case.name: o.naming for o in named if not o.moved}
+    assert sum(o.shown for o in found) >= ENOUGH, (kept, still)
+
+
+def test_the_twin_is_faster(found: list[Outcome]) -> None:
+    slower = [
+        o.case.name
+        for o in found
+        if not o.problem
+        if (o.mended.result.latency_us or 0.0) >= (o.planted.result.latency_us or 0.0)
+    ]
+    assert slower == []
+
+
+def test_the_committed_table_is_the_present_one() -> None:
+    for folder in FOLDERS:
+        assert (folder / "TABLE.md").read_text() == table(folder), (
+            f"python -m tests.advice.table {folder} > {folder}/TABLE.md"
+        )
