@@ -97,7 +97,7 @@ def _notes(told: RunReport) -> Iterator[str]:
 
 def problem_table(told: RunReport) -> Table:
     """One row a problem: its best kernel, and what finding it cost."""
-    from experiments.table import Table, figure
+    from experiments.table import DASH, Table, figure
 
     compiled = any(problem.compile_speedup is not None for problem in told.problems)
     heading = ["problem", "correct", "best over eager", "verdict", "found at call"]
@@ -117,7 +117,7 @@ def problem_table(told: RunReport) -> Table:
             cells.append(_or_dash(problem.compile_speedup, "ratio"))
         cells.append(_or_dash(problem.sol_fraction, "share"))
         if scored:
-            cells.append(_or_dash(problem.sol_score, "ratio"))
+            cells.append(DASH if problem.sol_score is None else f"{problem.sol_score:.2f}")
         cells += [
             problem.bottleneck or "-",
             figure(problem.tokens, "tokens"),

@@ -43,6 +43,8 @@ def _gpu(facts: Facts) -> Iterator[tuple[str, float]]:
     trace, hot = facts.gpu, facts.hot
     busy_us = trace.busy_us
     if busy_us <= 0 or trace.launches <= 0:
+        # Only the code was looked at: what its instructions are still tells something.
+        yield from kernel_figures(hot, 0.0)
         return
     whole_us = max(facts.latency_us or 0.0, trace.span_us or 0.0)
     yield "launches", float(trace.launches)

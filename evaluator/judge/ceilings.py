@@ -92,11 +92,13 @@ def _measure(device: torch.device, threads: int) -> Ceilings:
     finally:
         torch.backends.cuda.matmul.allow_tf32 = tf32
         torch.set_num_threads(before)
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
 
 
 def _bandwidths(device: torch.device) -> tuple[float, float]:
     """Of reading and of writing; no mix of the two that was tried is faster than they predict."""
-    size = (16 if device.type == "cuda" else 4) * cache_bytes(str(device))
+    size = (8 if device.type == "cuda" else 4) * cache_bytes(str(device))
     count = max(size, 64 * 2**20) // 4
     one, other = torch.ones(count, device=device), torch.ones(count, device=device)
     out = torch.empty_like(one)

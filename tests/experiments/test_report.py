@@ -6,7 +6,7 @@ import pytest
 from experiments.run_facts import load_all
 from experiments.run_report import RunReport, report_on
 from tests.experiments.command import command, refused
-from tests.experiments.made_runs import made_run, random_results
+from tests.experiments.made_runs import made_run, made_turn, random_results, write_run
 
 MODULE = "experiments.report"
 
@@ -88,3 +88,19 @@ def test_bad_input_is_one_line(words: tuple[str, ...], reason: str):
 def test_two_formats_at_once_are_refused(tmp_path: Path):
     run = made_run(tmp_path / "run", {"p": [2.0]})
     assert "exclude each other" in refused(MODULE, run, "--json", "--markdown")
+
+
+def test_the_score_is_shown_where_it_was_recorded(tmp_path: Path):
+    old, new = made_turn("p", 0, 2.0), made_turn("q", 0, 2.0)
+    timing = new.evaluation.timing
+    assert timing is not None
+    scored = timing.model_copy(update={"sol_score": 0.714})
+    evaluation = new.evaluation.model_copy(update={"timing": scored})
+    new = new.model_copy(update={"evaluation": evaluation})
+    facts = {"strategy": "refine", "budget": 1}
+    without = write_run(tmp_path / "old", [old], problems=["p"], **facts)
+    assert "SOL score" not in command(MODULE, without).stdout
+    both = write_run(tmp_path / "both", [old, new], problems=["p", "q"], **facts)
+    assert "SOL score" in command(MODULE, both).stdout
+    assert " 0.71 " in command(MODULE, both).stdout
+    assert [problem.sol_score for problem in report(both).problems] == [None, 0.714]

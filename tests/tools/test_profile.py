@@ -222,6 +222,7 @@ def test_where_no_profiler_works_the_code_is_looked_at(monkeypatch: pytest.Monke
     assert result.bottleneck is Bottleneck.UNKNOWN
     assert [kernel.name for kernel in result.kernels if kernel.own] == ["spills"]
     assert result.kernels[0].metrics["spill_requests"] == 76
+    assert [piece.rule for piece in result.advice] == ["register_spills"]
     assert "24 registers a thread" in result.summary
     assert "launch" not in result.summary
     assert "| kernel |" not in result.summary

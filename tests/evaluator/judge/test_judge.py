@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluator.evaluation import BaselineName, Status, Verdict
+from evaluator.metrics import sol_score
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tools.diagnose import explain
 
@@ -26,6 +27,8 @@ def test_an_honest_copy_is_correct_and_about_as_fast(evaluate):
     timing = evaluation.timing
     assert timing.speedup_low <= timing.speedup <= timing.speedup_high
     assert timing.baselines[BaselineName.EAGER].pairs >= 6
+    eager_us = timing.baselines[BaselineName.EAGER].latency_us
+    assert timing.sol_score == sol_score(timing.latency_us, eager_us, timing.bound_us)
     assert len(set(evaluation.seeds)) == len(evaluation.seeds) >= 3
     assert "no_new_privs" in evaluation.isolation
 
