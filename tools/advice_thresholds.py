@@ -56,6 +56,13 @@ class AdviceThresholds(Thresholds):
     """More than 16-byte accesses of a whole warp touch: scattered, whatever their width."""
     scalar_bytes: float = 136.0
     """Bytes a request of 32 threads with 4 bytes each, and a little for rounding."""
+    streaming: float = 0.9
+    """Share of each sector that is used where neighbours are read one after the other."""
+    stream_sectors: float = 1.8
+    """Sectors a request: 2 where 32 threads read 2 bytes each."""
+    full_dram_pct: float = 85.0
+    """Of its peak: wider accesses gain nothing above."""
+    cache_advice_pct: float = 60.0
     memory_weight: float = 0.35
     """Share of the time that memory must cost before accesses are worth changing."""
     conflict_ways: float = 1.3
@@ -65,7 +72,9 @@ class AdviceThresholds(Thresholds):
     local_share: float = 0.05
     """Local accesses among all requests to memory off the SM."""
     # latency
-    latency_busy_pct: float = 65.0
+    least_stall: float = 1.5
+    """Warps stalled for an instruction issued; fewer do not show."""
+    latency_busy_pct: float = 80.0
     """Where a unit is busier than this, waiting is not what costs the time."""
     stall_share: float = 0.2
     """Of the warps stalled for each instruction, by one reason."""

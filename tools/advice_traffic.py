@@ -74,14 +74,16 @@ def _poor_l1_reuse(f: Figures, limits: AdviceThresholds) -> Found | None:
 def _cache_bandwidth(f: Figures, limits: AdviceThresholds) -> Found | None:
     level = max(("l2_pct", "l1_pct"), key=lambda name: f.get(name, 0.0))
     busy, dram = f[level], f.get("dram_pct", 0.0)
-    if busy < limits.cache_pct or dram >= busy:
+    if busy < limits.cache_advice_pct or dram >= busy:
         return None
+    shared = f.get("shared_pct", 0.0) >= 0.5 * f.get("l1_pct", 100.0)
+    figure = "l2_read_sectors" if level == "l2_pct" else "l1_pct" if shared else "load_sectors"
     pipes = max((f.get(name, 0.0) for name in ("fma_pct", "tensor_pct", "alu_pct")), default=0.0)
     return Found(
         f"{level[:2].upper()} is busy {busy:.0f} % while DRAM runs at {dram:.0f} %: the same data"
         " is fetched through the caches again and again.",
         min(0.5, 1.0 - max(dram, pipes) / busy),
-        level,
+        figure if figure in f else level,
     )
 
 
@@ -139,10 +141,15 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="cache_bandwidth",
         scope="kernel",
-        when="L1 or L2 busy {cache_pct:g} % or more, and more than DRAM",
+        when="L1 or L2 busy {cache_advice_pct:g} % or more, and more than DRAM",
         change="Keep what is used again in registers: let each thread compute several results from"
         " one load, share tiles through shared memory, load 16 bytes at a time.",
-        watch=(("l1_pct", DOWN), ("l2_pct", DOWN)),
+        watch=(
+            ("load_sectors", DOWN),
+            ("l2_read_sectors", DOWN),
+            ("l1_pct", DOWN),
+            ("l2_pct", DOWN),
+        ),
         model="the distance to the next busiest unit, at most half",
         source="ncu's rule SOLBottleneck; our model",
         find=_cache_bandwidth,
