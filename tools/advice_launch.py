@@ -141,7 +141,7 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         " in one launch (a grid over them), and leave no tensor operation in Python.",
         watch=(("launches", DOWN), ("busy_share", UP)),
         model="the idle share of the call, or {launch_us:g} us for each launch but one",
-        source="KernelSkill's launch-bound rule; our measurement of a launch",
+        source="KernelSkill's launch-bound rule; assumed cost of a launch",
         find=_launch_bound,
     ),
     AdviceRule(

@@ -27,9 +27,6 @@ GPU_ADVICE: tuple[AdviceRule, ...] = (
     *LATENCY_RULES,
     *COMPUTE_RULES,
 )
-SILENCE = "at_the_bound"
-"""No rule but the end of them: near the speed of light there is no advice."""
-
 _WAITS = ("memory_latency", "memory_queue", "dependency_chain")
 _OCCUPANCY = ("occupancy_registers", "occupancy_shared", "occupancy_blocks")
 _BYTES = ("dram_bound", "cache_bandwidth", "poor_l1_reuse", "poor_l2_reuse", "redundant_passes")

@@ -17,7 +17,7 @@ class AdviceThresholds(Thresholds):
     """A cause explains a symptom when its gain is at least this share of the symptom's."""
     # launch
     launch_us: float = 2.0
-    """What a launch costs at least, with the gap before the next one (our measurement: 2 to 3)."""
+    """Assumed: what a launch costs, with the gap before the next one."""
     idle_us: float = 10.0
     """Idle time of a call with one launch only, above which the host is to blame."""
     effective_launches: float = 1.5
@@ -26,7 +26,6 @@ class AdviceThresholds(Thresholds):
     """Bytes moved over bytes that must move, from which kernels of a chain are worth fusing."""
     unfused_gain: float = 0.5
     """Assumed: fusing saves half of what an operator costs by itself."""
-    few_waves: float = 0.5
     tail: float = 0.15
     small_block: float = 64.0
     sm_threads: float = 2048.0
@@ -63,6 +62,8 @@ class AdviceThresholds(Thresholds):
     full_dram_pct: float = 85.0
     """Of its peak: wider accesses gain nothing above."""
     cache_advice_pct: float = 60.0
+    cache_over_dram: float = 1.5
+    """Plain streams keep L2 about 1.2 times as busy as DRAM (an elementwise kernel on an H200)."""
     memory_weight: float = 0.35
     """Share of the time that memory must cost before accesses are worth changing."""
     conflict_ways: float = 1.3
@@ -96,7 +97,7 @@ class AdviceThresholds(Thresholds):
     integer_pct: float = 40.0
     # CPU
     libm_gain: float = 0.6
-    """Assumed: a vectorised polynomial takes 0.4 of the time of one call for each element."""
+    """Assumed: vectorised polynomials take 0.4 of the time of one call for each element."""
     fresh_memory: float = 0.1
     """Share of the processor time that mapping memory must take."""
     many_faults: float = 200.0

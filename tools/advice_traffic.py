@@ -8,7 +8,7 @@ from tools.advice_thresholds import AdviceThresholds
 
 UP, DOWN = Direction.UP, Direction.DOWN
 _FULL_DRAM_PCT = 93.0
-"""What the best streaming kernels reach of the peak."""
+"""Assumed: what the best streaming kernels reach of the peak."""
 
 
 def _dram_bound(f: Figures, limits: AdviceThresholds) -> Found | None:
@@ -74,7 +74,7 @@ def _poor_l1_reuse(f: Figures, limits: AdviceThresholds) -> Found | None:
 def _cache_bandwidth(f: Figures, limits: AdviceThresholds) -> Found | None:
     level = max(("l2_pct", "l1_pct"), key=lambda name: f.get(name, 0.0))
     busy, dram = f[level], f.get("dram_pct", 0.0)
-    if busy < limits.cache_advice_pct or dram >= busy:
+    if busy < limits.cache_advice_pct or busy < limits.cache_over_dram * dram:
         return None
     shared = f.get("shared_pct", 0.0) >= 0.5 * f.get("l1_pct", 100.0)
     figure = "l2_read_sectors" if level == "l2_pct" else "l1_pct" if shared else "load_sectors"
@@ -110,8 +110,8 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
         " recomputed cheaply; for the rest of the bandwidth, 16-byte accesses with several"
         " independent loads in flight.",
         watch=(("dram_pct", UP), ("traffic_ratio", DOWN)),
-        model="1 - DRAM / 93 %, the best that streaming kernels reach",
-        source="our measurement of copies; KernelSkill's headroom tiers",
+        model="1 - DRAM / 93 %, which the best streaming kernels are assumed to reach",
+        source="KernelSkill's headroom tiers; our model",
         find=_dram_bound,
     ),
     AdviceRule(
@@ -141,7 +141,8 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="cache_bandwidth",
         scope="kernel",
-        when="L1 or L2 busy {cache_advice_pct:g} % or more, and more than DRAM",
+        when="L1 or L2 busy {cache_advice_pct:g} % or more, and {cache_over_dram} times as much as"
+        " DRAM",
         change="Keep what is used again in registers: let each thread compute several results from"
         " one load, share tiles through shared memory, load 16 bytes at a time.",
         watch=(

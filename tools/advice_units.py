@@ -88,6 +88,8 @@ UNITS: Mapping[str, Unit] = {
     "sm_pct": _peak("SM"),
     "stall_barrier": _stall("barriers"),
     "stall_lg_throttle": _stall("the queue of global memory"),
+    "stall_constant": _stall("constants"),
+    "stall_tex_throttle": _stall("the queue of textures"),
     "stall_long_scoreboard": _stall("global memory"),
     "stall_math_pipe": _stall("a busy arithmetic pipe"),
     "stall_mio_throttle": _stall("the queue of shared memory"),
