@@ -100,6 +100,17 @@ def test_estimates_of_ncu_are_figures() -> None:
     assert figures(gpu(hot))["ncu.TheoreticalOccupancy_pct"] == 31.0
 
 
+def test_code_that_never_ran_still_tells_of_spills_and_doubles() -> None:
+    metrics = {"registers": 255.0, "local_loads": 40.0, "local_stores": 40.0,
+               "spill_requests": 80.0, "load_requests": 20.0, "fp64_thread_instructions": 30.0,
+               "fp32_thread_instructions": 70.0}  # fmt: skip
+    code = CollectedKernel(name="k", launches=0, time_us=0.0, metrics=metrics)
+    facts = Facts(Collected(gpu=KernelTrace(kernels=(code,)), work=WORK), frozenset({"k"}), 99.0)
+    known = figures(facts)
+    assert "launches" not in known
+    assert [advice.rule for advice in advise(known)] == ["register_spills", "fp64_arithmetic"]
+
+
 def test_figures_of_a_cpu() -> None:
     known = figures(cpu(cpu_us=1000.0))
     assert known["busy_threads"] == pytest.approx(1.0)
