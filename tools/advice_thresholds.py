@@ -46,7 +46,7 @@ class AdviceThresholds(Thresholds):
     """The same ratio for matrix products, which must read their inputs several times."""
     low_hit_pct: float = 60.0
     reuse_pct: float = 45.0
-    """How busy L2 or DRAM must be before missing reuse costs time."""
+    """How busy DRAM must be before missing reuse of L2 costs time."""
     efficiency: float = 0.6
     """Share of each sector of 32 bytes that is used."""
     scattered_sectors: float = 3.9

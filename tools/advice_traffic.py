@@ -61,7 +61,7 @@ def _poor_l1_reuse(f: Figures, limits: AdviceThresholds) -> Found | None:
     ratio, l2 = f["load_ratio"], f["l2_pct"]
     if f.get("matrix_intensity", 0.0) < limits.matrix_intensity:
         return None
-    if ratio < limits.reuse_ratio or l2 < limits.reuse_pct:
+    if ratio < limits.reuse_ratio or l2 < limits.cache_advice_pct:
         return None
     return Found(
         f"the SMs fetch {ratio:.0f} times the bytes of the inputs from L2, which is busy"
@@ -76,8 +76,10 @@ def _cache_bandwidth(f: Figures, limits: AdviceThresholds) -> Found | None:
     busy, dram = f[level], f.get("dram_pct", 0.0)
     if busy < limits.cache_advice_pct or busy < limits.cache_over_dram * dram:
         return None
-    shared = f.get("shared_pct", 0.0) >= 0.5 * f.get("l1_pct", 100.0)
-    figure = "l2_read_sectors" if level == "l2_pct" else "l1_pct" if shared else "load_sectors"
+    # Shared memory lies in the same unit: tiles are what this rule asks for.
+    if level == "l1_pct" and f.get("shared_pct", 0.0) >= 0.5 * busy:
+        return None
+    figure = "load_sectors" if level == "l1_pct" else "l2_read_sectors"
     pipes = max((f.get(name, 0.0) for name in ("fma_pct", "tensor_pct", "alu_pct")), default=0.0)
     return Found(
         f"{level[:2].upper()} is busy {busy:.0f} % while DRAM runs at {dram:.0f} %: the same data"
@@ -130,7 +132,7 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
         name="poor_l1_reuse",
         scope="kernel",
         when="a matrix product, the SMs fetch {reuse_ratio:g} times the bytes of the inputs from"
-        " L2, which is busy {reuse_pct:g} % or more",
+        " L2, which is busy {cache_advice_pct:g} % or more",
         change="Tile it: load a tile into shared memory once for the whole block, and let each"
         " thread compute several results in registers (4x4 or 8x8) from it.",
         watch=(("load_ratio", DOWN), ("l2_pct", DOWN)),
@@ -142,7 +144,7 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
         name="cache_bandwidth",
         scope="kernel",
         when="L1 or L2 busy {cache_advice_pct:g} % or more, and {cache_over_dram} times as much as"
-        " DRAM",
+        " DRAM, not by shared memory",
         change="Keep what is used again in registers: let each thread compute several results from"
         " one load, share tiles through shared memory, load 16 bytes at a time.",
         watch=(
