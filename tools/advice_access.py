@@ -9,6 +9,9 @@ from tools.profile_facts import percent
 
 UP, DOWN = Direction.UP, Direction.DOWN
 _COALESCED_SECTORS = 4.0
+_SM_REGISTERS = 65536
+_MOST_REGISTERS = 254
+"""A thread has 255 at most; a compiler may leave one."""
 
 
 def _scattered(f: Figures, limits: AdviceThresholds, kind: str) -> Found | None:
@@ -96,12 +99,24 @@ def _local(f: Figures) -> float:
     return f["local_share"] * f.get("memory_weight", 1.0)
 
 
+def _spills(f: Figures) -> bool:
+    """Whether most local accesses are to spilled registers, and not to arrays.
+
+    Where they were not counted: the threads of a warp spill to neighbouring addresses, and index
+    arrays each in its own way. And a compiler spills when it may use no more registers: 255, or
+    what leaves room for a whole number of blocks on an SM.
+    """
+    if "spill_requests" in f:
+        return f["spill_requests"] >= 0.5 * f["local_requests"]
+    if f.get("sectors_per_local_load", 0.0) > 1.25 * _COALESCED_SECTORS:
+        return False
+    registers, block = f["registers"], max(1.0, f["block"])
+    limits = {_SM_REGISTERS / (block * blocks) // 8 * 8 for blocks in range(1, 33)}
+    return registers >= _MOST_REGISTERS or registers in limits
+
+
 def _register_spills(f: Figures, limits: AdviceThresholds) -> Found | None:
-    # Without ncu's count of spills, a kernel with few registers is taken to hold arrays.
-    spilled = f.get("spill_requests", f["local_requests"] if f["registers"] >= 64 else 0.0)
-    if spilled <= 0 or spilled < 0.5 * f["local_requests"]:
-        return None
-    if f["local_share"] < limits.local_share:
+    if f["local_share"] < limits.local_share or not _spills(f):
         return None
     return Found(
         f"registers are spilled: {percent(f['local_share'])} of the accesses to memory are to"
@@ -111,8 +126,7 @@ def _register_spills(f: Figures, limits: AdviceThresholds) -> Found | None:
 
 
 def _local_arrays(f: Figures, limits: AdviceThresholds) -> Found | None:
-    spilled = f.get("spill_requests", f["local_requests"] if f["registers"] >= 64 else 0.0)
-    if spilled >= 0.5 * f["local_requests"] or f["local_share"] < limits.local_share:
+    if f["local_share"] < limits.local_share or _spills(f):
         return None
     return Found(
         f"{percent(f['local_share'])} of the accesses to memory are to local memory, and they are"
