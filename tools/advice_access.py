@@ -5,9 +5,13 @@ from __future__ import annotations
 from tools.advice import Direction
 from tools.advice_rule import AdviceRule, Figures, Found
 from tools.advice_thresholds import AdviceThresholds
+from tools.profile_facts import percent
 
 UP, DOWN = Direction.UP, Direction.DOWN
 _COALESCED_SECTORS = 4.0
+_SM_REGISTERS = 65536
+_MOST_REGISTERS = 254
+"""A thread has 255 at most; a compiler may leave one."""
 
 
 def _scattered(f: Figures, limits: AdviceThresholds, kind: str) -> Found | None:
@@ -23,8 +27,8 @@ def _scattered(f: Figures, limits: AdviceThresholds, kind: str) -> Found | None:
     wasted = (1.0 - used) * (loads if kind == "load" else 1.0 - loads)
     verb = "fetches" if kind == "load" else "writes"
     return Found(
-        f"a {kind} of one warp touches {sectors:.1f} sectors and uses {used:.0%} of the bytes that"
-        f" it {verb}: neighbouring threads do not access neighbouring addresses.",
+        f"a {kind} of one warp touches {sectors:.1f} sectors and uses {percent(used)} of the bytes"
+        f" that it {verb}: neighbouring threads do not access neighbouring addresses.",
         wasted * f.get("memory_weight", 1.0),
     )
 
@@ -40,9 +44,13 @@ def _uncoalesced_stores(f: Figures, limits: AdviceThresholds) -> Found | None:
 def _scalar_access(f: Figures, limits: AdviceThresholds) -> Found | None:
     kind = "load" if f.get("load_sector_share", 1.0) >= 0.3 else "store"
     width, used = f[f"bytes_per_{kind}_request"], f[f"{kind}_efficiency"]
-    if width > limits.scalar_bytes or used < limits.efficiency:
+    # Fewer sectors or bytes than neighbouring halves need: broadcasts, not a stream.
+    sectors = f[f"sectors_per_{kind}"]
+    if width > limits.scalar_bytes or used < limits.streaming or sectors < limits.stream_sectors:
         return None
-    if f["sectors_per_" + kind] < 0.5 * _COALESCED_SECTORS or f.get("dram_pct", 0.0) > 85.0:
+    if f.get("dram_pct", 0.0) > limits.full_dram_pct or (
+        f.get("matrix_intensity", 0.0) >= limits.matrix_intensity
+    ):
         return None
     weight = f["memory_weight"]
     if weight < limits.memory_weight:
@@ -80,8 +88,8 @@ def _atomics_contention(f: Figures, limits: AdviceThresholds) -> Found | None:
     ):
         return None
     return Found(
-        f"{share:.0%} of the requests to global memory are atomics ({count:.0f} of warps), and the"
-        f" busiest part of L2 works on them {unit:.0f} % of the time.",
+        f"{percent(share)} of the requests to global memory are atomics ({count:.0f} of warps),"
+        f" and the busiest part of L2 works on them {unit:.0f} % of the time.",
         max(unit / 100.0, waits * f.get("spare", 1.0)),
     )
 
@@ -91,27 +99,38 @@ def _local(f: Figures) -> float:
     return f["local_share"] * f.get("memory_weight", 1.0)
 
 
+def _spills(f: Figures) -> bool:
+    """Whether most local accesses are to spilled registers, and not to arrays.
+
+    Where they were not counted: the threads of a warp spill to neighbouring addresses, and index
+    arrays each in its own way. And a compiler spills when it may use no more registers: 255, or
+    what leaves room for a whole number of blocks on an SM.
+    """
+    if "spill_requests" in f:
+        return f["spill_requests"] >= 0.5 * f["local_requests"]
+    if f.get("sectors_per_local_load", 0.0) > 1.25 * _COALESCED_SECTORS:
+        return False
+    registers, block = f["registers"], max(1.0, f["block"])
+    limits = {_SM_REGISTERS / (block * blocks) // 8 * 8 for blocks in range(1, 33)}
+    return registers >= _MOST_REGISTERS or registers in limits
+
+
 def _register_spills(f: Figures, limits: AdviceThresholds) -> Found | None:
-    # Without ncu's count of spills, a kernel with few registers is taken to hold arrays.
-    spilled = f.get("spill_requests", f["local_requests"] if f["registers"] >= 64 else 0.0)
-    if spilled <= 0 or spilled < 0.5 * f["local_requests"]:
-        return None
-    if f["local_share"] < limits.local_share:
+    if f["local_share"] < limits.local_share or not _spills(f):
         return None
     return Found(
-        f"registers are spilled: {f['local_share']:.0%} of the accesses to memory are to spilled"
-        f" values, at {f['registers']:.0f} registers a thread.",
+        f"registers are spilled: {percent(f['local_share'])} of the accesses to memory are to"
+        f" spilled values, at {f['registers']:.0f} registers a thread.",
         _local(f),
     )
 
 
 def _local_arrays(f: Figures, limits: AdviceThresholds) -> Found | None:
-    spilled = f.get("spill_requests", f["local_requests"] if f["registers"] >= 64 else 0.0)
-    if spilled >= 0.5 * f["local_requests"] or f["local_share"] < limits.local_share:
+    if f["local_share"] < limits.local_share or _spills(f):
         return None
     return Found(
-        f"{f['local_share']:.0%} of the accesses to memory are to local memory, and they are no"
-        " spills: an array of a thread is indexed by a value that is not known when compiling.",
+        f"{percent(f['local_share'])} of the accesses to memory are to local memory, and they are"
+        " no spills: an array of a thread is indexed by a value that is not known when compiling.",
         _local(f),
     )
 
@@ -146,8 +165,8 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="scalar_access",
         scope="kernel",
-        when="coalesced accesses of at most {scalar_bytes:g} bytes a warp, memory costs"
-        " {memory_weight:.0%} of the time or more, DRAM below 85 %",
+        when="coalesced accesses of at most {scalar_bytes:g} bytes a warp, no matrix product,"
+        " memory costs {memory_weight:.0%} of the time or more, DRAM below {full_dram_pct:g} %",
         change="Load and store 16 bytes a thread (float4, or uint4 for eight halves) with a scalar"
         " tail, and give each thread two to four such vectors.",
         watch=(("bytes_per_load_request", UP), ("bytes_per_store_request", UP)),

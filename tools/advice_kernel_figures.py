@@ -18,6 +18,9 @@ _NO_STALLS = ("stall_selected", "stall_not_selected")
 def kernel_figures(kernel: CollectedKernel, must_bytes: float) -> Iterator[tuple[str, float]]:
     """By name; `must_bytes` (0: not known) is what the whole call must move."""
     known = {name: value for name, value in kernel.metrics.items() if value is not None}
+    # Profiles made with another name for it hold the number of all instructions.
+    if known.get("spill_requests", 0.0) >= known.get("instructions", float("inf")):
+        del known["spill_requests"]
     yield from known.items()
     for hint in kernel.hints:
         if hint.speedup_pct is not None:
@@ -99,13 +102,13 @@ def _local_accesses(known: dict[str, float]) -> Iterator[tuple[str, float]]:
         return
     local = known["local_loads"] + known.get("local_stores", 0.0)
     yield "local_requests", local
+    if known["local_loads"] and "local_load_sectors" in known:
+        yield "sectors_per_local_load", known["local_load_sectors"] / known["local_loads"]
     others = known.get("load_requests", 0.0) + known.get("store_requests", 0.0)
     if local + others > 0:
         yield "local_share", local / (local + others)
     if known.get("instructions"):
         yield "local_per_instruction", local / known["instructions"]
-    if "spill_requests" in known:
-        yield "array_requests", max(0.0, local - known["spill_requests"])
 
 
 def _instructions(known: dict[str, float]) -> Iterator[tuple[str, float]]:

@@ -104,10 +104,10 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
         "sum",
         ("smsp__inst_executed_op_local_st.sum", "smsp__sass_inst_executed_op_local_st.sum"),
     ),
-    "spill_requests": (
-        "sum",
-        ("derived__local_spilling_requests", "sass__inst_executed_register_spilling_mem_local"),
-    ),
+    "local_load_sectors": ("sum", ("l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum",)),
+    # Defined by the section MemoryWorkloadAnalysis. Another name for it, `sass__...spilling...`,
+    # reads as the number of all instructions (an H200, ncu 2025.3).
+    "spill_requests": ("sum", ("derived__local_spilling_requests",)),
     # instructions, of warps unless the name says threads
     "instructions": ("sum", ("smsp__inst_executed.sum",)),
     "warps": ("sum", ("smsp__warps_launched.sum",)),
@@ -169,6 +169,7 @@ SECTIONS = (
     "SpeedOfLight",
     "LaunchStats",
     "Occupancy",
+    "MemoryWorkloadAnalysis",
     "WarpStateStats",
     "WorkloadDistribution",
     "SourceCounters",
