@@ -40,9 +40,13 @@ def _uncoalesced_stores(f: Figures, limits: AdviceThresholds) -> Found | None:
 def _scalar_access(f: Figures, limits: AdviceThresholds) -> Found | None:
     kind = "load" if f.get("load_sector_share", 1.0) >= 0.3 else "store"
     width, used = f[f"bytes_per_{kind}_request"], f[f"{kind}_efficiency"]
-    if width > limits.scalar_bytes or used < limits.efficiency:
+    # Fewer sectors or bytes than neighbouring halves need: broadcasts, not a stream.
+    sectors = f[f"sectors_per_{kind}"]
+    if width > limits.scalar_bytes or used < limits.streaming or sectors < limits.stream_sectors:
         return None
-    if f["sectors_per_" + kind] < 0.5 * _COALESCED_SECTORS or f.get("dram_pct", 0.0) > 85.0:
+    if f.get("dram_pct", 0.0) > limits.full_dram_pct or (
+        f.get("matrix_intensity", 0.0) >= limits.matrix_intensity
+    ):
         return None
     weight = f["memory_weight"]
     if weight < limits.memory_weight:
@@ -146,8 +150,8 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="scalar_access",
         scope="kernel",
-        when="coalesced accesses of at most {scalar_bytes:g} bytes a warp, memory costs"
-        " {memory_weight:.0%} of the time or more, DRAM below 85 %",
+        when="coalesced accesses of at most {scalar_bytes:g} bytes a warp, no matrix product,"
+        " memory costs {memory_weight:.0%} of the time or more, DRAM below {full_dram_pct:g} %",
         change="Load and store 16 bytes a thread (float4, or uint4 for eight halves) with a scalar"
         " tail, and give each thread two to four such vectors.",
         watch=(("bytes_per_load_request", UP), ("bytes_per_store_request", UP)),

@@ -77,14 +77,13 @@ def _special_functions(f: Figures, limits: AdviceThresholds) -> Found | None:
 def _integer_arithmetic(f: Figures, limits: AdviceThresholds) -> Found | None:
     share = f["integer_share"]
     busy = max(f.get("alu_pct", 0.0), f.get("issue_pct", 0.0))
-    if share < limits.integer_share or busy < limits.integer_pct:
-        return None
-    if f.get("dram_pct", 0.0) > busy:
+    memory = max(f.get(name, 0.0) for name in ("dram_pct", "l2_pct", "l1_pct"))
+    if share < limits.integer_share or busy < limits.integer_pct or memory >= busy:
         return None
     return Found(
         f"{share:.0%} of the arithmetic is on integers, and issuing it keeps the SM {busy:.0f} %"
         " busy: addresses and index sums cost more than the work.",
-        (share - 0.3) * busy / max(f.get("busiest_pct", busy), 1.0),
+        (share - 0.3) * (1.0 - memory / busy),
     )
 
 
@@ -152,12 +151,12 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
         name="integer_arithmetic",
         scope="kernel",
         when="{integer_share:.0%} of the arithmetic on integers and issue or ALU at"
-        " {integer_pct:g} % or more, above DRAM",
+        " {integer_pct:g} % or more, above DRAM and the caches",
         change="Take index arithmetic out of the inner loop: no division or modulo (use grid"
         " dimensions, shifts, or running counters), 32-bit indices, pointers that advance; several"
         " elements for each index.",
         watch=(("integer_share", DOWN), ("alu_pct", DOWN)),
-        model="share of integers above 30 %, times issue over the busiest unit",
+        model="share of integers above 30 %, times how far issue stands above memory",
         source="our model",
         find=_integer_arithmetic,
     ),

@@ -139,7 +139,7 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         " intrinsics), or compile with -O3 -march=native -ffast-math so that libmvec is used.",
         watch=(("libm_calls", DOWN), ("packed_share", UP)),
         model="{libm_gain:.0%} of the time in own code",
-        source="our measurements of the CPU suite",
+        source="our model, with an assumed share",
         find=_libm_calls,
     ),
     AdviceRule(

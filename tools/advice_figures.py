@@ -42,8 +42,9 @@ def _call(facts: Facts) -> Iterator[tuple[str, float]]:
 def _gpu(facts: Facts) -> Iterator[tuple[str, float]]:
     trace, hot = facts.gpu, facts.hot
     busy_us = trace.busy_us
+    yield from kernel_figures(hot, facts.work.bytes if facts.work is not None else 0.0)
     if busy_us <= 0 or trace.launches <= 0:
-        return
+        return  # only the code was looked at
     whole_us = max(facts.latency_us or 0.0, trace.span_us or 0.0)
     yield "launches", float(trace.launches)
     yield "busy_us", busy_us
@@ -72,7 +73,6 @@ def _gpu(facts: Facts) -> Iterator[tuple[str, float]]:
         moved, must = traffic
         yield "traffic_bytes", moved
         yield "traffic_ratio", moved / must
-    yield from kernel_figures(hot, facts.work.bytes if facts.work is not None else 0.0)
 
 
 def _cpu(facts: Facts) -> Iterator[tuple[str, float]]:

@@ -14,13 +14,16 @@ UP, DOWN = Direction.UP, Direction.DOWN
 def _stall(
     reasons: Sequence[str], least: Callable[[AdviceThresholds], float], words: str
 ) -> Callable[[Figures, AdviceThresholds], Found | None]:
-    """A rule that holds when these reasons together make a share of the stalls."""
+    """A rule that holds when these reasons together make a share of the stalls, and are many."""
 
     def find(f: Figures, limits: AdviceThresholds) -> Found | None:
         known = [reason for reason in reasons if f"{reason}_share" in f]
         share = sum(f[f"{reason}_share"] for reason in known)
         worst = max(known or reasons, key=lambda reason: f.get(f"{reason}_share", 0.0))
-        if share < least(limits) or f["busiest_pct"] >= limits.latency_busy_pct:
+        many = sum(f[reason] for reason in known)
+        if share < least(limits) or many < limits.least_stall:
+            return None
+        if f["busiest_pct"] >= limits.latency_busy_pct:
             return None
         return Found(
             f"{share:.0%} of the stalled warps wait for {words}, and no unit is above"
@@ -30,6 +33,14 @@ def _stall(
         )
 
     return find
+
+
+_loads = _stall(["stall_long_scoreboard"], lambda limits: limits.memory_stall_share, "loads")
+
+
+def _memory_latency(f: Figures, limits: AdviceThresholds) -> Found | None:
+    # A DRAM that is busy makes all loads slow: more of them in flight change nothing.
+    return _loads(f, limits) if f.get("dram_pct", 0.0) < limits.dram_pct else None
 
 
 def _divergence(f: Figures, limits: AdviceThresholds) -> Found | None:
@@ -75,15 +86,15 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="memory_latency",
         scope="kernel",
-        when="{memory_stall_share:.0%} of the stalls wait for loads, no unit above"
-        " {latency_busy_pct:g} %",
+        when="{memory_stall_share:.0%} of the stalls wait for loads, DRAM below {dram_pct:g} %, no"
+        " unit above {latency_busy_pct:g} %",
         change="Have more loads in flight: let each thread issue two to eight independent loads"
         " before it uses the first (unroll, process several elements), or prefetch the next tile"
         " (cp.async) while this one is used.",
         watch=(("stall_long_scoreboard", DOWN), ("dram_pct", UP)),
         model="share of the stalls, times what the busiest unit leaves",
         source="AKA's rules E and M; ncu's rule CPIStall",
-        find=_stall(["stall_long_scoreboard"], lambda limits: limits.memory_stall_share, "loads"),
+        find=_memory_latency,
     ),
     AdviceRule(
         name="dependency_chain",

@@ -34,8 +34,7 @@ def _launch_bound(f: Figures, limits: AdviceThresholds) -> Found | None:
 
 
 def _unfused_kernels(f: Figures, limits: AdviceThresholds) -> Found | None:
-    effective = f["effective_launches"]
-    if effective < limits.effective_launches:
+    if f["effective_launches"] < limits.effective_launches or f["library_share"] >= limits.library:
         return None
     ratio = f.get("traffic_ratio")
     if ratio is None:
@@ -59,9 +58,11 @@ def _library_time(f: Figures, limits: AdviceThresholds) -> Found | None:
     share = f["library_share"]
     if share < limits.library:
         return None
+    ratio = f.get("traffic_ratio", 1.0)
+    fused = limits.unfused_gain if ratio < limits.fusion_traffic else 1.0 - 1.0 / ratio
     return Found(
         f"{share:.0%} of the device time is spent in kernels of PyTorch or its libraries.",
-        share * limits.unfused_gain,
+        share * fused,
     )
 
 
@@ -140,14 +141,14 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         " in one launch (a grid over them), and leave no tensor operation in Python.",
         watch=(("launches", DOWN), ("busy_share", UP)),
         model="the idle share of the call, or {launch_us:g} us for each launch but one",
-        source="KernelSkill's launch-bound rule; our measurement of a launch",
+        source="KernelSkill's launch-bound rule; assumed cost of a launch",
         find=_launch_bound,
     ),
     AdviceRule(
         name="unfused_kernels",
         scope="call",
-        when="time spread over at least {effective_launches} launches of one size, and DRAM moves"
-        " {fusion_traffic} times what must move",
+        when="own kernels, at least {effective_launches} launches if all were of one size, and DRAM"
+        " moves {fusion_traffic} times what must move",
         change="Fuse the kernels: compute the next step on the value while it is in a register"
         " (or shared memory), and write only the final result.",
         watch=(("traffic_ratio", DOWN), ("launches", DOWN)),
@@ -163,7 +164,8 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         change="Write the longest of these operators yourself, fused with what comes before and"
         " after it; keep a library's matrix product only where fusing gains nothing.",
         watch=(("library_share", DOWN),),
-        model="half of that share",
+        model="that share, times 1 - bytes that must move / bytes moved; half of it where DRAM"
+        " moves no more than it must",
         source="our model",
         find=_library_time,
     ),

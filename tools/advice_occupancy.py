@@ -34,12 +34,10 @@ def _limited_by(
         # With little to wait for, few warps are enough.
         if f.get("busiest_pct", 0.0) >= limits.busy_pct:
             return None
-        gain = (1.0 - possible / 100.0) * f.get("spare", 1.0)
-        estimate = f.get("ncu.TheoreticalOccupancy_pct", 100.0) / 100.0
         return Found(
             f"{words(f)} let only {possible:.0f} % of the warps of an SM run at once, and no unit"
             " is busy.",
-            min(gain, estimate),
+            (1.0 - possible / 100.0) * f.get("spare", 1.0),
         )
 
     return find
@@ -47,7 +45,7 @@ def _limited_by(
 
 _WATCH = (("occupancy_limit_pct", Direction.UP), ("occupancy_pct", Direction.UP))
 _WHEN = "at most {occupancy_limit_pct:g} % of the warps fit, no unit above {busy_pct:g} %, limit: "
-_MODEL = "the missing warps times what the busiest unit leaves, at most ncu's own estimate"
+_MODEL = "the missing warps, times what the busiest unit leaves"
 _SOURCE = "ncu's rule TheoreticalOccupancy"
 
 OCCUPANCY_RULES: tuple[AdviceRule, ...] = (

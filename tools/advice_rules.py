@@ -27,47 +27,53 @@ GPU_ADVICE: tuple[AdviceRule, ...] = (
     *LATENCY_RULES,
     *COMPUTE_RULES,
 )
-SILENCE = "at_the_bound"
-"""No rule but the end of them: near the speed of light there is no advice."""
-
 _WAITS = ("memory_latency", "memory_queue", "dependency_chain")
 _OCCUPANCY = ("occupancy_registers", "occupancy_shared", "occupancy_blocks")
 _BYTES = ("dram_bound", "cache_bandwidth", "poor_l1_reuse", "poor_l2_reuse", "redundant_passes")
+_FEW_WARPS = ("memory_latency", "memory_queue", "dependency_chain", "scalar_access")
+"""What few warps in flight look like: the number of warps is the cause, and easier to change."""
 
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
-    # Gaps between kernels: fusing removes them and the traffic between the kernels.
-    "launch_bound": ("unfused_kernels", "redundant_passes", "too_few_blocks", "tail_wave", *_WAITS),
+    # Gaps between kernels: fusing removes them, and a kernel so short tells nothing about itself.
+    "launch_bound": (
+        "unfused_kernels", *(rule.name for rule in GPU_ADVICE if rule.scope == "kernel"),
+    ),
     "unfused_kernels": ("redundant_passes", "dram_bound"),
+    "library_time": ("redundant_passes",),
     # A device that is half empty waits for everything.
-    "too_few_blocks": ("tail_wave", "uneven_work", "small_blocks", "barrier_wait", *_OCCUPANCY,
-                       *_WAITS, "scalar_access", "instruction_fetch"),
-    "small_blocks": ("occupancy_blocks", "memory_latency", "dependency_chain", "divergence"),
+    "too_few_blocks": ("tail_wave", "uneven_work", "small_blocks", "barrier_wait", "scalar_access",
+                       "memory_latency", "memory_queue", "instruction_fetch", *_OCCUPANCY),
+    "tail_wave": ("uneven_work",),
+    "small_blocks": ("occupancy_blocks", *_FEW_WARPS),
     "uneven_work": ("memory_latency", "dependency_chain", "barrier_wait"),
+    "occupancy_registers": _FEW_WARPS,
+    "occupancy_shared": (*_FEW_WARPS, "barrier_wait"),
+    "occupancy_blocks": _FEW_WARPS,
     # Sectors fetched in vain fill DRAM, the caches and the queues.
     "uncoalesced_loads": (*_BYTES, *_WAITS, "scalar_access"),
     "uncoalesced_stores": (*_BYTES, *_WAITS, "scalar_access"),
-    "scalar_access": ("memory_latency", "memory_queue", "dram_bound"),
+    "scalar_access": ("memory_latency", "memory_queue", "dram_bound", "integer_arithmetic"),
     "redundant_passes": ("dram_bound", "cache_bandwidth"),
-    "poor_l1_reuse": ("cache_bandwidth", "memory_latency"),
+    "poor_l1_reuse": ("cache_bandwidth", "memory_latency", "memory_queue"),
     "poor_l2_reuse": ("dram_bound",),
-    "bank_conflicts": ("shared_memory_queue", "cache_bandwidth", "barrier_wait"),
+    "cache_bandwidth": ("memory_latency", "memory_queue"),
+    "bank_conflicts": ("shared_memory_queue", "cache_bandwidth", "barrier_wait", "scalar_access"),
     "atomics_contention": ("uneven_work", "scalar_access", "uncoalesced_stores", "barrier_wait",
                            "cache_bandwidth", *_WAITS),
-    "register_spills": ("cache_bandwidth", "uncoalesced_stores", "dram_bound", *_OCCUPANCY,
-                        *_WAITS),
-    "local_arrays": ("cache_bandwidth", "uncoalesced_stores", "dram_bound", *_WAITS),
+    "register_spills": ("cache_bandwidth", "uncoalesced_stores", "dram_bound", "scalar_access",
+                        *_OCCUPANCY, *_WAITS),
+    "local_arrays": ("cache_bandwidth", "uncoalesced_stores", "dram_bound", "scalar_access",
+                     *_WAITS),
     "divergence": ("uneven_work", "instruction_fetch", "dependency_chain"),
-    "barrier_wait": ("memory_latency",),
-    "occupancy_registers": ("memory_latency", "dependency_chain"),
-    "occupancy_shared": ("memory_latency", "dependency_chain"),
-    "occupancy_blocks": ("memory_latency", "dependency_chain"),
+    "barrier_wait": ("memory_latency", "scalar_access"),
     # The arithmetic that should not be there is what fills the pipes and the chains.
-    "no_tensor_cores": ("busy_fma", "cache_bandwidth", "poor_l1_reuse", "integer_arithmetic",
-                        "shared_memory_queue", "scalar_access", *_WAITS),
+    "no_tensor_cores": ("busy_fma", "integer_arithmetic", "shared_memory_queue", "scalar_access",
+                        *_BYTES, *_WAITS),
     "idle_tensor_cores": ("busy_fma", *_WAITS),
     "fp64_arithmetic": ("special_functions", "integer_arithmetic", "busy_fma", "dependency_chain",
                         "shared_memory_queue"),
     "special_functions": ("shared_memory_queue", "dependency_chain"),
+    "integer_arithmetic": ("special_functions", "dependency_chain"),
     # CPU
     "libm_calls": ("not_vectorised", "narrow_vectors", "busy_arithmetic"),
     "not_vectorised": ("narrow_vectors", "busy_arithmetic"),

@@ -17,7 +17,7 @@ class AdviceThresholds(Thresholds):
     """A cause explains a symptom when its gain is at least this share of the symptom's."""
     # launch
     launch_us: float = 2.0
-    """What a launch costs at least, with the gap before the next one (our measurement: 2 to 3)."""
+    """Assumed: what a launch costs, with the gap before the next one."""
     idle_us: float = 10.0
     """Idle time of a call with one launch only, above which the host is to blame."""
     effective_launches: float = 1.5
@@ -26,7 +26,6 @@ class AdviceThresholds(Thresholds):
     """Bytes moved over bytes that must move, from which kernels of a chain are worth fusing."""
     unfused_gain: float = 0.5
     """Assumed: fusing saves half of what an operator costs by itself."""
-    few_waves: float = 0.5
     tail: float = 0.15
     small_block: float = 64.0
     sm_threads: float = 2048.0
@@ -47,7 +46,7 @@ class AdviceThresholds(Thresholds):
     """The same ratio for matrix products, which must read their inputs several times."""
     low_hit_pct: float = 60.0
     reuse_pct: float = 45.0
-    """How busy L2 or DRAM must be before missing reuse costs time."""
+    """How busy DRAM must be before missing reuse of L2 costs time."""
     efficiency: float = 0.6
     """Share of each sector of 32 bytes that is used."""
     scattered_sectors: float = 3.9
@@ -56,6 +55,15 @@ class AdviceThresholds(Thresholds):
     """More than 16-byte accesses of a whole warp touch: scattered, whatever their width."""
     scalar_bytes: float = 136.0
     """Bytes a request of 32 threads with 4 bytes each, and a little for rounding."""
+    streaming: float = 0.9
+    """Share of each sector that is used where neighbours are read one after the other."""
+    stream_sectors: float = 1.8
+    """Sectors a request: 2 where 32 threads read 2 bytes each."""
+    full_dram_pct: float = 85.0
+    """Of its peak: wider accesses gain nothing above."""
+    cache_advice_pct: float = 60.0
+    cache_over_dram: float = 1.5
+    """Plain streams keep L2 about 1.2 times as busy as DRAM (an elementwise kernel on an H200)."""
     memory_weight: float = 0.35
     """Share of the time that memory must cost before accesses are worth changing."""
     conflict_ways: float = 1.3
@@ -65,7 +73,9 @@ class AdviceThresholds(Thresholds):
     local_share: float = 0.05
     """Local accesses among all requests to memory off the SM."""
     # latency
-    latency_busy_pct: float = 65.0
+    least_stall: float = 1.5
+    """Warps stalled for an instruction issued; fewer do not show."""
+    latency_busy_pct: float = 80.0
     """Where a unit is busier than this, waiting is not what costs the time."""
     stall_share: float = 0.2
     """Of the warps stalled for each instruction, by one reason."""
@@ -87,7 +97,7 @@ class AdviceThresholds(Thresholds):
     integer_pct: float = 40.0
     # CPU
     libm_gain: float = 0.6
-    """Assumed: a vectorised polynomial takes 0.4 of the time of one call for each element."""
+    """Assumed: vectorised polynomials take 0.4 of the time of one call for each element."""
     fresh_memory: float = 0.1
     """Share of the processor time that mapping memory must take."""
     many_faults: float = 200.0

@@ -8,7 +8,7 @@ from tools.advice_thresholds import AdviceThresholds
 
 UP, DOWN = Direction.UP, Direction.DOWN
 _FULL_DRAM_PCT = 93.0
-"""What the best streaming kernels reach of the peak."""
+"""Assumed: what the best streaming kernels reach of the peak."""
 
 
 def _dram_bound(f: Figures, limits: AdviceThresholds) -> Found | None:
@@ -61,7 +61,7 @@ def _poor_l1_reuse(f: Figures, limits: AdviceThresholds) -> Found | None:
     ratio, l2 = f["load_ratio"], f["l2_pct"]
     if f.get("matrix_intensity", 0.0) < limits.matrix_intensity:
         return None
-    if ratio < limits.reuse_ratio or l2 < limits.reuse_pct:
+    if ratio < limits.reuse_ratio or l2 < limits.cache_advice_pct:
         return None
     return Found(
         f"the SMs fetch {ratio:.0f} times the bytes of the inputs from L2, which is busy"
@@ -74,14 +74,18 @@ def _poor_l1_reuse(f: Figures, limits: AdviceThresholds) -> Found | None:
 def _cache_bandwidth(f: Figures, limits: AdviceThresholds) -> Found | None:
     level = max(("l2_pct", "l1_pct"), key=lambda name: f.get(name, 0.0))
     busy, dram = f[level], f.get("dram_pct", 0.0)
-    if busy < limits.cache_pct or dram >= busy:
+    if busy < limits.cache_advice_pct or busy < limits.cache_over_dram * dram:
         return None
+    # Shared memory lies in the same unit: tiles are what this rule asks for.
+    if level == "l1_pct" and f.get("shared_pct", 0.0) >= 0.5 * busy:
+        return None
+    figure = "load_sectors" if level == "l1_pct" else "l2_read_sectors"
     pipes = max((f.get(name, 0.0) for name in ("fma_pct", "tensor_pct", "alu_pct")), default=0.0)
     return Found(
         f"{level[:2].upper()} is busy {busy:.0f} % while DRAM runs at {dram:.0f} %: the same data"
         " is fetched through the caches again and again.",
         min(0.5, 1.0 - max(dram, pipes) / busy),
-        level,
+        figure if figure in f else level,
     )
 
 
@@ -108,8 +112,8 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
         " recomputed cheaply; for the rest of the bandwidth, 16-byte accesses with several"
         " independent loads in flight.",
         watch=(("dram_pct", UP), ("traffic_ratio", DOWN)),
-        model="1 - DRAM / 93 %, the best that streaming kernels reach",
-        source="our measurement of copies; KernelSkill's headroom tiers",
+        model="1 - DRAM / 93 %, which the best streaming kernels are assumed to reach",
+        source="KernelSkill's headroom tiers; our model",
         find=_dram_bound,
     ),
     AdviceRule(
@@ -128,7 +132,7 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
         name="poor_l1_reuse",
         scope="kernel",
         when="a matrix product, the SMs fetch {reuse_ratio:g} times the bytes of the inputs from"
-        " L2, which is busy {reuse_pct:g} % or more",
+        " L2, which is busy {cache_advice_pct:g} % or more",
         change="Tile it: load a tile into shared memory once for the whole block, and let each"
         " thread compute several results in registers (4x4 or 8x8) from it.",
         watch=(("load_ratio", DOWN), ("l2_pct", DOWN)),
@@ -139,10 +143,16 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="cache_bandwidth",
         scope="kernel",
-        when="L1 or L2 busy {cache_pct:g} % or more, and more than DRAM",
+        when="L1 or L2 busy {cache_advice_pct:g} % or more, and {cache_over_dram} times as much as"
+        " DRAM, not by shared memory",
         change="Keep what is used again in registers: let each thread compute several results from"
         " one load, share tiles through shared memory, load 16 bytes at a time.",
-        watch=(("l1_pct", DOWN), ("l2_pct", DOWN)),
+        watch=(
+            ("load_sectors", DOWN),
+            ("l2_read_sectors", DOWN),
+            ("l1_pct", DOWN),
+            ("l2_pct", DOWN),
+        ),
         model="the distance to the next busiest unit, at most half",
         source="ncu's rule SOLBottleneck; our model",
         find=_cache_bandwidth,

@@ -35,6 +35,8 @@ class Thresholds:
     dram_pct: float = 65.0
     cache_pct: float = 75.0
     compute_pct: float = 65.0
+    few_waves: float = 0.5
+    """Of what the device holds at once. Persistent kernels fill one on purpose, or half of one."""
     occupancy_pct: float = 35.0
     occupancy_limit_pct: float = 50.0
     implied_bandwidth: float = 0.6

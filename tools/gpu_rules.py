@@ -131,7 +131,9 @@ def _cache(facts: Facts, limits: Thresholds) -> Finding | None:
 
 def _too_few_blocks(facts: Facts, limits: Thresholds) -> Finding | None:
     grid, sms, waves = facts.metric("grid"), facts.metric("sm_count"), facts.metric("waves")
-    if grid is None or sms is None or not (grid < sms or (waves is not None and waves < 1.0)):
+    if grid is None or sms is None:
+        return None
+    if grid >= sms and (waves is None or waves >= limits.few_waves):
         return None
     filled = f", {waves:.2f} of a full wave" if waves is not None else ""
     return Finding(

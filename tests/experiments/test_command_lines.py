@@ -7,7 +7,7 @@ import pytest
 
 from tests.experiments.command import ROOT
 
-MODULES = ("compare", "compact", "readme_table", "report")
+MODULES = ("advice", "compare", "compact", "readme_table", "report")
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -17,6 +17,8 @@ from evaluator.collect.collected import (
     Work,
 )
 from evaluator.collect.ncu_export import parse_hints, parse_raw, with_hints
+from tools.advice_figures import figures
+from tools.advice_rules import advise
 from tools.bottleneck import find_bottleneck
 from tools.profile import _shares as shares
 from tools.profile_facts import Facts
@@ -179,6 +181,24 @@ def test_first_line_and_length(make: Callable[[], Facts]) -> None:
     lines = text(facts).splitlines()
     assert lines[0] == f"- bottleneck: {find_bottleneck(facts).bottleneck}"
     assert len(lines) <= MAX_LINES
+
+
+AGREED = {
+    Bottleneck.CACHE_BANDWIDTH: "cache_bandwidth",
+    Bottleneck.COMPUTE: "special_functions",
+    Bottleneck.LATENCY: "memory_latency",
+    Bottleneck.OCCUPANCY: "occupancy_registers",
+    Bottleneck.TOO_FEW_BLOCKS: "too_few_blocks",
+    Bottleneck.LAUNCH_OVERHEAD: "launch_bound",
+    Bottleneck.LIBRARY: "library_time",
+    Bottleneck.REDUNDANT_TRAFFIC: "redundant_passes",
+}
+
+
+@pytest.mark.parametrize("bottleneck", GPU_CASES)
+def test_advice_agrees_with_the_bottleneck(bottleneck: Bottleneck) -> None:
+    given = [advice.rule for advice in advise(figures(GPU_CASES[bottleneck]()))]
+    assert given[:1] == [AGREED[bottleneck]] if bottleneck in AGREED else not given
 
 
 def test_headline_tells_the_figure_it_rests_on() -> None:

@@ -20,6 +20,7 @@ from evaluator.evaluation import (
     Timing,
     Verdict,
 )
+from tools.advice_rules import advise
 from tools.profile import profile
 from tools.profile_report import Bottleneck, Rung
 from tools.profile_summary import MAX_LINES
@@ -114,6 +115,9 @@ def test_own_code_on_one_thread(tmp_path: Path) -> None:
     assert lines[0] == "- bottleneck: single_thread"
     assert len(lines) <= MAX_LINES
     assert "calls per element: tanhf" in result.summary
+    assert {advice.rule for advice in result.advice} == {"single_thread", "libm_calls"}
+    assert result.figures["libm_calls"] == 1
+    assert result.advice == advise(result.figures)
     kept = Collected.model_validate_json((tmp_path / "kept" / "collected.json").read_text())
     assert "no_new_privs" in kept.isolation
     assert kept.work is not None

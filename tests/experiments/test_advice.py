@@ -1,0 +1,119 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from agent.record import TurnRecord
+from experiments.advice import total_lines
+from experiments.advice_totals import RuleTotal, total_advice
+from tests.agent.made_records import profile
+from tests.experiments.command import command, refused
+from tests.experiments.made_runs import made_turn
+from tools.advice import Advice, AdviceScore, Direction
+
+PIECE = {"evidence": "It.", "change": "Do.", "direction": Direction.UP, "before": 1.0, "gain": 0.3}
+
+
+def advised(rule: str, problem: str, call: int) -> TurnRecord:
+    piece = Advice.model_validate({"rule": rule, "figure": "dram_pct", **PIECE})
+    told = profile().model_copy(update={"advice": (piece,)})
+    return made_turn(problem, call, 1.5, profile=told.model_dump())
+
+
+def scored(rule: str, moved: bool | None, time_us: float | None = 80.0, gain: float = 0.3) -> dict:
+    return AdviceScore(
+        rule=rule,
+        figure="dram_pct",
+        direction=Direction.UP,
+        before=40.0,
+        after=None if moved is None else 78.0,
+        moved=moved,
+        latency_before_us=100.0,
+        latency_after_us=time_us,
+        predicted_gain=gain,
+    ).model_dump(mode="json")
+
+
+def written(folder: Path, turns: list[tuple[TurnRecord, list[dict] | None]]) -> Path:
+    """Records as a run writes them; None: as one before advice was scored."""
+    folder.mkdir()
+    with (folder / "turns.jsonl").open("w") as file:
+        for record, scores in turns:
+            line = record.model_dump(mode="json", by_alias=True)
+            line.pop("advice_scores", None)
+            if scores is not None:
+                line["advice_scores"] = scores
+            file.write(json.dumps(line) + "\n")
+    return folder
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    turns = [
+        (advised("scalar_access", "level1_1_a", 0), []),
+        (advised("scalar_access", "level1_1_a", 1), [scored("scalar_access", True, 60.0)]),
+        (advised("tail_wave", "level1_1_a", 2), [scored("scalar_access", True, 80.0, 0.5)]),
+        (advised("tail_wave", "level1_1_a", 3), [scored("tail_wave", False, 110.0)]),
+        (made_turn("level1_1_a", 4, "wrong"), []),
+        (advised("scalar_access", "level1_2_b", 0), [scored("scalar_access", None, None)]),
+    ]
+    return written(tmp_path / "run", turns)
+
+
+def rule(run: Path, name: str) -> RuleTotal:
+    return next(total for total in total_advice([run]).rules if total.rule == name)
+
+
+def test_rules_are_summed_up(run: Path) -> None:
+    total = rule(run, "scalar_access")
+    assert (total.given, total.followed, total.known, total.moved) == (3, 3, 2, 2)
+    assert total.hit_rate is not None
+    assert total.hit_rate.value == 1.0
+    # Wilson: two of two is far from certain.
+    assert total.hit_rate.low == pytest.approx(0.342, abs=0.001)
+    assert total.time_change == pytest.approx(-0.3)
+    assert total.predicted_gain == pytest.approx((0.3 + 0.5 + 0.3) / 3)
+    failed = rule(run, "tail_wave")
+    assert failed.hit_rate is not None
+    assert failed.hit_rate.value == 0.0
+    assert failed.time_change == pytest.approx(0.1)
+    assert failed.time_change_moved is None
+
+
+def test_the_rule_given_most_often_comes_first(run: Path) -> None:
+    totals = total_advice([run])
+    assert [total.rule for total in totals.rules] == ["scalar_access", "tail_wave"]
+    assert (totals.turns, totals.notes) == (6, ())
+
+
+def test_runs_add_up_and_older_ones_are_told(run: Path, tmp_path: Path) -> None:
+    older = written(tmp_path / "older", [(advised("tail_wave", "level1_1_a", 0), None)])
+    totals = total_advice([run, older])
+    assert rule(run, "tail_wave").given == 2
+    assert next(total.given for total in totals.rules if total.rule == "tail_wave") == 3
+    (note,) = totals.notes
+    assert note.startswith("older: made before advice was scored")
+
+
+def test_a_run_without_advice_says_so(tmp_path: Path) -> None:
+    quiet = written(tmp_path / "quiet", [(made_turn("level1_1_a", 0, 1.5), [])])
+    told = [line for _, line in total_lines(total_advice([quiet]))]
+    assert told[-1] == "no advice was given"
+    assert "quiet: no profile gave any advice" in told[1]
+
+
+def test_the_command_prints_a_table_or_json(run: Path) -> None:
+    done = command("experiments.advice", run)
+    assert (done.returncode, done.stderr) == (0, "")
+    row = next(line for line in done.stdout.splitlines() if line.startswith("scalar_access"))
+    assert row.split() == ["scalar_access", "3", "3", "100", "%", "[34,", "100]", "of", "2", "-30",
+                           "%", "-30", "%", "-37", "%"]  # fmt: skip
+    done = command("experiments.advice", run, "--json")
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["rules"][0]["moved"] == 2
+
+
+def test_what_is_no_run_or_no_score_is_refused(tmp_path: Path) -> None:
+    assert "holds no run" in refused("experiments.advice", tmp_path)
+    broken = written(tmp_path / "run", [(made_turn("level1_1_a", 0, 1.5), [{"rule": 3}])])
+    assert "line 1 holds no score of advice" in refused("experiments.advice", broken)
