@@ -77,9 +77,9 @@ class Model(torch.nn.Module):
 
 def get_inputs():
     return [
-        torch.randn(16384, 128),
-        torch.randint(0, 16384, (16384,)),
-        torch.randint(0, 16384, (32768,)),
+        torch.randn(262144, 128),
+        torch.randint(0, 262144, (262144,)),
+        torch.randint(0, 262144, (8448,)),
     ]
 
 def get_init_inputs():
@@ -381,7 +381,7 @@ class Model(torch.nn.Module):
         return table[bags].sum(1)
 
 def get_inputs():
-    return [torch.randn(524288, 64), torch.randint(0, 524288, (5120, 256))]
+    return [torch.randn(524288, 64), torch.randint(0, 524288, (5120, 128))]
 
 def get_init_inputs():
     return []
@@ -389,14 +389,14 @@ def get_init_inputs():
     cuda=r"""
  #include <cstdint>
 
- // A warp a bag of 256 rows, a lane for two of the 64 columns; 32 indices at a time.
+ // A warp a bag of 128 rows, a lane for two of the 64 columns; 32 indices at a time.
  __global__ void __launch_bounds__(256)
  bags_k(const float2* __restrict__ table, const int64_t* __restrict__ bags,
         float2* __restrict__ y) {
    const int bag = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
    float2 sum = make_float2(0.f, 0.f);
-   for (int k0 = 0; k0 < 256; k0 += 32) {
-     const int mine = bags[bag * 256 + k0 + lane];
+   for (int k0 = 0; k0 < 128; k0 += 32) {
+     const int mine = bags[bag * 128 + k0 + lane];
 -#pragma unroll 1
 +#pragma unroll
      for (int k = 0; k < 32; ++k) {
