@@ -5,6 +5,7 @@ from __future__ import annotations
 from tools.advice import Direction
 from tools.advice_rule import AdviceRule, Figures, Found
 from tools.advice_thresholds import AdviceThresholds
+from tools.profile_facts import percent
 
 UP, DOWN = Direction.UP, Direction.DOWN
 _COALESCED_SECTORS = 4.0
@@ -23,8 +24,8 @@ def _scattered(f: Figures, limits: AdviceThresholds, kind: str) -> Found | None:
     wasted = (1.0 - used) * (loads if kind == "load" else 1.0 - loads)
     verb = "fetches" if kind == "load" else "writes"
     return Found(
-        f"a {kind} of one warp touches {sectors:.1f} sectors and uses {used:.0%} of the bytes that"
-        f" it {verb}: neighbouring threads do not access neighbouring addresses.",
+        f"a {kind} of one warp touches {sectors:.1f} sectors and uses {percent(used)} of the bytes"
+        f" that it {verb}: neighbouring threads do not access neighbouring addresses.",
         wasted * f.get("memory_weight", 1.0),
     )
 
@@ -84,8 +85,8 @@ def _atomics_contention(f: Figures, limits: AdviceThresholds) -> Found | None:
     ):
         return None
     return Found(
-        f"{share:.0%} of the requests to global memory are atomics ({count:.0f} of warps), and the"
-        f" busiest part of L2 works on them {unit:.0f} % of the time.",
+        f"{percent(share)} of the requests to global memory are atomics ({count:.0f} of warps),"
+        f" and the busiest part of L2 works on them {unit:.0f} % of the time.",
         max(unit / 100.0, waits * f.get("spare", 1.0)),
     )
 
@@ -103,8 +104,8 @@ def _register_spills(f: Figures, limits: AdviceThresholds) -> Found | None:
     if f["local_share"] < limits.local_share:
         return None
     return Found(
-        f"registers are spilled: {f['local_share']:.0%} of the accesses to memory are to spilled"
-        f" values, at {f['registers']:.0f} registers a thread.",
+        f"registers are spilled: {percent(f['local_share'])} of the accesses to memory are to"
+        f" spilled values, at {f['registers']:.0f} registers a thread.",
         _local(f),
     )
 
@@ -114,8 +115,8 @@ def _local_arrays(f: Figures, limits: AdviceThresholds) -> Found | None:
     if spilled >= 0.5 * f["local_requests"] or f["local_share"] < limits.local_share:
         return None
     return Found(
-        f"{f['local_share']:.0%} of the accesses to memory are to local memory, and they are no"
-        " spills: an array of a thread is indexed by a value that is not known when compiling.",
+        f"{percent(f['local_share'])} of the accesses to memory are to local memory, and they are"
+        " no spills: an array of a thread is indexed by a value that is not known when compiling.",
         _local(f),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tools.advice import Direction
 from tools.advice_rule import AdviceRule, Figures, Found
 from tools.advice_thresholds import AdviceThresholds
+from tools.profile_facts import percent
 
 UP, DOWN = Direction.UP, Direction.DOWN
 
@@ -27,7 +28,7 @@ def _no_tensor_cores(f: Figures, limits: AdviceThresholds) -> Found | None:
     if not _wants_tensor_cores(f, limits) or f["tensor_pct"] >= limits.tensor_used_pct:
         return None
     rate = f.get("flops_share", 0.0)
-    told = f", at {rate:.0%} of the rate measured for it" if rate else ""
+    told = f", at {percent(rate)} of the rate measured for it" if rate else ""
     return Found(
         f"the matrix product runs on the FMA pipe ({f.get('fma_pct', 0.0):.0f} % busy) and the"
         f" tensor cores stand idle{told}.",
@@ -56,8 +57,8 @@ def _fp64_arithmetic(f: Figures, limits: AdviceThresholds) -> Found | None:
     # Besides the pipe, each value is converted there and back.
     cost = max(pipe / max(f.get("busiest_pct", 100.0), 1.0), share + f.get("conversion_share", 0.0))
     return Found(
-        f"{share:.0%} of the arithmetic is in double precision and its pipe is busy {pipe:.0f} %:"
-        " a constant such as 0.5 or a function such as exp() without f makes it so.",
+        f"{percent(share)} of the arithmetic is in double precision and its pipe is busy"
+        f" {pipe:.0f} %: a constant such as 0.5 or a function such as exp() without f makes it so.",
         min(0.9, cost),
         "" if "fp64_share" in f else "fp64_pct",
     )
@@ -81,8 +82,8 @@ def _integer_arithmetic(f: Figures, limits: AdviceThresholds) -> Found | None:
     if share < limits.integer_share or busy < limits.integer_pct or memory >= busy:
         return None
     return Found(
-        f"{share:.0%} of the arithmetic is on integers, and issuing it keeps the SM {busy:.0f} %"
-        " busy: addresses and index sums cost more than the work.",
+        f"{percent(share)} of the arithmetic is on integers, and issuing it keeps the SM"
+        f" {busy:.0f} % busy: addresses and index sums cost more than the work.",
         (share - 0.3) * (1.0 - memory / busy),
     )
 

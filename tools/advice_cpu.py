@@ -5,6 +5,7 @@ from __future__ import annotations
 from tools.advice import Direction
 from tools.advice_rule import AdviceRule, Figures, Found
 from tools.advice_thresholds import AdviceThresholds
+from tools.profile_facts import count_words, percent
 
 UP, DOWN = Direction.UP, Direction.DOWN
 
@@ -23,8 +24,8 @@ def _libm_calls(f: Figures, limits: AdviceThresholds) -> Found | None:
     if f["libm_calls"] < 1:
         return None
     return Found(
-        f"inner loops call {f['libm_calls']:.0f} functions of the mathematical library once for"
-        " each element, which keeps them scalar.",
+        f"inner loops call {count_words(int(f['libm_calls']), 'function')} of the mathematical"
+        " library once for each element, which keeps them scalar.",
         f["own_share"] * limits.libm_gain,
     )
 
@@ -35,7 +36,8 @@ def _not_vectorised(f: Figures, limits: AdviceThresholds) -> Found | None:
         return None
     lanes = limits.simd_bits / 32.0
     return Found(
-        f"{1 - packed:.0%} of the floating-point instructions in inner loops work on one element.",
+        f"{percent(1 - packed)} of the floating-point instructions in inner loops work on one"
+        " element.",
         (1.0 - packed) * (1.0 - 1.0 / lanes) * f["own_share"] * _beyond_memory(f),
     )
 
@@ -67,8 +69,8 @@ def _page_faults(f: Figures, limits: AdviceThresholds) -> Found | None:
     if share < limits.fresh_memory or faults < limits.many_faults:
         return None
     return Found(
-        f"{faults:.0f} page faults a call take {share:.0%} of the processor time: memory that is"
-        " allocated anew is mapped page by page.",
+        f"{faults:.0f} page faults a call take {percent(share)} of the processor time: memory that"
+        " is allocated anew is mapped page by page.",
         share,
     )
 
@@ -77,7 +79,7 @@ def _python_glue(f: Figures, limits: AdviceThresholds) -> Found | None:
     glue = f["glue_share"]
     if glue < limits.glue or f["wall_us"] > 1000.0:
         return None
-    return Found(f"Python and dispatch around the work take {glue:.0%} of the call.", glue)
+    return Found(f"Python and dispatch around the work take {percent(glue)} of the call.", glue)
 
 
 def _library_operators(f: Figures, limits: AdviceThresholds) -> Found | None:
@@ -85,7 +87,8 @@ def _library_operators(f: Figures, limits: AdviceThresholds) -> Found | None:
     if share < limits.library:
         return None
     return Found(
-        f"{f['operators']:.0f} operators a call, and {share:.0%} of the time in PyTorch's own.",
+        f"{f['operators']:.0f} operators a call, and {percent(share)} of the time in PyTorch's"
+        " own.",
         share * limits.unfused_gain,
     )
 
@@ -95,8 +98,8 @@ def _memory_bound(f: Figures, limits: AdviceThresholds) -> Found | None:
     if reached < limits.cpu_bandwidth or f["busy_threads"] < limits.busy_threads * f["threads"]:
         return None
     return Found(
-        f"the bytes that must move, over the time, are {reached:.0%} of the copy bandwidth measured"
-        " here.",
+        f"the bytes that must move, over the time, are {percent(reached)} of the copy bandwidth"
+        " measured here.",
         max(0.0, 1.0 - reached),
     )
 
@@ -107,8 +110,8 @@ def _busy_arithmetic(f: Figures, limits: AdviceThresholds) -> Found | None:
     if f["busy_threads"] < limits.busy_threads * f["threads"] or f["packed_share"] < limits.packed:
         return None
     return Found(
-        f"vectorised code on all threads runs at {f['bandwidth_share']:.0%} of the copy bandwidth:"
-        " arithmetic limits it.",
+        f"vectorised code on all threads runs at {percent(f['bandwidth_share'])} of the copy"
+        " bandwidth: arithmetic limits it.",
         0.25 * f["own_share"] * _beyond_memory(f),
     )
 

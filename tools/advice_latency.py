@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from tools.advice import Direction
 from tools.advice_rule import AdviceRule, Figures, Found
 from tools.advice_thresholds import AdviceThresholds
+from tools.profile_facts import percent
 
 UP, DOWN = Direction.UP, Direction.DOWN
 
@@ -26,7 +27,7 @@ def _stall(
         if f["busiest_pct"] >= limits.latency_busy_pct:
             return None
         return Found(
-            f"{share:.0%} of the stalled warps wait for {words}, and no unit is above"
+            f"{percent(share)} of the stalled warps wait for {words}, and no unit is above"
             f" {f['busiest_pct']:.0f} %.",
             share * f["spare"],
             worst,

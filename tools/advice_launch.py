@@ -5,6 +5,7 @@ from __future__ import annotations
 from tools.advice import Direction
 from tools.advice_rule import AdviceRule, Figures, Found
 from tools.advice_thresholds import AdviceThresholds
+from tools.profile_facts import percent
 
 UP, DOWN = Direction.UP, Direction.DOWN
 
@@ -40,7 +41,7 @@ def _unfused_kernels(f: Figures, limits: AdviceThresholds) -> Found | None:
     if ratio is None:
         return Found(
             f"{f['launches']:.0f} kernels share the device time, the longest has"
-            f" {f['longest_share']:.0%} of it: what one writes the next reads back.",
+            f" {percent(f['longest_share'])} of it: what one writes the next reads back.",
             (1.0 - f["longest_share"]) * limits.unfused_gain,
             "launches",
         )
@@ -61,7 +62,7 @@ def _library_time(f: Figures, limits: AdviceThresholds) -> Found | None:
     ratio = f.get("traffic_ratio", 1.0)
     fused = limits.unfused_gain if ratio < limits.fusion_traffic else 1.0 - 1.0 / ratio
     return Found(
-        f"{share:.0%} of the device time is spent in kernels of PyTorch or its libraries.",
+        f"{percent(share)} of the device time is spent in kernels of PyTorch or its libraries.",
         share * fused,
     )
 
@@ -91,7 +92,7 @@ def _tail_wave(f: Figures, limits: AdviceThresholds) -> Found | None:
         return None
     return Found(
         f"the blocks make {f['waves']:.2f} waves: the last one fills only part of the SMs, and"
-        f" {tail:.0%} of all slots stay empty.",
+        f" {percent(tail)} of all slots stay empty.",
         min(tail, f.get("spare", 1.0)),
     )
 
@@ -103,8 +104,8 @@ def _small_blocks(f: Figures, limits: AdviceThresholds) -> Found | None:
         return None
     possible = min(1.0, block * f.get("limit_blocks", 32.0) / limits.sm_threads)
     return Found(
-        f"blocks of {block:.0f} threads: an SM can hold {possible:.0%} of its warps"
-        + (f", and {idle:.0%} of each last warp has no thread." if idle else "."),
+        f"blocks of {block:.0f} threads: an SM can hold {percent(possible)} of its warps"
+        + (f", and {percent(idle)} of each last warp has no thread." if idle else "."),
         max(idle, (1.0 - possible) * f.get("spare", 1.0)),
     )
 
@@ -115,8 +116,8 @@ def _uneven_work(f: Figures, limits: AdviceThresholds) -> Found | None:
     uneven = f.get("uneven_share", 0.0)
     if uneven >= limits.uneven:
         return Found(
-            f"SMs are busy for {1 - uneven:.0%} of the time of the busiest one: some blocks have"
-            " more to do than others.",
+            f"SMs are busy for {percent(1 - uneven)} of the time of the busiest one: some blocks"
+            " have more to do than others.",
             uneven,
             "uneven_share",
         )

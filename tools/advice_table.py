@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import asdict
 
@@ -40,9 +41,13 @@ def _table(rules: tuple[AdviceRule, ...]) -> Iterator[str]:
         watch = ", ".join(f"`{figure}` {direction}" for figure, direction in rule.watch)
         of = "hottest kernel" if rule.scope == "kernel" else "call"
         yield (
-            f"| `{rule.name}` | {rule.when.format(**limits)} | {watch}"
-            f" | of the {of}: {rule.model.format(**limits)} | {rule.source} |"
+            f"| `{rule.name}` | {_spaced(rule.when.format(**limits))} | {watch}"
+            f" | of the {of}: {_spaced(rule.model.format(**limits))} | {rule.source} |"
         )
+
+
+def _spaced(text: str) -> str:
+    return re.sub(r"(?<=\d)%", " %", text)
 
 
 def _names(symptoms: tuple[str, ...]) -> str:
