@@ -62,7 +62,7 @@ def get_init_inputs():
 
 REGISTER_WALK = Case(
     name="register_walk",
-    fault="128 values a thread are kept in registers where a running sum would do",
+    fault="192 values a thread are kept in registers where a running sum would do",
     rules=frozenset({"occupancy_registers"}),
     reference="""
 import torch
@@ -70,16 +70,16 @@ import torch
 class Model(torch.nn.Module):
     def forward(self, table, following, start):
         place, values = start, []
-        for _ in range(128):
+        for _ in range(48):
             values.append(table[place])
-            place = following[place]
+            place = following[following[place]]
         return torch.logsumexp(torch.stack(values), 0)
 
 def get_inputs():
     return [
-        torch.randn(65536, 32),
-        torch.randint(0, 65536, (65536,)),
-        torch.randint(0, 65536, (32768,)),
+        torch.randn(262144, 128),
+        torch.randint(0, 262144, (262144,)),
+        torch.randint(0, 262144, (8448,)),
     ]
 
 def get_init_inputs():
@@ -88,40 +88,53 @@ def get_init_inputs():
     cuda=r"""
  #include <cstdint>
 
- // A warp walks from row to row of the table, a lane for each of the 32 columns.
+ __device__ float4 larger(float4 a, float4 b) {
+   return make_float4(fmaxf(a.x, b.x), fmaxf(a.y, b.y), fmaxf(a.z, b.z), fmaxf(a.w, b.w));
+ }
+ __device__ float4 exp_of_difference(float4 a, float4 b) {
+   return make_float4(__expf(a.x - b.x), __expf(a.y - b.y), __expf(a.z - b.z), __expf(a.w - b.w));
+ }
+
+ // A warp walks from row to row of the table, a lane for 4 of the 128 columns.
  __global__ void __launch_bounds__(128)
- walk_k(const float* __restrict__ table, const int64_t* __restrict__ following,
-        const int64_t* __restrict__ start, float* __restrict__ y) {
+ walk_k(const float4* __restrict__ table, const int64_t* __restrict__ following,
+        const int64_t* __restrict__ start, float4* __restrict__ y) {
    const int walker = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
    int place = start[walker];
--  float values[128];
+   float4 most = make_float4(-INFINITY, -INFINITY, -INFINITY, -INFINITY);
+   float4 sum = make_float4(0.f, 0.f, 0.f, 0.f);
+-  float4 values[48];
 -#pragma unroll
--  for (int step = 0; step < 128; ++step) {
+-  for (int step = 0; step < 48; ++step) {
 -    values[step] = table[place * 32 + lane];
--    place = following[place];
+-    place = following[following[place]];
 -  }
--  float most = values[0], sum = 0.f;
 -#pragma unroll
--  for (int step = 1; step < 128; ++step) most = fmaxf(most, values[step]);
+-  for (int step = 0; step < 48; ++step) most = larger(most, values[step]);
 -#pragma unroll
--  for (int step = 0; step < 128; ++step) sum += __expf(values[step] - most);
-+  float most = -INFINITY, sum = 0.f;
-+#pragma unroll 4
-+  for (int step = 0; step < 128; ++step) {
-+    const float value = table[place * 32 + lane];
-+    place = following[place];
-+    const float now = fmaxf(most, value);
-+    sum = sum * __expf(most - now) + __expf(value - now);
+-  for (int step = 0; step < 48; ++step) {
+-    const float4 add = exp_of_difference(values[step], most);
+-    sum = make_float4(sum.x + add.x, sum.y + add.y, sum.z + add.z, sum.w + add.w);
+-  }
++  for (int step = 0; step < 48; ++step) {
++    const float4 value = table[place * 32 + lane];
++    place = following[following[place]];
++    const float4 now = larger(most, value);
++    const float4 keep = exp_of_difference(most, now), add = exp_of_difference(value, now);
++    sum = make_float4(sum.x * keep.x + add.x, sum.y * keep.y + add.y, sum.z * keep.z + add.z,
++                      sum.w * keep.w + add.w);
 +    most = now;
 +  }
-   y[walker * 32 + lane] = most + logf(sum);
+   y[walker * 32 + lane] = make_float4(most.x + logf(sum.x), most.y + logf(sum.y),
+                                       most.z + logf(sum.z), most.w + logf(sum.w));
  }
 
  torch::Tensor run(torch::Tensor table, torch::Tensor following, torch::Tensor start) {
    const int walkers = start.size(0);
-   auto y = torch::empty({walkers, 32}, table.options());
-   walk_k<<<walkers / 4, 128>>>(table.data_ptr<float>(), following.data_ptr<int64_t>(),
-                                start.data_ptr<int64_t>(), y.data_ptr<float>());
+   auto y = torch::empty({walkers, 128}, table.options());
+   walk_k<<<walkers / 4, 128>>>(reinterpret_cast<const float4*>(table.data_ptr<float>()),
+                                following.data_ptr<int64_t>(), start.data_ptr<int64_t>(),
+                                reinterpret_cast<float4*>(y.data_ptr<float>()));
    return y;
  }
 """,
@@ -145,22 +158,24 @@ def get_init_inputs():
     return []
 """,
     cuda=r"""
- __global__ void rms_norm_k(const float* __restrict__ x, float* __restrict__ y, int columns) {
-   extern __shared__ float row[];
+ __global__ void rms_norm_k(const float4* __restrict__ x, float4* __restrict__ y, int columns) {
+   extern __shared__ float4 row[];
    __shared__ float parts[4];
-   const float* from = x + (size_t)blockIdx.x * columns;
+   const size_t base = (size_t)blockIdx.x * columns / 4;
    float sum = 0.f;
-   for (int j = threadIdx.x; j < columns; j += 128) {
-     const float v = from[j];
+   for (int j = threadIdx.x; j < columns / 4; j += 128) {
+     const float4 v = x[base + j];
      row[j] = v;
-     sum += v * v;
+     sum += (v.x * v.x + v.y * v.y) + (v.z * v.z + v.w * v.w);
    }
    for (int d = 16; d > 0; d /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, d);
    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = sum;
    __syncthreads();
    const float scale = rsqrtf((parts[0] + parts[1] + parts[2] + parts[3]) / columns + 1e-6f);
-   for (int j = threadIdx.x; j < columns; j += 128)
-     y[(size_t)blockIdx.x * columns + j] = row[j] * scale;
+   for (int j = threadIdx.x; j < columns / 4; j += 128) {
+     const float4 v = row[j];
+     y[base + j] = make_float4(v.x * scale, v.y * scale, v.z * scale, v.w * scale);
+   }
  }
 
  torch::Tensor run(torch::Tensor x) {
@@ -169,7 +184,8 @@ def get_init_inputs():
 -  const int bytes = 100 * 1024;  // room for rows of up to 25600 columns
 +  const int bytes = columns * sizeof(float);
    cudaFuncSetAttribute(rms_norm_k, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-   rms_norm_k<<<x.size(0), 128, bytes>>>(x.data_ptr<float>(), y.data_ptr<float>(), columns);
+   rms_norm_k<<<x.size(0), 128, bytes>>>(reinterpret_cast<const float4*>(x.data_ptr<float>()),
+                                         reinterpret_cast<float4*>(y.data_ptr<float>()), columns);
    return y;
  }
 """,
@@ -275,7 +291,7 @@ def get_init_inputs():
 
 BARRIER_SCAN = Case(
     name="barrier_scan",
-    fault="a scan in shared memory with twenty barriers for each row of 1024",
+    fault="a scan in shared memory: twenty barriers of 1024 threads for each row",
     rules=frozenset({"barrier_wait"}),
     reference="""
 import torch
@@ -285,18 +301,30 @@ class Model(torch.nn.Module):
         return torch.cumsum(x, 1)
 
 def get_inputs():
-    return [torch.randn(32768, 1024)]
+    return [torch.randn(8448, 4096)]
 
 def get_init_inputs():
     return []
 """,
     cuda=r"""
+ __device__ float4 running(float4 v) {
+   v.y += v.x;
+   v.z += v.y;
+   v.w += v.z;
+   return v;
+ }
+ __device__ float4 plus(float before, float4 v) {
+   return make_float4(before + v.x, before + v.y, before + v.z, before + v.w);
+ }
+
+-// A block a row, four neighbours a thread.
 -__global__ void __launch_bounds__(1024)
--scan_k(const float* __restrict__ x, float* __restrict__ y) {
+-scan_k(const float4* __restrict__ x, float4* __restrict__ y) {
 -  __shared__ float s[1024];
 -  const int t = threadIdx.x;
 -  const size_t at = (size_t)blockIdx.x * 1024 + t;
--  s[t] = x[at];
+-  const float4 v = running(x[at]);
+-  s[t] = v.w;
 -  __syncthreads();
 -  for (int d = 1; d < 1024; d *= 2) {
 -    const float before = t >= d ? s[t - d] : 0.f;
@@ -304,40 +332,38 @@ def get_init_inputs():
 -    s[t] += before;
 -    __syncthreads();
 -  }
--  y[at] = s[t];
+-  y[at] = plus(s[t] - v.w, v);
 -}
-+// A warp a row, 4 neighbours a lane and 128 columns at a time: nobody waits for another warp.
++// A warp a row, four neighbours a lane, 128 columns a step: nobody waits for another warp.
 +__global__ void __launch_bounds__(256)
 +scan_k(const float4* __restrict__ x, float4* __restrict__ y) {
 +  const int lane = threadIdx.x % 32;
-+  const size_t base = ((size_t)blockIdx.x * 8 + threadIdx.x / 32) * 256;
-+  float4 v[8];
-+#pragma unroll
-+  for (int k = 0; k < 8; ++k) v[k] = x[base + k * 32 + lane];
++  const size_t base = ((size_t)blockIdx.x * 8 + threadIdx.x / 32) * 1024;
 +  float carry = 0.f;
++#pragma unroll 1
++  for (int k0 = 0; k0 < 1024; k0 += 4 * 32) {
++    float4 v[4];
 +#pragma unroll
-+  for (int k = 0; k < 8; ++k) {
-+    v[k].y += v[k].x;
-+    v[k].z += v[k].y;
-+    v[k].w += v[k].z;
-+    float sum = v[k].w;
-+    for (int d = 1; d < 32; d *= 2) {
-+      const float before = __shfl_up_sync(0xffffffffu, sum, d);
-+      if (lane >= d) sum += before;
++    for (int k = 0; k < 4; ++k) v[k] = running(x[base + k0 + k * 32 + lane]);
++#pragma unroll
++    for (int k = 0; k < 4; ++k) {
++      float sum = v[k].w;
++      for (int d = 1; d < 32; d *= 2) {
++        const float before = __shfl_up_sync(0xffffffffu, sum, d);
++        if (lane >= d) sum += before;
++      }
++      y[base + k0 + k * 32 + lane] = plus(carry + sum - v[k].w, v[k]);
++      carry += __shfl_sync(0xffffffffu, sum, 31);
 +    }
-+    const float mine = carry + sum - v[k].w;
-+    carry += __shfl_sync(0xffffffffu, sum, 31);
-+    y[base + k * 32 + lane] =
-+        make_float4(mine + v[k].x, mine + v[k].y, mine + v[k].z, mine + v[k].w);
 +  }
 +}
 
  torch::Tensor run(torch::Tensor x) {
    const int rows = x.size(0);
    auto y = torch::empty_like(x);
--  scan_k<<<rows, 1024>>>(x.data_ptr<float>(), y.data_ptr<float>());
+-  scan_k<<<rows, 1024>>>(reinterpret_cast<const float4*>(x.data_ptr<float>()),
 +  scan_k<<<rows / 8, 256>>>(reinterpret_cast<const float4*>(x.data_ptr<float>()),
-+                            reinterpret_cast<float4*>(y.data_ptr<float>()));
+       reinterpret_cast<float4*>(y.data_ptr<float>()));
    return y;
  }
 """,
@@ -345,7 +371,7 @@ def get_init_inputs():
 
 SERIAL_BAGS = Case(
     name="serial_bags",
-    fault="an index, then its row, then the next index: one load in flight for each warp",
+    fault="a row, its sum, then the next row: one load in flight for each warp",
     rules=frozenset({"memory_latency"}),
     reference="""
 import torch
@@ -355,7 +381,7 @@ class Model(torch.nn.Module):
         return table[bags].sum(1)
 
 def get_inputs():
-    return [torch.randn(1048576, 32), torch.randint(0, 1048576, (65536, 32))]
+    return [torch.randn(524288, 64), torch.randint(0, 524288, (5120, 128))]
 
 def get_init_inputs():
     return []
@@ -363,26 +389,31 @@ def get_init_inputs():
     cuda=r"""
  #include <cstdint>
 
- // A warp a bag of 32 rows, a lane for each of the 32 columns.
+ // A warp a bag of 128 rows, a lane for two of the 64 columns; 32 indices at a time.
  __global__ void __launch_bounds__(256)
- bags_k(const float* __restrict__ table, const int64_t* __restrict__ bags,
-        float* __restrict__ y) {
+ bags_k(const float2* __restrict__ table, const int64_t* __restrict__ bags,
+        float2* __restrict__ y) {
    const int bag = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
-   float sum = 0.f;
+   float2 sum = make_float2(0.f, 0.f);
+   for (int k0 = 0; k0 < 128; k0 += 32) {
+     const int mine = bags[bag * 128 + k0 + lane];
 -#pragma unroll 1
--  for (int k = 0; k < 32; ++k) sum += table[bags[bag * 32 + k] * 32 + lane];
-+  const int mine = bags[bag * 32 + lane];
-+#pragma unroll 16
-+  for (int k = 0; k < 32; ++k)
-+    sum += table[(size_t)__shfl_sync(0xffffffffu, mine, k) * 32 + lane];
++#pragma unroll
+     for (int k = 0; k < 32; ++k) {
+       const float2 v = table[(size_t)__shfl_sync(0xffffffffu, mine, k) * 32 + lane];
+       sum.x += v.x;
+       sum.y += v.y;
+     }
+   }
    y[bag * 32 + lane] = sum;
  }
 
  torch::Tensor run(torch::Tensor table, torch::Tensor bags) {
    const int count = bags.size(0);
-   auto y = torch::empty({count, 32}, table.options());
-   bags_k<<<count / 8, 256>>>(table.data_ptr<float>(), bags.data_ptr<int64_t>(),
-                              y.data_ptr<float>());
+   auto y = torch::empty({count, 64}, table.options());
+   bags_k<<<count / 8, 256>>>(reinterpret_cast<const float2*>(table.data_ptr<float>()),
+                              bags.data_ptr<int64_t>(),
+                              reinterpret_cast<float2*>(y.data_ptr<float>()));
    return y;
  }
 """,

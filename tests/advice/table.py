@@ -29,7 +29,10 @@ def table(folder: Path) -> str:
     ]
     if seconds:
         mean = sum(seconds) / len(seconds)
-        lines.append(f"A profile took {mean:.1f} s on average, {max(seconds):.1f} s at most.")
+        lines.append(
+            f"A profile took {mean:.1f} s on average and {max(seconds):.1f} s at most, waiting for"
+            " the device included, on which the next kernels were judged meanwhile."
+        )
     return "\n".join(lines) + "\n"
 
 
