@@ -19,9 +19,12 @@ MAY_CHANGE = frozenset(
         "budget_seconds",
         "allow_unpriced",
         "stop_early",
+        "stop_near_sol",
+        "prompts",
     }
 )
-"""Settings that decide how far and how fast a run goes, not what its turns are."""
+"""Settings that decide how far and how fast a run goes, not what its turns are; and where the
+user's templates lie, of which `prompts_hash` says what they are."""
 
 
 def identity(config: RunConfig) -> dict[str, object]:
