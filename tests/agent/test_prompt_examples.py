@@ -108,13 +108,20 @@ def test_those_in_cpp_are_right(cpu: LocalExecutor, name: str) -> None:
     judged(cpu, name, Backend.CPP, "cpu")
 
 
+@pytest.fixture(scope="module")
+def builder(shared_cache: Path) -> Builder:
+    return Builder(shared_cache, cuda_arch="9.0a")
+
+
 @pytest.mark.skipif(not NVCC, reason="nvcc is not installed")
 @pytest.mark.parametrize("name", NAMES)
-def test_those_in_cuda_compile(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_those_in_cuda_compile(
+    builder: Builder, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: dict[str, Any] = {}
     monkeypatch.setattr(cpp_extension, "load_inline", lambda **options: asked.update(options))
     exec(compile(kernel(name, Backend.CUDA), name, "exec"), {"__name__": name})
-    outcome = Builder(tmp_path, cuda_arch="9.0a").build(
+    outcome = builder.build(
         BuildRequest(
             name=name,
             cpp_sources=(asked["cpp_sources"],),
@@ -125,6 +132,7 @@ def test_those_in_cuda_compile(name: str, tmp_path: Path, monkeypatch: pytest.Mo
         )
     )
     assert outcome.ok, outcome.log
+    assert outcome.headers == "light"
 
 
 @pytest.fixture(scope="module")
