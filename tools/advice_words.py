@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tools.advice import Advice, AdviceScore
@@ -14,6 +14,55 @@ if TYPE_CHECKING:
 
 FASTER = -0.02
 """A change of time closer to 0 than this is told as none."""
+
+DEEDS: Mapping[str, str] = {
+    "launch_bound": "launched fewer kernels",
+    "unfused_kernels": "fused kernels",
+    "library_time": "replaced library kernels",
+    "too_few_blocks": "launched more blocks",
+    "tail_wave": "filled the last wave",
+    "small_blocks": "made the blocks larger",
+    "uneven_work": "spread the work more evenly",
+    "redundant_passes": "left out passes over memory",
+    "dram_bound": "used more of the bandwidth",
+    "poor_l2_reuse": "used more of what lies in L2",
+    "poor_l1_reuse": "loaded less from L2",
+    "cache_bandwidth": "fetched less through the caches",
+    "uncoalesced_loads": "coalesced the loads",
+    "uncoalesced_stores": "coalesced the stores",
+    "scalar_access": "widened the loads and stores",
+    "bank_conflicts": "took out bank conflicts",
+    "atomics_contention": "issued fewer atomics",
+    "register_spills": "spilled fewer registers",
+    "local_arrays": "moved arrays out of local memory",
+    "occupancy_registers": "used fewer registers",
+    "occupancy_shared": "used less shared memory",
+    "occupancy_blocks": "chose blocks that fit",
+    "divergence": "kept warps together",
+    "barrier_wait": "waited less at barriers",
+    "memory_latency": "hid more of the latency of loads",
+    "dependency_chain": "broke up dependent instructions",
+    "memory_queue": "issued fewer accesses",
+    "shared_memory_queue": "used shared memory less",
+    "instruction_fetch": "made the code smaller",
+    "no_tensor_cores": "used the tensor cores",
+    "idle_tensor_cores": "fed the tensor cores",
+    "fp64_arithmetic": "left double precision",
+    "special_functions": "called fewer special functions",
+    "integer_arithmetic": "took out index arithmetic",
+    "busy_fma": "took out arithmetic",
+    "single_thread": "spread the work over threads",
+    "libm_calls": "took out calls of libm",
+    "not_vectorised": "vectorised the loops",
+    "narrow_vectors": "used wider vectors",
+    "temporaries": "took out temporaries",
+    "page_faults": "mapped less fresh memory",
+    "python_glue": "left less to Python",
+    "library_operators": "replaced PyTorch's operators",
+    "memory_bound": "used more of the bandwidth",
+    "busy_arithmetic": "took out arithmetic",
+}
+"""By rule, what its figure shows to have been done once it has moved."""
 
 
 def advice_lines(profile: Profile) -> list[str]:
@@ -42,7 +91,10 @@ def _outcome(score: AdviceScore) -> str:
         return f"{score.rule}: {figure.words} is not known for this kernel{time}."
     course = f"{figure.words} {figure.told(score.before)} -> {figure.told(score.after)}{time}"
     if not score.moved:
-        return f"{score.rule}: not followed, or without effect: {course}."
+        return f"{score.rule} was not followed, or had no effect: {course}."
+    deed = f"you {DEEDS[score.rule]}" if score.rule in DEEDS else score.rule
     if change is None or change < FASTER:
-        return f"{score.rule}: it worked: {course}."
-    return f"{score.rule}: the figure moved as predicted and the time did not fall: {course}."
+        return f"{deed}: {course}."
+    return (
+        f"{deed}: {course}: as predicted, and the time did not fall, so something else limits it."
+    )
