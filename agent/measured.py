@@ -20,6 +20,8 @@ from tools.profile_report import KernelShare, Profile
 
 RAW_KERNELS = 3
 """The hottest ones, whose figures R shows."""
+_TOLD_ELSEWHERE = ("- time: ", "- what usually helps: ")
+"""Beginnings of lines in summaries; the second only in those made before there was advice."""
 NO_ADVICE = "No rule of advice applies to these figures."
 
 
@@ -62,8 +64,8 @@ def _summary(subject: Subject, turn: int) -> Section | None:
         return None
     named = f"- bottleneck: {profile.bottleneck}"
     lines = profile.summary.strip().removeprefix(named).strip().splitlines()
-    # The distance has a section of its own, which P holds too.
-    lines = [line for line in lines if not line.startswith("- time: ")]
+    # Distance and advice have sections of their own, which P holds too.
+    lines = [line for line in lines if not line.startswith(_TOLD_ELSEWHERE)]
     shown, rest = lines[: LIMITS.profile_lines], lines[LIMITS.profile_lines :]
     text = "\n".join([named, f"- turn: {turn}", *shown])
     return Section("What the profiler said", text, sum(map(len, rest)))
