@@ -21,7 +21,8 @@ from tools.profile_report import Bottleneck, Profile
 
 SUMMARY = (
     "- bottleneck: memory_bandwidth\n- It moves 3.2 GB.\n- time: 812.3 us a call, the bound is"
-    " 495.5 us: 61 % of the speed of light, at most 1.64x left to gain\n- what usually helps: GENERAL\n- DRAM 41 %\n\n| kernel |"
+    " 495.5 us: 61 % of the speed of light, at most 1.64x left to gain\n"
+    "- what usually helps: GENERAL\n- DRAM 41 %\n\n| kernel |"
 )
 
 
