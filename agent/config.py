@@ -25,7 +25,7 @@ class RunConfig(BaseModel):
 
     strategy: Strategy = Strategy.REFINE
     feedback: str = "G+E+P"
-    """Canonical: letters in the order G, E, P joined by `+`, or `none`."""
+    """Canonical, as `agent.letters` writes it: `G+E+P`, `G+E+placebo:P`, or `none`."""
     problems: tuple[str, ...] = ()
     """Ids, resolved from --problem, --level, --filter and --limit."""
     suite: Path | None = None
@@ -44,6 +44,12 @@ class RunConfig(BaseModel):
     protocol: Literal["refinery", "kernelbench"] = "refinery"
     hardware: str | None = None
     """Named device for the prompt's hardware block; None: the device at hand."""
+    examples: Literal["none", "one", "few"] = "none"
+    """Whole kernel files that the prompt shows, beside the short one that shows the form."""
+    prompts: Path | None = None
+    """A folder with templates of the user's own; None: ours."""
+    prompts_hash: str = ""
+    """Digest of the user's own templates; empty without any."""
     budget: int = Field(default=10, ge=1)
     """Billed completions per problem, the same for both strategies."""
     budget_usd: float | None = None
@@ -58,6 +64,9 @@ class RunConfig(BaseModel):
     history: Literal["last", "all"] = "all"
     stop_early: int | None = None
     """`--stop-early N`: end a problem after N turns without a better kernel. Off by default."""
+    stop_near_sol: float | None = None
+    """`--stop-near-sol SHARE`: end a problem once its best kernel reaches that share (0 to 1) of
+    the speed of light. Off by default."""
     baselines: tuple[BaselineName, ...] = (BaselineName.EAGER,)
     timing_seconds: float = 2.0
     audit: AuditSetting = "auto"

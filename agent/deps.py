@@ -13,6 +13,7 @@ from agent.events import Watch
 from agent.llm.completion import ModelClient
 from agent.prompt import Hardware
 from agent.store import RunStore
+from agent.templates import Templates
 from agent.twins import Twins
 from evaluator.evaluation import Evaluation, EvaluationRequest, Settings
 from evaluator.executor.executor import Executor
@@ -32,6 +33,7 @@ class Deps:
     problem: Problem
     hardware: Hardware
     """For the prompt; may describe another device than the one that judges."""
+    templates: Templates
     device_name: str
     """For records of turns that no device has judged."""
     client: ModelClient

@@ -7,6 +7,8 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agent.llm.completion import Usage
+from agent.prompt_ledger import PromptLedger
+from agent.record import Stranger
 from evaluator.evaluation import Evaluation
 from tools.profile_report import Profile
 
@@ -33,6 +35,9 @@ class Draft(BaseModel):
     """Billed for answers that could not be used before an error ended the asking."""
     parent: str | None = None
     """Hash of the kernel that the prompt asks to refine."""
+    prompt_ledger: PromptLedger | None = None
+    shuffled_with: Stranger | None = None
+    """Both as in `TurnRecord`."""
     candidate: str | None = None
     """Hash: `kernels/<hash>.py`; None before the answer is parsed, and for `no_code`."""
     plan: str = ""

@@ -20,6 +20,7 @@ from agent.record import TurnSeconds
 from agent.result import RunResult, Stop
 from agent.store import RunStore
 from agent.strategies import samples_of
+from agent.templates import load_templates
 from agent.twins import Twins
 from evaluator.devices import describe, hardware_lines
 from evaluator.executor.executor import Executor
@@ -60,6 +61,7 @@ def drive(
     device_name = place.device_name if place else describe(config.first_device).name
     refuse_other_device(store, device_name)
     hardware = hardware_of(config, place)
+    templates = load_templates(config.prompts, config.prompts_hash)
     stop = stop or threading.Event()
     one_at_a_time = _OneAtATime(watch or Unwatched())
     ledger, twins = _ledger(problems, store), Twins(store)
@@ -70,6 +72,7 @@ def drive(
                     config=config,
                     problem=problem,
                     hardware=hardware,
+                    templates=templates,
                     device_name=device_name,
                     client=client,
                     executor=executor,

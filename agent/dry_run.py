@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from agent import figures
 from agent.command_line import Line, print_lines
 from agent.config import RunConfig
+from agent.prompt import Prompt
 from agent.resolution import Resolution
 from agent.run_files import RunFiles
 from problems.problem import Problem
@@ -23,10 +24,8 @@ class Plan:
 
     config: RunConfig
     problems: tuple[Problem, ...]
-    prompt: str
+    prompt: Prompt
     """Of the first problem's first turn."""
-    prompt_tokens: int
-    """Estimated, of `prompt`."""
     calls: int
     """Billed completions at most."""
     most_usd: float | None
@@ -34,31 +33,36 @@ class Plan:
     recorded: int = 0
     """Turns that the run directory holds already."""
 
+    @property
+    def prompt_tokens(self) -> int:
+        """Estimated, of `prompt`."""
+        return self.prompt.ledger.total
+
 
 def plan(resolution: Resolution) -> Plan:
     """Work out the plan. Raises `UsageError` where the run itself would."""
     from agent.drive import hardware_of
-    from agent.job import check_isolation, check_spending
+    from agent.job import check_isolation, check_prompts, check_spending
     from agent.judging import place_of
-    from agent.llm.tokens import estimated_tokens
-    from agent.prompt import first_prompt
+    from agent.prompt import Frame, first_prompt
+    from agent.templates import load_templates
     from tools.execute import size_class_of
 
     config, problems = resolution.config, resolution.problems
     check_spending(config)
     check_isolation(config)
+    check_prompts(resolution)
     reference = problems[0].reference(size_class_of(config.first_device))
     hardware = hardware_of(config, place_of(config))
     hidden = problems[0].has_hidden_sizes
-    prompt = first_prompt(config, reference, hardware, hidden_sizes=hidden)
-    tokens = estimated_tokens([prompt])
+    templates = load_templates(config.prompts, config.prompts_hash)
+    prompt = first_prompt(config, Frame(reference, hardware, hidden, templates))
     return Plan(
         config=config,
         problems=problems,
         prompt=prompt,
-        prompt_tokens=tokens,
         calls=config.budget * len(problems),
-        most_usd=_most_usd(config, len(problems), tokens),
+        most_usd=_most_usd(config, len(problems), prompt.ledger.total),
         recorded=sum(1 for _ in RunFiles(config.output).turns()),
     )
 
@@ -100,8 +104,9 @@ def plan_json(found: Plan) -> dict[str, object]:
             {"id": problem.id, "suite": problem.suite, "hash": problem.hash}
             for problem in found.problems
         ],
-        "prompt": found.prompt,
+        "prompt": found.prompt.text,
         "prompt_tokens": found.prompt_tokens,
+        "prompt_ledger": found.prompt.ledger.model_dump(mode="json"),
         "calls": found.calls,
         "most_usd": found.most_usd,
         "recorded": found.recorded,
@@ -120,8 +125,10 @@ def plan_lines(found: Plan, notes: tuple[str, ...] = ()) -> Iterator[Line]:
     for problem in found.problems:
         yield "", f"  {problem.id:<{width}}  {problem.category}".rstrip()
     yield "bold", f"first prompt, of {found.problems[0].id}: about {found.prompt_tokens:,} tokens"
-    for line in found.prompt.splitlines():
+    for line in found.prompt.text.splitlines():
         yield "cyan", f"  {line}".rstrip()
+    for line in figures.ledger(found.prompt.ledger):
+        yield "", f"  {line}"
     yield "bold", "the most it can cost"
     problems = len(found.problems)
     yield "", f"  {found.calls} calls: {found.config.budget} for each of {problems} problems"
@@ -152,3 +159,5 @@ def _limits(config: RunConfig) -> Iterator[tuple[str, str]]:
         yield "--budget-tokens", f"{config.budget_tokens:,}"
     if config.budget_seconds is not None:
         yield "--budget-seconds", f"{config.budget_seconds:g}"
+    if config.stop_near_sol is not None:
+        yield "--stop-near-sol", f"{config.stop_near_sol:g}"

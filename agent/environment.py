@@ -6,9 +6,9 @@ import importlib.metadata
 import platform
 from collections.abc import Sequence
 
-from agent.feedback import limits_as_facts
 from agent.result import ProblemResult
 from agent.revision import revision
+from agent.section import limits_as_facts
 from agent.store import RunStore
 from problems.errors import UsageError
 

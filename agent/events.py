@@ -65,7 +65,7 @@ class Evaluated(TurnEvent):
 
 @dataclass(frozen=True)
 class Profiled(TurnEvent):
-    """The profiler has spoken, or failed, which costs the turn its P and nothing else."""
+    """The profiler has spoken, or failed, which costs the turn its profile and nothing else."""
 
     profile: Profile | None
     error: str

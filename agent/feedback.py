@@ -1,16 +1,17 @@
-"""What a turn is told about earlier ones: evaluations and profiles as text, by letters.
+"""What a turn is told about earlier ones: kernels and evaluations as text, by letters.
 
-G is the kernel's source, E what execution said, P what the profiler said. A letter that is off
-leaves no trace: neither its sections nor anything that could only be known through it. Headings
-and the keys at the beginning of lines are a contract with programs that read prompts.
+A letter that is off leaves no trace: neither its sections nor anything that could only be known
+through it. Headings and the keys at the beginning of lines are a contract with programs that read
+prompts. What was measured of the kernel to refine (P, A, S, R) is in `agent.measured`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
 
+from agent.measured import Subject, measured_sections
 from agent.record import TurnRecord
+from agent.section import LIMITS, Section, cut, excess
 from agent.strategies import Memory
 from evaluator.evaluation import BaselineName, Evaluation, Status, Timing
 from tools.diagnose import explain
@@ -19,95 +20,81 @@ SourceReader = Callable[[str], str]
 """From a kernel's hash to its source."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Where feedback is cut, so that a prompt stays within bounds however long a run gets."""
-
-    source_characters: int = 40_000
-    explanation_characters: int = 6_000
-    history_rows: int = 40
-    plan_characters: int = 200
-    profile_lines: int = 25
-
-
-LIMITS = Limits()
-
-
-@dataclass(frozen=True)
-class Section:
-    """One part of the prompt: `## <title>` and what follows."""
-
-    title: str
-    text: str
-
-
-def limits_as_facts() -> dict[str, int]:
-    """The limits in force, for the run's record."""
-    return asdict(LIMITS)
-
-
 def sections(
-    letters: frozenset[str], memory: Memory, read_source: SourceReader
+    letters: frozenset[str],
+    memory: Memory,
+    read_source: SourceReader,
+    other: Subject | None = None,
 ) -> tuple[Section, ...]:
-    """The feedback sections of a prompt, in their order; none without letters or earlier turns."""
-    return tuple(_sections(letters, memory, read_source))
+    """The feedback sections of a prompt, in their order; none without letters or earlier turns.
+
+    `other` is the kernel that `shuffled:` tells of (`agent.stranger`).
+    """
+    return tuple(_sections(letters, memory, read_source, other))
 
 
 def _sections(
-    letters: frozenset[str], memory: Memory, read_source: SourceReader
+    letters: frozenset[str], memory: Memory, read_source: SourceReader, other: Subject | None
 ) -> Iterator[Section]:
     base, last = memory.base, memory.last
     if last is None:
         return
     if "G" in letters and base is not None and base.candidate is not None:
         which = "the best so far" if memory.base_is_best else "the last"
-        kernel = fenced(read_source(base.candidate))
-        yield Section("The kernel to refine", f"From turn {base.turn} ({which}).\n\n{kernel}")
+        yield _kernel(
+            "The kernel to refine", f"From turn {base.turn} ({which}).", base, read_source
+        )
     if "E" in letters:
-        yield Section("What execution said", _execution(letters, memory, read_source))
+        yield _execution(letters, memory, read_source)
     if letters & {"G", "E"} and len(memory.earlier) > 1:
-        yield Section("Earlier attempts", _table(letters, memory.earlier))
-    if "G" in letters and _last_is_shown(memory) and last.candidate is not None:
-        kernel = fenced(read_source(last.candidate))
-        yield Section("The last kernel", f"From turn {last.turn}.\n\n{kernel}")
-    if "P" in letters and base is not None and base.profile is not None:
-        named = f"- bottleneck: {base.profile.bottleneck}"
-        summary = base.profile.summary.strip().removeprefix(named).strip()
-        lines = summary.splitlines()[: LIMITS.profile_lines]
-        yield Section("What the profiler said", "\n".join([named, f"- turn: {base.turn}", *lines]))
+        yield _table(letters, memory.earlier)
+    if "G" in letters and _last_is_shown(memory):
+        yield _kernel("The last kernel", f"From turn {last.turn}.", last, read_source)
+    if base is not None:
+        yield from measured_sections(letters, base, last.advice_scores, other)
+
+
+def _kernel(title: str, whose: str, turn: TurnRecord, read_source: SourceReader) -> Section:
+    assert turn.candidate is not None
+    source = read_source(turn.candidate).rstrip()
+    left_out = excess(source, LIMITS.source_characters)
+    return Section(title, f"{whose}\n\n{fenced(source)}", left_out)
 
 
 def _last_is_shown(memory: Memory) -> bool:
     """The last kernel failed and another one is to be refined: its source explains what failed."""
     base, last = memory.base, memory.last
-    if base is None or last is None or base.turn == last.turn:
+    if base is None or last is None or base.turn == last.turn or last.candidate is None:
         return False
     return last.evaluation.status is not Status.CORRECT
 
 
-def _execution(letters: frozenset[str], memory: Memory, read_source: SourceReader) -> str:
+def _execution(letters: frozenset[str], memory: Memory, read_source: SourceReader) -> Section:
     assert memory.last is not None
     # Our words on a failure quote the kernel, which only G may show.
     source_of = read_source if "G" in letters else (lambda _: "")
-    blocks = [_turn_block(memory.last, source_of)]
+    block, left_out = _turn_block(memory.last, source_of)
     base = memory.base
     if "G" in letters and base is not None and base.turn != memory.last.turn:
-        blocks.append(f"Turn {base.turn}, the kernel to refine:\n\n{_turn_block(base, source_of)}")
-    return "\n\n".join(blocks)
+        other, more = _turn_block(base, source_of)
+        block += f"\n\nTurn {base.turn}, the kernel to refine:\n\n{other}"
+        left_out += more
+    return Section("What execution said", block, left_out)
 
 
-def _turn_block(turn: TurnRecord, source_of: SourceReader) -> str:
+def _turn_block(turn: TurnRecord, source_of: SourceReader) -> tuple[str, int]:
+    """What is said, and how many characters of it are left out."""
     evaluation = turn.evaluation
     lines = [f"- turn: {turn.turn}", f"- status: {evaluation.status}"]
     if evaluation.status is Status.CORRECT:
-        lines += _time_lines(evaluation)
-        return "\n".join(lines)
+        return "\n".join([*lines, *_time_lines(evaluation)]), 0
     source = source_of(turn.candidate) if turn.candidate else ""
     if evaluation.status is Status.NO_CODE and evaluation.message:
         words = evaluation.message
     else:
         words = explain(evaluation, source)
-    return "\n".join([*lines, "", cut(words, LIMITS.explanation_characters)])
+    limit = LIMITS.explanation_characters
+    return "\n".join([*lines, "", cut(words, limit)]), excess(words, limit)
 
 
 def _time_lines(evaluation: Evaluation) -> list[str]:
@@ -125,9 +112,6 @@ def _time_lines(evaluation: Evaluation) -> list[str]:
             f"- speedup over torch.compile: {compiled.speedup:.2f}x, 95 % interval"
             f" [{compiled.speedup_low:.2f}, {compiled.speedup_high:.2f}] ({compiled.verdict})"
         )
-    if timing.sol_fraction is not None:
-        fraction = f"{100 * timing.sol_fraction:.0f} %"
-        lines.append(f"- distance to the bound: {fraction} of the speed of light")
     return lines
 
 
@@ -136,20 +120,23 @@ def _speedup(timing: Timing) -> str:
     return f"{timing.speedup:.2f}x, 95 % interval {interval} ({timing.verdict})"
 
 
-def _table(letters: frozenset[str], turns: tuple[TurnRecord, ...]) -> str:
+def _table(letters: frozenset[str], turns: tuple[TurnRecord, ...]) -> Section:
     columns: dict[str, Callable[[TurnRecord], str]] = {"turn": lambda turn: str(turn.turn)}
     if "G" in letters:
         columns["plan"] = lambda turn: _cell(turn.plan)
     if "E" in letters:
         columns["status"] = lambda turn: str(turn.evaluation.status)
         columns["speedup"] = _speedup_cell
-    shown = turns[-LIMITS.history_rows :]
-    rows = [list(columns), ["---"] * len(columns)]
-    rows += [[cell(turn) for cell in columns.values()] for turn in shown]
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    if len(shown) < len(turns):
-        lines.append(f"\n({len(turns) - len(shown)} earlier rows left out.)")
-    return "\n".join(lines)
+    rows = [_row([cell(turn) for cell in columns.values()]) for turn in turns]
+    old, shown = rows[: -LIMITS.history_rows], rows[-LIMITS.history_rows :]
+    lines = [_row(list(columns)), _row(["---"] * len(columns)), *shown]
+    if old:
+        lines.append(f"\n({len(old)} earlier rows left out.)")
+    return Section("Earlier attempts", "\n".join(lines), sum(map(len, old)))
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _speedup_cell(turn: TurnRecord) -> str:
@@ -170,12 +157,3 @@ def fenced(source: str) -> str:
     while fence in source:
         fence += "`"
     return f"{fence}python\n{cut(source.rstrip(), LIMITS.source_characters)}\n{fence}"
-
-
-def cut(text: str, limit: int) -> str:
-    """`text`, of which the middle is left out where it is longer than `limit` characters."""
-    if len(text) <= limit:
-        return text
-    head, tail = 2 * limit // 3, limit // 3
-    gap = len(text) - head - tail
-    return f"{text[:head]}\n[... {gap} characters left out ...]\n{text[-tail:]}"

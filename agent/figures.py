@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from agent.prompt_ledger import PromptLedger
 from agent.record import TurnRecord
 from evaluator.evaluation import Timing
 
@@ -71,3 +74,11 @@ def outcome(record: TurnRecord) -> str:
         return "correct, not timed"
     first = evaluation.message.strip().partition("\n")[0].partition(". ")[0]
     return f"{evaluation.reason}: {first}" if first else evaluation.reason
+
+
+def ledger(found: PromptLedger) -> Iterator[str]:
+    """What a prompt spends its tokens on, and what was cut; tokens are estimated."""
+    parts = ", ".join(f"{name} {tokens:,}" for name, tokens in found.tokens.items())
+    yield f"prompt: about {found.total:,} tokens ({parts})"
+    for name, left_out in found.cut.items():
+        yield f"cut: {left_out:,} characters of {name}"

@@ -1,7 +1,7 @@
 """The state machine of a sample's turns, in one screen.
 
-START -> propose -> execute -> profile -> decide -> propose, or END; without P, or without a correct
-kernel, execute -> decide.
+START -> propose -> execute -> profile -> decide -> propose, or END; where no letter needs a
+profile, or without a correct kernel, execute -> decide.
 """
 
 from __future__ import annotations

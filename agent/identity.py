@@ -19,9 +19,16 @@ MAY_CHANGE = frozenset(
         "budget_seconds",
         "allow_unpriced",
         "stop_early",
+        "stop_near_sol",
+        "prompts",
     }
 )
-"""Settings that decide how far and how fast a run goes, not what its turns are."""
+"""Settings that decide how far and how fast a run goes, not what its turns are; and where the
+user's templates lie, of which `prompts_hash` says what they are."""
+
+ADDED_LATER: dict[str, object] = {"examples": "none", "prompts_hash": ""}
+"""Settings that runs were once made without, and the value that means the same: it is left out of
+the digest, so that the same command still finds them."""
 
 
 def identity(config: RunConfig) -> dict[str, object]:
@@ -39,7 +46,12 @@ def identity(config: RunConfig) -> dict[str, object]:
 
 def digest(config: RunConfig) -> str:
     """Eight hex digits that change with the identity."""
-    canonical = json.dumps(identity(config), sort_keys=True)
+    settings = {
+        key: value
+        for key, value in identity(config).items()
+        if key not in ADDED_LATER or value != ADDED_LATER[key]
+    }
+    canonical = json.dumps(settings, sort_keys=True)
     return hashlib.sha256(canonical.encode()).hexdigest()[:8]
 
 

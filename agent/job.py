@@ -34,6 +34,19 @@ def check_isolation(config: RunConfig) -> None:
         insist()
 
 
+def check_prompts(resolution: Resolution) -> None:
+    """Raise `UsageError` where a template of the user's own can't be rendered."""
+    from agent.prompt import Frame, Hardware, render_prompt
+    from agent.section import Section
+    from agent.templates import load_templates
+
+    config, problem = resolution.config, resolution.problems[0]
+    if config.prompts is not None:
+        templates = load_templates(config.prompts, config.prompts_hash)
+        frame = Frame(problem.source, Hardware("a device"), problem.has_hidden_sizes, templates)
+        render_prompt(config, frame, 0, [Section("Feedback", "as it comes")])
+
+
 def check_judging(config: RunConfig) -> None:
     """Raise `UsageError` where kernels can't be judged as asked, as far as a look can tell."""
     from agent.drive import hardware_of
@@ -59,6 +72,7 @@ def run_job(resolution: Resolution, mode: Mode = "none", *, redo: bool = False) 
     config, stop = resolution.config, threading.Event()
     check_spending(config)
     check_isolation(config)
+    check_prompts(resolution)
     check_judging(config)
     with ExitStack() as stack:
         client = make_client(config.model, config.model_args, run_dir=config.output, stop=stop)

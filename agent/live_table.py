@@ -20,8 +20,10 @@ from agent.events import (
     TurnStarted,
     Waiting,
 )
+from agent.letters import need_profile
 from agent.record import TurnRecord
 from agent.result import Stop
+from agent.strategies import letters_of
 from evaluator.evaluation import Status, Verdict
 
 if TYPE_CHECKING:
@@ -101,7 +103,8 @@ class LiveTable:
                 row.enter("judge", now)
             case Evaluated():
                 row.last = event.evaluation.status
-                profiles = "P" in self.config.feedback and row.last is Status.CORRECT
+                correct = row.last is Status.CORRECT
+                profiles = correct and need_profile(letters_of(self.config))
                 row.enter("profile" if profiles else "record", now)
             case Waiting():
                 row.enter("wait", now)

@@ -7,7 +7,6 @@ not judged twice. Every step is on disk before the next one begins.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from agent.answer import extract
@@ -15,26 +14,18 @@ from agent.budget import charge_for, charge_for_nothing, exhausted
 from agent.draft import Draft, Stage
 from agent.durable import StoreError
 from agent.events import Evaluated, ModelAnswered, Profiled, TurnRecorded, TurnStarted, Waiting
-from agent.feedback import sections
-from agent.llm.completion import CompletionRequest, Message
+from agent.letters import need_profile
 from agent.llm.errors import ModelError
-from agent.prompt import render_prompt
-from agent.record import TurnRecord, TurnSeconds
+from agent.proposal import new_draft, request_of
+from agent.record import TurnSeconds
 from agent.result import Spent, Stop
 from agent.state import TurnState, TurnUpdate
-from agent.store import request_hash
-from agent.strategies import (
-    call_index,
-    call_seed,
-    is_stale,
-    letters_of,
-    remember,
-    turns_of,
-)
+from agent.strategies import call_index, is_near_sol, is_stale, letters_of, turns_of
 from agent.turn_log import TurnKey, key_of
+from agent.turn_record import judging_seconds, turn_record
 from evaluator.errors import InfrastructureError, IsolationError, UnusableReferenceError
 from evaluator.evaluation import Candidate, Evaluation, EvaluationRequest, Seconds, Status
-from tools.execute import evaluation_request, size_class_of
+from tools.execute import evaluation_request
 from tools.execute import execute as judge
 
 if TYPE_CHECKING:
@@ -52,9 +43,9 @@ def propose(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
     store = deps.store
     call = call_index(key.sample, key.turn)
     deps.watch.notice(TurnStarted(key.problem, key.sample, key.turn, call))
-    draft = store.draft(key) or _new_draft(deps, key)
+    draft = store.draft(key) or new_draft(deps, key)
     if not store.has_completion(draft.completion):
-        request = _request(deps, key, store.prompt(draft.prompt))
+        request = request_of(deps, key, store.prompt(draft.prompt))
         try:
             with store.in_flight(key, draft, Stage.MODEL) as draft:
                 answer = deps.client.complete(
@@ -98,7 +89,7 @@ def execute(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
     deps.twins.learn(key, draft)  # an earlier command may have judged it
     deps.watch.notice(Evaluated(*key, draft.evaluation))
     correct = draft.evaluation.status is Status.CORRECT
-    return {"wants_profile": correct and "P" in letters_of(deps.config)}
+    return {"wants_profile": correct and need_profile(letters_of(deps.config))}
 
 
 def _judge(runtime: Runtime[Deps], key: TurnKey, candidate: Candidate, draft: Draft) -> None:
@@ -121,11 +112,11 @@ def _judge(runtime: Runtime[Deps], key: TurnKey, candidate: Candidate, draft: Dr
         draft = draft.model_copy(update={"evaluation": verdict})
         deps.store.save_draft(key, draft)
     deps.twins.learn(key, draft)
-    deps.ledger.charge(key.problem, Spent(seconds=_seconds(verdict)))
+    deps.ledger.charge(key.problem, Spent(seconds=judging_seconds(verdict)))
 
 
 def profile(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
-    """Profile a correct kernel. A profiler that fails costs the turn its P and nothing else."""
+    """Profile a correct kernel. A profiler that fails costs the turn its profile, no more."""
     deps, key = runtime.context, _key(state)
     store, draft = deps.store, _draft(deps, key)
     if draft.profile is None and not draft.profile_error:
@@ -166,7 +157,7 @@ def _profile(deps: Deps, key: TurnKey, draft: Draft) -> None:
 def decide(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
     """Record the turn, keep the best kernel where a person finds it, and say what comes next."""
     deps, key = runtime.context, _key(state)
-    record = _record(deps, key, _draft(deps, key))
+    record = turn_record(deps, key, _draft(deps, key))
     deps.store.record(record)
     best = deps.store.keep_best(key.problem)
     is_best = best is not None and key_of(best) == key
@@ -183,7 +174,10 @@ def why_stop(deps: Deps) -> Stop | None:
     """Why the problem gets no further call; None while it does."""
     if limit := exhausted(deps.config, deps.ledger.spent(deps.problem.id)):
         return limit
-    if is_stale(deps.config, deps.store.log.standing(deps.problem.id)):
+    standing = deps.store.log.standing(deps.problem.id)
+    if is_near_sol(deps.config, standing):
+        return Stop.NEAR_SOL
+    if is_stale(deps.config, standing):
         return Stop.EARLY
     return Stop.INTERRUPTED if deps.stop.is_set() else None
 
@@ -214,96 +208,8 @@ def _draft(deps: Deps, key: TurnKey) -> Draft:
     return draft
 
 
-def _new_draft(deps: Deps, key: TurnKey) -> Draft:
-    """The prompt, rendered and stored; from now on this turn has no other."""
-    config, store = deps.config, deps.store
-    turns = store.log.of(key.problem, key.sample)
-    memory = remember(config, [turn for turn in turns if turn.turn < key.turn])
-    letters = letters_of(config)
-    feedback = sections(letters, memory, store.kernel)
-    text = render_prompt(
-        config,
-        deps.reference,
-        deps.hardware,
-        key.turn,
-        feedback,
-        hidden_sizes=deps.problem.has_hidden_sizes,
-    )
-    parent = memory.base.candidate if memory.base and "G" in letters else None
-    draft = Draft(
-        prompt=store.save_prompt(text),
-        completion=request_hash(_request(deps, key, text)),
-        parent=parent,
-    )
-    store.save_draft(key, draft)
-    return draft
-
-
-def _request(deps: Deps, key: TurnKey, prompt: str) -> CompletionRequest:
-    config = deps.config
-    return CompletionRequest(
-        model=config.model,
-        messages=(Message(role="user", content=prompt),),
-        temperature=config.temperature,
-        seed=call_seed(config, key.sample, key.turn),
-        arguments=config.model_args,
-        problem=key.problem,
-        sample=key.sample,
-        turn=key.turn,
-    )
-
-
 def _request_of(deps: Deps, draft: Draft) -> EvaluationRequest:
     assert draft.candidate is not None
     source = deps.store.kernel(draft.candidate)
     candidate = Candidate(source=source, backend=deps.config.backend)
     return evaluation_request(deps.problem, candidate, deps.settings)
-
-
-def _seconds(evaluation: Evaluation) -> TurnSeconds:
-    seconds = evaluation.seconds
-    judge = seconds.judge + seconds.audit
-    return TurnSeconds(build=seconds.build, judge=judge, device=seconds.device)
-
-
-def _record(deps: Deps, key: TurnKey, draft: Draft) -> TurnRecord:
-    config, problem, verdict = deps.config, deps.problem, draft.evaluation
-    assert verdict is not None
-    answer = deps.store.completion(draft.completion).completion
-    took = {"model": answer.seconds, "profile": draft.profile_seconds}
-    return TurnRecord(
-        suite=problem.suite,
-        problem=problem.id,
-        problem_hash=problem.hash,
-        category=problem.category,
-        sample=key.sample,
-        turn=key.turn,
-        call=call_index(key.sample, key.turn),
-        strategy=config.strategy.value,
-        feedback=config.feedback,
-        model=config.model,
-        model_answered=answer.model_answered,
-        temperature=config.temperature,
-        run_seed=config.seed,
-        protocol=config.protocol,
-        precision=config.precision,
-        size_class=size_class_of(config.first_device),
-        backend=config.backend,
-        device=verdict.device or deps.device_name,
-        prompt=draft.prompt,
-        completion=draft.completion,
-        candidate=draft.candidate,
-        plan=draft.plan,
-        parent=draft.parent,
-        finish_reason=answer.finish_reason,
-        evaluation=verdict,
-        judged_with=draft.judged_with,
-        profile=draft.profile,
-        profiled_with=draft.profiled_with,
-        profile_error=draft.profile_error,
-        usage=draft.wasted + answer.usage,
-        attempts=answer.attempts,
-        repeated=draft.repeated,
-        seconds=_seconds(verdict).model_copy(update=took),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-    )

@@ -10,23 +10,13 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from agent.config import Strategy
+from agent.letters import canonical_letters
 from agent.settings_file import ALIASES, Scalar, nearest, read_settings
 from evaluator.device_choice import FORMS, is_device_choice
 from evaluator.evaluation import AuditSetting, BaselineName, Precision, Requirement, audit_setting
 from problems.errors import UsageError
 
-LETTERS = "GEP"
 _OPTION_OF = {key: option for option, key in ALIASES.items()}
-
-
-def canonical_letters(text: str) -> str:
-    """`p+g` -> `G+P`; `none` stays. Raises `ValueError` for anything else."""
-    if text.strip().lower() == "none":
-        return "none"
-    letters = {part.strip().upper() for part in text.split("+")}
-    if not letters <= set(LETTERS):
-        raise ValueError(f"{text!r} is not any of G, E, P joined by +, nor none")
-    return "+".join(letter for letter in LETTERS if letter in letters)
 
 
 def _device_name(name: str) -> str:
@@ -83,6 +73,10 @@ class RunOptions(BaseModel):
     precision: Precision | None = None
     protocol: Literal["refinery", "kernelbench"] | None = None
     hardware: str | None = None
+    examples: Literal["none", "one", "few"] | None = None
+    prompts: Path | None = None
+    prompts_hash: str | None = None
+    """Of a saved configuration; no option of its own."""
     budget: int | None = Field(default=None, ge=1)
     budget_usd: float | None = Field(default=None, gt=0)
     budget_tokens: int | None = Field(default=None, ge=1)
@@ -93,6 +87,7 @@ class RunOptions(BaseModel):
     start_from: Literal["last", "best"] | None = None
     history: Literal["last", "all"] | None = None
     stop_early: int | None = Field(default=None, ge=1)
+    stop_near_sol: float | None = Field(default=None, gt=0, le=1)
     baselines: Baselines | None = None
     timing_seconds: float | None = Field(default=None, gt=0)
     audit: Annotated[AuditSetting, BeforeValidator(_audit)] | None = None

@@ -1,19 +1,17 @@
-"""The one message of a turn, rendered from `prompts/turn.md.j2`."""
+"""The one message of a turn, rendered piece by piece from the templates in `prompts/`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from agent.config import RunConfig
-from agent.feedback import Section
+from agent.prompt_ledger import PromptLedger, ledger_of
+from agent.result import Spent
+from agent.section import Section
 from agent.strategies import letters_of, turns_of
+from agent.templates import Templates, our_templates
 from evaluator.evaluation import Backend, Precision
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 BACKEND_NOTES = {
     Backend.CPP: "C++ for the CPU, compiled with g++ through "
@@ -30,6 +28,9 @@ PRECISION_NOTES = {
     Precision.BF16: "inputs, parameters and outputs are bf16; accumulate sums in fp32",
 }
 
+EXAMPLES = {"none": (), "one": ("gelu",), "few": ("gelu", "matmul", "attention")}
+"""What `--examples` shows. The short file that shows the form of an answer always stands there."""
+
 
 @dataclass(frozen=True)
 class Hardware:
@@ -39,59 +40,94 @@ class Hardware:
     lines: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Frame:
+    """What a problem's prompts have in common, whatever happened in earlier turns."""
+
+    reference: str
+    """The problem's source with its sizes substituted."""
+    hardware: Hardware
+    hidden_sizes: bool = False
+    """Other sizes are tried as well, and the prompt says so."""
+    templates: Templates | None = None
+    """None: ours."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A message, and what it spends its tokens on."""
+
+    text: str
+    ledger: PromptLedger
+
+
 def render_prompt(
     config: RunConfig,
-    reference: str,
-    hardware: Hardware,
+    frame: Frame,
     turn: int,
     feedback: Sequence[Section] = (),
-    *,
-    hidden_sizes: bool = False,
-) -> str:
-    """The prompt of one turn. `reference` is the problem's source with its sizes substituted.
+    spent: Spent | None = None,
+) -> Prompt:
+    """The prompt of one turn. `spent`: on the problem by all turns before this one.
 
-    With `hidden_sizes` it says that other sizes are tried as well.
+    Raises `UsageError` for a template of the user's that can't be rendered.
     """
-    environment = _environment()
-    example = environment.get_template(f"example_{config.backend}.md.j2").render()
-    text = environment.get_template("turn.md.j2").render(
-        backend=config.backend,
-        backend_note=BACKEND_NOTES[config.backend],
-        hardware=hardware,
+    found = [piece for piece in _pieces(config, frame, turn, spent or Spent()) if piece.text]
+    templates = frame.templates or our_templates()
+    for section in feedback:
+        text = templates.render("section", title=section.title, text=section.text)
+        found.append(replace(section, text=text))
+    # A piece ends where the next one begins.
+    pieces = {piece.title: f"{piece.text}\n\n" for piece in found[:-1]}
+    pieces |= {piece.title: f"{piece.text}\n" for piece in found[-1:]}
+    ledger = ledger_of(pieces, {piece.title: piece.left_out for piece in found})
+    return Prompt("".join(pieces.values()), ledger)
+
+
+def _pieces(config: RunConfig, frame: Frame, turn: int, spent: Spent) -> Iterator[Section]:
+    """What stands before the feedback; a piece whose template is empty is left out."""
+    templates, backend = frame.templates or our_templates(), config.backend
+    yield Section("introduction", templates.render("introduction"))
+    task = templates.render(
+        "task",
+        backend=backend,
+        backend_note=BACKEND_NOTES[backend],
+        hardware=frame.hardware,
         precision=config.precision,
         precision_note=PRECISION_NOTES[config.precision],
-        budget_note=budget_note(config, turn),
-        reference=reference.strip("\n"),
-        backend_example=example.strip("\n"),
-        feedback=feedback,
-        hidden_sizes=hidden_sizes,
+        budget_note=budget_note(config, turn, spent),
     )
-    return text.rstrip("\n") + "\n"
+    yield Section("task", task)
+    reference = frame.reference.strip("\n")
+    yield Section("reference", templates.render("reference", reference=reference))
+    yield Section("contract", templates.render("contract", hidden_sizes=frame.hidden_sizes))
+    form = templates.render(f"example_{backend}")
+    yield Section("answer", templates.render("answer", example=form))
+    examples = [templates.render(f"{name}_{backend}") for name in EXAMPLES[config.examples]]
+    if examples:
+        yield Section("examples", templates.render("examples", examples=examples))
 
 
-def budget_note(config: RunConfig, turn: int) -> str:
-    """Which attempt this is; nothing that a draft without feedback could not know."""
+def budget_note(config: RunConfig, turn: int, spent: Spent) -> str:
+    """Which attempt this is and what is left; nothing that a draft without feedback could not
+    know."""
     if not letters_of(config):
         return "You have one attempt; it is judged as it stands."
     left = turns_of(config) - turn
-    return f"This is turn {turn}; with it, at most {left} are left. The best kernel counts."
+    within = ", ".join(_limits_left(config, spent))
+    within = f", within {within} that remain" if within else ""
+    return f"This is turn {turn}; with it, at most {left} are left{within}. The best kernel counts."
 
 
-def first_prompt(
-    config: RunConfig, reference: str, hardware: Hardware, *, hidden_sizes: bool = False
-) -> str:
+def _limits_left(config: RunConfig, spent: Spent) -> Iterator[str]:
+    if config.budget_usd is not None:
+        yield f"${max(0.0, config.budget_usd - spent.priced_usd):.2f}"
+    if config.budget_tokens is not None:
+        yield f"{max(0, config.budget_tokens - spent.tokens):,} tokens"
+    if config.budget_seconds is not None:
+        yield f"{max(0.0, config.budget_seconds - spent.wall_seconds):.0f} s"
+
+
+def first_prompt(config: RunConfig, frame: Frame) -> Prompt:
     """The prompt of turn 0, which has no feedback: what `--dry-run` shows."""
-    return render_prompt(config, reference, hardware, turn=0, hidden_sizes=hidden_sizes)
-
-
-@cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    return Environment(
-        loader=PackageLoader("agent", "prompts"),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    return render_prompt(config, frame, turn=0)

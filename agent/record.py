@@ -7,8 +7,10 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.llm.completion import Usage
+from agent.prompt_ledger import PromptLedger
 from evaluator.evaluation import Evaluation
-from tools.profile_report import Profile
+from tools.advice import AdviceScore
+from tools.profile_report import Profile, Rung
 
 SCHEMA = 1
 
@@ -23,6 +25,21 @@ class TurnSeconds(BaseModel):
     judge: float = 0.0
     profile: float = 0.0
     device: float = 0.0
+
+
+class Stranger(BaseModel):
+    """The kernel that a `shuffled:` letter told of, in place of the one to refine."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    kernel: str
+    """Hash."""
+    turn: str = ""
+    """`problem.sample.turn` of this run; empty for a specimen."""
+    specimen: str = ""
+    """The problem of the recorded kernel that comes with this program; empty for one of the run."""
+    rung: Rung | None
+    """None: it was not profiled, and only its distance to the speed of light was told."""
 
 
 class TurnRecord(BaseModel):
@@ -64,6 +81,10 @@ class TurnRecord(BaseModel):
     """The kernel's own `# plan:` line."""
     parent: str | None = None
     """Hash of the kernel that the prompt asked to refine."""
+    prompt_ledger: PromptLedger | None = None
+    """What the prompt spent its tokens on; None in records made before there was one."""
+    shuffled_with: Stranger | None = None
+    """None: the prompt told of no other kernel."""
     finish_reason: str
     evaluation: Evaluation
     judged_with: str = ""
@@ -73,6 +94,9 @@ class TurnRecord(BaseModel):
     profiled_with: str = ""
     """The same for the profile."""
     profile_error: str = ""
+    advice_scores: tuple[AdviceScore, ...] = ()
+    """What became of the advice in this turn's prompt, by this turn's profile; empty where either
+    is missing, or the advice was a control."""
     usage: Usage
     attempts: int = 1
     repeated: int = 0

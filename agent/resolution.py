@@ -11,6 +11,7 @@ from agent.config import RunConfig, Strategy
 from agent.options import RunOptions
 from agent.run_name import run_name
 from agent.strategies import samples_of
+from agent.templates import load_templates
 from evaluator.device_choice import resolve_devices
 from evaluator.evaluation import Backend, BaselineName
 from problems.errors import UsageError
@@ -49,6 +50,7 @@ def resolve(options: RunOptions) -> Resolution:
             "device": ",".join(devices),
             "backend": backend,
             "output": options.output or RUNS,
+            "prompts_hash": load_templates(options.prompts, options.prompts_hash).digest,
         }
     )
     if options.workers is None:

@@ -23,6 +23,8 @@ class Stop(StrEnum):
     """A call came back without a known price while dollars were limited."""
     EARLY = "early"
     """`--stop-early`: that many turns without a better kernel."""
+    NEAR_SOL = "near_sol"
+    """`--stop-near-sol`: the best kernel is that close to the speed of light."""
     INTERRUPTED = "interrupted"
     ERROR = "error"
     """Our machine or the model's provider failed; `ProblemResult.error` says how."""

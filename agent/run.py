@@ -32,7 +32,9 @@ def run(
             "--feedback",
             metavar="G+E+P|none",
             help="What a prompt of refine holds, any of G (the kernel), E (what execution said), "
-            "P (what the profiler said) joined by +. [G+E+P]",
+            "P (what the profiler said: a summary, A and S), A (its advice), S (distance to the "
+            "speed of light), R (raw metrics) joined by +. Controls: placebo:P, shuffled:P, also "
+            "of A, S, R. [G+E+P]",
         ),
     ] = None,
     problems: Annotated[
@@ -120,6 +122,23 @@ def run(
             help="The device that the prompt describes, when it is not the one at hand.",
         ),
     ] = None,
+    examples: Annotated[
+        str | None,
+        Option(
+            "--examples",
+            metavar="none|one|few",
+            help="Example kernels in the prompt: one (fused GELU) or few (also tiled matmul and "
+            "online-softmax attention). [none]",
+        ),
+    ] = None,
+    prompts: Annotated[
+        str | None,
+        Option(
+            "--prompts",
+            metavar="DIR",
+            help="A folder with prompt templates of your own, in place of those of the same name.",
+        ),
+    ] = None,
     budget: Annotated[
         str | None,
         Option(
@@ -179,6 +198,15 @@ def run(
             "--stop-early",
             metavar="N",
             help="End a problem after N turns without a better kernel. [off]",
+        ),
+    ] = None,
+    stop_near_sol: Annotated[
+        str | None,
+        Option(
+            "--stop-near-sol",
+            metavar="SHARE",
+            help="End a problem once its best kernel reaches this share of the speed of light, "
+            "e.g. 0.9. [off]",
         ),
     ] = None,
     baselines: Annotated[
@@ -276,7 +304,7 @@ def run(
     from agent.resolution import resolve
     from agent.settings_file import parse_assignments
 
-    flags = {key: context.params[key] for key in RunOptions.model_fields}
+    flags = {key: context.params.get(key) for key in RunOptions.model_fields}
     flags["model_args"] = parse_assignments(model_args or [], "--model-args")
     resolution = resolve(merge_layers(config or [], flags))
     if dry_run:

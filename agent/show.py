@@ -51,7 +51,9 @@ def show(
             typer.echo(record.model_dump_json(by_alias=True))
         return
     files, everything = RunFiles(folder), by_problem(turns)
-    lines: list[Line] = [*_heading(folder, turns[0]), *overview(turns)]
+    result = files.result()
+    stops = {entry.problem: entry.stop for entry in result.problems} if result else {}
+    lines: list[Line] = [*_heading(folder, turns[0]), *overview(turns, stops)]
     for name, records in by_problem(chosen).items():
         lines += [("", ""), ("bold underline", name)]
         for record in records:

@@ -32,7 +32,8 @@ class Memory:
 
 
 def letters_of(config: RunConfig) -> frozenset[str]:
-    """The letters of `--feedback` that are on; for `sample` none is."""
+    """The items of `--feedback` (letters and controls, as `agent.letters` writes them) that are on;
+    for `sample` none is."""
     if config.strategy is Strategy.SAMPLE or config.feedback == "none":
         return frozenset()
     return frozenset(config.feedback.split("+"))
@@ -77,3 +78,12 @@ def is_stale(config: RunConfig, standing: Standing) -> bool:
     if config.stop_early is None:
         return False
     return standing.turns_since_best >= config.stop_early
+
+
+def is_near_sol(config: RunConfig, standing: Standing) -> bool:
+    """`--stop-near-sol SHARE`: the best kernel reaches that share of the speed of light."""
+    if config.stop_near_sol is None or standing.best is None:
+        return False
+    timing = standing.best.evaluation.timing
+    reached = timing.sol_fraction if timing else None
+    return reached is not None and reached >= config.stop_near_sol

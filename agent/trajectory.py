@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from agent import figures
 from agent.best import best_of
 from agent.budget import spent_on
 from agent.command_line import Line
 from agent.record import TurnRecord
+from agent.result import Stop
 from agent.run_files import RunFiles
 from evaluator.evaluation import BaselineName, Status
+from tools.advice_words import advice_lines, score_lines
 
 MESSAGE_LINES = 12
 
 
-def overview(turns: Sequence[TurnRecord]) -> Iterator[Line]:
-    """One line a problem, in the order in which the problems first appear."""
+def overview(
+    turns: Sequence[TurnRecord], stops: Mapping[str, Stop] | None = None
+) -> Iterator[Line]:
+    """One line a problem, in the order in which the problems first appear; `stops` says why each
+    got no further turn, as far as that is known."""
     problems = by_problem(turns)
     width = max((len(problem) for problem in problems), default=0)
     yield "dim", f"{'problem':<{width}}  turns  correct  {'best over eager':<20}  spent"
@@ -28,7 +33,12 @@ def overview(turns: Sequence[TurnRecord]) -> Iterator[Line]:
         correct = sum(record.evaluation.status is Status.CORRECT for record in records)
         cost = figures.cost(spent_on(records).cost_usd)
         style = "green" if timing and timing.verdict == "faster" else ""
-        yield style, f"{problem:<{width}}  {len(records):>5}  {correct:>7}  {text:<20}  {cost}"
+        stop = (stops or {}).get(problem, Stop.CALLS)
+        ended = "" if stop is Stop.CALLS else f"  stopped: {stop}"
+        yield (
+            style,
+            f"{problem:<{width}}  {len(records):>5}  {correct:>7}  {text:<20}  {cost}{ended}",
+        )
 
 
 def by_problem(turns: Sequence[TurnRecord]) -> dict[str, list[TurnRecord]]:
@@ -60,6 +70,7 @@ def turn_lines(
     yield from _figures(record)
     yield from _failure(record)
     yield from _profile(record)
+    yield from _told(record)
     yield from _twins(record)
     yield "dim", f"  {_spent(record)}"
     if prompt:
@@ -102,10 +113,22 @@ def _failure(record: TurnRecord) -> Iterator[Line]:
 def _profile(record: TurnRecord) -> Iterator[Line]:
     if record.profile is not None:
         yield "magenta", f"  bottleneck: {record.profile.bottleneck} (from {record.profile.rung})"
-        for line in record.profile.summary.splitlines():
+        for line in (*record.profile.summary.splitlines(), *advice_lines(record.profile)):
             yield "", f"  : {line}"
     elif record.profile_error:
         yield "yellow", f"  no profile: {record.profile_error}"
+
+
+def _told(record: TurnRecord) -> Iterator[Line]:
+    """What the prompt told, and what became of its advice."""
+    for line in score_lines(record.advice_scores):
+        yield "magenta", f"  advice: {line}"
+    if (other := record.shuffled_with) is not None:
+        whose = other.turn or f"{other.specimen}, recorded"
+        yield "yellow", f"  shuffled: the prompt told of kernel {other.kernel} ({whose})"
+    if record.prompt_ledger is not None:
+        for line in figures.ledger(record.prompt_ledger):
+            yield "dim", f"  {line}"
 
 
 def _twins(record: TurnRecord) -> Iterator[Line]:

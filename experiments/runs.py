@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 FILES = ("turns.jsonl", "turns.jsonl.gz")
-LIMITS = ("budget_usd", "budget_tokens", "budget_seconds", "stop_early")
+LIMITS = ("budget_usd", "budget_tokens", "budget_seconds", "stop_early", "stop_near_sol")
 """Settings besides the number of calls that may end a problem."""
 
 _LEVEL = re.compile(r"level_?(\d+)")

@@ -14,7 +14,8 @@ from evaluator.evaluation import (
     Timing,
     Verdict,
 )
-from tools.profile_report import Bottleneck, Profile, Rung
+from tools.advice import Advice, Direction
+from tools.profile_report import Bottleneck, KernelShare, Profile, Rung
 
 
 def timing(speedup: float = 1.97, latency_us: float = 812.3) -> Timing:
@@ -69,6 +70,25 @@ def profile() -> Profile:
         headline="It moves 3.2 GB/s.",
         kernels=(),
         summary="It moves 3.2 GB/s.\nThat is half of what this machine can.",
+    )
+
+
+def advice() -> Advice:
+    return Advice(
+        rule="uncoalesced_loads",
+        evidence="EVIDENCE of 31 sectors.",
+        change="CHANGE the order of the loads.",
+        figure="dram_pct",
+        direction=Direction.UP,
+        before=41.0,
+        gain=0.5,
+    )
+
+
+def kernel_share() -> KernelShare:
+    metrics = {"METRIC_known": 12.5, "METRIC_unknown": None}
+    return KernelShare(
+        name="a_kernel", own=True, launches=2, time_us=7.25, share=0.9, metrics=metrics
     )
 
 

@@ -31,6 +31,7 @@ from evaluator.evaluation import (
 )
 from problems.problem import Problem
 from tests.agent.made_records import timing
+from tools.advice import Advice, Direction
 from tools.profile_report import Bottleneck, Profile, Rung
 
 
@@ -193,6 +194,18 @@ class StandInProfiler:
             bottleneck=found,
             headline=f"It is {found}.",
             kernels=(),
+            figures={"dram_pct": float(digest)},
+            advice=(
+                Advice(
+                    rule="uncoalesced_loads",
+                    evidence=f"Loads are scattered ({digest}).",
+                    change="Let neighbouring threads load neighbouring words.",
+                    figure="dram_pct",
+                    direction=Direction.UP,
+                    before=float(digest),
+                    gain=0.25,
+                ),
+            ),
             summary=f"headline {digest}\nsecond line",
             seconds=0.125,
         )
@@ -227,4 +240,6 @@ def problem(name: str = "first") -> Problem:
 
 def config(output: Path, **settings: object) -> RunConfig:
     defaults: dict[str, object] = {"problems": ("first", "second"), "budget": 4, "output": output}
+    # Every answer follows from the prompt, which would else describe the machine at hand.
+    defaults["hardware"] = "H200"
     return RunConfig.model_validate({**defaults, **settings})

@@ -8,19 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.config import RunConfig
-from agent.feedback import LIMITS, Section, cut, fenced, sections
+from agent.feedback import fenced, sections
+from agent.letters import LETTERS, canonical_letters
 from agent.record import TurnRecord
+from agent.section import LIMITS, Section, cut, excess
 from agent.strategies import remember
 from evaluator.evaluation import BaselineName, BaselineTiming, BuildReport, Evaluation, Status
-from tests.agent.made_records import correct, incorrect, profile, turn
+from tests.agent.made_records import advice, correct, incorrect, kernel_share, profile, turn
 
-SUBSETS = [frozenset(part) for size in range(4) for part in itertools.combinations("GEP", size)]
+SUBSETS = [frozenset(part) for size in range(7) for part in itertools.combinations(LETTERS, size)]
 
 # What only one letter can know. `status` and the like are keys of E's lines and columns.
 TRACES = {
     "G": ["kernel to refine", "The last kernel", "SOURCE", "PLAN", "plan", "```"],
-    "E": ["What execution said", "status", "speedup", "eager", "best", "MESSAGE", "bound"],
+    "E": ["What execution said", "status", "speedup", "eager", "best", "MESSAGE"],
     "P": ["profiler", "bottleneck", "SUMMARY"],
+    "A": ["What to change", "EVIDENCE", "CHANGE"],
+    "S": ["speed of light", "reached", "bound:"],
+    "R": ["Raw metrics", "METRIC", "FIGURE", "MISSING"],
 }
 
 
@@ -46,7 +51,15 @@ def no_code() -> Evaluation:
 def made(number: int, evaluation: Evaluation, **fields: object) -> TurnRecord:
     """A turn whose every text says whose it is."""
     if evaluation.status is Status.CORRECT:
-        told = profile().model_copy(update={"summary": "SUMMARY one\nSUMMARY two"})
+        told = profile().model_copy(
+            update={
+                "summary": "SUMMARY one\nSUMMARY two",
+                "advice": (advice(),),
+                "figures": {"FIGURE": 1.5},
+                "missing": ("MISSING",),
+                "kernels": (kernel_share(),),
+            }
+        )
         fields.setdefault("profile", told.model_dump())
     candidate = None if evaluation.status is Status.NO_CODE else f"k{number}"
     return turn(number, evaluation, candidate=candidate, plan=f"PLAN {number}", **fields)
@@ -79,10 +92,11 @@ def all_sections(turns: list[TurnRecord], letters: str, **settings: object) -> t
 def test_a_letter_that_is_off_leaves_no_trace(
     turns: list[TurnRecord], letters: frozenset[str], start_from: str, history: str
 ) -> None:
-    name = "+".join(letter for letter in "GEP" if letter in letters) or "none"
+    name = canonical_letters("+".join(letters) or "none")
     found = all_sections(turns, name, start_from=start_from, history=history)
     text = "\n".join(f"{section.title}\n{section.text}" for section in found)
-    for letter in frozenset("GEP") - letters:
+    on = letters | (frozenset("AS") if "P" in letters else frozenset())
+    for letter in frozenset(LETTERS) - on:
         for trace in TRACES[letter]:
             assert trace not in text, (letter, trace)
     if not letters or not turns:
@@ -97,6 +111,8 @@ def test_sections_come_in_their_order(turns: list[TurnRecord], start_from: str) 
         "Earlier attempts",
         "The last kernel",
         "What the profiler said",
+        "What to change",
+        "Distance to the speed of light",
     ]
     titles = list(told(turns, start_from=start_from))
     assert titles == [title for title in order if title in titles]
@@ -114,7 +130,6 @@ def test_what_execution_said_of_a_correct_kernel() -> None:
         "- time: 812.3 us",
         "- eager: 1600.2 us",
         "- speedup over eager: 1.97x, 95 % interval [1.95, 1.99] (faster)",
-        "- distance to the bound: 61 % of the speed of light",
     ]
 
 
@@ -257,3 +272,20 @@ def test_cut_keeps_both_ends(text: str, limit: int) -> None:
     else:
         assert shorter.startswith(text[: limit // 2]) and shorter.endswith(text[-limit // 4 :])
         assert len(shorter) <= limit + 50
+
+
+@given(text=st.text(max_size=300), limit=st.integers(3, 100))
+def test_what_is_cut_is_counted(text: str, limit: int) -> None:
+    gap = re.findall(r"\n\[\.\.\. (\d+) characters left out \.\.\.\]\n", cut(text, limit))
+    assert excess(text, limit) == (int(gap[-1]) if len(text) > limit else 0)
+
+
+def test_sections_say_what_they_leave_out() -> None:
+    turns = [made(number, incorrect()) for number in range(LIMITS.history_rows + 3)]
+    left_out = {section.title: section.left_out for section in all_sections(turns, "G+E")}
+    rows = [f"| {number} | PLAN {number} | incorrect | - |" for number in range(3)]
+    assert left_out.pop("Earlier attempts") == sum(map(len, rows))
+    assert set(left_out.values()) == {0}
+    long = profile().model_copy(update={"summary": "\n".join("line" for _ in range(99))})
+    found = all_sections([made(0, correct(), profile=long.model_dump())], "P")
+    assert found[0].left_out == 4 * (99 - LIMITS.profile_lines)

@@ -1,11 +1,13 @@
 """What makes a run the same run."""
 
+import hashlib
+import json
 from pathlib import Path
 
 import pytest
 
 from agent.config import RunConfig
-from agent.identity import MAY_CHANGE, digest, first_difference, identity
+from agent.identity import ADDED_LATER, MAY_CHANGE, digest, first_difference, identity
 
 
 def run(**settings: object) -> RunConfig:
@@ -24,6 +26,9 @@ OTHER = {
     "precision": "bf16",
     "protocol": "kernelbench",
     "hardware": "H200",
+    "examples": "few",
+    "prompts": "elsewhere",
+    "prompts_hash": "0123456789abcdef",
     "budget": 3,
     "budget_usd": 1.0,
     "budget_tokens": 5,
@@ -34,6 +39,7 @@ OTHER = {
     "start_from": "last",
     "history": "last",
     "stop_early": 2,
+    "stop_near_sol": 0.9,
     "baselines": ("eager", "compile"),
     "timing_seconds": 4.0,
     "audit": "never",
@@ -68,3 +74,11 @@ def test_order_of_problems_and_where_things_lie_do_not_count() -> None:
 def test_it_is_what_json_can_say() -> None:
     assert identity(run())["temperature"] is None
     assert len(digest(run())) == 8
+
+
+def test_settings_that_came_later_leave_the_names_of_earlier_runs_alone() -> None:
+    before = {key: value for key, value in identity(run()).items() if key not in ADDED_LATER}
+    text = json.dumps(before, sort_keys=True)
+    assert digest(run()) == hashlib.sha256(text.encode()).hexdigest()[:8]
+    for key, value in ADDED_LATER.items():
+        assert RunConfig.model_fields[key].default == value

@@ -1,22 +1,13 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agent.config import RunConfig
-from agent.options import RunOptions, canonical_letters, check_options, merge_layers
+from agent.options import RunOptions, check_options, merge_layers
 from problems.errors import UsageError
 
 
-@given(st.lists(st.sampled_from("gepGEP"), min_size=1, max_size=8))
-def test_letters_in_any_order_and_case_have_one_form(letters: list[str]) -> None:
-    found = canonical_letters("+".join(letters))
-    assert found == "+".join(x for x in "GEP" if x in {letter.upper() for letter in letters})
-    assert canonical_letters(found) == found
-
-
-@pytest.mark.parametrize("text", ["", "G+Q", "GEP", "G+", "none+G"])
+@pytest.mark.parametrize("text", ["", "G+Q", "GEP", "G+", "none+G", "placebo:G", "P+placebo:A"])
 def test_other_letters_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--feedback"):
         merge_layers([], {"feedback": text})
@@ -63,6 +54,8 @@ def test_a_saved_configuration_can_be_given_again(tmp_path: Path) -> None:
         ({"start_from": "first"}, "--from: 'first'"),
         ({"baselines": ["tensorrt"]}, "--baseline: 'tensorrt'"),
         ({"levels": ["one"]}, "--level: 'one'"),
+        ({"stop_near_sol": "90"}, "--stop-near-sol: '90' should be less than or equal to 1"),
+        ({"examples": "many"}, "--examples: 'many' should be 'none', 'one' or 'few'"),
         ({"device": "tpu"}, "--device: 'tpu' is not one of auto, all, cpu, cuda, cuda:N"),
         ({"model_args": {"api_key": "x"}}, "set the provider's environment variable"),
         ({"model_args": {"aws_secret_access_key": "x"}}, "written into the run's record"),

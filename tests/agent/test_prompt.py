@@ -2,14 +2,22 @@
 
 import ast
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.answer import extract
 from agent.config import RunConfig
-from agent.feedback import Section
-from agent.prompt import Hardware, first_prompt, render_prompt
+from agent.llm.tokens import estimated_tokens
+from agent.prompt import Frame, Hardware
+from agent.prompt import first_prompt as first_prompt_of
+from agent.prompt import render_prompt as prompt_of
+from agent.record import TurnSeconds
+from agent.result import Spent
+from agent.section import Section
 from evaluator.evaluation import Backend, Precision
 
 HARDWARE = Hardware("CPU: a small one, 2 logical cores", ("caches: L2 1 MiB", "memory: 4 GiB"))
@@ -18,6 +26,23 @@ REFERENCE = "import torch\n\n\nclass Model:\n    pass\n"
 
 def run(**settings: object) -> RunConfig:
     return RunConfig.model_validate({"output": Path("x"), **settings})
+
+
+def render_prompt(
+    config: RunConfig,
+    reference: str,
+    hardware: Hardware,
+    turn: int,
+    feedback: Sequence[Section] = (),
+    spent: Spent | None = None,
+) -> str:
+    return prompt_of(config, Frame(reference, hardware), turn, feedback, spent).text
+
+
+def first_prompt(
+    config: RunConfig, reference: str, hardware: Hardware, hidden_sizes: bool = False
+) -> str:
+    return first_prompt_of(config, Frame(reference, hardware, hidden_sizes)).text
 
 
 def headings(text: str) -> list[str]:
@@ -89,3 +114,35 @@ def test_hidden_sizes_are_told_of_but_not_shown() -> None:
     assert "specialise for them" in plain and "other sizes" not in plain
     assert "right for other sizes as well" in told and "specialise for them" not in told
     assert len(plain.splitlines()) == len(told.splitlines())
+
+
+def test_every_limit_that_is_set_is_told_with_what_is_left_of_it() -> None:
+    limits = {"budget_usd": 1.0, "budget_tokens": 5000, "budget_seconds": 60.0}
+    spent = Spent(
+        prompt_tokens=1200, completion_tokens=300, priced_usd=0.25, seconds=TurnSeconds(model=9.6)
+    )
+    text = render_prompt(run(**limits), REFERENCE, HARDWARE, 2, spent=spent)
+    assert (
+        "- This is turn 2; with it, at most 8 are left, within $0.75, 3,500 tokens, 50 s that"
+        " remain. The best kernel counts.\n" in text
+    )
+    alone = render_prompt(run(budget_tokens=100), REFERENCE, HARDWARE, 2, spent=spent)
+    assert "at most 8 are left, within 0 tokens that remain." in alone
+
+
+@given(
+    texts=st.lists(st.text(max_size=200), max_size=5),
+    turn=st.integers(0, 9),
+    examples=st.sampled_from(["none", "few"]),
+)
+def test_the_ledger_adds_up_to_the_prompt(texts: list[str], turn: int, examples: str) -> None:
+    feedback = [Section(f"Part {n}", text, left_out=n) for n, text in enumerate(texts)]
+    prompt = prompt_of(run(examples=examples), Frame(REFERENCE, HARDWARE), turn, feedback)
+    ledger = prompt.ledger
+    assert ledger.total == estimated_tokens([prompt.text])
+    pieces = ["introduction", "task", "reference", "contract", "answer"]
+    pieces += ["examples"] if examples == "few" else []
+    assert list(ledger.tokens) == [*pieces, *(section.title for section in feedback)]
+    assert ledger.cut == {f"Part {n}": n for n in range(1, len(texts))}
+    for section in feedback:
+        assert abs(ledger.tokens[section.title] - len(section.text) / 4) < 6

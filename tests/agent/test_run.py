@@ -88,7 +88,10 @@ CASES: list[tuple[list[str], str]] = [
     (["--hardware", "H9000"], "unknown hardware 'H9000'"),
     (["--strategy", "evolve"], "--strategy: 'evolve' should be 'refine' or 'sample'"),
     (["--strategy", "sample", "--temperature", "0"], "same answer each time"),
-    (["--feedback", "G+X"], "--feedback: 'G+X' is not any of G, E, P joined by +, nor none"),
+    (
+        ["--feedback", "G+X"],
+        "--feedback: 'G+X' is not any of G, E, P, A, S, R joined by +, of which",
+    ),
     (["--budget", "0"], "--budget"),
     (["--display", "fancy"], "--display: 'fancy' is not one of rich, plain, none"),
     (["--budgte", "3"], "No such option: --budgte"),
