@@ -131,8 +131,16 @@ def statements(program: Program) -> list[str]:
             text = expression(step, [name(a) for a in step.args])
             names[step] = f"t{len(names)}"
             lines.append(f"{names[step]} = {text}")
-    returned = program.graph.returns.format(*(name(o) for o in program.graph.outputs))
-    return [*lines, f"return {returned}"]
+    # What was computed once may be asked for twice: each output has memory of its own.
+    owners: set[Node] = set()
+    outputs = []
+    for output in program.graph.outputs:
+        owner = output
+        while owner.kind is Kind.VIEW:
+            owner = owner.args[0]
+        outputs.append(f"{name(output)}.clone()" if owner in owners else name(output))
+        owners.add(owner)
+    return [*lines, f"return {program.graph.returns.format(*outputs)}"]
 
 
 EAGER = {

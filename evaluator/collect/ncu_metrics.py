@@ -160,8 +160,9 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "limit_blocks": ("shape", ("launch__occupancy_limit_blocks",)),
 }
 
+_DERIVED = "derived__"
 _UNLISTED = (
-    "launch__", "device__", "derived__", "memory_", "sass__", "sm__maximum_warps", "smsp__sass_",
+    "launch__", "device__", _DERIVED, "memory_", "sass__", "sm__maximum_warps", "smsp__sass_",
 )  # fmt: skip
 """Not counters of the chip: the list that ncu prints leaves them out."""
 
@@ -190,7 +191,8 @@ def names(known: frozenset[str] | None = None) -> tuple[list[str], list[str]]:
         # Each further alternative could cost a pass: the first that the chip lists is enough.
         usable = listed if known is None else listed[:1]
         usable = usable or [name for name in alternatives if name.startswith(_UNLISTED)]
-        wanted += usable
+        # ncu gives up where it is asked for one of these by name: they come with their sections.
+        wanted += [name for name in usable if not name.startswith(_DERIVED)]
         if not usable:
             missing.append(quantity)
     return wanted, missing

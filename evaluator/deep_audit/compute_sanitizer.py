@@ -31,6 +31,7 @@ _OTHER_BARRIERS = re.compile(
 )
 """Ways to order threads that racecheck does not know, or what hides them."""
 _ENVIRONMENT = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+_PADDING_BYTES = 4096
 """Each tensor is a block of its own, whose bounds are known."""
 
 
@@ -112,5 +113,7 @@ def command(program: Path, tool: Tool, folder: Path) -> list[str]:
     if tool is Tool.MEMCHECK:
         # PyTorch asks things of the driver that may well be answered with an error.
         options += ["--report-api-errors", "no"]
+        # Allocations lie side by side: without a gap, one beyond the end of one is in the next.
+        options += ["--padding", str(_PADDING_BYTES)]
     target = [sys.executable, "-m", "evaluator.collect.target", str(folder), "plain"]
     return [str(program), *options, *target]

@@ -11,6 +11,7 @@ from agent.tuner.partition import partition
 from agent.tuner.trace import trace
 from tests.agent.tuner.families import FAMILIES, module
 from tests.agent.tuner.quirks import QUIRKS
+from tests.agent.tuner.written import written
 
 
 def nests(name: str) -> list[str]:
@@ -99,3 +100,15 @@ def test_every_program_can_be_carried_out(ops: list[tuple[str, int, int]]) -> No
             assert all(a in made for a in step.args)
             made.add(step)
     assert all(o in made for o in graph.outputs)
+
+
+def test_outputs_that_coincide_have_memory_of_their_own() -> None:
+    reference = (
+        "import torch\nimport torch.nn as nn\n\n"
+        "class Model(nn.Module):\n    def forward(self, x):\n"
+        "        return x.argmax(dim=1), torch.max(x, dim=1)[1], x.argmax(dim=1, keepdim=True)\n\n"
+        "def get_inputs():\n    return [torch.randn(7, 33)]\n\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    returned = written(reference).rpartition("return ")[2]
+    assert returned.count(".clone()") == 2

@@ -73,7 +73,8 @@ def test_every_tool_watches_the_plain_target() -> None:
     assert made[:3] == ["/opt/compute-sanitizer", "--tool", "racecheck"]
     assert made[-4:] == ["-m", "evaluator.collect.target", "/folder", "plain"]
     assert "--report-api-errors" not in made
-    assert "--report-api-errors" in command(Path("/x"), Tool.MEMCHECK, Path("/folder"))
+    watched = command(Path("/x"), Tool.MEMCHECK, Path("/folder"))
+    assert "--report-api-errors" in watched and "--padding" in watched
 
 
 def test_a_tool_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
