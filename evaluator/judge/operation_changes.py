@@ -34,6 +34,9 @@ _PRODUCTS = ("mm", "bmm", "addmm", "baddbmm")
 _SUMS = ("sum", "mean", "linalg_vector_norm", "cumsum")
 _FIGURES = (0.0, 1.0, 1e-3, 1e-5, 1e-6, 1e-8, 1e-12)
 """What a forgotten or mistaken constant often is."""
+_UNCHECKED = ("native_", "_", "cudnn_", "mkldnn_", "miopen_")
+"""Operations behind the public ones believe what they are told: sizes and flags that don't fit, as
+statistics that are asked for and not there, end the process."""
 
 
 @dataclass(frozen=True)
@@ -180,10 +183,11 @@ def _function(function: Callable[[Tensor], Tensor]) -> Apply:
 
 
 def _other_constants(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Change]:
+    checked = not str(func._schema.name).removeprefix("aten::").startswith(_UNCHECKED)
     named = [(known.name, place) for place, known in enumerate(func._schema.arguments[: len(args)])]
     for name, place in named:
         if name not in ("dim", "keepdim", "dtype"):
-            for other, words in _others(args[place]):
+            for other, words in _others(args[place], checked=checked):
                 words = f"has {name} = {words}"
                 yield Change("wrong_constant", words, _argument(place, other), likely=False)
     for known in func._schema.arguments[len(args) :]:
@@ -200,21 +204,22 @@ def _other_constants(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             other = 1 if value == 0 else 0
             yield Change("wrong_constant", f"has correction = {other}", _keyword(known.name, other))
             continue
-        for other, words in _others(value):
+        for other, words in _others(value, checked=checked):
             words = f"has {known.name} = {words}"
             yield Change("wrong_constant", words, _keyword(known.name, other), likely=False)
 
 
-def _others(value: Any) -> Iterator[tuple[Any, str]]:
-    if isinstance(value, bool):
-        yield not value, str(not value)
-    elif isinstance(value, float):
+def _others(value: Any, *, checked: bool) -> Iterator[tuple[Any, str]]:
+    """Other values to try; only real numbers where the operation doesn't check the rest."""
+    if isinstance(value, float):
         tried = {*_FIGURES, -value, value * value, abs(value) ** 0.5}
         if value:
             tried.add(1 / value)
         for other in sorted(tried - {value}):
             yield other, f"{other:g}"
-    elif isinstance(value, int):
+    elif checked and isinstance(value, bool):
+        yield not value, str(not value)
+    elif checked and isinstance(value, int):
         for other in (0, 1, 2, -value):
             if other != value:
                 yield other, str(other)

@@ -8,8 +8,23 @@ import pytest
 
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
+from problems.loader import load_problem, load_suite
+from problems.problem import SizeClass
 from tests.forensics.corpus import PLANTED, Planted, candidate, reference
 from tools.diagnose import explain
+
+WRONG = """
+
+class ModelNew(Right):
+    def forward(self, *inputs):
+        return torch.utils._pytree.tree_map(spoilt, super().forward(*inputs))
+
+
+def spoilt(out):
+    if not out.is_floating_point():
+        return out + 1
+    return out * torch.linspace(0.5, 1.9, out.numel()).reshape(out.shape)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -55,3 +70,29 @@ def assert_named(executor: LocalExecutor, planted: Planted) -> None:
 def test_the_corpus_is_as_large_and_as_varied_as_it_should_be() -> None:
     assert len(PLANTED) >= 30
     assert len({planted.bug for planted in PLANTED}) >= 18
+
+
+CRASHED_ONCE = "level2_5_conv_batch_norm_swish"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(problem.id, marks=() if problem.id == CRASHED_ONCE else pytest.mark.slow)
+        for problem in load_suite()
+    ],
+)
+def test_no_change_that_is_tried_ends_the_judge(executor: LocalExecutor, name: str) -> None:
+    """An output that nothing explains, so that every change of every operation is tried."""
+    problem = load_problem(name)
+    right = problem.reference(SizeClass.CPU).replace("class Model(", "class Right(")
+    request = EvaluationRequest(
+        problem_id=name,
+        reference=problem.reference(SizeClass.CPU),
+        candidate=Candidate(
+            source=right.replace("super(Model,", "super(Right,") + WRONG, backend=Backend.CPP
+        ),
+        settings=Settings(device="cpu", timing_seconds=0.1),
+    )
+    evaluation = executor.evaluate(request)
+    assert evaluation.status is Status.INCORRECT, evaluation.message + evaluation.detail
