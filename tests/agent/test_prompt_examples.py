@@ -103,7 +103,9 @@ def cpu() -> Iterator[LocalExecutor]:
         yield running
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if n != NAMES[0] else ()) for n in NAMES]
+)
 def test_those_in_cpp_are_right(cpu: LocalExecutor, name: str) -> None:
     judged(cpu, name, Backend.CPP, "cpu")
 
@@ -113,6 +115,7 @@ def builder(shared_cache: Path) -> Builder:
     return Builder(shared_cache, cuda_arch="9.0a")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not NVCC, reason="nvcc is not installed")
 @pytest.mark.parametrize("name", NAMES)
 def test_those_in_cuda_compile(
