@@ -178,6 +178,7 @@ def test_an_address_where_something_else_listens_is_given_up_in_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ray_executor, "CONNECT_S", 3.0)
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(UsageError, match=rf"^--ray-address {address}: no cluster answered"):
