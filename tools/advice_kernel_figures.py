@@ -19,7 +19,7 @@ def kernel_figures(kernel: CollectedKernel, must_bytes: float) -> Iterator[tuple
     """By name; `must_bytes` (0: not known) is what the whole call must move."""
     known = {name: value for name, value in kernel.metrics.items() if value is not None}
     # Profiles made with another name for it hold the number of all instructions.
-    if known.get("spill_requests", 0.0) >= known.get("instructions", float("inf")):
+    if known.get("spill_requests", -1.0) >= known.get("instructions", float("inf")):
         del known["spill_requests"]
     yield from known.items()
     for hint in kernel.hints:
