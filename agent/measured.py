@@ -22,6 +22,8 @@ RAW_KERNELS = 3
 """The hottest ones, whose figures R shows."""
 _TOLD_ELSEWHERE = ("- time: ", "- what usually helps: ")
 """Beginnings of lines in summaries; the second only in those made before there was advice."""
+_NOT_RAW = ("latency_us", "bound_us", "sol_fraction")
+"""Derived figures that are S's to tell."""
 NO_ADVICE = "No rule of advice applies to these figures."
 
 
@@ -105,9 +107,15 @@ def _raw(subject: Subject, turn: int) -> Section | None:
         return None
     lines = [f"- turn: {turn}"]
     lines += [line for kernel in profile.kernels[:RAW_KERNELS] for line in _kernel_lines(kernel)]
-    if profile.figures:
+    # What a rule of Nsight Compute estimates (`ncu.RULE_pct`) is a judgement already.
+    derived = {
+        name: value
+        for name, value in profile.figures.items()
+        if name not in _NOT_RAW and not name.startswith("ncu.")
+    }
+    if derived:
         lines.append("- derived, of the hottest kernel and the whole call:")
-        lines += [f"  - {name}: {value:.6g}" for name, value in sorted(profile.figures.items())]
+        lines += [f"  - {name}: {value:.6g}" for name, value in sorted(derived.items())]
     if profile.missing:
         lines.append(f"- n/a here: {', '.join(profile.missing)}")
     shown, left_out = _within(lines, LIMITS.raw_characters)

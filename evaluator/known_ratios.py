@@ -168,8 +168,10 @@ def measure(settings: Settings, repeats: Sequence[int], out: Path) -> None:
 def main(
     out: Annotated[Path, typer.Option(help="File of results; more are appended to it.")],
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
-    runs: Annotated[int, typer.Option(help="Of each ratio but 1; 0 prints the table only.")] = 20,
-    equal: Annotated[int, typer.Option(help="Of equal candidates.")] = 100,
+    runs: Annotated[int, typer.Option(help="Of each ratio but 1.")] = 20,
+    equal: Annotated[
+        int, typer.Option(help="Of equal candidates. With 0 runs as well: the table only.")
+    ] = 100,
     seconds: Annotated[float, typer.Option(help="Longest time of timing in each run.")] = 2.0,
 ) -> None:
     """Measure how often the verdict on speed is right; a Markdown table on stdout."""

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count, pairwise
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 LAYER = "memory_group"
@@ -135,12 +134,7 @@ class MemoryGroup:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -350,7 +350,7 @@ def main(names: list[str]) -> None:
                 outcome = builder.build(broken.request)
                 said = outcome.log if not outcome.ok else "BUILT\n" + outcome.log
                 kind = "light" if light else "full"
-                said = said.replace(sys.prefix, "/opt/python")
+                said = said.replace(sys.prefix, "/opt/python").replace(sys.base_prefix, "/usr")
                 (LOGS / f"{name}.{kind}.txt").write_text(said)
                 print(f"{name}: {kind} -> {outcome.headers}, ok={outcome.ok}, "
                       f"{outcome.seconds:.1f} s, {len(said)} bytes", flush=True)  # fmt: skip
