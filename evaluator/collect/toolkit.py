@@ -7,6 +7,8 @@ import os
 import shutil
 from pathlib import Path
 
+_TOOLKIT = Path("/usr/local/cuda")
+
 
 def find_tool(name: str) -> Path | None:
     """On the path, of the toolkit, of Nsight Compute, or of what comes with Triton; else None."""
@@ -15,7 +17,7 @@ def find_tool(name: str) -> Path | None:
         return Path(found)
     toolkits = [os.environ.get(variable) for variable in ("CUDA_HOME", "CUDA_PATH")]
     folders = [Path(toolkit) / "bin" for toolkit in toolkits if toolkit]
-    folders.append(Path("/usr/local/cuda/bin"))
+    folders.append(_TOOLKIT / "bin")
     folders += sorted(Path("/opt/nvidia/nsight-compute").glob("*"), reverse=True)
     triton = importlib.util.find_spec("triton")
     if triton is not None and triton.origin:

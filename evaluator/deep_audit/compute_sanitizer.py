@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 from evaluator.collect.target_process import REQUEST, run
+from evaluator.collect.toolkit import find_tool
 from evaluator.deep_audit.compiled_text import with_lines
 from evaluator.deep_audit.compute_report import assertion_findings, ended_properly, findings_of
 from evaluator.deep_audit.own_code import OwnCode
@@ -19,7 +18,6 @@ from evaluator.errors import ProfilerError
 from evaluator.evaluation import EvaluationRequest
 
 TOOLS = (Tool.MEMCHECK, Tool.RACECHECK, Tool.INITCHECK, Tool.SYNCCHECK)
-_TOOLKIT = "/usr/local/cuda"
 _CALLS = 1
 """That `evaluator.collect.target` makes."""
 _TIMEOUT_S = 120.0
@@ -31,19 +29,13 @@ _OTHER_BARRIERS = re.compile(
 )
 """Ways to order threads that racecheck does not know, or what hides them."""
 _ENVIRONMENT = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
-_PADDING_BYTES = 4096
 """Each tensor is a block of its own, whose bounds are known."""
+_PADDING_BYTES = 4096
 
 
 def find_compute_sanitizer() -> Path | None:
     """On the path, or in the CUDA toolkit."""
-    found = shutil.which("compute-sanitizer")
-    if found:
-        return Path(found)
-    toolkits = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
-    places = [Path(toolkit) for toolkit in [*filter(None, toolkits), _TOOLKIT]]
-    programs = [place / "bin" / "compute-sanitizer" for place in places]
-    return next((program for program in programs if program.is_file()), None)
+    return find_tool("compute-sanitizer")
 
 
 def run_compute_sanitizer(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.deep_audit import compute_sanitizer
+from evaluator.collect import toolkit
 from evaluator.deep_audit.compute_sanitizer import (
     command,
     find_compute_sanitizer,
@@ -78,7 +78,7 @@ def test_every_tool_watches_the_plain_target() -> None:
 
 
 def test_a_tool_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(compute_sanitizer, "_TOOLKIT", str(tmp_path))
+    monkeypatch.setattr(toolkit, "_TOOLKIT", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CUDA_HOME", raising=False)
     monkeypatch.delenv("CUDA_PATH", raising=False)
