@@ -1,7 +1,10 @@
 """Judges wrong versions of right kernels: `python -m tests.mutation.run --limit 1000 --out F`.
 
-The real judge in its own process, one mutant after the other. What was judged already is not judged
-again, so that a run may be broken off and taken up.
+The real judge in its own process, one mutant after the other. What was judged already is not
+judged again, so that a run may be broken off and taken up. With `--part I/N` it judges every N-th
+only, from the I-th on: several can run side by side, each with its own processors, TMPDIR and
+`--out`. Mutants are drawn once all kernels are known, so the parts first run with `--limit 0`;
+their files, put together without repetitions, are what each goes on from.
 """
 
 from __future__ import annotations
@@ -30,27 +33,44 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--limit", type=int, default=1000)
     options.add_argument("--out", type=Path, default=Path("mutation.jsonl"))
+    options.add_argument("--part", type=_part, default=(0, 1), metavar="I/N", help="I from 0 on")
     chosen = options.parse_args()
-    run(subjects(), chosen.seed, chosen.limit, chosen.out)
+    run(subjects(), chosen.seed, chosen.limit, chosen.out, chosen.part)
     argued = [argument.id for argument in read_arguments() if argument.equivalent]
     print(summary(list(read(chosen.out)), argued))
 
 
-def run(kernels: Sequence[Subject], seed: int, limit: int, out: Path) -> None:
-    """Judge all kernels, then `limit` mutants of those that are right; append to `out`."""
+def _part(written: str) -> tuple[int, int]:
+    part, of = map(int, written.split("/"))
+    if not 0 <= part < of:
+        raise ValueError(written)
+    return part, of
+
+
+def run(
+    kernels: Sequence[Subject], seed: int, limit: int, out: Path, part: tuple[int, int] = (0, 1)
+) -> None:
+    """Judge all kernels, then `limit` mutants of those that are right; append to `out`.
+
+    Of both only those that fall to this part, the `part[0]`-th of `part[1]`.
+    """
+    mine = slice(part[0], None, part[1])
     done = {record.id: record for record in read(out)}
+    to_judge = {subject.name for subject in kernels[mine]}
     with LocalExecutor("cpu") as executor:
         right = []
         for subject in kernels:
             record = done.get(f"subject {subject.name}")
             if record is None:
+                if subject.name not in to_judge:
+                    continue
                 record = _insist(partial(judge_subject, executor, subject))
                 _append(out, record)
             if record.status is Status.CORRECT:
                 right.append(subject)
             else:
                 print(f"not right itself: {subject.name}: {record.reason} {record.message}")
-        mutants = draw(right, seed, limit)
+        mutants = draw(right, seed, limit)[mine]
         for start in range(0, len(mutants), _BATCH):
             batch = [m for m in mutants[start : start + _BATCH] if m.id not in done]
             for mutant in sorted(batch, key=_by_problem):
