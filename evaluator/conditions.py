@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from evaluator.cores import usable_cores
 from evaluator.kernel_files import read_text
 from evaluator.nvml import device_index, nvml_handles, nvml_library
 
@@ -18,7 +19,7 @@ def conditions(device: str) -> dict[str, str | int | float | bool | None]:
     """
     state: dict[str, str | int | float | bool | None] = {
         "load_average_1m": round(os.getloadavg()[0], 2),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": usable_cores(),
         "cpu_steal_s": steal_seconds(),
         "cpu_throttled_s": quota_seconds(),
     }

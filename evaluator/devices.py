@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evaluator.conditions import conditions
+from evaluator.cores import usable_cores
 from evaluator.kernel_files import read_text
 from evaluator.nvml import device_index, nvml_handles, nvml_library
 from evaluator.published import (
@@ -93,7 +94,7 @@ def describe_cpu() -> DeviceInfo:
         name=name[1].strip() if name else platform.machine(),
         kind="cpu",
         memory_bytes=int(memory[1]) * 1024 if memory else 0,
-        cores=len(os.sched_getaffinity(0)),
+        cores=usable_cores(),
         flags=tuple(flag for flag in _FLAGS if flag in present),
         l1_bytes=max((size for level, size, _ in caches if level == 1), default=0),
         l2_bytes=max((size for level, size, _ in caches if level == 2), default=0),

@@ -10,7 +10,6 @@ business.
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 import threading
 import time
@@ -25,6 +24,7 @@ from evaluator.build.sources import BadRequestError, Sources, arrange
 from evaluator.build.toolchain import Toolchain
 from evaluator.build.workshop import Attempt, Flags, Workshop
 from evaluator.build_request import BuildOutcome, BuildRequest, encode_request
+from evaluator.cores import usable_cores
 from evaluator.errors import BuilderError
 
 
@@ -49,7 +49,7 @@ class Builder:
         self._folder = cache_dir.resolve()
         self._libraries = Cache(self._folder / "libraries", max_cache_bytes)
         self._objects = Cache(self._folder / "objects", max_cache_bytes)
-        self._slots = threading.BoundedSemaphore(jobs or os.cpu_count() or 1)
+        self._slots = threading.BoundedSemaphore(jobs or usable_cores())
         self._timeout_s = timeout_s
         self._architecture = cuda_arch
         self._light = light

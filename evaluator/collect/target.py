@@ -29,6 +29,7 @@ from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.collect.collected import Collected, Work
 from evaluator.collect.stages import Stages
 from evaluator.collect.target_process import COLLECTED, REQUEST, Mode, make_builder
+from evaluator.cores import usable_cores
 from evaluator.device_lock import device_lock
 from evaluator.devices import cache_bytes
 from evaluator.evaluation import Backend, EvaluationRequest, Precision
@@ -62,7 +63,7 @@ def main(
     request = EvaluationRequest.model_validate_json((folder / REQUEST).read_text())
     request = request.on(see_only(request.settings.device))
     settings = request.settings
-    torch.set_num_threads(settings.threads or os.cpu_count() or 1)
+    torch.set_num_threads(settings.threads or usable_cores())
     if settings.protocol != "kernelbench":
         tf32 = settings.precision is Precision.TF32
         torch.backends.cuda.matmul.allow_tf32 = tf32

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import queue
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -11,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from evaluator.cache_folder import cache_folder
+from evaluator.cores import usable_cores
 from evaluator.evaluation import Backend, Evaluation, EvaluationRequest
 from evaluator.executor.seats import Seat, Seats
 from evaluator.service import Service
@@ -106,4 +106,4 @@ class LocalExecutor:
 def builders_for(devices: int) -> int:
     """Processes that build for that many devices: two for each and some to spare, in at most half
     of the cores, since nvcc runs several processes at once."""
-    return max(1, min(4 + 2 * devices, (os.cpu_count() or 1) // 2))
+    return max(1, min(4 + 2 * devices, usable_cores() // 2))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import torch
 
 from evaluator.build_request import BuildOutcome, BuildRequest
+from evaluator.cores import usable_cores
 from evaluator.cuda_memory import reset_persisting_l2
 from evaluator.devices import cache_bytes, describe, peaks
 from evaluator.errors import DeviceError, InfrastructureError, UnusableReferenceError
@@ -60,7 +60,7 @@ class Bench:
             self.outputs = self._examine(values)
         except torch.OutOfMemoryError as error:
             raise DeviceError(f"the reference does not fit {device}: {error}") from None
-        self.threads = request.settings.threads or os.cpu_count() or 1
+        self.threads = request.settings.threads or usable_cores()
         self.output_bytes = sum(t.numel() * t.element_size() + 512 for t in self.outputs) + _SLACK
         needed = bytes_needed(values) + (1 + _SHIFTS) * _SHIFT_BYTES
         self.inputs = make_arena(

@@ -7,6 +7,7 @@ import os
 import platform
 from collections.abc import Sequence
 
+from evaluator.cores import usable_cores
 from evaluator.record import Record
 
 _PACKAGES = ("torch", "triton", "pydantic")
@@ -48,7 +49,7 @@ def machine(devices: Sequence[str]) -> Machine:
             continue
     return Machine(
         devices=tuple(describe(device).name for device in devices),
-        cores=len(os.sched_getaffinity(0)),
+        cores=usable_cores(),
         load_average=round(os.getloadavg()[0], 2),
         commit=revision(),
         versions=versions,

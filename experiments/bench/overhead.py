@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from agent.revision import revision
+from evaluator.cores import usable_cores
 from evaluator.record import Record
 from experiments.bench.made_suite import write_suite
 from experiments.bench.measured_process import PARTS, Job, Measured
@@ -128,7 +129,7 @@ def measure_overhead(
             **{name: importlib.metadata.version(name) for name in PACKAGES},
         },
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
-        cores=os.cpu_count() or 1,
+        cores=usable_cores(),
         load_average=(load, os.getloadavg()[0]),
     )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import tempfile
 import time
 import traceback
@@ -18,6 +17,7 @@ from pathlib import Path
 from evaluator.build.builder import Builder
 from evaluator.build_request import BuildOutcome
 from evaluator.cache_folder import cache_folder
+from evaluator.cores import usable_cores
 from evaluator.devices import describe
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Status
@@ -64,7 +64,7 @@ def run(asked: list[tuple[Case, Side]], out: Path, end: float) -> None:
     """Build all at once, judge one after the other, profile each while the next are judged."""
     begin = time.monotonic()
     builder = Builder(cache_folder(), cuda_arch=describe(DEVICE).cuda_architecture)
-    builders = ThreadPoolExecutor(os.cpu_count() or 1)
+    builders = ThreadPoolExecutor(usable_cores())
     profilers = ThreadPoolExecutor(_PROFILERS)
     builds = [builders.submit(builder.build, case.build_request(side)) for case, side in asked]
     left = 0

@@ -1,9 +1,9 @@
-import os
 import subprocess
 import sys
 
 import pytest
 
+from evaluator.cores import usable_cores
 from evaluator.devices import (
     cache_bytes,
     conditions,
@@ -31,7 +31,7 @@ def test_the_cpu_at_hand():
     assert describe("cpu") == cpu
     assert cpu.kind == "cpu"
     assert cpu.name
-    assert cpu.cores == len(os.sched_getaffinity(0))
+    assert cpu.cores == usable_cores()
     assert cpu.memory_bytes > 2**28
     assert cache_bytes("cpu") >= 0
 

@@ -18,6 +18,7 @@ import pytest
 from agent.tuner.schedule import Schedule
 from evaluator.build.builder import Builder
 from evaluator.build_request import BuildOutcome
+from evaluator.cores import usable_cores
 from evaluator.devices import describe
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
@@ -60,7 +61,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(os.cpu_count() or 1) as running:
+    with ThreadPoolExecutor(usable_cores()) as running:
         yield running
         running.shutdown(cancel_futures=True)
 

@@ -166,9 +166,9 @@ def test_one_after_the_other_goes_where_the_problem_is_set_up(lab: Lab) -> None:
 
 
 def test_two_builders_a_device_and_some_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local.os, "cpu_count", lambda: 128)
+    monkeypatch.setattr(local, "usable_cores", lambda: 128)
     assert [builders_for(devices) for devices in (1, 4, 8)] == [6, 12, 20]
-    monkeypatch.setattr(local.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(local, "usable_cores", lambda: 2)
     assert builders_for(8) == 1
 
 
