@@ -16,7 +16,6 @@ from evaluator.evaluation import (
     Verdict,
 )
 from evaluator.executor.local import LocalExecutor
-from evaluator.nvml import nvml_handles, nvml_library
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS, Evaluate
 from tests.evaluator.judge.test_judge import MANY, forward
 
@@ -209,33 +208,3 @@ def test_compile_is_a_baseline_too(gpu):
     evaluation = gpu(CUDA, baselines=("eager", "compile"), timing_seconds=4.0)
     assert evaluation.status is Status.CORRECT
     assert set(evaluation.timing.baselines) == {"eager", "compile"}, evaluation.notes
-
-
-CROWD = (
-    HONEST,
-    CUDA,
-    CUDA.replace("if (i < n) {", "if (true) { i += 1L << 40;"),
-    forward("import os\nos.abort()"),
-    forward("KEPT.append(torch.empty(2**32, device=x.device))\nreturn x", "KEPT = []\n"),
-    forward("torch.cuda._sleep(10**12)\nreturn x"),
-    forward("return torch.empty(2**40, device=x.device)"),
-    forward("x.zero_()\nreturn x"),
-)
-
-
-def test_a_crowd_leaves_no_device_memory_behind(gpu):
-    """Right ones, wrong ones, crashes, hangs and memory that nobody gives back, five times over."""
-
-    def used_mib() -> int:
-        with nvml_library() as nvml:
-            assert nvml is not None
-            return nvml.nvmlDeviceGetMemoryInfo(nvml_handles(nvml)[0]).used >> 20
-
-    quick = {"timing_seconds": 0.1, "call_timeout_s": 2.0}
-    said = [gpu(source, **quick).status for source in CROWD]
-    before = used_mib()
-    for _ in range(4):
-        assert [gpu(source, **quick).status for source in CROWD] == said
-    after = used_mib()
-    print(f"{said}: {before} MiB, then {after} MiB")
-    assert after - before < 64

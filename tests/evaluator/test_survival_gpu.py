@@ -1,0 +1,110 @@
+"""Whatever a candidate does to a GPU, the next one is judged as ever, and nothing stays behind."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator.evaluation import (
+    AuditSetting,
+    Backend,
+    Candidate,
+    EvaluationRequest,
+    Settings,
+    Status,
+)
+from evaluator.executor.local import LocalExecutor
+from evaluator.nvml import nvml_handles, nvml_library
+from tests.evaluator.conftest import HONEST
+from tests.evaluator.judge.test_judge import forward
+from tests.evaluator.judge.test_judge_gpu import CUDA, LARGE
+from tests.evaluator.leaks import holdings
+
+pytestmark = pytest.mark.gpu
+
+RIGHT = (HONEST, CUDA)
+WRONG = {
+    forward("x.zero_()\nreturn x"): Status.INTEGRITY,
+    CUDA.replace("if (i < n) {", "if (true) { i += 1L << 40;"): Status.RUNTIME_ERROR,
+    forward("import os\nos.abort()"): Status.RUNTIME_ERROR,
+    forward("return torch.empty(2**40, device=x.device)"): Status.RUNTIME_ERROR,
+    forward(
+        "KEPT.append(torch.empty(2**32, device=x.device))\nreturn x * 3.0", "KEPT = []\n"
+    ): Status.INCORRECT,
+}
+HANGS = forward("torch.cuda._sleep(10**12)\nreturn x")
+
+
+def crowd(count: int) -> Iterator[tuple[str, Status]]:
+    """Sources and what is to be said of them: one in two is right, one in twenty hangs."""
+    wrong = list(WRONG.items())
+    for number in range(count):
+        if number % 20 == 11:
+            yield HANGS, Status.TIMEOUT
+        elif number % 2:
+            yield wrong[number // 2 % len(wrong)]
+        else:
+            yield RIGHT[number // 2 % 2], Status.CORRECT
+
+
+def used_mib() -> int:
+    """Of the first device's memory, by whomever."""
+    with nvml_library() as nvml:
+        assert nvml is not None
+        return int(nvml.nvmlDeviceGetMemoryInfo(nvml_handles(nvml)[0]).used) >> 20
+
+
+@pytest.mark.parametrize(
+    ("count", "audit"),
+    [(40, "auto"), pytest.param(500, "never", marks=pytest.mark.slow)],
+    ids=["crashes are looked into", "many"],
+)
+def test_a_crowd_leaves_nothing_behind(
+    count: int,
+    audit: AuditSetting,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tmp_path.chmod(0o755)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with LocalExecutor("cuda:0") as executor:
+
+        def judge(source: str) -> Status:
+            settings = Settings(
+                device="cuda:0", timing_seconds=0.1, call_timeout_s=2.0, audit=audit
+            )
+            candidate = Candidate(source=source, backend=Backend.CUDA)
+            request = EvaluationRequest(
+                problem_id="test", reference=LARGE, candidate=candidate, settings=settings
+            )
+            return executor.evaluate(request).status
+
+        for source, _ in crowd(20):
+            judge(source)
+        before, used = holdings(executor.judge_pids["cuda:0"]), used_mib()
+        begin = time.monotonic()
+        others = Counter[tuple[int, Status, Status]]()
+        for number, (source, expected) in enumerate(crowd(count)):
+            said = judge(source)
+            if said is not expected:
+                others[number % 20, expected, said] += 1
+        seconds = time.monotonic() - begin
+        after, used_then = holdings(executor.judge_pids["cuda:0"]), used_mib()
+    with capsys.disabled():
+        print(
+            f"\n{count} candidates in {seconds:.0f} s\n  before {before}, device {used} MiB\n"
+            f"  after  {after}, device {used_then} MiB"
+        )
+    assert not others, "number in its score, expected, said"
+    assert after.processes == before.processes
+    assert after.descriptors == before.descriptors
+    assert after.folders == before.folders
+    assert after.memory_kib < before.memory_kib + 128 * 1024
+    assert used_then < used + 64
