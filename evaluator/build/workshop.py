@@ -18,6 +18,7 @@ from evaluator.build.cache import Cache
 from evaluator.build.diagnosis import needs_full_headers, readable
 from evaluator.build.enclosure import Enclosure, Finished
 from evaluator.build.flags import LINE_INFO, SANITIZED, SANITIZED_LINK
+from evaluator.build.lean import lean_flags
 from evaluator.build.sources import Source, Sources
 from evaluator.build.toolchain import Toolchain
 
@@ -178,8 +179,28 @@ class Workshop:
         header_folder: Path | None,
         timeout_s: float,
     ) -> Compiled:
+        done = Compiled(None, "")
+        text = "\n".join((unit.content, *(content for _, content in sources.others)))
+        lean = lean_flags(text) if header_folder else ()
+        for defines in dict.fromkeys((lean, ())):
+            given = (*(flags.device if unit.device else flags.host), *defines)
+            done = self._compile_with(given, unit, sources, name, folder, header_folder, timeout_s)
+            if done.content is not None or done.timed_out:
+                break
+        return done
+
+    def _compile_with(
+        self,
+        flags: tuple[str, ...],
+        unit: Source,
+        sources: Sources,
+        name: str,
+        folder: Path,
+        header_folder: Path | None,
+        timeout_s: float,
+    ) -> Compiled:
         make = self.tools.device_command if unit.device else self.tools.host_command
-        command = make(name, unit.name, flags.device if unit.device else flags.host, header_folder)
+        command = make(name, unit.name, flags, header_folder)
         key = self.key(*command, unit.content, repr(sources.others))
         entry = self.objects.get(key)
         if entry is not None:

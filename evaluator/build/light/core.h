@@ -4,8 +4,9 @@
 // of libtorch, which lives in the same process; the builder cuts that name out of messages.
 #pragma once
 
-// PyTorch's headers bring these along, and candidates rely on it.
-#include <algorithm>
+// PyTorch's headers bring all of these along, and candidates rely on it. Those that take a compiler
+// long are left out for a source that the builder has seen to name nothing of them (lean.py); where
+// it was wrong, the source does not compile, and is compiled again with all of them.
 #include <array>
 #include <cassert>
 #include <cfloat>
@@ -15,23 +16,33 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <iostream>
 #include <limits>
-#include <memory>
-#include <numeric>
 #include <optional>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 #include <vector>
+#ifndef REFINERY_LEAN_LIBRARY
+#include <algorithm>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <numeric>
+#include <sstream>
+#include <unordered_map>
+#endif
 
+#ifdef REFINERY_LEAN_NUMBERS
+namespace c10 {
+struct Half;
+struct BFloat16;
+}
+#else
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
+#endif
 
 #include "runtime.h"
 
@@ -105,9 +116,6 @@ inline bool isIntegralType(ScalarType t, bool include_bool = false) {
   return (t >= kByte && t <= kLong) || (t >= kUInt16 && t <= kUInt64) ||
          (include_bool && t == kBool);
 }
-inline std::ostream& operator<<(std::ostream& out, ScalarType type) {
-  return out << toString(type);
-}
 
 enum class DeviceType : int8_t { CPU = 0, CUDA = 1, HIP = 6, Meta = 14 };
 constexpr DeviceType kCPU = DeviceType::CPU;
@@ -142,12 +150,6 @@ class Device {
   DeviceType type_;
   DeviceIndex index_;
 };
-inline std::ostream& operator<<(std::ostream& out, DeviceType type) {
-  return out << Device(type).str();
-}
-inline std::ostream& operator<<(std::ostream& out, const Device& device) {
-  return out << device.str();
-}
 
 enum class MemoryFormat : int8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
 enum class Layout : int8_t { Strided, Sparse };
@@ -208,12 +210,6 @@ template <class T>
 bool operator==(ArrayRef<T> a, const std::vector<T>& b) { return a.equals(b); }
 template <class T>
 bool operator!=(ArrayRef<T> a, const std::vector<T>& b) { return !a.equals(b); }
-template <class T>
-[[gnu::cold]] std::ostream& operator<<(std::ostream& out, ArrayRef<T> all) {
-  out << "[";
-  for (size_t i = 0; i < all.size(); i++) out << (i ? ", " : "") << all[i];
-  return out << "]";
-}
 using IntArrayRef = ArrayRef<int64_t>;
 
 class Scalar {
@@ -224,8 +220,10 @@ class Scalar {
   Scalar(T v) : kind_(integer), integer_(static_cast<int64_t>(v)), real_(static_cast<double>(v)) {}
   template <class T, std::enable_if_t<std::is_floating_point_v<T>, int> = 0>
   Scalar(T v) : kind_(real), integer_(static_cast<int64_t>(v)), real_(static_cast<double>(v)) {}
+#ifndef REFINERY_LEAN_NUMBERS
   Scalar(::c10::Half v) : Scalar(static_cast<double>(v)) {}
   Scalar(::c10::BFloat16 v) : Scalar(static_cast<double>(v)) {}
+#endif
   template <class T>
   T to() const {
     return kind_ == real ? static_cast<T>(real_) : static_cast<T>(integer_);
@@ -254,22 +252,64 @@ class Scalar {
   double real_;
 };
 
+#ifndef REFINERY_LEAN_LIBRARY
+inline std::ostream& operator<<(std::ostream& out, ScalarType type) {
+  return out << toString(type);
+}
+inline std::ostream& operator<<(std::ostream& out, DeviceType type) {
+  return out << Device(type).str();
+}
+inline std::ostream& operator<<(std::ostream& out, const Device& device) {
+  return out << device.str();
+}
+template <class T>
+[[gnu::cold]] std::ostream& operator<<(std::ostream& out, ArrayRef<T> all) {
+  out << "[";
+  for (size_t i = 0; i < all.size(); i++) out << (i ? ", " : "") << all[i];
+  return out << "]";
+}
+#endif
+
 }  // namespace refinery_
 
+// Messages, part by part: as an ostream would write them.
 namespace detail {
 inline void append(std::string& out, const char* text) { out += text; }
 inline void append(std::string& out, const std::string& text) { out += text; }
 inline void append(std::string& out, char c) { out += c; }
+inline void append(std::string& out, ScalarType type) { out += toString(type); }
+inline void append(std::string& out, DeviceType type) { out += Device(type).str(); }
+inline void append(std::string& out, const Device& device) { out += device.str(); }
+template <class T>
+void append(std::string& out, const T& part);
+template <class T>
+[[gnu::cold]] void append(std::string& out, const ArrayRef<T>& all) {
+  out += "[";
+  for (size_t i = 0; i < all.size(); i++) {
+    if (i) out += ", ";
+    append(out, all[i]);
+  }
+  out += "]";
+}
 template <class T>
 void append(std::string& out, const T& part) {
   if constexpr (std::is_same_v<T, bool>) {
     out += part ? "1" : "0";
   } else if constexpr (std::is_integral_v<T>) {
     out += std::to_string(part);
+  } else if constexpr (std::is_convertible_v<const T&, ScalarType>) {
+    out += toString(part);
   } else {
+#ifdef REFINERY_LEAN_LIBRARY
+    static_assert(std::is_floating_point_v<T>, "a message needs streams");
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", static_cast<double>(part));
+    out += text;
+#else
     std::ostringstream stream;
     stream << part;
     out += stream.str();
+#endif
   }
 }
 template <class... A>
@@ -303,7 +343,9 @@ class TypeMeta {
  private:
   c10::ScalarType type_;
 };
+#ifndef REFINERY_LEAN_LIBRARY
 inline std::ostream& operator<<(std::ostream& out, TypeMeta type) { return out << type.name(); }
+#endif
 }  // namespace refinery_
 template <class T>
 TypeMeta typeMetaFor() { return TypeMeta(c10::CppTypeToScalarType<T>::value); }
@@ -416,4 +458,6 @@ using Dtype = at::ScalarType;
 #define TORCH_WARN_ONCE(...) TORCH_WARN(__VA_ARGS__)
 
 // Over the checks above, as PyTorch's own is over its.
+#ifndef REFINERY_LEAN_LIBRARY
 #include <c10/util/irange.h>
+#endif

@@ -169,14 +169,13 @@ cublasHandle_t getCurrentCUDABlasHandle();
 #endif
 inline namespace refinery_ {
 inline const cudaDeviceProp* getDeviceProperties(c10::DeviceIndex index) {
-  static std::unordered_map<int, cudaDeviceProp> known;
-  auto found = known.find(index);
-  if (found == known.end()) {
-    cudaDeviceProp properties;
-    c10::cuda::check(cudaGetDeviceProperties(&properties, index));
-    found = known.emplace(index, properties).first;
+  static cudaDeviceProp* known[128] = {};
+  if (known[index] == nullptr) {
+    auto* properties = new cudaDeviceProp;  // for as long as the process lives
+    c10::cuda::check(cudaGetDeviceProperties(properties, index));
+    known[index] = properties;
   }
-  return &found->second;
+  return known[index];
 }
 inline const cudaDeviceProp* getCurrentDeviceProperties() {
   return getDeviceProperties(c10::cuda::current_device());

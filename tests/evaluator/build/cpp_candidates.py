@@ -304,3 +304,30 @@ def reference(a, b):
             product.half(), product, 2 * a[0], 2 * (a[0] * 9).int())
 candidate = lambda a, b: (*ext.several(a, b), ext.twice(a[0]), ext.twice((a[0] * 9).int()))
 '''
+
+CANDIDATES["messages_without_streams"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+#include <torch/extension.h>
+
+torch::Tensor refuse(torch::Tensor x) {
+  TORCH_CHECK(false, "sizes ", x.sizes(), " of ", x.dtype(), ", ", x.scalar_type(), " on ",
+              x.device(), ' ', 0.5, " ", 1e6, " ", 1.23456789f, " ", true, " ", x.dim(), "!");
+}
+"""
+lean = load_inline(name="lean_messages", cpp_sources=source, functions=["refuse"])
+streams = load_inline(name="stream_messages", cpp_sources=source + "// std::ostringstream\\\\n",
+                      functions=["refuse"])
+
+def said(extension, x):
+    try:
+        extension.refuse(x)
+    except RuntimeError as error:
+        return torch.tensor(list(str(error).partition("\\\\n")[0].encode()))
+
+inputs = lambda: (torch.randn(2, 3),)
+reference = lambda x: said(streams, x)
+candidate = lambda x: said(lean, x)
+'''
