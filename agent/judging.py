@@ -47,8 +47,8 @@ def open_judging(config: RunConfig) -> Iterator[Judging]:
         return
     from evaluator.executor.local import LocalExecutor
 
-    with LocalExecutor(*config.devices) as executor:
-        yield Judging(executor, _profiler_beside(executor))
+    with LocalExecutor(*config.devices) as executor, profiler_beside(executor) as profiler:
+        yield Judging(executor, profiler)
 
 
 def place_of(config: RunConfig) -> Place | None:
@@ -60,15 +60,19 @@ def place_of(config: RunConfig) -> Place | None:
         return judging.place
 
 
-def _profiler_beside(executor: LocalExecutor) -> Profiler:
+@contextmanager
+def profiler_beside(executor: LocalExecutor) -> Iterator[Profiler]:
     """Profiles on one of the devices that judge, while nothing is judged there."""
+    from evaluator.collect.ncu_session import NcuSession
     from tools.profile import profile
 
-    def on_a_device(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
-        with executor.visited() as device:
-            return profile(request.on(device), evaluation)
+    with NcuSession() as session:
 
-    return on_a_device
+        def on_a_device(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
+            with executor.visited() as device:
+                return profile(request.on(device), evaluation, session=session)
+
+        yield on_a_device
 
 
 def _profiler_of(cluster: RayExecutor) -> Profiler:
