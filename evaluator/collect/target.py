@@ -24,6 +24,9 @@ from typing import Any
 # Before torch is loaded: libgomp's idle threads would spin and count as processor time.
 os.environ["OMP_WAIT_POLICY"] = "passive"
 
+# Most of what `torch.utils.cpp_extension` takes. That one asks for devices when it is imported,
+# and which of them this process may see is only known with the request.
+import setuptools  # type: ignore[import-untyped]  # noqa: F401
 import torch
 
 from evaluator.build_request import BuildOutcome, BuildRequest
