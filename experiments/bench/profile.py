@@ -83,6 +83,13 @@ def measure_profile(
                     rung_reason=profile.rung_reason,
                 )
             )
+    return figures_of(here, device, timing_seconds, turns)
+
+
+def figures_of(
+    here: Machine, device: str, timing_seconds: float, turns: Sequence[ProfiledTurn]
+) -> ProfileFigures:
+    """The turns with what they come to."""
     first, *later = [turn.profile_s for turn in turns]
     return ProfileFigures(
         machine=here,

@@ -9,6 +9,7 @@ import pytest
 
 from evaluator.collect.collected import Collected
 from evaluator.collect.cuda_code import as_trace, read_kernels
+from evaluator.collect.ncu_session import NcuSession
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import (
     Backend,
@@ -208,7 +209,10 @@ def test_where_no_profiler_works_the_code_is_looked_at(monkeypatch: pytest.Monke
     data = Path(__file__).parents[1] / "data" / "cuobjdump"
     kernels = read_kernels((data / "usage.txt").read_text(), (data / "sass.txt").read_text())
 
+    session = NcuSession()
+
     def refuse(*arguments: object, **options: object) -> Collected:
+        assert options["session"] is session
         raise ProfilerError("ncu is not installed")
 
     def confined(folder: Path, mode: str, **options: object) -> Collected:
@@ -220,7 +224,8 @@ def test_where_no_profiler_works_the_code_is_looked_at(monkeypatch: pytest.Monke
     monkeypatch.setattr("evaluator.collect.ncu.collect_ncu", refuse)
     monkeypatch.setattr("evaluator.collect.target_process.run_confined", confined)
     asked = request("def spills(): ...", device="cuda:0")
-    result = profile(asked, correct())
+    result = profile(asked, correct(), session=session)
+    assert session.spare_pid is None
     assert result.rung is Rung.STATIC
     assert result.rung_reason == "ncu is not installed; torch.profiler saw no kernel"
     assert result.bottleneck is Bottleneck.UNKNOWN
