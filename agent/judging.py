@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from agent.config import RunConfig
 from agent.deps import Profiler
+from agent.letters import need_profile
+from agent.strategies import letters_of
 from evaluator.executor.executor import Executor
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ def open_judging(config: RunConfig) -> Iterator[Judging]:
         return
     from evaluator.executor.local import LocalExecutor
 
-    with LocalExecutor(*config.devices) as executor, profiler_beside(executor) as profiler:
+    with LocalExecutor(*config.devices) as executor, profiler_beside(executor, config) as profiler:
         yield Judging(executor, profiler)
 
 
@@ -61,12 +63,17 @@ def place_of(config: RunConfig) -> Place | None:
 
 
 @contextmanager
-def profiler_beside(executor: LocalExecutor) -> Iterator[Profiler]:
-    """Profiles on one of the devices that judge, while nothing is judged there."""
+def profiler_beside(executor: LocalExecutor, config: RunConfig) -> Iterator[Profiler]:
+    """Profiles on one of the devices that judge, while nothing is judged there.
+
+    Where the run will profile, the first profile's process is started at once.
+    """
     from evaluator.collect.ncu_session import NcuSession
-    from tools.profile import profile
+    from tools.profile import prepare, profile
 
     with NcuSession() as session:
+        if need_profile(letters_of(config)):
+            prepare(session, config.first_device)
 
         def on_a_device(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
             with executor.visited() as device:

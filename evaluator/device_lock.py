@@ -29,7 +29,10 @@ def device_lock(device: str) -> Iterator[None]:
 
 @contextmanager
 def ncu_lock() -> Iterator[None]:
-    """One Nsight Compute at a time on this host: side by side some were seen to end with 9."""
+    """One Nsight Compute on this host profiles at a time: of two some were seen to end with 9.
+
+    Others may be there that wait for a request.
+    """
     with _held("ncu"):
         yield
 

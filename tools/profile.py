@@ -86,6 +86,16 @@ def profile(
     )
 
 
+def prepare(session: NcuSession, device: str) -> None:
+    """Start ahead what the first profile on `device` would wait for, where there is an `ncu`."""
+    from evaluator.collect.ncu import find_ncu, ncu_command
+    from evaluator.devices import describe
+
+    if device != "cpu" and find_ncu() is not None:
+        command, _ = ncu_command(describe(device).name)
+        session.prepare(command)
+
+
 def _keep(folder: Path, collected: Collected, keep: Path) -> None:
     keep.mkdir(parents=True, exist_ok=True)
     (keep / "collected.json").write_text(collected.model_dump_json())

@@ -1,9 +1,9 @@
 """What the letter P adds to a turn: wall seconds of a profile after the verdict, by stages.
 
 Candidates of the catalogue that are correct, each judged and then profiled as a run does it: by one
-`LocalExecutor` and the profiler beside it, one turn after the other. The first profile starts
-everything; before each later one there is as much time as its judging takes, and in a run the
-model's answer as well.
+`LocalExecutor` and, in one session, the profiler beside it, one turn after the other. The first
+profile starts everything itself (a run starts its process ahead too); before each later one there
+is as much time as its judging takes, and in a run the model's answer as well.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from statistics import median
 
-from agent.judging import profiler_beside
+from evaluator.collect.ncu_session import NcuSession
 from evaluator.evaluation import Settings, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.record import Record
@@ -20,6 +20,7 @@ from experiments.bench.catalogue import BenchCandidate, catalogue, runnable
 from experiments.bench.machine import Machine, machine
 from experiments.bench.warm_up import warm_up
 from problems.errors import UsageError
+from tools.profile import profile
 
 
 class ProfiledTurn(Record):
@@ -61,7 +62,7 @@ def measure_profile(
     wanted = _correct_ones(device, candidates)
     settings = Settings(device=device, timing_seconds=timing_seconds, audit="never")
     here = machine([device])
-    with LocalExecutor(device) as executor, profiler_beside(executor) as profiler:
+    with LocalExecutor(device) as executor, NcuSession() as session:
         warm_up(executor, settings)
         turns = []
         for candidate in wanted:
@@ -71,16 +72,17 @@ def measure_profile(
             if evaluation.status is not Status.CORRECT:
                 raise UsageError(f"{candidate.name} is {evaluation.status}: {evaluation.message}")
             judged = time.monotonic()
-            profile = profiler(request, evaluation)
+            with executor.visited() as where:
+                found = profile(request.on(where), evaluation, session=session)
             turns.append(
                 ProfiledTurn(
                     name=candidate.name,
                     problem=candidate.problem.id,
                     judging_s=judged - begin,
                     profile_s=time.monotonic() - judged,
-                    stages=profile.stages,
-                    rung=profile.rung,
-                    rung_reason=profile.rung_reason,
+                    stages=found.stages,
+                    rung=found.rung,
+                    rung_reason=found.rung_reason,
                 )
             )
     return figures_of(here, device, timing_seconds, turns)
