@@ -27,7 +27,7 @@ from evaluator.cache_folder import cache_folder
 from evaluator.collect.collected import Collected, LoopFacts
 from evaluator.collect.cuda_code import inspect_kernels
 from evaluator.collect.static_code import inspect_loops
-from evaluator.device_lock import device_lock
+from evaluator.device_lock import LOCKS, device_lock, lock_folder
 from evaluator.devices import describe
 from evaluator.errors import ProfilerError
 from evaluator.sealed import sealed_copy
@@ -217,6 +217,8 @@ def _environment(folder: Path) -> dict[str, str]:
         # The judge has built this candidate and measured this device already.
         "KERNEL_REFINERY_CACHE": str(copied if copied.is_dir() else cache_folder()),
         "XDG_CACHE_HOME": str(copied) if copied.is_dir() else _cache_home(),
+        # Its TMPDIR is its own; a lock there would keep nobody out.
+        LOCKS: str(lock_folder()),
     }
 
 

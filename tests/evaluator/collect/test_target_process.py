@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from evaluator.collect.target_process import REQUEST, run, run_confined
+from evaluator.device_lock import lock_folder
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
 from evaluator.judge import ceilings
@@ -47,6 +49,13 @@ def test_the_last_line_printed_is_the_reason(tmp_path: Path) -> None:
 def test_no_key_reaches_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "hunter2")
     assert "hunter2" not in run(["env"], tmp_path, timeout_s=20, whole=True)
+
+
+def test_the_process_takes_the_locks_that_we_take(tmp_path: Path) -> None:
+    code = "from evaluator.device_lock import lock_folder; print(lock_folder())"
+    found = run([sys.executable, "-c", code], tmp_path, timeout_s=20)
+    assert found.strip() == str(lock_folder())
+    assert tmp_path not in lock_folder().parents
 
 
 def test_children_die_with_the_time_out(tmp_path: Path) -> None:
