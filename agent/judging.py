@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from agent.config import RunConfig
 from agent.deps import Profiler
+from agent.letters import need_profile
+from agent.strategies import letters_of
 from evaluator.executor.executor import Executor
 
 if TYPE_CHECKING:
@@ -47,8 +49,8 @@ def open_judging(config: RunConfig) -> Iterator[Judging]:
         return
     from evaluator.executor.local import LocalExecutor
 
-    with LocalExecutor(*config.devices) as executor:
-        yield Judging(executor, _profiler_beside(executor))
+    with LocalExecutor(*config.devices) as executor, profiler_beside(executor, config) as profiler:
+        yield Judging(executor, profiler)
 
 
 def place_of(config: RunConfig) -> Place | None:
@@ -60,15 +62,24 @@ def place_of(config: RunConfig) -> Place | None:
         return judging.place
 
 
-def _profiler_beside(executor: LocalExecutor) -> Profiler:
-    """Profiles on one of the devices that judge, while nothing is judged there."""
-    from tools.profile import profile
+@contextmanager
+def profiler_beside(executor: LocalExecutor, config: RunConfig) -> Iterator[Profiler]:
+    """Profiles on one of the devices that judge, while nothing is judged there.
 
-    def on_a_device(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
-        with executor.visited() as device:
-            return profile(request.on(device), evaluation)
+    Where the run will profile, the first profile's process is started at once.
+    """
+    from evaluator.collect.ncu_session import NcuSession
+    from tools.profile import prepare, profile
 
-    return on_a_device
+    with NcuSession() as session:
+        if need_profile(letters_of(config)):
+            prepare(session, config.first_device)
+
+        def on_a_device(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
+            with executor.visited() as device:
+                return profile(request.on(device), evaluation, session=session)
+
+        yield on_a_device
 
 
 def _profiler_of(cluster: RayExecutor) -> Profiler:

@@ -8,22 +8,11 @@ import pytest
 
 from evaluator.collect.collected import Collected, Work
 from evaluator.collect.ncu import REPORT, collect_ncu, known_metrics
-from evaluator.collect.target_process import COLLECTED
+from evaluator.collect.target_process import COLLECTED, REQUEST
 from evaluator.errors import ProfilerError
+from tests.evaluator.collect.stand_in_ncu import stand_in_ncu
 
-DATA = Path(__file__).parents[2] / "data" / "ncu"
 WORK = Collected(work=Work(bytes=1e6, flops=0.0)).model_dump_json()
-
-SCRIPT = """#!/bin/sh
-echo "$@" >> {log}
-case "$*" in
-  *--query-metrics*) printf 'Device X (GH100)\\ngpu__time_duration  Counter  ns  time\\n'
-                     printf 'gpu__dram_throughput  Throughput  %%  of peak\\n' ;;
-  *"--page raw"*) cat {data}/gelu_h200_raw.csv ;;
-  *"--page details"*) cat {data}/gelu_h200_details.csv ;;
-  *) {profile} ;;
-esac
-"""
 
 
 @pytest.fixture
@@ -32,20 +21,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
     folder = tmp_path / "folder"
     folder.mkdir()
+    (folder / REQUEST).write_text("{}")
     return folder
 
 
 def install(folder: Path, profile: str) -> Path:
-    script = folder.parent / "bin" / "ncu"
-    script.parent.mkdir()
-    log = folder.parent / "log"
-    script.write_text(SCRIPT.format(log=log, data=DATA, profile=profile))
-    script.chmod(0o755)
-    return script
+    return stand_in_ncu(folder.parent / "bin", folder.parent / "log", profile)
 
 
 def test_kernels_rules_and_work_come_together(folder: Path) -> None:
-    install(folder, f"echo report > {folder / REPORT}; echo '{WORK}' > {folder / COLLECTED}")
+    install(folder, f"echo report > {REPORT}; echo '{WORK}' > {COLLECTED}")
     collected = collect_ncu(folder, device_name="X", timeout_s=20)
     assert collected.gpu is not None
     assert collected.gpu.kernels[0].name == "gelu_k"
@@ -58,6 +43,8 @@ def test_kernels_rules_and_work_come_together(folder: Path) -> None:
     assert "--profile-from-start off --clock-control none" in asked
     assert "gpu__time_duration.sum" in asked
     assert "lts__t_sector_hit_rate" not in asked
+    assert (folder / REPORT).read_text() == "report\n"
+    assert (folder / COLLECTED).is_file()
 
 
 def test_metrics_are_asked_for_once(folder: Path) -> None:

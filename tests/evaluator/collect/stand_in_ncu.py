@@ -1,0 +1,36 @@
+"""A program that answers as Nsight Compute does; what it exports are real exports of an H200."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+DATA = Path(__file__).parents[2] / "data" / "ncu"
+SCRIPT = """#!/bin/sh
+echo "$@" >> {log}
+case "$*" in
+  *--query-metrics*) printf 'Device X (GH100)\\ngpu__time_duration  Counter  ns  time\\n'
+                     printf 'gpu__dram_throughput  Throughput  %%  of peak\\n' ;;
+  *"--page raw"*) cat {data}/gelu_h200_raw.csv ;;
+  *"--page details"*) cat {data}/gelu_h200_details.csv ;;
+  *) {profile} ;;
+esac
+"""
+TARGET = f"""
+while [ "$1" != {sys.executable} ]; do shift; done
+shift 3
+{sys.executable} -m tests.evaluator.collect.target_without_gpu "$@" && echo report > profile.ncu-rep
+"""
+"""For `profile`: the true target, in a process below this one as under ncu."""
+
+
+def stand_in_ncu(folder: Path, log: Path, profile: str = TARGET) -> Path:
+    """`ncu` in `folder`, which does `profile` (shell) where it is to watch a program.
+
+    What it was called with is in `log`.
+    """
+    folder.mkdir(exist_ok=True)
+    script = folder / "ncu"
+    script.write_text(SCRIPT.format(log=log, data=DATA, profile=profile))
+    script.chmod(0o755)
+    return script
