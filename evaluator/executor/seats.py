@@ -9,10 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from evaluator.errors import DeviceError, JudgeDiedError
+from evaluator.judge.kept_problems import MOST_PROBLEMS
 from evaluator.service import Service
 
-_SET_UP = 4
-"""Problems that a judge keeps set up (`evaluator/judge/judge.py`); a wrong guess costs time."""
 _PATIENCE = 8
 """Times that others may go before the one that came first, since their problem is set up."""
 _MOST_FAILURES = 3
@@ -29,8 +28,8 @@ class Seat:
     visitors: int = 0
     """Profilers and the like that are at work on the device, or wait for its lock."""
     visits: int = 0
-    set_up: deque[str] = field(default_factory=lambda: deque(maxlen=_SET_UP))
-    """The references judged last, each once."""
+    set_up: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_PROBLEMS))
+    """The references judged last, each once: what is set up, we guess. To be wrong costs time."""
     failures: int = 0
     """In a row."""
     on_trial: bool = False

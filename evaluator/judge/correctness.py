@@ -7,7 +7,7 @@ Outputs are walked in chunks; no fp64 copy of a whole output is ever made.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -16,6 +16,7 @@ from torch import Tensor
 
 from evaluator.evaluation import Mismatch, Precision
 from evaluator.judge.accept_rule import Rule, rule
+from evaluator.judge.error_sums import ErrorSums, blocks, chunk
 from evaluator.judge.mismatch import Allowance, describe, structural
 from evaluator.judge.ties import tied
 
@@ -143,8 +144,8 @@ def _compare_allclose(
     tolerance = KERNELBENCH_TOLERANCE[precision]
     flat_k, flat_l = k.reshape(-1), reference.reshape(-1)
     wrong = torch.empty(k.numel(), dtype=torch.bool, device=k.device)
-    for start in range(0, k.numel(), _chunk(k)):
-        stop = start + _chunk(k)
+    for start in range(0, k.numel(), chunk(k)):
+        stop = start + chunk(k)
         close = torch.isclose(
             flat_k[start:stop], flat_l[start:stop], rtol=tolerance, atol=tolerance
         )
@@ -155,12 +156,6 @@ def _compare_allclose(
     return describe(index, k, reference, wrong=wrong, inputs=inputs, poison=poison)
 
 
-def _chunk(t: Tensor) -> int:
-    # On a CPU the handful of fp64 copies should stay in the caches.
-    on_cpu: bool = t.device.type == "cpu"
-    return 2**18 if on_cpu else 2**24
-
-
 def _columns(shape: Sequence[int]) -> int:
     """Length of a row: the product of as few trailing dimensions as hold `ROW` elements."""
     columns = 1
@@ -169,25 +164,6 @@ def _columns(shape: Sequence[int]) -> int:
             break
         columns *= size
     return columns
-
-
-@dataclass
-class _Sums:
-    """Sums over some set of elements: squares of K-R, L-R and R, and the largest deviations."""
-
-    k: Tensor
-    l: Tensor  # noqa: E741 - the rule is stated in K, L and R
-    r: Tensor
-    worst_l: Tensor
-    excess: Tensor
-    """Largest |K-R| - r|R|."""
-
-    def add(self, other: _Sums) -> None:
-        self.k = self.k + other.k
-        self.l = self.l + other.l
-        self.r = self.r + other.r
-        self.worst_l = torch.maximum(self.worst_l, other.worst_l)
-        self.excess = torch.maximum(self.excess, other.excess)
 
 
 def _compare_floats(
@@ -213,17 +189,17 @@ def _compare_floats(
     matrix = (k.reshape(rows, columns), reference.reshape(rows, columns), r.reshape(rows, columns))
 
     zero = torch.zeros((), dtype=torch.float64, device=k.device)
-    whole = _Sums(zero, zero, zero, zero, zero)
-    by_column = _Sums(*(zero.expand(columns) for _ in range(5))) if rows >= ROW else None
+    whole = ErrorSums(zero, zero, zero, zero, zero)
+    by_column = ErrorSums(*(zero.expand(columns) for _ in range(5))) if rows >= ROW else None
     misplaced = torch.zeros((), dtype=torch.bool, device=k.device)
     # How much more than its own allowance some row needs, among rows with values and rows of zeros.
     needed, needed_by_zeros, reference_row_error = zero - 1, zero - 1, zero
-    for row_sums, column_sums, block_misplaced in _blocks(matrix, law, by_column is not None):
+    for row_sums, column_sums, block_misplaced in blocks(matrix, law, by_column is not None):
         misplaced |= block_misplaced
-        whole.add(_total(row_sums))
+        whole.add(row_sums.total())
         if by_column is not None and column_sums is not None:
             by_column.add(column_sums)
-        need = _need(row_sums, columns, law)
+        need = row_sums.need(columns, law)
         empty = row_sums.r == 0
         needed = torch.maximum(needed, need.masked_fill(empty, -1.0).amax())
         needed_by_zeros = torch.maximum(needed_by_zeros, need.masked_fill(~empty, -1.0).amax())
@@ -250,7 +226,7 @@ def _compare_floats(
         and float(needed_by_zeros) <= max(shared, 2 * law.round_off * rms)
     )
     if ok and by_column is not None:
-        need = _need(by_column, rows, law)
+        need = by_column.need(rows, law)
         spare = torch.where(by_column.r == 0, 2 * law.round_off * rms, 0.0).clamp(min=shared)
         ok = bool((need <= spare).all())
     if ok:
@@ -261,80 +237,11 @@ def _compare_floats(
     return OutputVerdict(False, ratio, ratio_limit, mismatch)
 
 
-def _need(sums: _Sums, count: int, law: Rule) -> Tensor:
-    """By how much each row exceeds what it is allowed; <= 0 where it does not."""
-    error, reference, rms = (torch.sqrt(s / count) for s in (sums.k, sums.l, sums.r))
-    by_rmse = error - 4 * law.allowed(reference, rms)
-    by_element = sums.excess - 2 * law.multiple * sums.worst_l - 8 * law.floor * rms
-    return torch.maximum(by_rmse, by_element)
-
-
-def _total(sums: _Sums) -> _Sums:
-    return _Sums(sums.k.sum(), sums.l.sum(), sums.r.sum(), sums.worst_l.amax(), sums.excess.amax())
-
-
 def _absolute_limits(matrix: tuple[Tensor, Tensor, Tensor], law: Rule, shared: float) -> Tensor:
     """Each row's limit for one element, less the part that follows the element. Shape (rows, 1)."""
     columns = matrix[0].shape[1]
     limits = [
         2 * law.multiple * sums.worst_l + 8 * law.floor * torch.sqrt(sums.r / columns) + shared
-        for sums, _, _ in _blocks(matrix, law, False)
+        for sums, _, _ in blocks(matrix, law, False)
     ]
     return torch.cat(limits).unsqueeze(1)
-
-
-def _blocks(
-    matrix: tuple[Tensor, Tensor, Tensor], law: Rule, with_columns: bool
-) -> Iterator[tuple[_Sums, _Sums | None, Tensor]]:
-    """Sums by row (and by column) for one block of whole rows after another.
-
-    Each step holds a few fp64 copies of one chunk, never of an output.
-    """
-    rows, columns = matrix[0].shape
-    step = max(1, _chunk(matrix[0]) // columns)
-    for top in range(0, rows, step):
-        block = tuple(t[top : top + step] for t in matrix)
-        if columns <= _chunk(matrix[0]):
-            yield _sums(block, law, with_columns)
-            continue
-        row, _, misplaced = _sums(tuple(t[:, : _chunk(t)] for t in block), law, False)
-        for left in range(_chunk(matrix[0]), columns, _chunk(matrix[0])):
-            part = tuple(t[:, left : left + _chunk(matrix[0])] for t in block)
-            more, _, also = _sums(part, law, False)
-            row.add(more)
-            misplaced |= also
-        yield row, None, misplaced
-
-
-def _sums(
-    block: tuple[Tensor, ...], law: Rule, with_columns: bool
-) -> tuple[_Sums, _Sums | None, Tensor]:
-    low_k, low_l, any_r = block
-    any_r = any_r.to(low_k.device)
-    k, reference, r = low_k.double(), low_l.double(), any_r.double()
-    misplaced = torch.zeros((), dtype=torch.bool, device=k.device)
-    off_k, off_l = k - r, reference - r
-    if not bool(torch.isfinite(off_k.sum() + off_l.sum())):
-        rounded = any_r.to(low_k.dtype)
-        misplaced = (~(_same_class(low_k, rounded) | _same_class(low_k, low_l))).any()
-        off_k = torch.where(torch.isfinite(off_k), off_k, 0.0)
-        off_l = torch.where(torch.isfinite(off_l), off_l, 0.0)
-        r = torch.where(torch.isfinite(rounded), r, 0.0)
-    worst, size_r = off_l.abs(), r.abs()
-    excess = torch.sub(off_k.abs(), size_r, alpha=law.element)
-    squares = (off_k.square_(), off_l.square_(), size_r.square_())
-    by_row = _reduced(squares, worst, excess, 1)
-    by_column = _reduced(squares, worst, excess, 0) if with_columns else None
-    return by_row, by_column, misplaced
-
-
-def _reduced(
-    squares: tuple[Tensor, Tensor, Tensor], worst: Tensor, excess: Tensor, dim: int
-) -> _Sums:
-    k, reference, r = (s.sum(dim) for s in squares)
-    return _Sums(k, reference, r, worst.amax(dim), excess.amax(dim))
-
-
-def _same_class(a: Tensor, b: Tensor) -> Tensor:
-    """Where both are finite, both NaN, or the same infinity."""
-    return (torch.isfinite(a) & torch.isfinite(b)) | (a == b) | (torch.isnan(a) & torch.isnan(b))

@@ -24,14 +24,12 @@ from evaluator.evaluation import (
     Timing,
 )
 from evaluator.judge.bench import Bench, bench_key
+from evaluator.judge.kept_problems import MOST_PROBLEMS
 from evaluator.judge.process import Zygote
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
 from evaluator.judge.trial import Trial
 from evaluator.walls.demands import STRICT, STRICT_COMPILER, missing, refusal
-
-_MOST_BENCHES = 4
-"""Problems that stay set up, so that several can be refined in turn."""
 
 
 class Judge:
@@ -112,7 +110,7 @@ class Judge:
         key = bench_key(request)
         bench = self._benches.pop(key, None)
         if bench is None:
-            self._forget_benches(keep=_MOST_BENCHES - 1)
+            self._forget_benches(keep=MOST_PROBLEMS - 1)
             try:
                 bench = Bench(request, self.device, self._zygote)
             except DeviceError:

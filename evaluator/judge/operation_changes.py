@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 import torch
@@ -34,9 +35,17 @@ _PRODUCTS = ("mm", "bmm", "addmm", "baddbmm")
 _SUMS = ("sum", "mean", "linalg_vector_norm", "cumsum")
 _FIGURES = (0.0, 1.0, 1e-3, 1e-5, 1e-6, 1e-8, 1e-12)
 """What a forgotten or mistaken constant often is."""
-_UNCHECKED = ("native_", "_", "cudnn_", "mkldnn_", "miopen_")
-"""Operations behind the public ones believe what they are told: sizes and flags that don't fit, as
-statistics that are asked for and not there, end the process."""
+
+
+class Turn(IntEnum):
+    """When a change is tried."""
+
+    EARLY = 1
+    LATE = 2
+    """After the parameters."""
+    LAST = 3
+    """Some operators believe what they are told: sizes and flags that don't fit, as statistics that
+    are asked for and not there, end the process, and nothing is tried any more."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +55,7 @@ class Change:
     code: str
     words: str
     apply: Apply
-    likely: bool = True
-    """Tried before the parameters are; the others after."""
+    turn: Turn = Turn.EARLY
 
 
 def changes(
@@ -67,7 +75,7 @@ def changes(
         for other, function in _ACTIVATIONS.items():
             if other != name:
                 yield Change(
-                    "other_function", f"is {other} instead", _function(function), likely=False
+                    "other_function", f"is {other} instead", _function(function), Turn.LATE
                 )
     yield from _other_constants(func, args, kwargs)
 
@@ -183,13 +191,12 @@ def _function(function: Callable[[Tensor], Tensor]) -> Apply:
 
 
 def _other_constants(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Change]:
-    checked = not str(func._schema.name).removeprefix("aten::").startswith(_UNCHECKED)
     named = [(known.name, place) for place, known in enumerate(func._schema.arguments[: len(args)])]
     for name, place in named:
         if name not in ("dim", "keepdim", "dtype"):
-            for other, words in _others(args[place], checked=checked):
+            for other, words in _others(args[place]):
                 words = f"has {name} = {words}"
-                yield Change("wrong_constant", words, _argument(place, other), likely=False)
+                yield Change("wrong_constant", words, _argument(place, other), _turn(other))
     for known in func._schema.arguments[len(args) :]:
         if known.name in ("dim", "keepdim", "dtype", "layout", "device", "pin_memory"):
             continue
@@ -204,22 +211,26 @@ def _other_constants(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             other = 1 if value == 0 else 0
             yield Change("wrong_constant", f"has correction = {other}", _keyword(known.name, other))
             continue
-        for other, words in _others(value, checked=checked):
+        for other, words in _others(value):
             words = f"has {known.name} = {words}"
-            yield Change("wrong_constant", words, _keyword(known.name, other), likely=False)
+            yield Change("wrong_constant", words, _keyword(known.name, other), _turn(other))
 
 
-def _others(value: Any, *, checked: bool) -> Iterator[tuple[Any, str]]:
-    """Other values to try; only real numbers where the operation doesn't check the rest."""
-    if isinstance(value, float):
+def _turn(constant: Any) -> Turn:
+    return Turn.LATE if isinstance(constant, float) else Turn.LAST
+
+
+def _others(value: Any) -> Iterator[tuple[Any, str]]:
+    """Other values to try."""
+    if isinstance(value, bool):
+        yield not value, str(not value)
+    elif isinstance(value, float):
         tried = {*_FIGURES, -value, value * value, abs(value) ** 0.5}
         if value:
             tried.add(1 / value)
         for other in sorted(tried - {value}):
             yield other, f"{other:g}"
-    elif checked and isinstance(value, bool):
-        yield not value, str(not value)
-    elif checked and isinstance(value, int):
+    elif isinstance(value, int):
         for other in (0, 1, 2, -value):
             if other != value:
                 yield other, str(other)

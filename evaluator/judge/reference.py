@@ -10,13 +10,13 @@ import gc
 import linecache
 import types
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Literal
 
 import torch
 
 from evaluator.errors import UnusableReferenceError
 from evaluator.evaluation import Precision
+from evaluator.judge.kept_buffers import buffers_kept
 from evaluator.judge.variation import Variation, base
 
 WEIGHT_SEED = 42
@@ -79,7 +79,7 @@ class Reference:
         except Exception as error:
             raise UnusableReferenceError(f"Model(...) raised {error!r}") from error
         self.model: torch.nn.Module = module.to(device=device, dtype=self.dtype)
-        self.seeded = self._state()
+        self.seeded = self.state()
         self._exact: torch.nn.Module | None = None
         self._exact_device: torch.device | None = device
         self.changes_inputs = False
@@ -107,7 +107,8 @@ class Reference:
             if tensor.is_floating_point() or tensor.is_complex():
                 yield name, tensor
 
-    def _state(self) -> dict[str, torch.Tensor]:
+    def state(self) -> dict[str, torch.Tensor]:
+        """Copies of the parameters and buffers that the model has now."""
         return {name: tensor.detach().clone() for name, tensor in self._floating()}
 
     def set_state(self, state: dict[str, torch.Tensor]) -> None:
@@ -160,18 +161,9 @@ class Reference:
         with Variation(seed):
             return self.fresh_inputs(base(seed))
 
-    @contextmanager
-    def buffers_kept(self, module: torch.nn.Module) -> Iterator[None]:
-        """Running statistics move in train mode; a judged call must not depend on earlier ones."""
-        saved = [buffer.detach().clone() for buffer in module.buffers()]
-        yield
-        with torch.no_grad():
-            for buffer, value in zip(module.buffers(), saved, strict=True):
-                buffer.copy_(value)
-
     def expected(self, arguments: list[Any]) -> list[torch.Tensor]:
         """Outputs in the task's dtype; a module that works in place changes `arguments`."""
-        with torch.no_grad(), self.buffers_kept(self.model):
+        with torch.no_grad(), buffers_kept(self.model):
             return flatten(self.model(*arguments))
 
     def exact(self, arguments: list[Any]) -> tuple[list[torch.Tensor] | None, Source]:
@@ -199,5 +191,5 @@ class Reference:
             self._exact = copy.deepcopy(self.model).to(device=device, dtype=torch.float64)
         values = converted(arguments, device, torch.float64)
         # Made in the task's dtype and then widened: both references see the same numbers.
-        with torch.no_grad(), self.buffers_kept(self._exact):
+        with torch.no_grad(), buffers_kept(self._exact):
             return [tensor.to(self.device) for tensor in flatten(self._exact(*values))]

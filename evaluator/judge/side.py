@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import json
-import math
 import random
 import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Literal
 
 import torch
 
-from evaluator.evaluation import BuildReport, Mismatch, Status
+from evaluator.evaluation import BuildReport, Status
 from evaluator.judge import conduct
 from evaluator.judge.arena import Arena, make_arena
 from evaluator.judge.conversation import Build, Conversation
-from evaluator.judge.foreign_memory import can_read, read_memory
+from evaluator.judge.foreign_memory import can_read
 from evaluator.judge.laid import Laid
-from evaluator.judge.placement import span_of
+from evaluator.judge.output_memory import any_overlap, from_slot, from_worker, lies_within
 from evaluator.judge.process import WorkerProcess
 from evaluator.judge.refusal import Refusal
-from evaluator.reply import OutputLayout, Reply
+from evaluator.reply import Reply
 from evaluator.wire import Kind, Message
 
 Fit = Literal["none", "named", "ordered", "seeded"]
 FITS: tuple[Fit, ...] = ("none", "named", "ordered", "seeded")
 _POISON = range(3, 255)
-_WIDEST_VIEW = 2**30
-"""Bytes from the first to the last element, in a view of a much larger tensor."""
 _LOOKS_AGAIN_FIRST = 3
 _LOOKS_AGAIN_PERCENT = 25
 _SLOT_REST_S = 0.005
@@ -247,15 +243,7 @@ class Side:
         if self.device.type == "cuda" or not self._readable:
             return False, False
         inputs = conduct.mapped_at(self.worker.pid, self._inputs_fd)
-        spans, dense = [], []
-        for at in reply.outputs:
-            elements = span_of(at.shape, at.stride)
-            spans.append((at.place, at.place + elements * getattr(torch, at.dtype).itemsize))
-            if elements and elements == math.prod(at.shape):
-                dense.append(spans[-1])
-        among = any(a < last and first < b for a, b in spans for first, last in inputs)
-        ordered = sorted(dense)
-        return among, any(first[1] > then[0] for first, then in pairwise(ordered))
+        return lies_within(reply.outputs, inputs), any_overlap(reply.outputs)
 
     def outputs(self, reply: Reply, expected: list[torch.Tensor]) -> list[torch.Tensor]:
         """The outputs, sealed: copied out of the worker's reach. Raises `Refusal`.
@@ -271,44 +259,23 @@ class Side:
 
     def _read(self, reply: Reply) -> list[torch.Tensor]:
         if self.device.type == "cuda" or not self._readable:
-            return [self._from_slot(layout) for layout in reply.outputs]
+            assert self._outputs is not None
+            return [from_slot(self._outputs, layout) for layout in reply.outputs]
         if not conduct.wait_until_held(self.worker.pid):
             raise Refusal(
                 Status.INTEGRITY, "never_rests", "a thread of the candidate could not be stopped"
             )
-        return [self._from_worker(number, each) for number, each in enumerate(reply.outputs)]
-
-    def _from_slot(self, layout: OutputLayout) -> torch.Tensor:
-        assert self._outputs is not None
-        dtype: torch.dtype = getattr(torch, layout.dtype)
-        end = layout.place + math.prod(layout.shape) * dtype.itemsize
-        if layout.place % dtype.itemsize or end > self._outputs.size:
-            raise Refusal(Status.INTEGRITY, "protocol_broken", "an output outside its slot")
-        flat = self._outputs.bytes[layout.place : end].view(dtype)
-        return flat.view(layout.shape).clone()
-
-    def _from_worker(self, number: int, layout: OutputLayout) -> torch.Tensor:
-        dtype: torch.dtype = getattr(torch, layout.dtype)
-        span = span_of(layout.shape, layout.stride)
-        if span > 4 * math.prod(layout.shape) and span * dtype.itemsize > _WIDEST_VIEW:
-            raise Refusal(
-                Status.INCORRECT,
-                "wrong_layout",
-                f"output {number}, of shape {layout.shape}, is a view with strides {layout.stride}"
-                " into a tensor of more than 1 GiB; return a tensor of its own, as .contiguous()"
-                " makes it",
-                mismatch=Mismatch(output=number, kind="shape", actual_shape=layout.shape),
-            )
-        raw = torch.empty(span * dtype.itemsize, dtype=torch.uint8)
         try:
-            read_memory(self.worker.pid, layout.place, raw)
+            return [
+                from_worker(self.worker.pid, number, layout)
+                for number, layout in enumerate(reply.outputs)
+            ]
         except OSError as error:
             if conduct.is_gone(self.worker.pid):
                 raise self._said.death("call") from None
             raise Refusal(
                 Status.INTEGRITY, "protocol_broken", f"an output lies nowhere: {error.strerror}"
             ) from None
-        return torch.as_strided(raw.view(dtype), layout.shape, layout.stride).contiguous()
 
     def close(self) -> None:
         """End the worker and give its slot back."""

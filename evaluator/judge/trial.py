@@ -178,9 +178,7 @@ class Trial:
         self, bench: Bench, actual: list[torch.Tensor], values: list[Any], mismatch: Mismatch
     ) -> Mismatch:
         """With the change of the reference that leads to the same output, where one is found."""
-        found = find_counterfactual(
-            bench.reference, values, actual, mismatch.output, bench.settings.precision
-        )
+        found = find_counterfactual(bench, values, actual[mismatch.output], mismatch.output)
         return mismatch if found is None else add_counterfactual(mismatch, found.code, found.words)
 
     def time(self, bench: Bench, side: Side) -> None:

@@ -83,7 +83,9 @@ CRASHED_ONCE = "level2_5_conv_batch_norm_swish"
     ],
 )
 def test_no_change_that_is_tried_ends_the_judge(executor: LocalExecutor, name: str) -> None:
-    """An output that nothing explains, so that every change of every operation is tried."""
+    """An output that nothing explains, so that every change of every operation is tried.
+
+    One of batch norm's ends the process that tries it: the wrong values are told all the same."""
     problem = load_problem(name)
     right = problem.reference(SizeClass.CPU).replace("class Model(", "class Right(")
     request = EvaluationRequest(
@@ -96,3 +98,8 @@ def test_no_change_that_is_tried_ends_the_judge(executor: LocalExecutor, name: s
     )
     evaluation = executor.evaluate(request)
     assert evaluation.status is Status.INCORRECT, evaluation.message + evaluation.detail
+    assert evaluation.correctness is not None
+    found = evaluation.correctness.mismatch
+    assert found is not None
+    assert found.wrong > 0 and found.examples and found.patterns
+    assert "counterfactual" not in found.details

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluator.evaluation import Precision
-from evaluator.judge import correctness
 from evaluator.judge.correctness import compare
 from tests.evaluator.judge.calibration import Case, cases, matmul_sequential, rand, randn
 
@@ -265,7 +264,7 @@ def test_chunks_change_nothing(monkeypatch, chunk, shape):
     wrong = right.clone()
     wrong.view(-1)[-1] *= 1.01
     whole = judge(right, exact), judge(wrong, exact)
-    monkeypatch.setattr(correctness, "_chunk", lambda _: chunk)
+    monkeypatch.setattr("evaluator.judge.error_sums.chunk", lambda _: chunk)
     monkeypatch.setattr("evaluator.judge.mismatch.CHUNK", chunk)
     parts = judge(right, exact), judge(wrong, exact)
     assert [v.ok for v in parts] == [v.ok for v in whole] == [True, False]

@@ -181,6 +181,40 @@ def test_an_illegal_access_stays_in_its_worker(gpu):
     assert gpu(CUDA).status is Status.CORRECT
 
 
+def test_a_wrong_output_is_explained_by_a_worker_on_the_device(gpu):
+    """Printed: what a search costs, context and all, beside a refusal that asks for none."""
+    explained = gpu(forward("return torch.relu(x * self.scale) * 2.0"))
+    plain = gpu(forward("return torch.zeros_like(x)"))
+    print(f"judged in {explained.seconds.judge:.2f} s and {plain.seconds.judge:.2f} s")
+    details = explained.correctness.mismatch.details
+    assert "add" in details["counterfactual"], details
+    assert "counterfactual" not in plain.correctness.mismatch.details
+
+
+def test_a_change_that_reads_out_of_range_ends_its_worker_alone(gpu):
+    """Over the other axis the indices are too large: an assertion on the device."""
+    rows = (
+        LARGE.split("class Model(")[0]
+        + """
+class Model(nn.Module):
+    def forward(self, x, rows):
+        return torch.index_select(x, 0, rows) * 2.0
+
+def get_inputs():
+    return [torch.randn(4096, 64), torch.randint(64, 4096, (4096,))]
+
+def get_init_inputs():
+    return []
+"""
+    )
+    right = rows.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
+    evaluation = gpu(right.replace("* 2.0", "* torch.linspace(1, 3, 64, device=x.device)"), rows)
+    assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_values")
+    assert evaluation.correctness.mismatch.patterns
+    assert "counterfactual" not in evaluation.correctness.mismatch.details
+    assert gpu(right, rows).status is Status.CORRECT
+
+
 def test_a_write_to_the_inputs_is_found_out(gpu):
     evaluation = gpu(forward("x.zero_()\nreturn x"))
     assert (evaluation.status, evaluation.reason) == (Status.INTEGRITY, "input_modified")
