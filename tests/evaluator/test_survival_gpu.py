@@ -61,7 +61,7 @@ def used_mib() -> int:
 
 @pytest.mark.parametrize(
     ("count", "audit"),
-    [(40, "auto"), pytest.param(500, "never", marks=pytest.mark.slow)],
+    [(20, "auto"), pytest.param(500, "never", marks=pytest.mark.slow)],
     ids=["crashes are looked into", "many"],
 )
 def test_a_crowd_leaves_nothing_behind(
