@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from agent.config import RunConfig
 from agent.deps import Profiler
+from agent.run_files import RunFiles
 from evaluator.executor.executor import Executor
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def open_judging(config: RunConfig) -> Iterator[Judging]:
     from evaluator.executor.local import LocalExecutor
 
     with LocalExecutor(*config.devices) as executor:
-        yield Judging(executor, _profiler_beside(executor))
+        yield Judging(executor, profiler_beside(executor, config))
 
 
 def place_of(config: RunConfig) -> Place | None:
@@ -60,13 +61,19 @@ def place_of(config: RunConfig) -> Place | None:
         return judging.place
 
 
-def _profiler_beside(executor: LocalExecutor) -> Profiler:
-    """Profiles on one of the devices that judge, while nothing is judged there."""
+def profiler_beside(executor: LocalExecutor, config: RunConfig) -> Profiler:
+    """Profiles on one of the devices that judge, while nothing is judged there.
+
+    The profiler's own report goes where the run keeps profiles, if that is asked for.
+    """
     from tools.profile import profile
 
+    files = RunFiles(config.output)
+
     def on_a_device(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
+        keep = files.profile_folder(request.candidate.hash) if config.keep_profiles else None
         with executor.visited() as device:
-            return profile(request.on(device), evaluation)
+            return profile(request.on(device), evaluation, keep=keep)
 
     return on_a_device
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import sys
 import tempfile
 import time
@@ -34,14 +33,15 @@ def profile(
 ) -> Profile:
     """Profile a candidate that was judged correct. Blocks while its device is held by another.
 
-    `keep` is a folder for the profiler's own files (`profile.ncu-rep`, `collected.json`). Raises
-    `ProfilerError` with one line when no profiler works.
+    `keep` is a folder for the profiler's own files (`tools.kept_report`). Raises `ProfilerError`
+    with one line when no profiler works.
     """
     from evaluator.errors import ProfilerError
     from evaluator.evaluation import Status
     from tools.advice_figures import figures
     from tools.advice_rules import advise
     from tools.bottleneck import find_bottleneck
+    from tools.kept_report import keep_report
     from tools.profile_report import Profile
     from tools.profile_summary import summary
 
@@ -54,7 +54,7 @@ def profile(
         folder.chmod(0o711)
         rung, reason, collected = _collect(folder, request, evaluation.device)
         if keep is not None:
-            _keep(folder / rung, collected, keep)
+            keep_report(folder / rung, collected, keep)
     facts = _facts(request, evaluation, collected)
     finding = find_bottleneck(facts)
     kernels = _shares(facts)
@@ -78,14 +78,6 @@ def profile(
         isolation=collected.isolation,
         stages=collected.seconds,
     )
-
-
-def _keep(folder: Path, collected: Collected, keep: Path) -> None:
-    keep.mkdir(parents=True, exist_ok=True)
-    (keep / "collected.json").write_text(collected.model_dump_json())
-    report = folder / "profile.ncu-rep"
-    if report.is_file() and not report.is_symlink():
-        shutil.copyfile(report, keep / report.name)
 
 
 def _collect(

@@ -1,29 +1,12 @@
-"""Nsight Compute is played by a script that answers as it does; the exports are real ones."""
-
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
 
-from evaluator.collect.collected import Collected, Work
-from evaluator.collect.ncu import REPORT, collect_ncu, known_metrics
-from evaluator.collect.target_process import COLLECTED
+from evaluator.collect.ncu import collect_ncu, known_metrics
 from evaluator.errors import ProfilerError
-
-DATA = Path(__file__).parents[2] / "data" / "ncu"
-WORK = Collected(work=Work(bytes=1e6, flops=0.0)).model_dump_json()
-
-SCRIPT = """#!/bin/sh
-echo "$@" >> {log}
-case "$*" in
-  *--query-metrics*) printf 'Device X (GH100)\\ngpu__time_duration  Counter  ns  time\\n'
-                     printf 'gpu__dram_throughput  Throughput  %%  of peak\\n' ;;
-  *"--page raw"*) cat {data}/gelu_h200_raw.csv ;;
-  *"--page details"*) cat {data}/gelu_h200_details.csv ;;
-  *) {profile} ;;
-esac
-"""
+from tests.evaluator.collect.ncu_at_hand import WORK, install_ncu
 
 
 @pytest.fixture
@@ -35,17 +18,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def install(folder: Path, profile: str) -> Path:
-    script = folder.parent / "bin" / "ncu"
-    script.parent.mkdir()
-    log = folder.parent / "log"
-    script.write_text(SCRIPT.format(log=log, data=DATA, profile=profile))
-    script.chmod(0o755)
-    return script
-
-
 def test_kernels_rules_and_work_come_together(folder: Path) -> None:
-    install(folder, f"echo report > {folder / REPORT}; echo '{WORK}' > {folder / COLLECTED}")
+    install_ncu(folder.parent)
     collected = collect_ncu(folder, device_name="X", timeout_s=20)
     assert collected.gpu is not None
     assert collected.gpu.kernels[0].name == "gelu_k"
@@ -61,7 +35,7 @@ def test_kernels_rules_and_work_come_together(folder: Path) -> None:
 
 
 def test_metrics_are_asked_for_once(folder: Path) -> None:
-    script = install(folder, "true")
+    script = install_ncu(folder.parent, "true")
     assert known_metrics(script, "X") == {"gpu__time_duration", "gpu__dram_throughput"}
     assert known_metrics(script, "X") == {"gpu__time_duration", "gpu__dram_throughput"}
     assert (folder.parent / "log").read_text().count("--query-metrics") == 1
@@ -80,7 +54,7 @@ def test_metrics_are_asked_for_once(folder: Path) -> None:
     ],
 )
 def test_failures_are_one_line(folder: Path, profile: str, message: str) -> None:
-    install(folder, profile)
+    install_ncu(folder.parent, profile)
     with pytest.raises(ProfilerError, match=message) as caught:
         collect_ncu(folder, device_name="X", timeout_s=0.5 if "sleep" in profile else 20)
     assert "\n" not in str(caught.value)
