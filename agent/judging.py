@@ -48,8 +48,8 @@ def open_judging(config: RunConfig) -> Iterator[Judging]:
         return
     from evaluator.executor.local import LocalExecutor
 
-    with LocalExecutor(*config.devices) as executor:
-        yield Judging(executor, profiler_beside(executor, config))
+    with LocalExecutor(*config.devices) as executor, profiler_beside(executor, config) as profiler:
+        yield Judging(executor, profiler)
 
 
 def place_of(config: RunConfig) -> Place | None:
@@ -61,7 +61,8 @@ def place_of(config: RunConfig) -> Place | None:
         return judging.place
 
 
-def profiler_beside(executor: LocalExecutor, config: RunConfig) -> Profiler:
+@contextmanager
+def profiler_beside(executor: LocalExecutor, config: RunConfig) -> Iterator[Profiler]:
     """Profiles on one of the devices that judge, while nothing is judged there.
 
     The profiler's own report goes where the run keeps profiles, if that is asked for.
@@ -75,7 +76,7 @@ def profiler_beside(executor: LocalExecutor, config: RunConfig) -> Profiler:
         with executor.visited() as device:
             return profile(request.on(device), evaluation, keep=keep)
 
-    return on_a_device
+    yield on_a_device
 
 
 def _profiler_of(cluster: RayExecutor) -> Profiler:

@@ -7,7 +7,6 @@ works is used, and which one it was, and why no better one, is part of the resul
 from __future__ import annotations
 
 import json
-import re
 import sys
 import tempfile
 import time
@@ -44,6 +43,7 @@ def profile(
     from tools.kept_report import keep_report
     from tools.profile_report import Profile
     from tools.profile_summary import summary
+    from tools.stall_lines import stall_lines
 
     if evaluation.status is not Status.CORRECT:
         raise ProfilerError(f"only a correct kernel is profiled, this one is {evaluation.status}")
@@ -73,7 +73,15 @@ def profile(
         missing=missing,
         figures=read,
         advice=advise(read, facts.hot.name if collected.gpu is not None else ""),
-        summary=summary(finding, facts, kernels, rung=rung, rung_reason=reason, missing=missing),
+        summary=summary(
+            finding,
+            facts,
+            kernels,
+            rung=rung,
+            rung_reason=reason,
+            missing=missing,
+            stalls=stall_lines(facts, request.candidate.source),
+        ),
         seconds=time.monotonic() - begin,
         isolation=collected.isolation,
         stages=collected.seconds,
@@ -92,7 +100,10 @@ def _collect(
     device = request.settings.device
     rungs: dict[Rung, Callable[[Path], Collected]] = {
         Rung.NCU: lambda place: collect_ncu(
-            place, device_name=device_name, timeout_s=_NCU_TIMEOUT_S
+            place,
+            device_name=device_name,
+            timeout_s=_NCU_TIMEOUT_S,
+            source=request.candidate.source,
         ),
         Rung.TORCH_TRACE: lambda place: run_confined(
             place, "torch_trace", device=device, timeout_s=_TIMEOUT_S
@@ -120,13 +131,11 @@ def _collect(
 def _facts(request: EvaluationRequest, evaluation: Evaluation, collected: Collected) -> Facts:
     from tools.profile_facts import Facts
 
-    words = set(re.findall(r"[A-Za-z_]\w*", request.candidate.source))
-    found = collected.gpu.kernels if collected.gpu is not None else ()
+    own = collected.gpu.own(request.candidate.source) if collected.gpu is not None else ()
     timing = evaluation.timing
     return Facts(
         collected=collected,
-        # A kernel is the candidate's own if its source names it; libraries live in namespaces.
-        own=frozenset(kernel.name for kernel in found if kernel.name in words),
+        own=frozenset(kernel.name for kernel in own),
         latency_us=timing.latency_us if timing else None,
         bound_us=timing.bound_us if timing else None,
     )

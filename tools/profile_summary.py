@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tools.cpu_rules import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
 from tools.finding import Finding
 from tools.gpu_rules import busiest_pipe, occupancy_limiter, stall_reasons
@@ -27,8 +29,12 @@ def summary(
     rung: Rung,
     rung_reason: str = "",
     missing: tuple[str, ...] = (),
+    stalls: Sequence[str] = (),
 ) -> str:
-    """Text for the prompt; its first line is `- bottleneck: ` and the code."""
+    """Text for the prompt; its first line is `- bottleneck: ` and the code.
+
+    `stalls`: lines of the candidate's source at which its kernel waits, as they are told.
+    """
     on_gpu = facts.collected.gpu is not None
     because = f", because {rung_reason}" if rung_reason else ""
     lines = [
@@ -36,6 +42,7 @@ def summary(
         f"- {finding.headline}",
         *_distance(facts),
         *(_gpu_figures(facts) if on_gpu else _cpu_figures(facts)),
+        *(f"- {line}" for line in stalls),
         f"- measured by: {_RUNGS[rung]}{because}",
     ]
     if missing:

@@ -13,6 +13,7 @@ from evaluator.cache_folder import cache_folder
 from evaluator.collect.collected import Collected
 from evaluator.collect.ncu_export import parse_hints, parse_raw, with_hints
 from evaluator.collect.ncu_metrics import SECTIONS, names
+from evaluator.collect.ncu_source import hottest_own, parse_source, source_options, with_lines
 from evaluator.collect.target_process import run, run_under
 from evaluator.collect.toolkit import find_tool
 from evaluator.device_lock import ncu_lock
@@ -29,10 +30,11 @@ def find_ncu() -> Path | None:
     return find_tool("ncu")
 
 
-def collect_ncu(folder: Path, *, device_name: str, timeout_s: float) -> Collected:
+def collect_ncu(folder: Path, *, device_name: str, timeout_s: float, source: str = "") -> Collected:
     """Profile the request in `folder` with counters; the report stays there as `REPORT`.
 
-    Raises `ProfilerError` where `ncu` is not installed, may not read counters, or fails.
+    `source`: the candidate's, whose hottest kernel is told with the lines at which it waits. Raises
+    `ProfilerError` where `ncu` is not installed, may not read counters, or fails.
     """
     ncu = find_ncu()
     if ncu is None:
@@ -51,14 +53,18 @@ def collect_ncu(folder: Path, *, device_name: str, timeout_s: float) -> Collecte
         raise ProfilerError("ncu profiled no kernel")
     begin = time.monotonic()
 
-    def page(name: str) -> str:
-        command = [str(ncu), "--import", str(report), "--csv", "--page", name]
-        command += ["--print-units", "base"]
-        return run(command, folder, timeout_s=timeout_s, whole=True)
+    def page(*which: str, may_fail: bool = False) -> str:
+        command = [str(ncu), "--import", str(report), "--csv", "--print-units", "base", *which]
+        return run(command, folder, timeout_s=timeout_s, whole=True, may_fail=may_fail)
 
     with ThreadPoolExecutor(2) as pool:
-        raw, details = pool.map(page, ("raw", "details"))
-    trace = with_hints(parse_raw(raw), parse_hints(details))
+        details = pool.submit(page, "--page", "details")
+        trace = parse_raw(page("--page", "raw"))
+        if (own := hottest_own(trace, source)) is not None:
+            # Figures are worth having without lines, which not every kernel has.
+            lines = parse_source(page(*source_options(own), may_fail=True))
+            trace = with_lines(trace, own.name, lines)
+        trace = with_hints(trace, parse_hints(details.result()))
     missing = tuple(dict.fromkeys((*unknown, *trace.missing)))
     collected = collected.after({"import": time.monotonic() - begin})
     return collected.model_copy(update={"gpu": trace.model_copy(update={"missing": missing})})

@@ -16,7 +16,6 @@ import sys
 import types
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,9 +101,6 @@ def _collect(
             confine(folder, memory_bytes=memory_bytes, cpu_seconds=600, keep_scratch=True)
         )
     stages.end("prepare")
-    if mode == "plain":
-        # As the audit has built it already, so that a sanitizer can name lines.
-        build = partial(make_builder(settings.device).build, line_info=True)
     module = _candidate(folder, request, reference, state, build)
     stages.end("build")
     values = reference.fresh_inputs(_SEED + 1)

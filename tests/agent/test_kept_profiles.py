@@ -19,7 +19,7 @@ from problems.errors import UsageError
 from tests.agent.made_records import correct as made_correct
 from tests.agent.made_records import turn
 from tests.agent.test_trajectory import shown, write_run
-from tests.evaluator.collect.ncu_at_hand import install_ncu
+from tests.evaluator.collect.stand_in_ncu import stand_in_ncu
 from tests.tools.test_profile import LIBRARY, correct, request
 
 
@@ -40,12 +40,12 @@ def test_the_report_lies_in_the_run_directory(
 ) -> None:
     monkeypatch.setenv("KERNEL_REFINERY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
-    install_ncu(tmp_path)
+    stand_in_ncu(tmp_path / "bin", tmp_path / "log")
     run = tmp_path / "run"
     config = RunConfig(output=run, keep_profiles=keep)
     asked = request(LIBRARY, device="cuda:0")
-    profiler = profiler_beside(cast(LocalExecutor, OneGpu()), config)
-    found = profiler(asked, correct())
+    with profiler_beside(cast(LocalExecutor, OneGpu()), config) as profiler:
+        found = profiler(asked, correct())
     kernel = asked.candidate.hash
     report = RunFiles(run).profile_folder(kernel) / "profile.ncu-rep"
     assert report.is_file() is keep

@@ -1,3 +1,5 @@
+"""Nsight Compute is played by a script that answers as it does; the exports are real ones."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -6,7 +8,7 @@ import pytest
 
 from evaluator.collect.ncu import collect_ncu, known_metrics
 from evaluator.errors import ProfilerError
-from tests.evaluator.collect.ncu_at_hand import WORK, install_ncu
+from tests.evaluator.collect.stand_in_ncu import PROFILES, WORK, stand_in_ncu
 
 
 @pytest.fixture
@@ -18,8 +20,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def install(folder: Path, profile: str) -> Path:
+    return stand_in_ncu(folder.parent / "bin", folder.parent / "log", profile)
+
+
 def test_kernels_rules_and_work_come_together(folder: Path) -> None:
-    install_ncu(folder.parent)
+    install(folder, PROFILES)
     collected = collect_ncu(folder, device_name="X", timeout_s=20)
     assert collected.gpu is not None
     assert collected.gpu.kernels[0].name == "gelu_k"
@@ -34,8 +40,18 @@ def test_kernels_rules_and_work_come_together(folder: Path) -> None:
     assert "lts__t_sector_hit_rate" not in asked
 
 
+def test_lines_are_asked_for_of_the_candidates_own_kernel(folder: Path) -> None:
+    install(folder, PROFILES)
+    collected = collect_ncu(folder, device_name="X", timeout_s=20, source="void gelu_k() {}")
+    assert collected.gpu is not None
+    assert [line.line for line in collected.gpu.kernels[0].lines] == [7]
+    asked = (folder.parent / "log").read_text()
+    assert "--page source --print-source cuda,sass --kernel-name regex:(^|::)gelu_k$" in asked
+    assert asked.count("--page") == 3
+
+
 def test_metrics_are_asked_for_once(folder: Path) -> None:
-    script = install_ncu(folder.parent, "true")
+    script = install(folder, "true")
     assert known_metrics(script, "X") == {"gpu__time_duration", "gpu__dram_throughput"}
     assert known_metrics(script, "X") == {"gpu__time_duration", "gpu__dram_throughput"}
     assert (folder.parent / "log").read_text().count("--query-metrics") == 1
@@ -54,7 +70,7 @@ def test_metrics_are_asked_for_once(folder: Path) -> None:
     ],
 )
 def test_failures_are_one_line(folder: Path, profile: str, message: str) -> None:
-    install_ncu(folder.parent, profile)
+    install(folder, profile)
     with pytest.raises(ProfilerError, match=message) as caught:
         collect_ncu(folder, device_name="X", timeout_s=0.5 if "sleep" in profile else 20)
     assert "\n" not in str(caught.value)

@@ -1,0 +1,35 @@
+"""A program that answers as Nsight Compute does; what it exports are real exports of an H200."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evaluator.collect.collected import Collected, Work
+
+DATA = Path(__file__).parents[2] / "data" / "ncu"
+WORK = Collected(work=Work(bytes=1e6, flops=0.0)).model_dump_json()
+SCRIPT = """#!/bin/sh
+echo "$@" >> {log}
+case "$*" in
+  *--query-metrics*) printf 'Device X (GH100)\\ngpu__time_duration  Counter  ns  time\\n'
+                     printf 'gpu__dram_throughput  Throughput  %%  of peak\\n' ;;
+  *"--page raw"*) cat {data}/gelu_h200_raw.csv ;;
+  *"--page details"*) cat {data}/gelu_h200_details.csv ;;
+  *"--page source"*) cat {data}/column_sums_h200_source.csv ;;
+  *) {profile} ;;
+esac
+"""
+PROFILES = f"echo report > profile.ncu-rep; echo '{WORK}' > collected.json"
+"""For `profile`: what a run of the target leaves."""
+
+
+def stand_in_ncu(folder: Path, log: Path, profile: str = PROFILES) -> Path:
+    """`ncu` in `folder`, which does `profile` (shell) where it is to watch a program.
+
+    What it was called with is in `log`.
+    """
+    folder.mkdir(exist_ok=True)
+    script = folder / "ncu"
+    script.write_text(SCRIPT.format(log=log, data=DATA, profile=profile))
+    script.chmod(0o755)
+    return script
