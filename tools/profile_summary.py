@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tools.cpu_counts import counted_words
 from tools.cpu_rules import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
 from tools.finding import Finding
 from tools.gpu_rules import busiest_pipe, occupancy_limiter, stall_reasons
@@ -156,6 +157,8 @@ def _cpu_figures(facts: Facts) -> list[str]:
             f"- operations: {work.flops / 1e6:.1f} million, at {percent(rate)} of the multiply-add"
             " rate measured here"
         )
+    if told := counted_words(trace.counts):
+        lines.append(f"- counted by the processor: {told}")
     if (loops := trace.loops) is not None:
         calls = f"; calls per element: {', '.join(loops.calls[:4])}" if loops.calls else ""
         width = f", widest {loops.widest_bits} bits" if loops.widest_bits else ""

@@ -25,6 +25,7 @@ os.environ["OMP_WAIT_POLICY"] = "passive"
 import torch
 
 from evaluator.build_request import BuildOutcome, BuildRequest
+from evaluator.collect.call_counter import Mark
 from evaluator.collect.collected import Collected, Work
 from evaluator.collect.stages import Stages
 from evaluator.collect.target_process import COLLECTED, REQUEST, Mode, make_builder
@@ -47,15 +48,22 @@ _WARM_UP = 3
 
 
 Build = Callable[[BuildRequest], BuildOutcome]
+Count = Callable[[Mark], bool]
+"""False: nothing is counted."""
 
 
 def main(
-    folder: Path, mode: Mode, build: Build | None = None, layers: tuple[str, ...] = ()
+    folder: Path,
+    mode: Mode,
+    build: Build | None = None,
+    layers: tuple[str, ...] = (),
+    count: Count | None = None,
 ) -> None:
     """Run the request in `folder` and leave what was collected there.
 
     `build` asks the trusted builder; None makes one here. With `layers` (the walls that stand
-    already) privileges are given up before any candidate code runs.
+    already) privileges are given up before any candidate code runs. `count` tells whoever started
+    this process where a call to be counted begins and ends.
     """
     stages = Stages()
     stages.end("start")
@@ -70,7 +78,7 @@ def main(
     # Under ncu nobody else can hold the device for us, and only from here on is it needed.
     with device_lock(settings.device) if mode in ("ncu", "plain") else nullcontext():
         stages.end("wait")
-        collected = _collect(folder, mode, request, build, layers, stages)
+        collected = _collect(folder, mode, request, build, layers, stages, count)
     stages.end("collect")
     (folder / COLLECTED).write_text(collected.after(stages.seconds).model_dump_json())
 
@@ -82,6 +90,7 @@ def _collect(
     build: Build | None,
     layers: tuple[str, ...],
     stages: Stages,
+    count: Count | None,
 ) -> Collected:
     settings = request.settings
     device = torch.device(settings.device)
@@ -122,6 +131,7 @@ def _collect(
             threads=threads,
             output_bytes=output_bytes,
             flush_bytes=max(2 * cache_bytes(settings.device), 2**24),
+            count=count,
         )
         collected = collected.model_copy(update={"cpu": cpu})
     elif mode == "shares":
