@@ -1,9 +1,19 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
+from evaluator.build.sources import arrange
 from evaluator.collect.collected import Collected, CollectedKernel, KernelTrace, SourceLine
 from evaluator.collect.ncu_source import parse_source
+from tests.advice.planted import CASES
+from tests.evaluator.collect.stand_in_ncu import stand_in_ncu
 from tests.evaluator.collect.test_ncu_source import COLUMN_SUMS, DATA
+from tests.tools.test_profile import correct, request
+from tools.profile import profile
 from tools.profile_facts import Facts
+from tools.source_map import SourceMap
 from tools.stall_lines import MOST, stall_lines
 
 CUDA = '''import torch
@@ -57,3 +67,21 @@ def test_lines_of_other_files_are_left_out_and_few_are_told() -> None:
 
 def test_a_cpu_has_none() -> None:
     assert stall_lines(Facts(Collected(), own=frozenset()), CUDA) == []
+
+
+def test_every_line_of_an_inline_source_is_found_again() -> None:
+    for case in CASES:
+        request, mapped = case.build_request("planted"), SourceMap(case.source("planted"))
+        (unit,) = (unit for unit in arrange(request).units if unit.device)
+        for number, text in list(enumerate(unit.content.splitlines(), 1))[3:]:
+            found = mapped.locate(unit.name, number)
+            assert not text.strip() or mapped.line(found or 0).strip() == text.strip()
+
+
+def test_a_profile_tells_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERNEL_REFINERY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
+    stand_in_ncu(tmp_path / "bin", tmp_path / "log")
+    source = CUDA.replace("column_sums", "gelu_k")
+    told = profile(request(source, device="cuda:0"), correct()).summary
+    assert "\n- line 7 `for (int r = 0; r < n; r++)`: 100 % of the stalls, waiting for" in told
