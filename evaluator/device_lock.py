@@ -12,6 +12,14 @@ from pathlib import Path
 
 from evaluator.devices import describe
 
+LOCKS = "KERNEL_REFINERY_LOCKS"
+"""Set for a process that has a folder of its own for temporary files: where the locks are."""
+
+
+def lock_folder() -> Path:
+    """Where all processes of ours on this host find the same locks."""
+    return Path(os.environ.get(LOCKS) or tempfile.gettempdir())
+
 
 def _identity(device: str) -> str:
     """What names the physical device, whatever CUDA_VISIBLE_DEVICES makes of its index."""
@@ -29,14 +37,17 @@ def device_lock(device: str) -> Iterator[None]:
 
 @contextmanager
 def ncu_lock() -> Iterator[None]:
-    """One Nsight Compute at a time on this host: side by side some were seen to end with 9."""
+    """One Nsight Compute on this host profiles at a time: of two some were seen to end with 9.
+
+    Others may be there that wait for a request.
+    """
     with _held("ncu"):
         yield
 
 
 @contextmanager
 def _held(name: str) -> Iterator[None]:
-    path = Path(tempfile.gettempdir()) / f"kernel-refinery-{name}.lock"
+    path = lock_folder() / f"kernel-refinery-{name}.lock"
     # Another user may have made it: opening for reading is enough to lock it.
     flags = os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     try:

@@ -18,6 +18,7 @@ import typer
 
 if TYPE_CHECKING:
     from evaluator.collect.collected import Collected
+    from evaluator.collect.ncu_session import NcuSession
     from evaluator.evaluation import Evaluation, EvaluationRequest
     from tools.profile_facts import Facts
     from tools.profile_report import KernelShare, Profile, Rung
@@ -28,12 +29,17 @@ _TIMEOUT_S = 120.0
 
 
 def profile(
-    request: EvaluationRequest, evaluation: Evaluation, *, keep: Path | None = None
+    request: EvaluationRequest,
+    evaluation: Evaluation,
+    *,
+    keep: Path | None = None,
+    session: NcuSession | None = None,
 ) -> Profile:
     """Profile a candidate that was judged correct. Blocks while its device is held by another.
 
-    `keep` is a folder for the profiler's own files (`tools.kept_report`). Raises `ProfilerError`
-    with one line when no profiler works.
+    `keep` is a folder for the profiler's own files (`tools.kept_report`). `session` is for whoever
+    profiles again: the next profile's process is started ahead. Raises `ProfilerError` with one
+    line when no profiler works.
     """
     from evaluator.errors import ProfilerError
     from evaluator.evaluation import Status
@@ -52,7 +58,7 @@ def profile(
         folder = Path(name)
         # The candidate's process gives up its uid and must still reach its own folder below.
         folder.chmod(0o711)
-        rung, reason, collected = _collect(folder, request, evaluation.device)
+        rung, reason, collected = _collect(folder, request, evaluation.device, session)
         if keep is not None:
             keep_report(folder / rung, collected, keep)
     facts = _facts(request, evaluation, collected)
@@ -88,8 +94,18 @@ def profile(
     )
 
 
+def prepare(session: NcuSession, device: str) -> None:
+    """Start ahead what the first profile on `device` would wait for, where there is an `ncu`."""
+    from evaluator.collect.ncu import find_ncu, ncu_command
+    from evaluator.devices import describe
+
+    if device != "cpu" and find_ncu() is not None:
+        command, _ = ncu_command(describe(device).name)
+        session.prepare(command)
+
+
 def _collect(
-    folder: Path, request: EvaluationRequest, device_name: str
+    folder: Path, request: EvaluationRequest, device_name: str, session: NcuSession | None
 ) -> tuple[Rung, str, Collected]:
     """Down the ladder until a rung holds: the rung, why no better one, what was collected."""
     from evaluator.collect.ncu import collect_ncu
@@ -104,6 +120,7 @@ def _collect(
             device_name=device_name,
             timeout_s=_NCU_TIMEOUT_S,
             source=request.candidate.source,
+            session=session,
         ),
         Rung.TORCH_TRACE: lambda place: run_confined(
             place, "torch_trace", device=device, timeout_s=_TIMEOUT_S

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
+from evaluator.collect.ncu_session import NcuSession
 from evaluator.service import serve
 from tools.profile import profile
 from tools.profile_request import ProfileRequest
 
 
-def answer(question: bytes) -> bytes:
+def answer(session: NcuSession, question: bytes) -> bytes:
     """The `Profile` of a `ProfileRequest`, both as JSON. Raises `ProfilerError`."""
     asked = ProfileRequest.model_validate_json(question)
-    return profile(asked.request, asked.evaluation).model_dump_json().encode()
+    return profile(asked.request, asked.evaluation, session=session).model_dump_json().encode()
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]), answer)
+    with NcuSession() as session:
+        serve(int(sys.argv[1]), partial(answer, session))

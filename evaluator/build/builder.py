@@ -60,12 +60,12 @@ class Builder:
     @property
     def isolation(self) -> tuple[str, ...]:
         """The walls around the compilers."""
-        return self._workshop(with_cuda=False).enclosure.layers
+        return self._confined(self._workshop(with_cuda=False)).enclosure.layers
 
     def warm_up(self) -> float:
         """Does now what the first build would wait for. Gives the seconds that it took."""
         start = time.monotonic()
-        workshop = self._workshop(with_cuda=False)
+        workshop = self._confined(self._workshop(with_cuda=False))
         if self._light:
             self._told(workshop.runtime())
         return time.monotonic() - start
@@ -114,12 +114,18 @@ class Builder:
                 tools = Toolchain.find(self._architecture, with_cuda=with_cuda)
                 light_folder = headers.install(self._folder)
                 enclosure = Enclosure((*tools.visible, light_folder), tools.environment)
-                with tempfile.TemporaryDirectory(dir=self._folder, prefix="work-") as scratch:
-                    enclosure.prepare(Path(scratch))
                 self._workshops[with_cuda] = Workshop(
                     self._folder, tools, enclosure, self._objects, self._slots, light_folder
                 )
             return self._workshops[with_cuda]
+
+    def _confined(self, workshop: Workshop) -> Workshop:
+        """The same with its walls tried: what is in the cache needs none."""
+        with self._opening:
+            if not workshop.enclosure.tried:
+                with tempfile.TemporaryDirectory(dir=self._folder, prefix="work-") as scratch:
+                    workshop.enclosure.prepare(Path(scratch))
+        return workshop
 
     def _known(self, key: str) -> BuildOutcome | None:
         entry = self._libraries.get(key)
@@ -142,6 +148,7 @@ class Builder:
         notes: str,
         timeout_s: float,
     ) -> BuildOutcome:
+        workshop = self._confined(workshop)
         attempt = Attempt(None, "", headers_lacking=True)
         light = self._light
         if light:

@@ -64,6 +64,11 @@ class Enclosure:
         """Names of the walls that stand; empty before `prepare`."""
         return tuple(COMPILER + name for name in self._held)
 
+    @property
+    def tried(self) -> bool:
+        """Whether `prepare` found walls that stand."""
+        return self._namespaces is not None
+
     def prepare(self, scratch: Path) -> None:
         """Tries, once, to break out. `scratch` is an empty folder of ours."""
         with bait(_made(scratch / "bait")) as (laid, handle):
@@ -74,6 +79,7 @@ class Enclosure:
                 if done.code == 0:
                     self._held = tuple(json.loads(done.output))
                     return
+        self._namespaces = None
         raise OSError(f"no compiler can be confined here: {done.output[-400:]}")
 
     def run(self, command: Sequence[str], folder: Path, timeout_s: float) -> Finished:
@@ -81,7 +87,7 @@ class Enclosure:
 
         `folder` is the only place that it can write to; `folder/tmp` is its HOME and TMPDIR.
         """
-        assert self._namespaces is not None, "prepare() comes first"
+        assert self.tried, "prepare() comes first"
         return self._run(command, folder, timeout_s)
 
     def _run(

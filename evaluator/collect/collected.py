@@ -166,10 +166,10 @@ class Collected(Record):
     isolation: tuple[str, ...] = ()
     """The walls around the process that ran the candidate; none under `ncu`."""
     seconds: dict[str, float] = Field(default_factory=dict)
-    """What collecting took, by stage: `start` (interpreter and imports), `wait` (for the device),
-    `prepare` (reference, inputs, counts), `build`, `warm_up` and `collect` in the process that ran
-    the candidate; `process` is all of it as seen from outside, `import` the reading of the
-    profiler's report."""
+    """What collecting took, by stage: `start` (interpreter and imports; less of them where the
+    process was started ahead), `wait` (for the device), `prepare` (reference, inputs, counts),
+    `build`, `warm_up` and `collect` in the process that ran the candidate; `process` is all of it
+    as seen from outside, `import` the reading of the profiler's report."""
 
     def after(self, seconds: dict[str, float]) -> Collected:
         """The same, with further stages."""

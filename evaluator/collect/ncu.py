@@ -7,15 +7,18 @@ import re
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 from evaluator.cache_folder import cache_folder
 from evaluator.collect.collected import Collected
 from evaluator.collect.ncu_export import parse_hints, parse_raw, with_hints
 from evaluator.collect.ncu_metrics import SECTIONS, names
+from evaluator.collect.ncu_session import NcuSession
 from evaluator.collect.ncu_source import hottest_own, parse_source, source_options, with_lines
-from evaluator.collect.target_process import run, run_under
+from evaluator.collect.target_process import run
 from evaluator.collect.toolkit import find_tool
+from evaluator.collect.warm_target import WarmTarget
 from evaluator.device_lock import ncu_lock
 from evaluator.errors import ProfilerError
 
@@ -30,32 +33,31 @@ def find_ncu() -> Path | None:
     return find_tool("ncu")
 
 
-def collect_ncu(folder: Path, *, device_name: str, timeout_s: float, source: str = "") -> Collected:
+def collect_ncu(
+    folder: Path,
+    *,
+    device_name: str,
+    timeout_s: float,
+    source: str = "",
+    session: NcuSession | None = None,
+) -> Collected:
     """Profile the request in `folder` with counters; the report stays there as `REPORT`.
 
-    `source`: the candidate's, whose hottest kernel is told with the lines at which it waits. Raises
-    `ProfilerError` where `ncu` is not installed, may not read counters, or fails.
+    `source`: the candidate's, whose hottest kernel is told with the lines at which it waits. In a
+    session the spare is used, and the next one is started once this profile is had. `timeout_s`
+    counts from when the device could be asked for. Raises `ProfilerError` where `ncu` is not
+    installed, may not read counters, or fails.
     """
-    ncu = find_ncu()
-    if ncu is None:
-        raise ProfilerError("ncu is not installed")
-    wanted, unknown = names(known_metrics(ncu, device_name))
+    command, unknown = ncu_command(device_name)
+    collected = _watched(command, folder, timeout_s, session)
     report = folder / REPORT
-    options = ["--export", str(report), "--force-overwrite"]
-    # Compilers and the like that it starts run faster without ncu's libraries in them.
-    options += ["--target-processes", "application-only"]
-    options += ["--profile-from-start", "off", "--clock-control", "none"]
-    options += ["--launch-count", str(_MOST_KERNELS), "--metrics", ",".join(wanted)]
-    options += [option for section in SECTIONS for option in ("--section", section)]
-    with ncu_lock():
-        collected = run_under([str(ncu), *options], folder, timeout_s=timeout_s)
     if not report.is_file():
         raise ProfilerError("ncu profiled no kernel")
     begin = time.monotonic()
 
     def page(*which: str, may_fail: bool = False) -> str:
-        command = [str(ncu), "--import", str(report), "--csv", "--print-units", "base", *which]
-        return run(command, folder, timeout_s=timeout_s, whole=True, may_fail=may_fail)
+        reading = [command[0], "--import", str(report), "--csv", "--print-units", "base", *which]
+        return run(reading, folder, timeout_s=timeout_s, whole=True, may_fail=may_fail)
 
     with ThreadPoolExecutor(2) as pool:
         details = pool.submit(page, "--page", "details")
@@ -67,7 +69,48 @@ def collect_ncu(folder: Path, *, device_name: str, timeout_s: float, source: str
         trace = with_hints(trace, parse_hints(details.result()))
     missing = tuple(dict.fromkeys((*unknown, *trace.missing)))
     collected = collected.after({"import": time.monotonic() - begin})
+    if session is not None:
+        session.prepare(command)
     return collected.model_copy(update={"gpu": trace.model_copy(update={"missing": missing})})
+
+
+def ncu_command(device_name: str) -> tuple[list[str], list[str]]:
+    """What the target is started under, and quantities that this `ncu` can't count.
+
+    The same for all requests on one kind of device. Raises `ProfilerError` without `ncu`.
+    """
+    ncu = find_ncu()
+    if ncu is None:
+        raise ProfilerError("ncu is not installed")
+    wanted, unknown = names(known_metrics(ncu, device_name))
+    options = ["--export", REPORT, "--force-overwrite"]
+    # Compilers and the like that it starts run faster without ncu's libraries in them.
+    options += ["--target-processes", "application-only"]
+    options += ["--profile-from-start", "off", "--clock-control", "none"]
+    options += ["--launch-count", str(_MOST_KERNELS), "--metrics", ",".join(wanted)]
+    options += [option for section in SECTIONS for option in ("--section", section)]
+    return [str(ncu), *options], unknown
+
+
+def _watched(
+    command: list[str], folder: Path, timeout_s: float, session: NcuSession | None
+) -> Collected:
+    """The target's run under `ncu`; a spare that fails is followed by a fresh one, once."""
+    spare = session.take(command) if session is not None else None
+    left_s = timeout_s
+    if spare is not None:
+        with closing(spare), ncu_lock():
+            begin = time.monotonic()
+            try:
+                return spare.run(folder, report=REPORT, timeout_s=left_s)
+            except ProfilerError:
+                # It may not have been the candidate's fault.
+                left_s -= time.monotonic() - begin
+                if left_s <= 0:
+                    raise
+    # Started before the lock is held: while it waits for that one, it imports.
+    with closing(WarmTarget(command)) as target, ncu_lock():
+        return target.run(folder, report=REPORT, timeout_s=left_s)
 
 
 def known_metrics(ncu: Path, device_name: str) -> frozenset[str] | None:

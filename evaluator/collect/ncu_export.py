@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import io
+import csv
 import math
 import re
-from typing import TYPE_CHECKING
+from itertools import zip_longest
 
 from evaluator.collect.collected import CollectedKernel, Hint, KernelTrace
 from evaluator.collect.ncu_metrics import QUANTITIES
 from evaluator.errors import ProfilerError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Scale to the base unit; times end as microseconds because their quantity is `time_us`.
 _PREFIXES = {"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15}
@@ -30,21 +27,18 @@ def parse_raw(text: str) -> KernelTrace:
 
     Raises `ProfilerError` when there is no table, or no kernel in it.
     """
-    frame = _table(text)
-    if "Kernel Name" not in frame or len(frame) < 2:
+    table = _table(text)
+    if len(table) < 2 or "Kernel Name" not in table[0]:
         raise ProfilerError("ncu profiled no kernel")
-    units = frame.iloc[0]
-    launches = frame.iloc[1:]
+    units, *launches = table
     values: list[dict[str, float | None]] = []
-    for _, row in launches.iterrows():
+    for row in launches:
         found: dict[str, float | None] = {}
         for quantity, (_, alternatives) in QUANTITIES.items():
-            candidates = (
-                number(row[name], str(units[name])) for name in alternatives if name in frame
-            )
+            candidates = (number(row[name], units[name]) for name in alternatives if name in row)
             found[quantity] = next((v for v in candidates if v is not None), None)
         values.append(found)
-    names = [base_name(str(name)) for name in launches["Kernel Name"]]
+    names = [base_name(row["Kernel Name"]) for row in launches]
     missing = tuple(q for q in QUANTITIES if all(value[q] is None for value in values))
     if "time_us" in missing:
         raise ProfilerError("ncu's table holds no duration (gpu__time_duration)")
@@ -53,20 +47,19 @@ def parse_raw(text: str) -> KernelTrace:
 
 def parse_hints(text: str) -> dict[str, tuple[Hint, ...]]:
     """What ncu's own rules said, by kernel, from a details page; the largest estimate first."""
-    frame = _table(text)
-    if "Rule Name" not in frame:
-        return {}
     found: dict[str, dict[str, Hint]] = {}
-    for _, row in frame[frame["Rule Name"].notna()].iterrows():
-        text_ = re.sub(r"\s*\(https?://[^)]*\)", "", str(row["Rule Description"]))
+    for row in _table(text):
+        if not row.get("Rule Name"):
+            continue
+        text_ = re.sub(r"\s*\(https?://[^)]*\)", "", row["Rule Description"])
         estimate = number(row.get("Estimated Speedup"), "%")
         hint = Hint(
-            rule=str(row["Rule Name"]),
-            kind=str(row["Rule Type"]),
+            rule=row["Rule Name"],
+            kind=row["Rule Type"],
             text=text_[:_MAX_HINT],
             speedup_pct=estimate,
         )
-        found.setdefault(base_name(str(row["Kernel Name"])), {}).setdefault(hint.rule, hint)
+        found.setdefault(base_name(row["Kernel Name"]), {}).setdefault(hint.rule, hint)
     return {
         name: tuple(sorted(hints.values(), key=lambda hint: -(hint.speedup_pct or 0.0)))
         for name, hints in found.items()
@@ -116,23 +109,23 @@ def base_name(name: str) -> str:
     return words[-1] if words else name
 
 
-def _table(text: str) -> pd.DataFrame:
-    import pandas as pd
-
+def _table(text: str) -> list[dict[str, str]]:
+    """The rows, each by the names of its columns."""
     lines = text.splitlines()
     # Before and between come ==PROF== and ==WARNING== lines and what the program printed.
     start = next((n for n, line in enumerate(lines) if line.startswith('"ID",')), None)
     if start is None:
         raise ProfilerError("ncu printed no table")
-    rows = [line for line in lines[start:] if line.startswith('"') and line != ""]
-    header = rows[0]
-    rows = [header, *(row for row in rows[1:] if row != header)]
+    header = lines[start]
+    rows = (line for line in lines[start + 1 :] if line.startswith('"') and line != header)
     try:
-        return pd.read_csv(
-            io.StringIO("\n".join(rows)), dtype=str, keep_default_na=True, na_values=["n/a", ""]
-        )
-    except pd.errors.ParserError as error:
+        names, *table = csv.reader([header, *rows])
+    except csv.Error as error:
         raise ProfilerError(f"ncu's table cannot be read: {error}") from None
+    if longer := [row for row in table if len(row) > len(names)]:
+        said = f"{len(longer[0])} values in {len(names)} columns"
+        raise ProfilerError(f"ncu's table cannot be read: {said}")
+    return [dict(zip_longest(names, row, fillvalue="")) for row in table]
 
 
 def _grouped(

@@ -8,11 +8,12 @@ from pathlib import Path
 
 
 class Stages:
-    """A stopwatch that names what has just ended. The first stage began with the process."""
+    """A stopwatch that names what has just ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, since: float | None = None) -> None:
+        """The first stage began at `since` (`time.monotonic`), or with the process."""
         self.seconds: dict[str, float] = {}
-        self._since = time.monotonic() - _age_s()
+        self._since = time.monotonic() - _age_s() if since is None else since
 
     def end(self, name: str) -> None:
         """All since the last stage's end was this one."""

@@ -1,8 +1,9 @@
 """The process that a profiler watches: it builds a candidate and calls it once, warmed up.
 
-`python -m evaluator.collect.target FOLDER` (FOLDER holds `request.json`) is what `ncu` starts:
-the one call lies inside cudaProfilerStart and Stop. With `plain` behind it nothing is collected:
-whoever started it watches. `evaluator.collect.confined` calls the other modes, behind walls; in
+`python -m evaluator.collect.target FOLDER` is what `ncu` starts: it waits for `request.json` in
+FOLDER (see `evaluator.collect.warm_target`), and the one call lies inside cudaProfilerStart and
+Stop. With `plain` behind it the request is there already and nothing is collected: whoever started
+it watches. `evaluator.collect.confined` calls the other modes, behind walls; in
 `static` it is what gets built that counts, and who builds looks at that. What
 was collected goes to `collected.json`. Candidate code runs in this process, so what it leaves is a
 claim: good for advice, never for a verdict.
@@ -22,6 +23,9 @@ from typing import Any
 # Before torch is loaded: libgomp's idle threads would spin and count as processor time.
 os.environ["OMP_WAIT_POLICY"] = "passive"
 
+# Most of what `torch.utils.cpp_extension` takes. That one asks for devices when it is imported,
+# and which of them this process may see is only known with the request.
+import setuptools  # type: ignore[import-untyped]  # noqa: F401
 import torch
 
 from evaluator.build_request import BuildOutcome, BuildRequest
@@ -29,6 +33,7 @@ from evaluator.collect.call_counter import Mark
 from evaluator.collect.collected import Collected, Work
 from evaluator.collect.stages import Stages
 from evaluator.collect.target_process import COLLECTED, REQUEST, Mode, make_builder
+from evaluator.collect.warm_target import handed_over
 from evaluator.cores import usable_cores
 from evaluator.device_lock import device_lock
 from evaluator.devices import cache_bytes
@@ -58,14 +63,16 @@ def main(
     build: Build | None = None,
     layers: tuple[str, ...] = (),
     count: Count | None = None,
+    since: float | None = None,
 ) -> None:
     """Run the request in `folder` and leave what was collected there.
 
     `build` asks the trusted builder; None makes one here. With `layers` (the walls that stand
     already) privileges are given up before any candidate code runs. `count` tells whoever started
-    this process where a call to be counted begins and ends.
+    this process where a call to be counted begins and ends. `since` (`time.monotonic`) is when the
+    request was handed over, to a process that was there already.
     """
-    stages = Stages()
+    stages = Stages(since)
     stages.end("start")
     request = EvaluationRequest.model_validate_json((folder / REQUEST).read_text())
     request = request.on(see_only(request.settings.device))
@@ -253,5 +260,12 @@ def _work(
     )
 
 
+def _main(folder: Path, plain: bool) -> None:
+    if plain:
+        main(folder, "plain")
+    elif (since := handed_over(folder)) is not None:
+        main(folder, "ncu", since=since)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), "plain" if sys.argv[2:] == ["plain"] else "ncu")
+    _main(Path(sys.argv[1]), sys.argv[2:] == ["plain"])

@@ -28,7 +28,7 @@ from evaluator.collect.call_counter import CallCounter
 from evaluator.collect.collected import Collected, LoopFacts
 from evaluator.collect.cuda_code import inspect_kernels
 from evaluator.collect.static_code import inspect_loops
-from evaluator.device_lock import device_lock
+from evaluator.device_lock import LOCKS, device_lock, lock_folder
 from evaluator.devices import describe
 from evaluator.errors import ProfilerError
 from evaluator.sealed import sealed_copy
@@ -89,7 +89,7 @@ def run_confined(folder: Path, mode: ConfinedMode, *, device: str, timeout_s: fl
         text = _printed(sink)
     if process.returncode != 0:
         raise ProfilerError(f"the {mode} collector failed: {_last_line(text)}")
-    collected = _collected(folder, mode, text)
+    collected = collected_in(folder, mode, text)
     if mode == "static":
         return collected.model_copy(update={"gpu": inspect_kernels(libraries)})
     if collected.cpu is not None and counter is not None:
@@ -97,14 +97,6 @@ def run_confined(folder: Path, mode: ConfinedMode, *, device: str, timeout_s: fl
         cpu = collected.cpu.model_copy(update={"loops": _loops(libraries), **counted})
         return collected.model_copy(update={"cpu": cpu})
     return collected
-
-
-def run_under(prefix: Sequence[str], folder: Path, *, timeout_s: float) -> Collected:
-    """Run the target under another program, which profiles it. Raises `ProfilerError`."""
-    command = [*prefix, sys.executable, "-m", "evaluator.collect.target", str(folder)]
-    begin = time.monotonic()
-    text = run(command, folder, timeout_s=timeout_s)
-    return _collected(folder, "ncu", text).after({"process": time.monotonic() - begin})
 
 
 def run(
@@ -121,29 +113,69 @@ def run(
     `environment` comes on top of the clean one. Raises `ProfilerError` if it takes too long, and,
     unless it `may_fail`, if it does.
     """
-    name = Path(command[0]).name
-    with tempfile.TemporaryFile() as sink:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=_environment(folder) | dict(environment or {}),
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    program = Program(command, folder, environment)
+    return program.finish(timeout_s, whole=whole, may_fail=may_fail)
+
+
+class Program:
+    """A command that runs in `folder`, in a session of its own and with a clean environment."""
+
+    def __init__(
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Start it; `environment` comes on top of the clean one."""
+        self._name = Path(command[0]).name
+        self._sink = tempfile.TemporaryFile()  # noqa: SIM115 - closed in finish() and end()
         try:
-            status = process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            raise ProfilerError(f"{name} took longer than {timeout_s:g} s") from None
-        finally:
-            _kill(process)
-        text = _printed(sink, None if whole else _LOG_BYTES)
-    if "ERR_NVGPUCTRPERM" in text:
-        raise ProfilerError("the performance counters are not open to this user (ERR_NVGPUCTRPERM)")
-    if status != 0 and not may_fail:
-        raise ProfilerError(f"{name} ended with {status}: {_last_line(text)}")
-    return text
+            self._process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=_environment(folder) | dict(environment or {}),
+                stdin=subprocess.DEVNULL,
+                stdout=self._sink,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except BaseException:
+            self._sink.close()
+            raise
+
+    @property
+    def pid(self) -> int:
+        """Of the command, and of its session."""
+        return self._process.pid
+
+    @property
+    def runs(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._process.poll() is None
+
+    def finish(self, timeout_s: float, *, whole: bool = False, may_fail: bool = False) -> str:
+        """Wait for it, end what it left, and return (the end of) what it printed.
+
+        Raises `ProfilerError` if it takes too long, and, unless it `may_fail`, if it fails.
+        """
+        with self._sink:
+            try:
+                status = self._process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                raise ProfilerError(f"{self._name} took longer than {timeout_s:g} s") from None
+            finally:
+                _kill(self._process)
+            text = _printed(self._sink, None if whole else _LOG_BYTES)
+        if "ERR_NVGPUCTRPERM" in text:
+            raise ProfilerError(
+                "the performance counters are not open to this user (ERR_NVGPUCTRPERM)"
+            )
+        if status != 0 and not may_fail:
+            raise ProfilerError(f"{self._name} ended with {status}: {_last_line(text)}")
+        return text
+
+    def end(self) -> None:
+        """Kill it and all that its session holds, unless it is finished."""
+        if not self._sink.closed:
+            with self._sink:
+                _kill(self._process)
 
 
 def _serve(
@@ -199,6 +231,8 @@ def _environment(folder: Path) -> dict[str, str]:
         # The judge has built this candidate and measured this device already.
         "KERNEL_REFINERY_CACHE": str(copied if copied.is_dir() else cache_folder()),
         "XDG_CACHE_HOME": str(copied) if copied.is_dir() else _cache_home(),
+        # Its TMPDIR is its own; a lock there would keep nobody out.
+        LOCKS: str(lock_folder()),
     }
 
 
@@ -214,7 +248,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _collected(folder: Path, mode: Mode, log: str) -> Collected:
+def collected_in(folder: Path, mode: Mode, log: str) -> Collected:
+    """What the target left there; `ProfilerError` with the log's last line if it left nothing."""
     try:
         return Collected.model_validate_json(_read_file(folder / COLLECTED))
     except (OSError, ValueError):

@@ -29,6 +29,7 @@ class Section(StrEnum):
     THROUGHPUT = "throughput"
     OVERHEAD = "overhead"
     CLUSTER = "cluster"
+    PROFILE = "profile"
 
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -50,7 +51,10 @@ def bench(
         list[str] | None, typer.Option(help="latency: cuda, triton or cpp. Repeatable.")
     ] = None,
     candidates: Annotated[
-        int | None, typer.Option(help="latency: the first so many; throughput: so many. [100]")
+        int | None,
+        typer.Option(
+            help="latency: the first so many; throughput: so many [100]; profile: so many [10]."
+        ),
     ] = None,
     side_by_side: Annotated[
         int | None,
@@ -104,6 +108,13 @@ def bench(
                     plain_sample,
                     timing_seconds,
                     lambda figures: keep(Section.THROUGHPUT, figures),
+                )
+            case Section.PROFILE:
+                lines = _profile(
+                    devices[0],
+                    10 if candidates is None else candidates,
+                    timing_seconds,
+                    lambda figures: keep(Section.PROFILE, figures),
                 )
             case _:
                 lines = _other(section, keep)
@@ -185,6 +196,16 @@ def _throughput(
         plain_sample=plain_sample,
         timing_seconds=timing_seconds,
     )
+    keep(found)
+    return told(found)
+
+
+def _profile(
+    device: str, candidates: int, timing_seconds: float, keep: Callable[[Record], None]
+) -> list[str]:
+    from experiments.bench.profile import measure_profile, told
+
+    found = measure_profile(device, candidates=candidates, timing_seconds=timing_seconds)
     keep(found)
     return told(found)
 

@@ -4,11 +4,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from evaluator.collect.collected import Collected
 from evaluator.collect.cuda_code import as_trace, read_kernels
+from evaluator.collect.ncu_session import NcuSession
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import (
     Backend,
@@ -21,8 +23,10 @@ from evaluator.evaluation import (
     Timing,
     Verdict,
 )
+from tests.evaluator.collect.stand_in_ncu import stand_in_ncu
+from tests.evaluator.processes import still_running
 from tools.advice_rules import advise
-from tools.profile import profile
+from tools.profile import prepare, profile
 from tools.profile_report import Bottleneck, Rung
 from tools.profile_summary import MAX_LINES
 
@@ -208,7 +212,10 @@ def test_where_no_profiler_works_the_code_is_looked_at(monkeypatch: pytest.Monke
     data = Path(__file__).parents[1] / "data" / "cuobjdump"
     kernels = read_kernels((data / "usage.txt").read_text(), (data / "sass.txt").read_text())
 
+    session = NcuSession()
+
     def refuse(*arguments: object, **options: object) -> Collected:
+        assert options["session"] is session
         raise ProfilerError("ncu is not installed")
 
     def confined(folder: Path, mode: str, **options: object) -> Collected:
@@ -220,7 +227,8 @@ def test_where_no_profiler_works_the_code_is_looked_at(monkeypatch: pytest.Monke
     monkeypatch.setattr("evaluator.collect.ncu.collect_ncu", refuse)
     monkeypatch.setattr("evaluator.collect.target_process.run_confined", confined)
     asked = request("def spills(): ...", device="cuda:0")
-    result = profile(asked, correct())
+    result = profile(asked, correct(), session=session)
+    assert session.spare_pid is None
     assert result.rung is Rung.STATIC
     assert result.rung_reason == "ncu is not installed; torch.profiler saw no kernel"
     assert result.bottleneck is Bottleneck.UNKNOWN
@@ -230,3 +238,22 @@ def test_where_no_profiler_works_the_code_is_looked_at(monkeypatch: pytest.Monke
     assert "24 registers a thread" in result.summary
     assert "launch" not in result.summary
     assert "| kernel |" not in result.summary
+
+
+def test_what_the_first_profile_would_wait_for_is_started_ahead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERNEL_REFINERY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("evaluator.devices.describe", lambda device: SimpleNamespace(name="X"))
+    with NcuSession() as session:
+        monkeypatch.setattr("evaluator.collect.ncu.find_ncu", lambda: None)
+        prepare(session, "cuda:0")
+        assert session.spare_pid is None
+        ncu = stand_in_ncu(tmp_path / "bin", tmp_path / "log", "sleep 300")
+        monkeypatch.setattr("evaluator.collect.ncu.find_ncu", lambda: ncu)
+        prepare(session, "cpu")
+        assert session.spare_pid is None
+        prepare(session, "cuda:0")
+        spare = session.spare_pid
+        assert spare is not None
+    assert not still_running([spare])

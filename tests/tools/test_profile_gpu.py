@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,11 @@ from evaluator.collect.ncu import REPORT, find_ncu
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
+from evaluator.service import Service
 from tools.kept_report import kept_reports
 from tools.profile import profile
 from tools.profile_report import Bottleneck, Profile, Rung
+from tools.profile_request import ProfileRequest
 
 pytestmark = pytest.mark.gpu
 
@@ -97,7 +101,7 @@ def executor() -> Iterator[LocalExecutor]:
         yield executor
 
 
-def profiled(executor: LocalExecutor, source: str, keep: Path | None = None) -> Profile:
+def judged(executor: LocalExecutor, source: str) -> ProfileRequest:
     request = EvaluationRequest(
         problem_id="bias_relu",
         reference=REFERENCE,
@@ -106,7 +110,12 @@ def profiled(executor: LocalExecutor, source: str, keep: Path | None = None) -> 
     )
     evaluation = executor.evaluate(request)
     assert evaluation.status is Status.CORRECT, (evaluation.message, evaluation.build)
-    result = profile(request, evaluation, keep=keep)
+    return ProfileRequest(request=request, evaluation=evaluation)
+
+
+def profiled(executor: LocalExecutor, source: str, keep: Path | None = None) -> Profile:
+    asked = judged(executor, source)
+    result = profile(asked.request, asked.evaluation, keep=keep)
     print(result.summary)
     print(f"{result.seconds:.1f} s, missing: {result.missing}")
     return result
@@ -175,3 +184,26 @@ def test_without_ncu_the_trace_holds(
     assert "counters are not open" in result.summary
     assert result.bottleneck in (Bottleneck.MEMORY_BANDWIDTH, Bottleneck.AT_THE_BOUND)
     assert result.kernels[0].metrics["grid"] == 16384 * 8192 / 4 / 256
+
+
+def test_the_second_of_two_profiles_finds_a_process_that_waits(executor: LocalExecutor) -> None:
+    if find_ncu() is None:
+        pytest.skip("the spare is ncu's, which is not installed here")
+    turns = [
+        judged(executor, candidate("gpu_vector", VECTOR, VECTOR_LAUNCH)),
+        judged(executor, candidate("gpu_narrow", NARROW, NARROW_LAUNCH)),
+    ]
+    found = []
+    with closing(Service("tools.profile_server")) as server:
+        for asked in turns:
+            answer = server.ask(asked.model_dump_json(by_alias=True).encode())
+            found.append(Profile.model_validate_json(answer))
+            print({name: round(seconds, 2) for name, seconds in found[-1].stages.items()})
+            time.sleep(10)  # as a turn's model and judge leave it
+    first, second = found
+    assert first.rung is second.rung is Rung.NCU, first.rung_reason
+    # Started when the request was there, it still had to import torch.
+    assert first.stages["start"] > 1.0
+    assert second.stages["start"] < 0.5
+    assert second.bottleneck is Bottleneck.TOO_FEW_BLOCKS
+    assert [kernel.name for kernel in second.kernels] == ["narrow_k"]

@@ -48,6 +48,15 @@ def test_a_library_is_built_cached_and_read_only(builder):
     assert Path(first.library).name == "bare.so"
 
 
+def test_what_is_in_the_cache_needs_no_walls(builder, cache):
+    assert builder.build(BARE).ok
+    other = Builder(cache)
+    assert other.build(BARE).cached
+    assert not other._workshop(with_cuda=False).enclosure.tried
+    assert "compiler: clean environment" in other.isolation
+    assert other._workshop(with_cuda=False).enclosure.tried
+
+
 def test_flags_and_names_are_part_of_what_is_cached(builder):
     other = builder.build(replace(BARE, cflags=("-DX=2",)))
     assert other.ok and other.library != builder.build(BARE).library
@@ -120,6 +129,7 @@ def test_a_file_of_ours_never_reaches_the_log(builder, cache, tmp_path, namespac
     monkeypatch.setenv("API_KEY", "sk-live-0123456789")
     if not namespaces:
         builder = Builder(cache)
+        builder.warm_up()
         enclosure = builder._workshop(with_cuda=False).enclosure
         monkeypatch.setattr(enclosure, "_namespaces", False)
     nonce = f"// {namespaces}\n"  # the two cases must not answer for each other from the cache

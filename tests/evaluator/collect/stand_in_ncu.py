@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from evaluator.collect.collected import Collected, Work
@@ -19,11 +20,17 @@ case "$*" in
   *) {profile} ;;
 esac
 """
+TARGET = f"""
+while [ "$1" != {sys.executable} ]; do shift; done
+shift 3
+{sys.executable} -m tests.evaluator.collect.target_without_gpu "$@" && echo report > profile.ncu-rep
+"""
+"""For `profile`: the true target, in a process below this one as under ncu."""
 PROFILES = f"echo report > profile.ncu-rep; echo '{WORK}' > collected.json"
-"""For `profile`: what a run of the target leaves."""
+"""For `profile`: what a run of the target leaves, and no run."""
 
 
-def stand_in_ncu(folder: Path, log: Path, profile: str = PROFILES) -> Path:
+def stand_in_ncu(folder: Path, log: Path, profile: str = TARGET) -> Path:
     """`ncu` in `folder`, which does `profile` (shell) where it is to watch a program.
 
     What it was called with is in `log`.

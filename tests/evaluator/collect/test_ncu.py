@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.collect.ncu import collect_ncu, known_metrics
+from evaluator.collect.ncu import REPORT, collect_ncu, known_metrics
+from evaluator.collect.target_process import COLLECTED, REQUEST
 from evaluator.errors import ProfilerError
 from tests.evaluator.collect.stand_in_ncu import PROFILES, WORK, stand_in_ncu
 
@@ -17,6 +18,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
     folder = tmp_path / "folder"
     folder.mkdir()
+    (folder / REQUEST).write_text("{}")
     return folder
 
 
@@ -38,6 +40,8 @@ def test_kernels_rules_and_work_come_together(folder: Path) -> None:
     assert "--profile-from-start off --clock-control none" in asked
     assert "gpu__time_duration.sum" in asked
     assert "lts__t_sector_hit_rate" not in asked
+    assert (folder / REPORT).read_text() == "report\n"
+    assert (folder / COLLECTED).is_file()
 
 
 def test_lines_are_asked_for_of_the_candidates_own_kernel(folder: Path) -> None:

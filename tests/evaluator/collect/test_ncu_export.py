@@ -192,3 +192,15 @@ class TestChoice:
         # What ncu derives comes with its section; asked for by name it ends the profiling.
         assert sorted(wanted) == sorted(n for n in every if not n.startswith("derived__"))
         assert len(wanted) == len(set(wanted)) < len(every)
+
+
+def test_a_row_with_more_values_than_columns_is_no_table() -> None:
+    header = '"ID","Kernel Name","gpu__time_duration.sum"'
+    with pytest.raises(ProfilerError, match="4 values in 3 columns"):
+        parse_raw(f'{header}\n"","","ns"\n"0","f(int, int)","1","2"\n')
+
+
+def test_a_row_that_breaks_off_lacks_the_rest() -> None:
+    header = '"ID","Kernel Name","gpu__time_duration.sum","lts__throughput"'
+    trace = parse_raw(f'{header}\n"","","ns","%"\n"0","f(int, int)","2,000"\n')
+    assert trace.kernels[0].time_us == 2.0

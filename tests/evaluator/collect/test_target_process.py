@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from evaluator.collect import perf_counters
-from evaluator.collect.collected import Collected
-from evaluator.collect.target_process import COLLECTED, REQUEST, run, run_confined, run_under
+from evaluator.collect.target_process import REQUEST, run, run_confined
+from evaluator.device_lock import lock_folder
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
 from evaluator.judge import ceilings
@@ -41,28 +42,6 @@ def shell(script: str) -> list[str]:
     return ["sh", "-c", script]
 
 
-def test_what_was_collected_comes_back(tmp_path: Path) -> None:
-    written = Collected(isolation=("a wall",)).model_dump_json()
-    found = run_under(shell(f"echo '{written}' > {COLLECTED}"), tmp_path, timeout_s=20)
-    assert found.isolation == ("a wall",)
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        f"ln -s {Path(__file__)} {COLLECTED}",
-        f"mkfifo {COLLECTED}",
-        f"mkdir {COLLECTED}",
-        f"echo '{{}}{{}}' > {COLLECTED}",
-        f"truncate -s 1G {COLLECTED}",
-        "true",
-    ],
-)
-def test_what_is_left_is_not_trusted(tmp_path: Path, script: str) -> None:
-    with pytest.raises(ProfilerError, match="left nothing"):
-        run_under(shell(script), tmp_path, timeout_s=20)
-
-
 def test_the_last_line_printed_is_the_reason(tmp_path: Path) -> None:
     with pytest.raises(ProfilerError, match="ended with 3: the reason"):
         run(shell("echo first; echo the reason; exit 3"), tmp_path, timeout_s=20)
@@ -71,6 +50,13 @@ def test_the_last_line_printed_is_the_reason(tmp_path: Path) -> None:
 def test_no_key_reaches_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "hunter2")
     assert "hunter2" not in run(["env"], tmp_path, timeout_s=20, whole=True)
+
+
+def test_the_process_takes_the_locks_that_we_take(tmp_path: Path) -> None:
+    code = "from evaluator.device_lock import lock_folder; print(lock_folder())"
+    found = run([sys.executable, "-c", code], tmp_path, timeout_s=20)
+    assert found.strip() == str(lock_folder())
+    assert tmp_path not in lock_folder().parents
 
 
 def test_children_die_with_the_time_out(tmp_path: Path) -> None:

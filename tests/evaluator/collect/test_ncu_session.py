@@ -1,0 +1,209 @@
+"""Real targets under a program that plays `ncu`: who ran a candidate, and what is left of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator.collect.collected import Collected
+from evaluator.collect.ncu import REPORT, collect_ncu, ncu_command
+from evaluator.collect.ncu_session import NcuSession
+from evaluator.collect.target_process import REQUEST
+from evaluator.errors import ProfilerError
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
+from evaluator.judge import ceilings
+from evaluator.judge.ceilings import measure_ceilings
+from tests.evaluator.collect.stand_in_ncu import stand_in_ncu
+from tests.evaluator.collect.test_target_process import REFERENCE
+from tests.evaluator.processes import descendants, is_running, still_running
+
+ROOT = Path(__file__).parents[3]
+HEAD = "import os, signal, time, torch\nfrom pathlib import Path\n"
+MODULE = REFERENCE.replace("class Model(", "class ModelNew(")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One in which the device has been measured, as a judge leaves it."""
+    cache = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KERNEL_REFINERY_CACHE", str(cache))
+        patch.setattr(ceilings, "_SECONDS", 0.0)
+        measure_ceilings("cpu", threads=1)
+    return cache
+
+
+@pytest.fixture
+def place(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where temporary files go; what stays there fails the test."""
+    monkeypatch.setenv("KERNEL_REFINERY_CACHE", str(cache))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
+    stand_in_ncu(tmp_path / "bin", tmp_path / "log")
+    place = tmp_path / "place"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    yield place
+    assert not list(place.glob("refinery-*"))
+
+
+def profiled(
+    place: Path,
+    session: NcuSession | None = None,
+    first: str = "",
+    *,
+    device_name: str = "X",
+    timeout_s: float = 60,
+) -> tuple[Collected, int]:
+    """What was collected, and the session of processes in which the candidate ran."""
+    told = place.parent / "told"
+    source = f"{HEAD}Path('{told}').open('a').write(f'{{os.getsid(0)}}\\n')\n{first}\n{MODULE}"
+    made = EvaluationRequest(
+        problem_id="p",
+        reference=REFERENCE,
+        candidate=Candidate(source=source, backend=Backend.CPP),
+        settings=Settings(threads=1),
+    )
+    with tempfile.TemporaryDirectory() as name:
+        (Path(name) / REQUEST).write_text(made.model_dump_json())
+        found = collect_ncu(
+            Path(name), device_name=device_name, timeout_s=timeout_s, session=session
+        )
+        assert (Path(name) / REPORT).is_file()
+    return found, int(told.read_text().split()[-1])
+
+
+def ran(place: Path) -> int:
+    """How often a candidate was run."""
+    return len((place.parent / "told").read_text().split())
+
+
+def spare_of(session: NcuSession) -> int:
+    assert session.spare_pid is not None
+    return session.spare_pid
+
+
+def asleep_at_the_gate(pid: int) -> None:
+    """Wait until the target below `pid` has imported all it needs and holds the gate open."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        for child in descendants(pid):
+            try:
+                opened = [fd.readlink().name for fd in Path(f"/proc/{child}/fd").iterdir()]
+            except OSError:
+                continue
+            if "gate" in opened:
+                return
+        time.sleep(0.05)
+    raise AssertionError("the spare never waited")
+
+
+def test_each_candidate_has_a_process_of_its_own_and_the_second_one_had_the_spare(
+    place: Path,
+) -> None:
+    with NcuSession() as session:
+        first, first_ran_in = profiled(place, session)
+        spare = spare_of(session)
+        assert spare != first_ran_in
+        asleep_at_the_gate(spare)
+        second, second_ran_in = profiled(place, session)
+        assert second_ran_in == spare
+        last = spare_of(session)
+        assert last != spare
+    assert not still_running([first_ran_in, spare, last])
+    stages = {"start", "wait", "prepare", "build", "warm_up", "collect", "process", "import"}
+    for found in (first, second):
+        assert set(found.seconds) == stages
+        inside = sum(found.seconds[name] for name in stages - {"process", "import"})
+        assert inside <= found.seconds["process"]
+        assert found.gpu is not None
+        assert found.gpu.kernels[0].name == "gelu_k"
+    assert second.work == first.work
+
+
+def test_one_profile_alone_starts_no_spare(place: Path) -> None:
+    _, ran_in = profiled(place)
+    assert not still_running([ran_in])
+    assert (place.parent / "log").read_text().count("--export") == 1
+
+
+def test_a_dead_spare_is_replaced(place: Path) -> None:
+    with NcuSession() as session:
+        session.prepare(ncu_command("X")[0])
+        spare = spare_of(session)
+        os.killpg(spare, signal.SIGKILL)
+        assert not still_running([spare])
+        _, ran_in = profiled(place, session)
+        assert ran_in != spare
+
+
+def test_a_candidate_that_breaks_the_spare_gets_a_fresh_process_once(place: Path) -> None:
+    marker = place.parent / "marker"
+    once = f"if not Path('{marker}').exists():\n    Path('{marker}').touch()\n    os._exit(3)\n"
+    with NcuSession() as session:
+        session.prepare(ncu_command("X")[0])
+        spare = spare_of(session)
+        _, ran_in = profiled(place, session, once)
+        assert ran(place) == 2
+        assert ran_in != spare
+        # And one that always breaks gets no third, and no spare for another one.
+        with pytest.raises(ProfilerError, match="ended with 3"):
+            profiled(place, session, "os._exit(3)")
+        assert ran(place) == 4
+        assert session.spare_pid is None
+
+
+def test_a_spare_with_other_options_is_dropped(place: Path) -> None:
+    with NcuSession() as session:
+        session.prepare(["sh", "-c", "sleep 300"])
+        other = spare_of(session)
+        _, ran_in = profiled(place, session)
+        assert not is_running(other)
+        assert ran_in != other
+
+
+def test_a_spare_that_takes_too_long_is_not_followed_by_another(place: Path) -> None:
+    stand_in_ncu(place.parent / "bin", place.parent / "log", "sleep 300")
+    with NcuSession() as session:
+        session.prepare(ncu_command("X")[0])
+        spare = spare_of(session)
+        with pytest.raises(ProfilerError, match=r"ncu took longer than 0.5 s"):
+            profiled(place, session, timeout_s=0.5)
+        assert not still_running([spare])
+    assert (place.parent / "log").read_text().count("--export") == 1
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_an_owner_that_is_killed_leaves_nothing(place: Path, waits: bool) -> None:
+    code = (
+        "import sys, time, tempfile\n"
+        "tempfile.tempdir = sys.argv[1]\n"
+        "from evaluator.collect.ncu_session import NcuSession\n"
+        "session = NcuSession()\n"
+        "session.prepare(sys.argv[2:])\n"
+        "print(session.spare_pid, flush=True)\n"
+        "time.sleep(300)\n"
+    )
+    owner = subprocess.Popen(
+        [sys.executable, "-c", code, str(place), *ncu_command("X")[0]],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    assert owner.stdout is not None
+    spare = int(owner.stdout.readline())
+    if waits:
+        asleep_at_the_gate(spare)
+    below = descendants(spare)
+    owner.kill()
+    owner.wait()
+    owner.stdout.close()
+    assert not still_running({spare} | below)
+    # The fixture sees to it that no folder is left either.
