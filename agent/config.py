@@ -69,6 +69,8 @@ class RunConfig(BaseModel):
     the speed of light. Off by default."""
     baselines: tuple[BaselineName, ...] = (BaselineName.EAGER,)
     timing_seconds: float = 2.0
+    keep_profiles: bool = False
+    """`--keep-profiles`: the profiler's own report stays in `profiles/<hash>/`."""
     audit: AuditSetting = "auto"
     require: Requirement = "any"
     isolation: Literal["available", "strict"] = "available"

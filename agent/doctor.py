@@ -145,7 +145,7 @@ def _profilers() -> Iterator[Finding]:
         else:
             yield Finding("profilers", name, "note", "", "not needed without a GPU")
     states = [rungs.counters(), rungs.code(find_tool("cuobjdump"))] if needed else []
-    for rung in filter(None, states):
+    for rung in (*filter(None, states), rungs.processor()):
         yield Finding("profilers", rung.name, rung.state, rung.found, rung.remedy)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from agent.config import RunConfig
 from agent.deps import Profiler
 from agent.letters import need_profile
+from agent.run_files import RunFiles
 from agent.strategies import letters_of
 from evaluator.executor.executor import Executor
 
@@ -66,18 +67,21 @@ def place_of(config: RunConfig) -> Place | None:
 def profiler_beside(executor: LocalExecutor, config: RunConfig) -> Iterator[Profiler]:
     """Profiles on one of the devices that judge, while nothing is judged there.
 
-    Where the run will profile, the first profile's process is started at once.
+    Where the run will profile, the first profile's process is started at once. The profiler's own
+    report goes where the run keeps profiles, if that is asked for.
     """
     from evaluator.collect.ncu_session import NcuSession
     from tools.profile import prepare, profile
 
+    files = RunFiles(config.output)
     with NcuSession() as session:
         if need_profile(letters_of(config)):
             prepare(session, config.first_device)
 
         def on_a_device(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
+            keep = files.profile_folder(request.candidate.hash) if config.keep_profiles else None
             with executor.visited() as device:
-                return profile(request.on(device), evaluation, session=session)
+                return profile(request.on(device), evaluation, keep=keep, session=session)
 
         yield on_a_device
 

@@ -90,6 +90,7 @@ class RunOptions(BaseModel):
     stop_near_sol: float | None = Field(default=None, gt=0, le=1)
     baselines: Baselines | None = None
     timing_seconds: float | None = Field(default=None, gt=0)
+    keep_profiles: bool | None = None
     audit: Annotated[AuditSetting, BeforeValidator(_audit)] | None = None
     require: Requirement | None = None
     isolation: Literal["available", "strict"] | None = None

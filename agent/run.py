@@ -221,6 +221,14 @@ def run(
             "--timing-seconds", metavar="S", help="Longest time spent on timing one kernel. [2]"
         ),
     ] = None,
+    keep_profiles: Annotated[
+        bool | None,
+        Option(
+            "--keep-profiles",
+            help="Keep the profiler's own report of each kernel in the run directory, under "
+            "profiles/HASH: profile.ncu-rep for Nsight Compute, or trace.json.",
+        ),
+    ] = None,
     executor: judging_options.Executor = None,
     ray_address: judging_options.RayAddress = None,
     audit: judging_options.Audit = None,

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from evaluator.collect.perf_counters import refusal
+
 DRIVER_PARAMETERS = Path("/proc/driver/nvidia/params")
 STATUS = Path("/proc/self/status")
 _CAP_SYS_ADMIN = 21
@@ -65,6 +67,14 @@ def code(program: Path | None) -> Rung:
         return Rung("cuobjdump", "yes", str(program))
     remedy = "comes with the CUDA toolkit and with Triton; only where no profiler works"
     return Rung("cuobjdump", "note", "", remedy)
+
+
+def processor() -> Rung:
+    """Whether the CPU's own counters may be read; profiles on a CPU do without where not."""
+    refused = refusal()
+    if refused is None:
+        return Rung("CPU counters", "yes", "open to users")
+    return Rung("CPU counters", "note", str(refused), refused.remedy)
 
 
 def _is_admin() -> bool:

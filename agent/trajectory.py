@@ -14,6 +14,8 @@ from agent.result import Stop
 from agent.run_files import RunFiles
 from evaluator.evaluation import BaselineName, Status
 from tools.advice_words import advice_lines, score_lines
+from tools.kept_report import kept_reports
+from tools.profile_facts import byte_words
 
 MESSAGE_LINES = 12
 
@@ -69,7 +71,7 @@ def turn_lines(
         yield "", f"  plan: {record.plan}"
     yield from _figures(record)
     yield from _failure(record)
-    yield from _profile(record)
+    yield from _profile(record, files)
     yield from _told(record)
     yield from _twins(record)
     yield "dim", f"  {_spent(record)}"
@@ -110,11 +112,14 @@ def _failure(record: TurnRecord) -> Iterator[Line]:
         yield "dim", f"  | ({len(lines) - MESSAGE_LINES} more lines in turns.jsonl)"
 
 
-def _profile(record: TurnRecord) -> Iterator[Line]:
+def _profile(record: TurnRecord, files: RunFiles) -> Iterator[Line]:
     if record.profile is not None:
         yield "magenta", f"  bottleneck: {record.profile.bottleneck} (from {record.profile.rung})"
         for line in (*record.profile.summary.splitlines(), *advice_lines(record.profile)):
             yield "", f"  : {line}"
+        folder = files.profile_folder(record.candidate or "")
+        for name, size in kept_reports(folder).items():
+            yield "dim", f"  kept: {folder / name} ({byte_words(size)})"
     elif record.profile_error:
         yield "yellow", f"  no profile: {record.profile_error}"
 

@@ -30,6 +30,7 @@ class Kind(IntEnum):
     PREPARE = 4
     GO = 5
     RELEASE = 6
+    COUNTED = 7
     # worker -> judge
     READY = 15
     BUILD = 16
@@ -39,6 +40,7 @@ class Kind(IntEnum):
     RETURNED = 20
     DONE = 21
     FAILED = 22
+    COUNT = 23
     # judge <-> zygote, executor <-> judge (both ends trusted)
     FORK = 32
     FORKED = 33
@@ -58,6 +60,7 @@ _LIMITS = {
     Kind.RETURNED: 16384,
     Kind.DONE: 16384,
     Kind.FAILED: 65536,
+    Kind.COUNT: 1,
 }
 _TRUSTED_LIMIT = 256 * 2**20
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tools.advice import Direction
+from tools.advice_cpu_counters import COUNTED_ADVICE
 from tools.advice_rule import AdviceRule, Figures, Found
 from tools.advice_thresholds import AdviceThresholds
 from tools.profile_facts import count_words, percent
@@ -234,4 +235,5 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         source="our model",
         find=_busy_arithmetic,
     ),
+    *COUNTED_ADVICE,
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tools.advice_kernel_figures import kernel_figures
+from tools.cpu_counts import counted
 from tools.cpu_rules import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
 from tools.profile_facts import Facts
 
@@ -92,6 +93,7 @@ def _cpu(facts: Facts) -> Iterator[tuple[str, float]]:
         yield "bandwidth_share", share
     if (share := facts.implied_flops(trace.wall_us)) is not None:
         yield "flops_share", share
+    yield from counted(trace.counts, facts.work.bytes if facts.work is not None else 0.0)
     if (loops := trace.loops) is not None:
         yield "libm_calls", float(len(loops.calls))
         yield "widest_bits", float(loops.widest_bits)

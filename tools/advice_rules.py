@@ -75,8 +75,10 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "special_functions": ("shared_memory_queue", "dependency_chain"),
     "integer_arithmetic": ("special_functions", "dependency_chain"),
     # CPU
-    "libm_calls": ("not_vectorised", "narrow_vectors", "busy_arithmetic"),
+    "libm_calls": ("not_vectorised", "narrow_vectors", "busy_arithmetic", "branch_misses"),
     "not_vectorised": ("narrow_vectors", "busy_arithmetic"),
+    "branch_misses": ("not_vectorised", "narrow_vectors", "busy_arithmetic"),
+    "cache_lines": ("memory_bound", "busy_arithmetic"),
     "temporaries": ("page_faults", "memory_bound"),
     "page_faults": ("memory_bound",),
     "library_operators": ("temporaries", "page_faults", "python_glue"),

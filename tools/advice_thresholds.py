@@ -104,6 +104,13 @@ class AdviceThresholds(Thresholds):
     simd_bits: float = 256.0
     cpu_bandwidth: float = 0.4
     """Share of the copy bandwidth from which memory limits vectorised code on all threads."""
+    miss_cost: float = 0.1
+    """Share of the cycles that wrong guesses, or misses of L1, must cost."""
+    branch_miss_cycles: float = 15.0
+    """Assumed: about the length of the pipeline that is emptied."""
+    l1_miss_cycles: float = 10.0
+    """Assumed: about what L2 takes to answer, some of it hidden."""
+    extra_lines: float = 4.0
 
 
 ADVICE_THRESHOLDS = AdviceThresholds()

@@ -61,6 +61,8 @@ DEEDS: Mapping[str, str] = {
     "library_operators": "replaced PyTorch's operators",
     "memory_bound": "used more of the bandwidth",
     "busy_arithmetic": "took out arithmetic",
+    "branch_misses": "took out branches",
+    "cache_lines": "fetched fewer cache lines",
 }
 """By rule, what its figure shows to have been done once it has moved."""
 

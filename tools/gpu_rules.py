@@ -189,7 +189,7 @@ def _latency(facts: Facts, limits: Thresholds) -> Finding | None:
     )
 
 
-_STALLS = {
+STALL_WORDS = {
     "stall_long_scoreboard": "loads from global memory",
     "stall_short_scoreboard": "shared memory or special functions",
     "stall_barrier": "barriers (__syncthreads)",
@@ -198,13 +198,14 @@ _STALLS = {
     "stall_mio_throttle": "the queue of shared memory and special functions",
     "stall_wait": "the fixed latency of the instruction before",
 }
+"""What warps wait for, by the names of metrics."""
 
 
 def stall_reasons(facts: Facts) -> list[tuple[str, float]]:
     """Why warps of the hottest kernel wait, in words, with warps stalled per issue; worst first."""
     known = [
         (words, value)
-        for name, words in _STALLS.items()
+        for name, words in STALL_WORDS.items()
         if (value := facts.metric(name)) is not None and value >= 0.5
     ]
     return sorted(known, key=lambda pair: -pair[1])

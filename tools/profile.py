@@ -7,8 +7,6 @@ works is used, and which one it was, and why no better one, is part of the resul
 from __future__ import annotations
 
 import json
-import re
-import shutil
 import sys
 import tempfile
 import time
@@ -39,17 +37,19 @@ def profile(
 ) -> Profile:
     """Profile a candidate that was judged correct. Blocks while its device is held by another.
 
-    `keep` is a folder for the profiler's own files (`profile.ncu-rep`, `collected.json`). `session`
-    is for whoever profiles again: the next profile's process is started ahead. Raises
-    `ProfilerError` with one line when no profiler works.
+    `keep` is a folder for the profiler's own files (`tools.kept_report`). `session` is for whoever
+    profiles again: the next profile's process is started ahead. Raises `ProfilerError` with one
+    line when no profiler works.
     """
     from evaluator.errors import ProfilerError
     from evaluator.evaluation import Status
     from tools.advice_figures import figures
     from tools.advice_rules import advise
     from tools.bottleneck import find_bottleneck
+    from tools.kept_report import keep_report
     from tools.profile_report import Profile
     from tools.profile_summary import summary
+    from tools.stall_lines import stall_lines
 
     if evaluation.status is not Status.CORRECT:
         raise ProfilerError(f"only a correct kernel is profiled, this one is {evaluation.status}")
@@ -60,7 +60,7 @@ def profile(
         folder.chmod(0o711)
         rung, reason, collected = _collect(folder, request, evaluation.device, session)
         if keep is not None:
-            _keep(folder / rung, collected, keep)
+            keep_report(folder / rung, collected, keep)
     facts = _facts(request, evaluation, collected)
     finding = find_bottleneck(facts)
     kernels = _shares(facts)
@@ -79,7 +79,15 @@ def profile(
         missing=missing,
         figures=read,
         advice=advise(read, facts.hot.name if collected.gpu is not None else ""),
-        summary=summary(finding, facts, kernels, rung=rung, rung_reason=reason, missing=missing),
+        summary=summary(
+            finding,
+            facts,
+            kernels,
+            rung=rung,
+            rung_reason=reason,
+            missing=missing,
+            stalls=stall_lines(facts, request.candidate.source),
+        ),
         seconds=time.monotonic() - begin,
         isolation=collected.isolation,
         stages=collected.seconds,
@@ -96,14 +104,6 @@ def prepare(session: NcuSession, device: str) -> None:
         session.prepare(command)
 
 
-def _keep(folder: Path, collected: Collected, keep: Path) -> None:
-    keep.mkdir(parents=True, exist_ok=True)
-    (keep / "collected.json").write_text(collected.model_dump_json())
-    report = folder / "profile.ncu-rep"
-    if report.is_file() and not report.is_symlink():
-        shutil.copyfile(report, keep / report.name)
-
-
 def _collect(
     folder: Path, request: EvaluationRequest, device_name: str, session: NcuSession | None
 ) -> tuple[Rung, str, Collected]:
@@ -116,7 +116,11 @@ def _collect(
     device = request.settings.device
     rungs: dict[Rung, Callable[[Path], Collected]] = {
         Rung.NCU: lambda place: collect_ncu(
-            place, device_name=device_name, timeout_s=_NCU_TIMEOUT_S, session=session
+            place,
+            device_name=device_name,
+            timeout_s=_NCU_TIMEOUT_S,
+            source=request.candidate.source,
+            session=session,
         ),
         Rung.TORCH_TRACE: lambda place: run_confined(
             place, "torch_trace", device=device, timeout_s=_TIMEOUT_S
@@ -144,13 +148,11 @@ def _collect(
 def _facts(request: EvaluationRequest, evaluation: Evaluation, collected: Collected) -> Facts:
     from tools.profile_facts import Facts
 
-    words = set(re.findall(r"[A-Za-z_]\w*", request.candidate.source))
-    found = collected.gpu.kernels if collected.gpu is not None else ()
+    own = collected.gpu.own(request.candidate.source) if collected.gpu is not None else ()
     timing = evaluation.timing
     return Facts(
         collected=collected,
-        # A kernel is the candidate's own if its source names it; libraries live in namespaces.
-        own=frozenset(kernel.name for kernel in found if kernel.name in words),
+        own=frozenset(kernel.name for kernel in own),
         latency_us=timing.latency_us if timing else None,
         bound_us=timing.bound_us if timing else None,
     )

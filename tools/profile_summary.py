@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from tools.cpu_counts import counted_words
 from tools.cpu_rules import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
 from tools.finding import Finding
 from tools.gpu_rules import busiest_pipe, occupancy_limiter, stall_reasons
@@ -27,8 +30,12 @@ def summary(
     rung: Rung,
     rung_reason: str = "",
     missing: tuple[str, ...] = (),
+    stalls: Sequence[str] = (),
 ) -> str:
-    """Text for the prompt; its first line is `- bottleneck: ` and the code."""
+    """Text for the prompt; its first line is `- bottleneck: ` and the code.
+
+    `stalls`: lines of the candidate's source at which its kernel waits, as they are told.
+    """
     on_gpu = facts.collected.gpu is not None
     because = f", because {rung_reason}" if rung_reason else ""
     lines = [
@@ -36,6 +43,7 @@ def summary(
         f"- {finding.headline}",
         *_distance(facts),
         *(_gpu_figures(facts) if on_gpu else _cpu_figures(facts)),
+        *(f"- {line}" for line in stalls),
         f"- measured by: {_RUNGS[rung]}{because}",
     ]
     if missing:
@@ -149,6 +157,8 @@ def _cpu_figures(facts: Facts) -> list[str]:
             f"- operations: {work.flops / 1e6:.1f} million, at {percent(rate)} of the multiply-add"
             " rate measured here"
         )
+    if told := counted_words(trace.counts):
+        lines.append(f"- counted by the processor: {told}")
     if (loops := trace.loops) is not None:
         calls = f"; calls per element: {', '.join(loops.calls[:4])}" if loops.calls else ""
         width = f", widest {loops.widest_bits} bits" if loops.widest_bits else ""

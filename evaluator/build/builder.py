@@ -76,14 +76,12 @@ class Builder:
         timeout_s: float | None = None,
         *,
         sanitize: bool = False,
-        line_info: bool = False,
     ) -> BuildOutcome:
         """Builds one extension; whatever is the candidate's fault is in the outcome.
 
         `timeout_s` bounds each compiler run. `sanitize`: C++ sources with AddressSanitizer and
-        UndefinedBehaviorSanitizer, whose runtimes must be in the process that loads it.
-        `line_info`: device code that names its source lines. Raises BuilderError when a compiler
-        is missing or the cache cannot be written.
+        UndefinedBehaviorSanitizer, whose runtimes must be in the process that loads it. Raises
+        BuilderError when a compiler is missing or the cache cannot be written.
         """
         start = time.monotonic()
         outcome = BuildOutcome(ok=False, library="", module_name=request.name)
@@ -94,13 +92,10 @@ class Builder:
             flags, notes = _allowed_flags(request, workshop.tools)
             if sanitize:
                 flags = flags.sanitized()
-            if line_info:
-                flags = flags.with_line_info()
         except (BadRequestError, RefusedFlagError) as refusal:
             return replace(outcome, log=f"error: {refusal}\n")
         key = workshop.key(
             "sanitized library" if sanitize else "library",
-            *(("line info",) if line_info else ()),
             str(self._light),
             encode_request(request).hex(),
         )

@@ -100,8 +100,6 @@ SANITIZED = (
     "-fno-sanitize-recover=bounds",
 )
 """What a sanitized build adds behind a candidate's own flags. No candidate may ask for these."""
-LINE_INFO = ("-lineinfo",)
-"""What has device code name its source lines to whoever watches it. The code stays the same."""
 SANITIZED_LINK = ("-fsanitize=address,undefined",)
 
 

@@ -25,6 +25,7 @@ _NVCC_DEFINES = (
     "-D__CUDA_NO_HALF2_OPERATORS__",
     "--expt-relaxed-constexpr",
 )
+_FOR_A_DEBUGGER = frozenset({"-G", "--device-debug", "-device-debug"})
 # Names in a light library stay its own: nothing of it can stand in for libtorch's, or the reverse.
 _LIGHT_HOST = ("-fvisibility=hidden", "-fno-gnu-unique")
 
@@ -217,15 +218,20 @@ class Toolchain:
     def device_command(
         self, name: str, source: str, flags: tuple[str, ...], headers: Path | None
     ) -> list[str]:
-        """Compiles a CUDA file to `<source>.o`, for the present architecture only."""
+        """Compiles a CUDA file to `<source>.o`, for the present architecture only.
+
+        Its code names its source lines to profilers and sanitizers; it is the same as without.
+        """
         assert self.cuda is not None and self.architecture is not None
         number = self.architecture.replace(".", "")
         host = ",".join(("-fPIC", *(_LIGHT_HOST if headers else ())))
         standard = () if any("std=" in flag for flag in flags) else (self.torch.standard,)
+        # Code for a debugger names them anyway, and the compiler warns of both together.
+        lines = () if _FOR_A_DEBUGGER & set(flags) else ("-lineinfo",)
         return [
             *(self.cuda.nvcc, "-MD", "-MF", f"{source}.d", *self._common(name, headers)),
             *(*_NVCC_DEFINES, f"-gencode=arch=compute_{number},code=sm_{number}"),
-            *("-ccbin", self.compiler, "-Xcompiler", host, *flags, *standard),
+            *("-ccbin", self.compiler, "-Xcompiler", host, *lines, *flags, *standard),
             *("-c", source, "-o", f"{source}.o"),
         ]
 

@@ -17,12 +17,12 @@ from evaluator.build import headers
 from evaluator.build.cache import Cache
 from evaluator.build.diagnosis import needs_full_headers, readable
 from evaluator.build.enclosure import Enclosure, Finished
-from evaluator.build.flags import LINE_INFO, SANITIZED, SANITIZED_LINK
+from evaluator.build.flags import SANITIZED, SANITIZED_LINK
 from evaluator.build.lean import lean_flags
 from evaluator.build.sources import Source, Sources
 from evaluator.build.toolchain import Toolchain
 
-REVISION = "1"
+REVISION = "2"
 """Changes whenever the command lines do, so that old entries of the cache are not used."""
 _RUNTIME_TIMEOUT_S = 900.0
 _LINK_TIMEOUT_S = 120.0
@@ -39,10 +39,6 @@ class Flags:
     def sanitized(self) -> Flags:
         """The same with the sanitizers' behind them."""
         return replace(self, host=self.host + SANITIZED, link=self.link + SANITIZED_LINK)
-
-    def with_line_info(self) -> Flags:
-        """The same with source lines in the device code."""
-        return replace(self, device=self.device + LINE_INFO)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ process was at the candidate's mercy, so nothing in them may reach a verdict.
 
 from __future__ import annotations
 
+import re
+
 from pydantic import Field
 
 from evaluator.record import Record
@@ -22,6 +24,18 @@ class Hint(Record):
     """The tool's own estimate, of this kernel (`local`) or of the whole launch (`global`)."""
 
 
+class SourceLine(Record):
+    """One line of source at which a kernel's warps waited."""
+
+    file: str
+    """As it was compiled, without folders."""
+    line: int
+    share: float
+    """Of all samples of waiting warps, 0 to 1; what is inlined counts at the call too."""
+    reason: str
+    """What most of them waited for, by the names of `ncu_metrics.QUANTITIES`."""
+
+
 class CollectedKernel(Record):
     """All launches of one kernel in one forward call."""
 
@@ -34,6 +48,8 @@ class CollectedKernel(Record):
     metrics: dict[str, float | None] = Field(default_factory=dict)
     """By the names of `ncu_metrics.QUANTITIES`; None where the tool gave no value."""
     hints: tuple[Hint, ...] = ()
+    lines: tuple[SourceLine, ...] = ()
+    """Where most time was lost, the worst first; empty where that is not known."""
 
 
 class KernelTrace(Record):
@@ -54,6 +70,11 @@ class KernelTrace(Record):
     def launches(self) -> int:
         """Number of kernels launched."""
         return sum(kernel.launches for kernel in self.kernels)
+
+    def own(self, source: str) -> tuple[CollectedKernel, ...]:
+        """The kernels that the candidate's file names: those of libraries live in namespaces."""
+        words = set(re.findall(r"[A-Za-z_]\w*", source))
+        return tuple(kernel for kernel in self.kernels if kernel.name in words)
 
 
 class CollectedOperator(Record):
@@ -113,6 +134,11 @@ class CpuTrace(Record):
     output_bytes: int = 0
     loops: LoopFacts | None = None
     """None where no library was built, or no disassembler is here."""
+    counts: dict[str, float] = Field(default_factory=dict)
+    """What the processor counted in one call, in user mode and of all threads, by the names of
+    `perf_counters.EVENTS`."""
+    no_counts: str = ""
+    """Why there are none."""
 
 
 class Work(Record):

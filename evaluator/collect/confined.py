@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaluator.build_request import BuildOutcome, BuildRequest, decode_outcome, encode_request
+from evaluator.collect.call_counter import Mark
 from evaluator.walls.layers import enclose
 from evaluator.wire import Channel, Kind
 
@@ -38,7 +39,11 @@ def main(folder: Path, mode: ConfinedMode, fd: int) -> None:
             return replace(outcome, library=f"/proc/self/fd/{message.fds[0]}")
         return outcome
 
-    target.main(folder, mode, build, (*layers, "separate_builder"))
+    def count(mark: Mark) -> bool:
+        channel.send(Kind.COUNT, bytes([mark]))
+        return bool(channel.receive().payload)
+
+    target.main(folder, mode, build, (*layers, "separate_builder"), count)
 
 
 if __name__ == "__main__":

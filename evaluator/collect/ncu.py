@@ -15,6 +15,7 @@ from evaluator.collect.collected import Collected
 from evaluator.collect.ncu_export import parse_hints, parse_raw, with_hints
 from evaluator.collect.ncu_metrics import SECTIONS, names
 from evaluator.collect.ncu_session import NcuSession
+from evaluator.collect.ncu_source import hottest_own, parse_source, source_options, with_lines
 from evaluator.collect.target_process import run
 from evaluator.collect.toolkit import find_tool
 from evaluator.collect.warm_target import WarmTarget
@@ -33,13 +34,19 @@ def find_ncu() -> Path | None:
 
 
 def collect_ncu(
-    folder: Path, *, device_name: str, timeout_s: float, session: NcuSession | None = None
+    folder: Path,
+    *,
+    device_name: str,
+    timeout_s: float,
+    source: str = "",
+    session: NcuSession | None = None,
 ) -> Collected:
     """Profile the request in `folder` with counters; the report stays there as `REPORT`.
 
-    In a session the spare is used, and the next one is started once this profile is had.
-    `timeout_s` counts from when the device could be asked for. Raises `ProfilerError` where `ncu`
-    is not installed, may not read counters, or fails.
+    `source`: the candidate's, whose hottest kernel is told with the lines at which it waits. In a
+    session the spare is used, and the next one is started once this profile is had. `timeout_s`
+    counts from when the device could be asked for. Raises `ProfilerError` where `ncu` is not
+    installed, may not read counters, or fails.
     """
     command, unknown = ncu_command(device_name)
     collected = _watched(command, folder, timeout_s, session)
@@ -48,14 +55,18 @@ def collect_ncu(
         raise ProfilerError("ncu profiled no kernel")
     begin = time.monotonic()
 
-    def page(name: str) -> str:
-        reading = [command[0], "--import", str(report), "--csv", "--page", name]
-        reading += ["--print-units", "base"]
-        return run(reading, folder, timeout_s=timeout_s, whole=True)
+    def page(*which: str, may_fail: bool = False) -> str:
+        reading = [command[0], "--import", str(report), "--csv", "--print-units", "base", *which]
+        return run(reading, folder, timeout_s=timeout_s, whole=True, may_fail=may_fail)
 
     with ThreadPoolExecutor(2) as pool:
-        raw, details = pool.map(page, ("raw", "details"))
-    trace = with_hints(parse_raw(raw), parse_hints(details))
+        details = pool.submit(page, "--page", "details")
+        trace = parse_raw(page("--page", "raw"))
+        if (own := hottest_own(trace, source)) is not None:
+            # Figures are worth having without lines, which not every kernel has.
+            lines = parse_source(page(*source_options(own), may_fail=True))
+            trace = with_lines(trace, own.name, lines)
+        trace = with_hints(trace, parse_hints(details.result()))
     missing = tuple(dict.fromkeys((*unknown, *trace.missing)))
     collected = collected.after({"import": time.monotonic() - begin})
     if session is not None:

@@ -17,7 +17,6 @@ import sys
 import types
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ import setuptools  # type: ignore[import-untyped]  # noqa: F401
 import torch
 
 from evaluator.build_request import BuildOutcome, BuildRequest
+from evaluator.collect.call_counter import Mark
 from evaluator.collect.collected import Collected, Work
 from evaluator.collect.stages import Stages
 from evaluator.collect.target_process import COLLECTED, REQUEST, Mode, make_builder
@@ -53,6 +53,8 @@ _WARM_UP = 3
 
 
 Build = Callable[[BuildRequest], BuildOutcome]
+Count = Callable[[Mark], bool]
+"""False: nothing is counted."""
 
 
 def main(
@@ -60,13 +62,15 @@ def main(
     mode: Mode,
     build: Build | None = None,
     layers: tuple[str, ...] = (),
+    count: Count | None = None,
     since: float | None = None,
 ) -> None:
     """Run the request in `folder` and leave what was collected there.
 
     `build` asks the trusted builder; None makes one here. With `layers` (the walls that stand
-    already) privileges are given up before any candidate code runs. `since` (`time.monotonic`) is
-    when the request was handed over, to a process that was there already.
+    already) privileges are given up before any candidate code runs. `count` tells whoever started
+    this process where a call to be counted begins and ends. `since` (`time.monotonic`) is when the
+    request was handed over, to a process that was there already.
     """
     stages = Stages(since)
     stages.end("start")
@@ -81,7 +85,7 @@ def main(
     # Under ncu nobody else can hold the device for us, and only from here on is it needed.
     with device_lock(settings.device) if mode in ("ncu", "plain") else nullcontext():
         stages.end("wait")
-        collected = _collect(folder, mode, request, build, layers, stages)
+        collected = _collect(folder, mode, request, build, layers, stages, count)
     stages.end("collect")
     (folder / COLLECTED).write_text(collected.after(stages.seconds).model_dump_json())
 
@@ -93,6 +97,7 @@ def _collect(
     build: Build | None,
     layers: tuple[str, ...],
     stages: Stages,
+    count: Count | None,
 ) -> Collected:
     settings = request.settings
     device = torch.device(settings.device)
@@ -112,9 +117,6 @@ def _collect(
             confine(folder, memory_bytes=memory_bytes, cpu_seconds=600, keep_scratch=True)
         )
     stages.end("prepare")
-    if mode == "plain":
-        # As the audit has built it already, so that a sanitizer can name lines.
-        build = partial(make_builder(settings.device).build, line_info=True)
     module = _candidate(folder, request, reference, state, build)
     stages.end("build")
     values = reference.fresh_inputs(_SEED + 1)
@@ -136,6 +138,7 @@ def _collect(
             threads=threads,
             output_bytes=output_bytes,
             flush_bytes=max(2 * cache_bytes(settings.device), 2**24),
+            count=count,
         )
         collected = collected.model_copy(update={"cpu": cpu})
     elif mode == "shares":
@@ -148,7 +151,7 @@ def _collect(
 
         torch.cuda.synchronize()
         sm_count = torch.cuda.get_device_properties(device).multi_processor_count
-        trace = collect_torch_trace(call, sm_count=sm_count)
+        trace = collect_torch_trace(call, sm_count=sm_count, folder=folder)
         collected = collected.model_copy(update={"gpu": trace})
     elif mode == "ncu":
         _in_profiler_range(call)

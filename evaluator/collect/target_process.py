@@ -24,6 +24,7 @@ from typing import IO, Literal
 from evaluator.build.builder import Builder
 from evaluator.build_request import decode_request, encode_outcome
 from evaluator.cache_folder import cache_folder
+from evaluator.collect.call_counter import CallCounter
 from evaluator.collect.collected import Collected, LoopFacts
 from evaluator.collect.cuda_code import inspect_kernels
 from evaluator.collect.static_code import inspect_loops
@@ -72,23 +73,28 @@ def run_confined(folder: Path, mode: ConfinedMode, *, device: str, timeout_s: fl
                 stdout=sink,
                 stderr=subprocess.STDOUT,
             )  # fmt: skip
+        # Now, while it has one thread and may be looked at.
+        counter = CallCounter(process.pid) if mode == "cpu" else None
         # It begins a session of its own once it gives up its privileges.
         try:
-            _serve_builds(mine, builder, libraries, deadline)
+            _serve(mine, builder, libraries, counter, deadline)
             process.wait(max(0.1, deadline - time.monotonic()))
         except (WireError, subprocess.TimeoutExpired) as error:
             raise ProfilerError(_why(error, mode, timeout_s)) from None
         finally:
             mine.close()
             _kill(process)
+            if counter is not None:
+                counter.close()
         text = _printed(sink)
     if process.returncode != 0:
         raise ProfilerError(f"the {mode} collector failed: {_last_line(text)}")
     collected = collected_in(folder, mode, text)
     if mode == "static":
         return collected.model_copy(update={"gpu": inspect_kernels(libraries)})
-    if collected.cpu is not None and (loops := _loops(libraries)) is not None:
-        cpu = collected.cpu.model_copy(update={"loops": loops})
+    if collected.cpu is not None and counter is not None:
+        counted = {"counts": counter.counts(), "no_counts": counter.reason}
+        cpu = collected.cpu.model_copy(update={"loops": _loops(libraries), **counted})
         return collected.model_copy(update={"cpu": cpu})
     return collected
 
@@ -172,15 +178,23 @@ class Program:
                 _kill(self._process)
 
 
-def _serve_builds(
-    channel: Channel, builder: Builder, libraries: list[Path], deadline: float
+def _serve(
+    channel: Channel,
+    builder: Builder,
+    libraries: list[Path],
+    counter: CallCounter | None,
+    deadline: float,
 ) -> None:
-    """Answer the target's build requests until it hangs up."""
+    """Build and count for the target until it hangs up."""
     while True:
         try:
             message = channel.receive(max(0.1, deadline - time.monotonic()))
         except ClosedError:
             return
+        if message.kind is Kind.COUNT and counter is not None:
+            with contextlib.suppress(ClosedError):
+                channel.send(Kind.COUNTED, counter.answer(message.payload))
+            continue
         if message.kind is not Kind.BUILD:
             raise WireError(f"{message.kind.name} out of turn")
         try:

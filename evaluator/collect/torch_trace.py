@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,17 @@ from evaluator.collect.ncu_export import base_name
 from evaluator.collect.ncu_metrics import QUANTITIES
 from evaluator.errors import ProfilerError
 
+TRACE = "trace.json"
+"""Its own report, in Chrome's format."""
 _MARK = "refinery_forward"
 _KNOWN = ("grid", "block", "sm_count", "registers", "shared_bytes", "occupancy_pct")
 
 
-def collect_torch_trace(call: Callable[[], Any], *, sm_count: int) -> KernelTrace:
-    """Trace one call on a GPU, after one that sets the profiler up. Raises `ProfilerError`."""
+def collect_torch_trace(call: Callable[[], Any], *, sm_count: int, folder: Path) -> KernelTrace:
+    """Trace one call on a GPU, after one that sets the profiler up; `TRACE` stays in `folder`.
+
+    Raises `ProfilerError`.
+    """
     import torch
 
     activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
@@ -27,10 +31,9 @@ def collect_torch_trace(call: Callable[[], Any], *, sm_count: int) -> KernelTrac
             with torch.profiler.record_function(_MARK):
                 call()
                 torch.cuda.synchronize()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "trace.json"
-        profiler.export_chrome_trace(str(path))
-        return parse_trace(json.loads(path.read_text()), sm_count=sm_count)
+    path = folder / TRACE
+    profiler.export_chrome_trace(str(path))
+    return parse_trace(json.loads(path.read_text()), sm_count=sm_count)
 
 
 def parse_trace(trace: dict[str, Any], *, sm_count: int) -> KernelTrace:

@@ -19,7 +19,7 @@ def built_code(
 ) -> OwnCode:
     """Import the candidate once more, and read what is built for it, mostly from the cache.
 
-    Device code names its source lines, for the tools that may watch it. `limit_s` bounds it all.
+    `limit_s` bounds it all.
     """
     made: list[Path] = []
     asked: list[BuildRequest] = []
@@ -31,7 +31,7 @@ def built_code(
         left_s = settings.build_timeout_s
         if deadline is not None:
             left_s = max(0.01, min(left_s, deadline - time.monotonic()))
-        outcome = builder.build(order, left_s, line_info=settings.device != "cpu")
+        outcome = builder.build(order, left_s)
         if outcome.ok:
             made.append(Path(outcome.library))
         return outcome

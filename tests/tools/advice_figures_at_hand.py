@@ -147,7 +147,8 @@ CPU_CALM: Figures = {
     "busy_threads": 7.5, "own_share": 0.95, "library_share": 0.02, "glue_share": 0.03,
     "operators": 2.0, "page_faults": 10.0, "system_share": 0.01, "traffic_ratio": 1.0,
     "bandwidth_share": 0.2, "intensity": 0.5, "libm_calls": 0.0, "packed_share": 0.9,
-    "widest_bits": 256.0,
+    "widest_bits": 256.0, "cycle_instructions": 1.8, "branch_miss_share": 0.001,
+    "branch_misses_per_cycle": 0.0001, "l1_misses_per_cycle": 0.005, "cache_lines_ratio": 1.1,
 }  # fmt: skip
 CPU_CASES: dict[str, tuple[Figures, Figures]] = {
     "single_thread": ({"busy_threads": 1.0}, {"wall_us": 20.0}),
@@ -160,4 +161,12 @@ CPU_CASES: dict[str, tuple[Figures, Figures]] = {
     "library_operators": ({"library_share": 0.8, "own_share": 0.1}, {"library_share": 0.3}),
     "memory_bound": ({"bandwidth_share": 0.6}, {"busy_threads": 1.0}),
     "busy_arithmetic": ({"intensity": 9.0}, {"packed_share": 0.1}),
+    "branch_misses": (
+        {"branch_misses_per_cycle": 0.02, "branch_miss_share": 0.3},
+        {"branch_misses_per_cycle": 0.001},
+    ),
+    "cache_lines": (
+        {"cache_lines_ratio": 16.0, "l1_misses_per_cycle": 0.05, "cycle_instructions": 0.4},
+        {"cache_lines_ratio": 1.1},
+    ),
 }

@@ -14,6 +14,7 @@ from evaluator.errors import ProfilerError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.service import Service
+from tools.kept_report import kept_reports
 from tools.profile import profile
 from tools.profile_report import Bottleneck, Profile, Rung
 from tools.profile_request import ProfileRequest
@@ -146,6 +147,13 @@ def test_sixteen_blocks_are_too_few(executor: LocalExecutor) -> None:
     result = profiled(executor, candidate("gpu_narrow", NARROW, NARROW_LAUNCH))
     assert result.bottleneck is Bottleneck.TOO_FEW_BLOCKS
     assert "16 blocks" in result.headline
+    if result.rung is Rung.NCU:
+        # The loop's one statement holds every load; the line is that of the candidate's own file.
+        line = next(line for line in result.summary.splitlines() if "of the stalls" in line)
+        assert "`y[i] = fmaxf(x[i] + b[i % columns], 0.f) * 2;`" in line
+        source = candidate("gpu_narrow", NARROW, NARROW_LAUNCH).splitlines()
+        number = next(n for n, text in enumerate(source, 1) if text.lstrip().startswith("y[i]"))
+        assert line.startswith(f"- line {number} ")
 
 
 def test_library_kernels_are_named_as_such(executor: LocalExecutor) -> None:
@@ -163,14 +171,15 @@ def test_an_extra_pass_is_redundant_traffic(executor: LocalExecutor) -> None:
 
 
 def test_without_ncu_the_trace_holds(
-    executor: LocalExecutor, monkeypatch: pytest.MonkeyPatch
+    executor: LocalExecutor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def refuse(*arguments: object, **options: object) -> object:
         raise ProfilerError("the performance counters are not open to this user")
 
     monkeypatch.setattr("evaluator.collect.ncu.collect_ncu", refuse)
-    result = profiled(executor, candidate("gpu_vector", VECTOR, VECTOR_LAUNCH))
+    result = profiled(executor, candidate("gpu_vector", VECTOR, VECTOR_LAUNCH), tmp_path)
     assert result.rung is Rung.TORCH_TRACE
+    assert kept_reports(tmp_path)["trace.json"] > 0
     assert "counters are not open" in result.rung_reason
     assert "counters are not open" in result.summary
     assert result.bottleneck in (Bottleneck.MEMORY_BANDWIDTH, Bottleneck.AT_THE_BOUND)

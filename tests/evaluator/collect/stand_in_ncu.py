@@ -5,7 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from evaluator.collect.collected import Collected, Work
+
 DATA = Path(__file__).parents[2] / "data" / "ncu"
+WORK = Collected(work=Work(bytes=1e6, flops=0.0)).model_dump_json()
 SCRIPT = """#!/bin/sh
 echo "$@" >> {log}
 case "$*" in
@@ -13,6 +16,7 @@ case "$*" in
                      printf 'gpu__dram_throughput  Throughput  %%  of peak\\n' ;;
   *"--page raw"*) cat {data}/gelu_h200_raw.csv ;;
   *"--page details"*) cat {data}/gelu_h200_details.csv ;;
+  *"--page source"*) cat {data}/column_sums_h200_source.csv ;;
   *) {profile} ;;
 esac
 """
@@ -22,6 +26,8 @@ shift 3
 {sys.executable} -m tests.evaluator.collect.target_without_gpu "$@" && echo report > profile.ncu-rep
 """
 """For `profile`: the true target, in a process below this one as under ncu."""
+PROFILES = f"echo report > profile.ncu-rep; echo '{WORK}' > collected.json"
+"""For `profile`: what a run of the target leaves, and no run."""
 
 
 def stand_in_ncu(folder: Path, log: Path, profile: str = TARGET) -> Path:

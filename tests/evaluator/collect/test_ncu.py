@@ -6,13 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.collect.collected import Collected, Work
 from evaluator.collect.ncu import REPORT, collect_ncu, known_metrics
 from evaluator.collect.target_process import COLLECTED, REQUEST
 from evaluator.errors import ProfilerError
-from tests.evaluator.collect.stand_in_ncu import stand_in_ncu
-
-WORK = Collected(work=Work(bytes=1e6, flops=0.0)).model_dump_json()
+from tests.evaluator.collect.stand_in_ncu import PROFILES, WORK, stand_in_ncu
 
 
 @pytest.fixture
@@ -30,7 +27,7 @@ def install(folder: Path, profile: str) -> Path:
 
 
 def test_kernels_rules_and_work_come_together(folder: Path) -> None:
-    install(folder, f"echo report > {REPORT}; echo '{WORK}' > {COLLECTED}")
+    install(folder, PROFILES)
     collected = collect_ncu(folder, device_name="X", timeout_s=20)
     assert collected.gpu is not None
     assert collected.gpu.kernels[0].name == "gelu_k"
@@ -45,6 +42,16 @@ def test_kernels_rules_and_work_come_together(folder: Path) -> None:
     assert "lts__t_sector_hit_rate" not in asked
     assert (folder / REPORT).read_text() == "report\n"
     assert (folder / COLLECTED).is_file()
+
+
+def test_lines_are_asked_for_of_the_candidates_own_kernel(folder: Path) -> None:
+    install(folder, PROFILES)
+    collected = collect_ncu(folder, device_name="X", timeout_s=20, source="void gelu_k() {}")
+    assert collected.gpu is not None
+    assert [line.line for line in collected.gpu.kernels[0].lines] == [7]
+    asked = (folder.parent / "log").read_text()
+    assert "--page source --print-source cuda,sass --kernel-name regex:(^|::)gelu_k$" in asked
+    assert asked.count("--page") == 3
 
 
 def test_metrics_are_asked_for_once(folder: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.collect import perf_counters
 from evaluator.collect.target_process import REQUEST, run, run_confined
 from evaluator.device_lock import lock_folder
 from evaluator.errors import ProfilerError
@@ -86,6 +87,30 @@ def test_a_confined_candidate_reaches_neither_homes_nor_keys(
     assert collected.cpu is not None
     assert collected.cpu.threads == 1
     assert any(operator.name == "aten::add" for operator in collected.cpu.operators)
+
+
+def test_a_confined_call_is_counted_from_outside_of_its_walls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The kernel's own events, which need no PMU.
+    monkeypatch.setattr(perf_counters, "EVENTS", perf_counters.SOFTWARE)
+    # Each call touches 2048 new pages; the warm-up and the other calls are not counted.
+    source = (
+        "import mmap, torch\n"
+        "class ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
+        "        with mmap.mmap(-1, 2**23) as fresh:\n"
+        "            fresh.write(b'1' * 2**23)\n"
+        "        return x + 1\n"
+    )
+    with tempfile.TemporaryDirectory() as name:
+        request(source, Path(name))
+        collected = run_confined(Path(name), "cpu", device="cpu", timeout_s=90)
+    assert "seccomp" in collected.isolation
+    assert collected.cpu is not None
+    assert collected.cpu.no_counts == ""
+    counts = collected.cpu.counts
+    assert 2048 <= counts["page_faults"] < 6200
+    assert 0 < counts["task_ns"] < 1e10
 
 
 def test_a_confined_target_finds_the_ceilings_that_the_judge_measured(

@@ -1,0 +1,105 @@
+"""Which lines of a kernel's source its warps waited at: Nsight Compute's source page.
+
+The page repeats each instruction below the lines that it comes from. An instruction of an inlined
+function stands below its own line and below the line of the call, so shares of lines may add up to
+more than one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from evaluator.collect.collected import CollectedKernel, KernelTrace, SourceLine
+
+_LEAST_SHARE = 0.05
+_MOST_LINES = 12
+_STALL = re.compile(r"stall_\w+")
+"""Heads of the counts of all samples; those of samples without an issue have words behind."""
+_ISSUED = "stall_selected"
+"""A warp that was sampled while it issued: it did not wait."""
+_QUANTITIES = {
+    "stall_branch_resolving": "stall_branch",
+    "stall_dispatch": "stall_dispatch",
+    "stall_gmma": "stall_tensor",
+    "stall_imc": "stall_constant",
+    "stall_lg": "stall_lg_throttle",
+    "stall_long_sb": "stall_long_scoreboard",
+    "stall_math": "stall_math_pipe",
+    "stall_mio": "stall_mio_throttle",
+    "stall_no_inst": "stall_no_instruction",
+    "stall_short_sb": "stall_short_scoreboard",
+    "stall_sleep": "stall_sleeping",
+    "stall_tex": "stall_tex_throttle",
+}
+"""The page's short names, as `ncu_metrics.QUANTITIES` has them; the others are the same there."""
+
+
+def hottest_own(trace: KernelTrace, source: str) -> CollectedKernel | None:
+    """The kernel that takes most time of those that the candidate's file names; None without."""
+    return max(trace.own(source), key=lambda kernel: kernel.time_us, default=None)
+
+
+def source_options(kernel: CollectedKernel) -> list[str]:
+    """What to ask `ncu --import` for: the page of one launch, as each takes its time."""
+    one = ["--kernel-name", f"regex:(^|::){kernel.name}$", "--launch-count", "1"]
+    return ["--page", "source", "--print-source", "cuda,sass", *one]
+
+
+def with_lines(trace: KernelTrace, name: str, lines: tuple[SourceLine, ...]) -> KernelTrace:
+    """The same trace, the kernel of that name with its lines."""
+    kernels = tuple(
+        kernel.model_copy(update={"lines": lines}) if kernel.name == name else kernel
+        for kernel in trace.kernels
+    )
+    return trace.model_copy(update={"kernels": kernels})
+
+
+def parse_source(text: str) -> tuple[SourceLine, ...]:
+    """The lines at which most time was lost, of the page of one launch, the worst first.
+
+    Empty where the build has no line information.
+    """
+    waits: dict[tuple[str, int], Counter[str]] = {}
+    seen: dict[str, int] = {}
+    for file, number, address, stalls in _rows(text):
+        if number is None:
+            seen[address] = stalls.total()
+        else:
+            waits.setdefault((file, number), Counter()).update(stalls)
+    whole = sum(seen.values())
+    lines = [
+        SourceLine(
+            file=file,
+            line=number,
+            share=min(1.0, stalls.total() / whole),
+            reason=_QUANTITIES.get(reason := stalls.most_common(1)[0][0], reason),
+        )
+        for (file, number), stalls in waits.items()
+        if whole and stalls.total() >= _LEAST_SHARE * whole
+    ]
+    return tuple(sorted(lines, key=lambda line: -line.share)[:_MOST_LINES])
+
+
+def _rows(text: str) -> Iterator[tuple[str, int | None, str, Counter[str]]]:
+    """File, line (None for an instruction), address, and samples by stall reason, of each row."""
+    file = ""
+    head: list[str] = []
+    for row in text.splitlines():
+        # The page does not double the quotes in lines of source: no reader of CSV gets it right.
+        cells = row.strip().removeprefix('"').removesuffix('"').split('","')
+        if cells[0] == "File Path":
+            file = cells[1].rpartition("/")[2]
+        elif cells[0] == "Line No":
+            head = cells
+        elif head and len(cells) >= len(head) and (cells[0].isdigit() or not cells[0]):
+            number = int(cells[0]) if cells[0] else None
+            named = zip(reversed(head), reversed(cells), strict=False)
+            stalls = {
+                name: int(count)
+                for name, count in named
+                if _STALL.fullmatch(name) and name != _ISSUED and count.isdigit() and count != "0"
+            }
+            if stalls:
+                yield file, number, cells[2], Counter(stalls)

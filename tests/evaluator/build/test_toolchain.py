@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evaluator.build.toolchain import Cuda, Toolchain, Torch
+
+
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [(("-O3",), True), (("-O3", "-G"), False), (("--device-debug",), False)],
+)
+def test_device_code_names_its_lines_unless_it_is_for_a_debugger(
+    flags: tuple[str, ...], named: bool
+) -> None:
+    tools = Toolchain(
+        compiler="g++",
+        compiler_version="14",
+        torch=Torch(Path("/torch"), "2.9", "-std=c++17"),
+        python_include=Path("/python"),
+        cuda=Cuda("nvcc", Path("/cuda"), "13.0"),
+        architecture="9.0a",
+    )
+    assert ("-lineinfo" in tools.device_command("x", "cuda.cu", flags, None)) is named
+    assert "-lineinfo" not in tools.host_command("x", "main.cpp", (), None)

@@ -1,0 +1,69 @@
+"""The exports are of an H200, by ncu 2025.3.1, without the instructions that have no sample."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evaluator.collect.collected import CollectedKernel, KernelTrace
+from evaluator.collect.ncu_source import hottest_own, parse_source, source_options, with_lines
+
+DATA = Path(__file__).parents[2] / "data" / "ncu"
+COLUMN_SUMS = (DATA / "column_sums_h200_source.csv").read_text()
+
+
+def test_the_line_that_waits_for_memory() -> None:
+    """A loop that sums a column: the load is inlined from a header, the addition waits for it."""
+    (line,) = parse_source(COLUMN_SUMS)
+    assert (line.file, line.line, line.reason) == ("cuda.cu", 7, "stall_long_scoreboard")
+    # 8142 of 8208 samples, without the 136 of warps that issued just then.
+    assert line.share == pytest.approx(8035 / 8072)
+
+
+def test_lines_come_with_the_worst_first() -> None:
+    lines = parse_source((DATA / "tiles_h200_source.csv").read_text())
+    assert [(line.line, line.reason) for line in lines] == [
+        (17, "stall_short_scoreboard"),
+        (15, "stall_barrier"),
+        (12, "stall_mio_throttle"),
+    ]
+    assert sum(line.share for line in lines) <= 1.0
+
+
+def test_quotes_in_a_line_of_source_break_nothing() -> None:
+    """The page prints them as they are (seen in its `cuda` view), where the source is at hand."""
+    quoted = COLUMN_SUMS.replace("<Unable to open source file>", 'tl.device_print("a","b", x)')
+    assert parse_source(quoted) == parse_source(COLUMN_SUMS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "==WARNING== No lineinfo available to show CUDA-C source related to 'k(float *)'.\n",
+        "",
+        COLUMN_SUMS[:900],
+    ],
+)
+def test_without_line_information_there_are_no_lines(text: str) -> None:
+    assert parse_source(text) == ()
+
+
+def test_one_launch_of_the_longest_kernel_that_the_candidate_names() -> None:
+    kernels = tuple(
+        CollectedKernel(name=name, launches=2, time_us=time_us)
+        for name, time_us in [("gemm_library", 9.0), ("tiles", 5.0), ("sums", 3.0)]
+    )
+    trace = KernelTrace(kernels=kernels)
+    source = "__global__ void sums() {}\ntemplate <int N> __global__ void tiles() {}"
+    own = hottest_own(trace, source)
+    assert own is not None and own.name == "tiles"
+    assert source_options(own)[-4:] == [
+        "--kernel-name",
+        "regex:(^|::)tiles$",
+        "--launch-count",
+        "1",
+    ]
+    assert hottest_own(trace, "x = torch.mm(a, b)") is None
+    lines = parse_source(COLUMN_SUMS)
+    assert [kernel.lines for kernel in with_lines(trace, "tiles", lines).kernels] == [(), lines, ()]
