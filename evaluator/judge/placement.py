@@ -9,6 +9,8 @@ import torch
 
 _ALIGNMENT = 512
 _MARGIN_BYTES = 4096
+_GAP_BYTES = 64
+"""At least that much of a margin lies between two tensors, whatever their sizes."""
 _NO_NUMBER = 0xFF
 """A byte that repeated is NaN in every floating dtype, and -1 in every integer one."""
 MARGINS = (_NO_NUMBER, 0x7B, 0xFB)
@@ -29,7 +31,7 @@ class Placement:
         self.memory = memory
         self._next = start
         self._margin = margin
-        memory[max(0, start - _MARGIN_BYTES) : start].fill_(margin)
+        memory[max(0, start - _MARGIN_BYTES) : start + _ALIGNMENT].fill_(margin)
         self.tensors: list[torch.Tensor] = []
         """Views of what was placed, as the worker will see it."""
         self.spans: list[tuple[int, int]] = []
@@ -68,7 +70,6 @@ class Placement:
         if end > self.memory.numel():
             raise ValueError("the arena is too small")
         margin = self._margin if tensor.is_floating_point() else _NO_NUMBER
-        self.memory[self._next : start].fill_(margin)
         self.memory[end : end + _MARGIN_BYTES].fill_(margin)
         flat = self.memory[start:end].view(tensor.dtype)
         view = torch.as_strided(flat, shape, stride)
@@ -78,7 +79,7 @@ class Placement:
             view[once].copy_(tensor[once])
         else:
             view.copy_(tensor)
-        self._next = end
+        self._next = end + _GAP_BYTES
         self.tensors.append(view)
         self.spans.append((start, end - start))
         return {
@@ -102,7 +103,7 @@ def bytes_needed(value: Any) -> int:
     """An upper bound of what placing `value` takes."""
     if isinstance(value, torch.Tensor):
         span = span_of(tuple(value.shape), tuple(value.stride()))
-        return int(span * value.element_size()) + _ALIGNMENT
+        return int(span * value.element_size()) + _GAP_BYTES + _ALIGNMENT
     if isinstance(value, dict):
         return sum(bytes_needed(item) for item in value.values())
     if isinstance(value, list | tuple):

@@ -29,17 +29,20 @@ def test_around_integers_there_is_minus_one(margin: int) -> None:
 
 
 def _around(dtype: torch.dtype, margin: int) -> torch.Tensor:
-    """What lies before, between and behind two tensors of ones."""
+    """What lies before, between and behind two tensors of ones, of whole kilobytes or halves."""
     memory = torch.zeros(2**15, dtype=torch.uint8)
     placement = Placement(memory, 1024, margin)
-    placed = [placement.place(torch.ones(33, dtype=dtype)) for _ in range(2)]
+    placed = [placement.place(torch.ones(256, dtype=dtype)) for _ in range(2)]
     values = memory.view(dtype)
     size = dtype.itemsize
     inside = torch.zeros(values.numel(), dtype=torch.bool)
     for layout in placed:
         first = layout["offset"] // size
-        inside[first : first + 33] = True
+        inside[first : first + 256] = True
+    assert int(inside.sum()) == 512
     assert bool((values[inside] == 1).all())
+    one, two = (layout["offset"] for layout in placed)
+    assert two - one - placed[0]["span"] >= 64
     last = int(inside.nonzero().max())
     return values[1 : last + 100][~inside[1 : last + 100]]
 
