@@ -1,7 +1,8 @@
 """How a wrong version differs from the right kernel: in machine code, in bytes, in error.
 
-`python -m tests.mutation.evidence < {reference, right, mutant, kind}` runs both in its own process, since
-a mutant may crash it, on fresh inputs, on the judge's variations of them and on adversarial ones.
+`python -m tests.mutation.evidence < {reference, right, mutant, kind}` runs both in its own process,
+since a mutant may crash it, on fresh inputs, on the judge's variations of them and on adversarial
+ones.
 """
 
 from __future__ import annotations

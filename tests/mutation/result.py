@@ -72,18 +72,21 @@ def page(
 
 
 def _in_use(records: list[Judged], arguments: list[Argument], again_with: str) -> str:
-    """The same share with the survivors judged again, and without what no input can show."""
+    """The share without what no input of the problem shows, and with survivors judged again."""
     equivalent = {a.id for a in arguments if a.equivalent}
     judged = [r for r in records if r.kind and r.built and r.id not in equivalent]
-    late = sum(a.usual != Status.CORRECT for a in arguments if not a.equivalent)
-    unseen = sum(a.kind == "other inputs" for a in arguments)
-    killed, of = sum(r.killed for r in judged) + late, len(judged)
+    killed, of = sum(r.killed for r in judged), len(judged)
+    wrong = [a for a in arguments if not a.equivalent]
+    unseen = sum(a.kind == "other inputs" for a in wrong)
+    late = [a for a in wrong if a.usual != Status.CORRECT]
+    still_unseen = unseen - sum(a.kind == "other inputs" for a in late)
     return (
-        "The survivors that are no equivalents were judged once more, with 2 seconds of timing as "
-        f"users give it ({again_with}): {late} were refused then. So {_share(killed, of)} in all; "
-        "without the "
-        f"{unseen} that are wrong only on inputs that the problem practically never gives, "
-        f"{_share(killed, of - unseen)}.\n"
+        f"{unseen} survivors are wrong only on inputs that the problem practically never gives: "
+        f"without them {_share(killed, of - unseen)}. The survivors that are no equivalents were "
+        f"judged once more, with 2 seconds of timing as users give it ({again_with}): {len(late)} "
+        f"were refused then. So {_share(killed + len(late), of)} in all; without the "
+        f"{still_unseen} that no such input shows, {_share(killed + len(late), of - still_unseen)}."
+        "\n"
     )
 
 

@@ -5,7 +5,6 @@ import torch
 
 from evaluator.judge.placement import MARGINS, Placement
 
-
 FLOATING = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 
 
