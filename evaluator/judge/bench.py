@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import secrets
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from evaluator.evaluation import BaselineName, EvaluationRequest, Precision, Set
 from evaluator.judge.arena import Arena, make_arena
 from evaluator.judge.conversation import Build
 from evaluator.judge.laid import Laid, Veil
-from evaluator.judge.placement import Placement, bytes_needed
+from evaluator.judge.placement import MARGINS, Placement, bytes_needed
 from evaluator.judge.process import Zygote
 from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten
 from evaluator.judge.refusal import Refusal
@@ -51,6 +52,8 @@ class Bench:
         self._hidden: dict[str, Bench] = {}
         self._seed: int | None = None
         self._start = _SHIFT_BYTES
+        # By turns, so that the first three calls of any candidate meet all of them.
+        self._margins = itertools.cycle(MARGINS)
         self.settings = request.settings
         self.device = device
         self._zygote = zygote
@@ -130,7 +133,8 @@ class Bench:
         if secrets.randbelow(2):
             self._start = (1 + secrets.randbelow(_SHIFTS)) * _SHIFT_BYTES
         values = self._values(self._seed)
-        return Draw(self._seed, values, lay(Placement(self.inputs.bytes, self._start), values))
+        placement = Placement(self.inputs.bytes, self._start, next(self._margins))
+        return Draw(self._seed, values, lay(placement, values))
 
     def _values(self, seed: int) -> list[Any]:
         """KernelBench's protocol knows only what the recipe gives."""

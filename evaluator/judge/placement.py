@@ -9,21 +9,29 @@ import torch
 
 _ALIGNMENT = 512
 _MARGIN_BYTES = 4096
+_GAP_BYTES = 64
+"""At least that much of a margin lies between two tensors, whatever their sizes."""
 _NO_NUMBER = 0xFF
 """A byte that repeated is NaN in every floating dtype, and -1 in every integer one."""
+MARGINS = (_NO_NUMBER, 0x7B, 0xFB)
+"""NaN, or 6e4 and more, or -6e4 and less in every floating dtype: a sum over one element too many
+shows with the first, a maximum, which passes NaN over, with the second, a minimum with the third.
+"""
 
 
 class Placement:
     """Lays tensors one after the other into `memory` (uint8, shape [size]), from `start` on.
 
-    What lies before, between and after them is NaN: zeros, or the numbers of an earlier call, would
-    let a kernel pass that reads beyond the end.
+    What lies before, between and after them is `margin`, one of `MARGINS`, repeated: zeros, or the
+    numbers of an earlier call, would let a kernel pass that reads beyond the end. Around integers
+    it is always -1.
     """
 
-    def __init__(self, memory: torch.Tensor, start: int = 0) -> None:
+    def __init__(self, memory: torch.Tensor, start: int = 0, margin: int = _NO_NUMBER) -> None:
         self.memory = memory
         self._next = start
-        memory[max(0, start - _MARGIN_BYTES) : start].fill_(_NO_NUMBER)
+        self._margin = margin
+        memory[max(0, start - _MARGIN_BYTES) : start + _ALIGNMENT].fill_(margin)
         self.tensors: list[torch.Tensor] = []
         """Views of what was placed, as the worker will see it."""
         self.spans: list[tuple[int, int]] = []
@@ -61,8 +69,8 @@ class Placement:
         end = start + elements * size
         if end > self.memory.numel():
             raise ValueError("the arena is too small")
-        self.memory[self._next : start].fill_(_NO_NUMBER)
-        self.memory[end : end + _MARGIN_BYTES].fill_(_NO_NUMBER)
+        margin = self._margin if tensor.is_floating_point() else _NO_NUMBER
+        self.memory[end : end + _MARGIN_BYTES].fill_(margin)
         flat = self.memory[start:end].view(tensor.dtype)
         view = torch.as_strided(flat, shape, stride)
         if 0 in stride:
@@ -71,7 +79,7 @@ class Placement:
             view[once].copy_(tensor[once])
         else:
             view.copy_(tensor)
-        self._next = end
+        self._next = end + _GAP_BYTES
         self.tensors.append(view)
         self.spans.append((start, end - start))
         return {
@@ -95,7 +103,7 @@ def bytes_needed(value: Any) -> int:
     """An upper bound of what placing `value` takes."""
     if isinstance(value, torch.Tensor):
         span = span_of(tuple(value.shape), tuple(value.stride()))
-        return int(span * value.element_size()) + _ALIGNMENT
+        return int(span * value.element_size()) + _GAP_BYTES + _ALIGNMENT
     if isinstance(value, dict):
         return sum(bytes_needed(item) for item in value.values())
     if isinstance(value, list | tuple):

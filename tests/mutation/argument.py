@@ -22,12 +22,12 @@ Class = Literal[
 EQUIVALENT: tuple[Class, ...] = ("same code", "same bytes", "same function", "as exact")
 MEANINGS: dict[Class, str] = {
     "same code": "the compiled libraries are equal, byte for byte",
-    "same bytes": "all outputs are equal, byte for byte, on fresh and adversarial inputs",
-    "same function": "equal in exact arithmetic, and no less exact in fp32",
+    "same bytes": "all outputs are equal, byte for byte, on fresh, varied and adversarial inputs",
+    "same function": "equal in exact arithmetic, and no less exact in fp32 whatever the inputs are",
     "as exact": "another formula, no further from the fp64 reference than PyTorch is in fp32",
     "other inputs": "wrong, but only on inputs that the problem practically never gives",
     "within the rule": "less exact than the right kernel, but not by as much as the rule allows",
-    "by chance": "wrong on some draws of the inputs only, none of which was judged",
+    "by chance": "wrong on some draws only, of inputs, weights or memory, none of which was judged",
 }
 
 

@@ -1,7 +1,8 @@
 """How a wrong version differs from the right kernel: in machine code, in bytes, in error.
 
-`python -m tests.mutation.evidence < {reference, right, mutant}` runs both in its own process, since
-a mutant may crash it, on fresh inputs and on adversarial ones.
+`python -m tests.mutation.evidence < {reference, right, mutant, kind}` runs both in its own process,
+since a mutant may crash it, on fresh inputs, on the judge's variations of them and on adversarial
+ones.
 """
 
 from __future__ import annotations
@@ -23,15 +24,18 @@ from evaluator.build.builder import Builder
 from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.cache_folder import cache_folder
 from evaluator.evaluation import Precision
+from evaluator.judge.correctness import compare
 from evaluator.judge.placement import Placement, bytes_needed
 from evaluator.judge.reference import WEIGHT_SEED, Reference, converted, flatten
+from evaluator.judge.work import count_work
 from evaluator.worker import build_stub
 from evaluator.worker.weights import load_weights
 from tests.mutation.mutant import Mutant
 
 ROOT = Path(__file__).parents[2]
-FRESH = 8
-"""Draws of the problem's own inputs; the adversarial ones come on top."""
+FRESH, VARIED = 8, 8
+"""Draws of the problem's own inputs, and of them at the judge's other scales; the adversarial ones
+come on top."""
 _TIMEOUT_S = 300.0
 
 ADVERSARIAL: dict[str, Callable[[Tensor], Tensor]] = {
@@ -43,21 +47,25 @@ ADVERSARIAL: dict[str, Callable[[Tensor], Tensor]] = {
     "sorted": lambda x: x.reshape(-1).sort().values.reshape(x.shape),
     "positive": torch.abs,
     "negative": lambda x: -x.abs(),
+    "a thousand more": lambda x: x + 1e3,
+    "a thousand less": lambda x: x - 1e3,
     "alternating sizes": lambda x: x * (1e4 ** (torch.arange(x.numel()).reshape(x.shape) % 2)),
     "one much larger": lambda x: _with_one(x, 1e6),
 }
 
 
 class Evidence(BaseModel):
-    """What was found; all figures are over all draws, errors over the fresh ones."""
+    """What was found over all draws; errors over those that the judge makes too."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
     same_code: bool | None
-    """Whether the compiled libraries are byte for byte the same; None: nothing was compiled."""
+    """Whether the compiled libraries are byte for byte the same; None: the change is elsewhere."""
     draws: int
     differing: tuple[str, ...]
     """Draws with any other byte in any output."""
+    refused: tuple[str, ...]
+    """Draws on which the accept rule refuses the mutant and not the right kernel."""
     error: float | None
     """Largest RMSE of the mutant over the rms of the fp64 reference."""
     error_of_right: float | None
@@ -70,6 +78,7 @@ def gather(mutant: Mutant) -> Evidence:
         "reference": mutant.subject.reference,
         "right": mutant.subject.source,
         "mutant": mutant.source,
+        "kind": mutant.rule.kind,
     }
     done = subprocess.run(
         [sys.executable, "-m", "tests.mutation.evidence"],
@@ -129,6 +138,9 @@ def _copied(arguments: list[Any]) -> list[Any]:
 def _draws(reference: Reference) -> Iterator[tuple[str, list[Any]]]:
     for number in range(FRESH):
         yield f"fresh {number}", reference.fresh_inputs(1000 + number)
+    for number in range(VARIED):
+        # `Variation` leaves scales alone unless the second bit of a seed is set.
+        yield f"varied {number}", reference.varied_inputs(4 * number + 2 + number % 2)
     for name, change in ADVERSARIAL.items():
         values = reference.fresh_inputs(2000)
         yield (
@@ -161,13 +173,25 @@ def _error(actual: list[Tensor], exact: list[Tensor] | None) -> float | None:
     return max(errors, default=None)
 
 
+def _accepted(
+    reference: Reference, arguments: list[Any], actual: list[Tensor], exact: list[Tensor] | None
+) -> bool:
+    """What the judge would say of these outputs."""
+    expected = reference.expected(_copied(arguments))
+    tensors = [a for a in arguments if isinstance(a, Tensor)]
+    work = count_work(reference.model, arguments)
+    return compare(
+        actual, expected, exact, tensors, Precision.FP32, accumulation=work.accumulation
+    ).ok
+
+
 def _compare(question: dict[str, str]) -> Evidence:
     torch.set_num_threads(2)
     reference = Reference(question["reference"], torch.device("cpu"), Precision.FP32)
     builder = Builder(cache_folder())
     right, mutant = (_Kernel(question[who], builder) for who in ("right", "mutant"))
-    compiled = bool(right.libraries or mutant.libraries)
     differing: list[str] = []
+    refused: list[str] = []
     errors: list[float] = []
     errors_of_right: list[float] = []
     count = 0
@@ -178,18 +202,23 @@ def _compare(question: dict[str, str]) -> Evidence:
         for kernel in (right, mutant):
             kernel.construct(reference, state)
         theirs, ours = right(arguments), mutant(arguments)
+        exact, _ = reference.exact(converted(arguments, torch.device("cpu"), None))
         if not _same_bytes(theirs, ours):
             differing.append(name)
-        if name.startswith("fresh"):
-            exact, _ = reference.exact(converted(arguments, torch.device("cpu"), None))
+            if _accepted(reference, arguments, theirs, exact) and not _accepted(
+                reference, arguments, ours, exact
+            ):
+                refused.append(name)
+        if name not in ADVERSARIAL:
             for outputs, into in ((ours, errors), (theirs, errors_of_right)):
                 error = _error(outputs, exact)
                 if error is not None:
                     into.append(error)
     return Evidence(
-        same_code=right.libraries == mutant.libraries if compiled else None,
+        same_code=right.libraries == mutant.libraries if question["kind"] == "cpp" else None,
         draws=count,
         differing=tuple(differing),
+        refused=tuple(refused),
         error=max(errors, default=None),
         error_of_right=max(errors_of_right, default=None),
     )

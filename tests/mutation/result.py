@@ -1,12 +1,12 @@
-"""The page on a finished run: `python -m tests.mutation.result RUN.jsonl > RESULT.md`."""
+"""The page on a finished run: `python -m tests.mutation.result RUN.jsonl ... > RESULT.md`.
+
+It is printed elsewhere and later than the run was made, so it is told what the run was made with.
+"""
 
 from __future__ import annotations
 
 import argparse
-import platform
 from pathlib import Path
-
-import torch
 
 from evaluator.evaluation import Status
 from tests.mutation.argument import MEANINGS, Argument, read_arguments
@@ -19,6 +19,8 @@ def main() -> None:
     options.add_argument("run", type=Path)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--commit", required=True)
+    options.add_argument("--made-with", required=True, help="versions and machine of the run")
+    options.add_argument("--again-with", required=True, help="those of `survivors`")
     chosen = options.parse_args()
     records = list(read(chosen.run))
     known = {argument.id: argument for argument in read_arguments()}
@@ -27,21 +29,28 @@ def main() -> None:
     if missing:
         raise SystemExit(f"no argument for {', '.join(missing)}")
     arguments = [known[id] for id in survivors]
-    print(page(records, arguments, chosen.seed, chosen.commit))
+    made = f"Commit {chosen.commit}, {chosen.made_with}, fp32."
+    print(page(records, arguments, chosen.seed, made, chosen.again_with))
 
 
-def page(records: list[Judged], arguments: list[Argument], seed: int, commit: str) -> str:
-    """Conditions, totals, tables, and every survivor with its argument."""
+def page(
+    records: list[Judged], arguments: list[Argument], seed: int, made: str, again_with: str
+) -> str:
+    """Conditions, totals, tables, and every survivor with its argument.
+
+    `made`: what the run was made with, a sentence; `again_with`: what its survivors were judged
+    again with.
+    """
+    limit = sum(record.kind is not None for record in records)
     lines = [
         "# Mutation check: result",
         "",
-        f"Commit {commit}, seed {seed}, torch {torch.__version__}, Python "
-        f"{platform.python_version()}, CPU, fp32. Made by `python -m tests.mutation.run --seed "
-        f"{seed}`; what each survivor was compared by is in `evidence.py`, the judgement on it in "
-        "`arguments.json`. What did not build counts neither as killed nor as judged.",
+        f"{made} Made by `python -m tests.mutation.run --seed {seed} --limit {limit}`; what each "
+        "survivor was compared by is in `evidence.py`, the judgement on it in `arguments.json`. "
+        "What did not build counts neither as killed nor as judged.",
         "",
         summary(records, [a.id for a in arguments if a.equivalent]),
-        _in_use(records, arguments),
+        _in_use(records, arguments, again_with),
         "## Survivors",
         "",
     ]
@@ -62,18 +71,22 @@ def page(records: list[Judged], arguments: list[Argument], seed: int, commit: st
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _in_use(records: list[Judged], arguments: list[Argument]) -> str:
-    """The same share with the survivors judged again, and without what no input can show."""
+def _in_use(records: list[Judged], arguments: list[Argument], again_with: str) -> str:
+    """The share without what no input of the problem shows, and with survivors judged again."""
     equivalent = {a.id for a in arguments if a.equivalent}
     judged = [r for r in records if r.kind and r.built and r.id not in equivalent]
-    late = sum(a.usual != Status.CORRECT for a in arguments if not a.equivalent)
-    unseen = sum(a.kind == "other inputs" for a in arguments)
-    killed, of = sum(r.killed for r in judged) + late, len(judged)
+    killed, of = sum(r.killed for r in judged), len(judged)
+    wrong = [a for a in arguments if not a.equivalent]
+    unseen = sum(a.kind == "other inputs" for a in wrong)
+    late = [a for a in wrong if a.usual != Status.CORRECT]
+    still_unseen = unseen - sum(a.kind == "other inputs" for a in late)
     return (
-        "The survivors that are no equivalents were judged once more, with 2 seconds of timing as "
-        f"users give it: {late} were refused then. So {_share(killed, of)} in all; without the "
-        f"{unseen} that are wrong only on inputs that the problem practically never gives, "
-        f"{_share(killed, of - unseen)}.\n"
+        f"{unseen} survivors are wrong only on inputs that the problem practically never gives: "
+        f"without them {_share(killed, of - unseen)}. The survivors that are no equivalents were "
+        f"judged once more, with 2 seconds of timing as users give it ({again_with}): {len(late)} "
+        f"were refused then. So {_share(killed + len(late), of)} in all; without the "
+        f"{still_unseen} that no such input shows, {_share(killed + len(late), of - still_unseen)}."
+        "\n"
     )
 
 

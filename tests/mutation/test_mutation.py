@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ import torch
 
 from tests.mutation import cpp_rules, output_rules, python_rules
 from tests.mutation.argument import read_arguments
-from tests.mutation.edit import Rule
+from tests.mutation.edit import Edit, Rule
+from tests.mutation.evidence import ADVERSARIAL, FRESH, VARIED, gather
 from tests.mutation.judged import read
 from tests.mutation.mutant import RULES, draw, of
 from tests.mutation.output_rules import SPOILERS
@@ -205,6 +207,28 @@ def test_wilson_interval() -> None:
     assert wilson(50, 100) == pytest.approx((0.4038, 0.5962), abs=1e-4)
     assert wilson(0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
     assert wilson(0, 0) == (0.0, 1.0)
+
+
+def test_evidence_of_a_wrong_mutant_and_of_an_equivalent_one() -> None:
+    (view,) = (s for s in subjects() if s.name == "operators view")
+    rounded = next(m for m in of(view, rule(output_rules.RULES, "through fp16")))
+    wrong = gather(rounded)
+    assert wrong.draws == FRESH + VARIED + len(ADVERSARIAL)
+    assert {"fresh 0", "varied 0"} <= set(wrong.refused) <= set(wrong.differing)
+    assert wrong.error and wrong.error_of_right and wrong.error > 100 * wrong.error_of_right
+    same = gather(replace(rounded, edit=Edit(0, 0, "# As it was.\n")))
+    assert same.differing == same.refused == ()
+    assert same.error == same.error_of_right == wrong.error_of_right
+
+
+def test_arguments_agree_with_their_evidence() -> None:
+    for argument in read_arguments():
+        # Who is no equivalent has been judged again.
+        assert argument.equivalent == (not argument.usual), argument.id
+        if argument.equivalent:
+            assert "refused on" not in argument.evidence, argument.id
+        if argument.kind == "same code":
+            assert argument.evidence.startswith("libraries equal"), argument.id
 
 
 CHANCE = {
