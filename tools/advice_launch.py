@@ -121,6 +121,8 @@ def _uneven_work(f: Figures, limits: AdviceThresholds) -> Found | None:
             uneven,
             "uneven_share",
         )
+    if f["block"] < limits.small_block:
+        return None  # An SM has not started the next ones when the first of them end.
     reached, possible = f["occupancy_pct"], f["occupancy_limit_pct"]
     if possible <= 0 or reached >= limits.occupancy_gap * possible or f.get("waves", 1.0) < 1.0:
         return None
@@ -208,7 +210,7 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         name="uneven_work",
         scope="kernel",
         when="SMs busy {uneven:.0%} less than the busiest one, or occupancy below"
-        " {occupancy_gap:.0%} of what is possible",
+        " {occupancy_gap:.0%} of what is possible with blocks of {small_block:g} threads or more",
         change="Give all blocks and warps equal shares: split long rows, hand out work in small"
         " pieces (an atomic counter or a grid-stride loop), start the longest pieces first.",
         watch=(("uneven_share", DOWN), ("occupancy_pct", UP)),

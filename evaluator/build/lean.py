@@ -2,7 +2,7 @@
 
 The standard library's larger headers, PyTorch's 16-bit numbers and the bindings are half of what a
 compiler reads, and most kernels use none of them. Being wrong costs time alone: what does not
-compile so is compiled again with everything.
+compile so is compiled again with everything, unless its first error is plainly the source's own.
 """
 
 from __future__ import annotations
@@ -31,6 +31,48 @@ _OF_STD = re.compile(r"\bstd\s*::\s*(\w+)")
 _LIBRARY = re.compile(r"\busing\s+(?:namespace\s+)?std\b|\birange\b")
 _NUMBERS = re.compile(r"half|bfloat16|bf16|fp16|f16|REDUCED|\bC10_(?!CUDA_)|\bAT_\w*HOST", re.I)
 _BINDING = re.compile(r"\bpy(?:bind\w*)?\b|PYBIND|TORCH_LIBRARY|\bPy\w+|TORCH_EXTENSION_NAME")
+
+_FIRST_ERROR = re.compile(r"\berror: (.*)")
+_UNKNOWN_NAME = re.compile(
+    r"identifier \"(\w+)\" is undefined|'(\w+)' was not declared in this scope"
+)
+_PUNCTUATION = re.compile(r"expected a \"?[;)}]|expected '[;)}]'")
+_ELSEWHERE = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        accumulate adjacent_difference adjacent_find all_of any_of as_const async begin
+        binary_search bind bit_and bit_or cbegin cend cerr chrono cin clamp clock complex copy
+        copy_if copy_n count count_if cout data deque divides end endl equal equal_range equal_to
+        errno exclusive_scan fill fill_n find find_if fixed flush for_each format function future
+        gcd generate greater greater_equal hash hex inclusive_scan inner_product invoke iota
+        is_sorted isalnum isalpha isdigit isspace istream lcm less less_equal list localtime
+        lower_bound make_shared make_unique map max_element merge midpoint min_element minmax
+        minmax_element minus mismatch modulus mt19937 multiplies multiset mutex nanosleep negate
+        next_permutation none_of nth_element ostream ostringstream partial_sort partial_sum
+        partition plus prev_permutation queue rand_r random_device ranges reduce ref remove
+        remove_if replace reverse rotate sample scoped_lock search set setlocale setprecision setw
+        shared_ptr shuffle size sort stable_sort stack strftime string_view stringstream
+        swap_ranges thread time tm tolower toupper transform transform_reduce
+        uniform_int_distribution uniform_real_distribution unique unique_lock unique_ptr
+        unordered_map unordered_set upper_bound weak_ptr
+        """,
+    )
+)
+"""Names, in std or outside of it, that the headers which are left out declare, or those that they
+bring along; a name that begins like `_PREFIXES` may be of one too."""
+_PREFIXES = ("__", "C10_", "AT_", "TORCH_", "pthread", "wcs", "wmem")
+
+
+def may_lack(output: str) -> bool:
+    """Whether what was left out may be why a compiler refused a source, by what it printed."""
+    error = _FIRST_ERROR.search(output)
+    if error is None:
+        return True
+    if unknown := _UNKNOWN_NAME.match(error[1]):
+        name = unknown[1] or unknown[2]
+        return name in _ELSEWHERE or name in _STANDARD or name.startswith(_PREFIXES)
+    return _PUNCTUATION.match(error[1]) is None
 
 
 def lean_flags(text: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from evaluator.build.cache import Cache
 from evaluator.build.diagnosis import needs_full_headers, readable
 from evaluator.build.enclosure import Enclosure, Finished
 from evaluator.build.flags import SANITIZED, SANITIZED_LINK
-from evaluator.build.lean import lean_flags
+from evaluator.build.lean import lean_flags, may_lack
 from evaluator.build.sources import Source, Sources
 from evaluator.build.toolchain import Toolchain
 
@@ -181,7 +181,7 @@ class Workshop:
         for defines in dict.fromkeys((lean, ())):
             given = (*(flags.device if unit.device else flags.host), *defines)
             done = self._compile_with(given, unit, sources, name, folder, header_folder, timeout_s)
-            if done.content is not None or done.timed_out:
+            if done.content is not None or done.timed_out or not may_lack(done.log):
                 break
         return done
 

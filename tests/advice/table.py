@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from statistics import median
 
 from tests.advice.case import Case
 from tests.advice.outcome import Outcome, outcomes
@@ -28,10 +29,9 @@ def table(folder: Path) -> str:
         f" {sum(o.shown for o in found)}.",
     ]
     if seconds:
-        mean = sum(seconds) / len(seconds)
         lines.append(
-            f"A profile took {mean:.1f} s on average and {max(seconds):.1f} s at most, waiting for"
-            " the device included, on which the next kernels were judged meanwhile."
+            f"A profile took {median(seconds):.1f} s in the middle, {max(seconds):.1f} s at most,"
+            " on a host where other kernels were built, judged and profiled meanwhile."
         )
     return "\n".join(lines) + "\n"
 

@@ -8,7 +8,7 @@ import pytest
 
 from evaluator.build import workshop
 from evaluator.build.builder import Builder
-from evaluator.build.lean import lean_flags
+from evaluator.build.lean import lean_flags, may_lack
 from evaluator.build_request import BuildRequest
 
 ALL = {"LIBRARY", "NUMBERS", "BINDING"}
@@ -36,6 +36,26 @@ ALL = {"LIBRARY", "NUMBERS", "BINDING"}
 def test_what_is_named_is_read(text: str, read: set[str]) -> None:
     left_out = {flag.removeprefix("-DREFINERY_LEAN_") for flag in lean_flags(text)}
     assert ALL - left_out == read
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected"),
+    [
+        ('cuda.cu(35): error: identifier "stride" is undefined', False),
+        ("main.cpp:13:24: error: 'columns' was not declared in this scope; did you", False),
+        ('cuda.cu(9): error: expected a ";"', False),
+        ("main.cpp:9:3: error: expected ';' before 'return'", False),
+        ('cuda.cu(35): error: identifier "sort" is undefined', True),
+        ("main.cpp:2:5: error: 'unique_ptr' was not declared in this scope", True),
+        ('cuda.cu(3): error: identifier "__half2" is undefined', True),
+        ('cuda.cu(3): error: namespace "std" has no member "gcd"', True),
+        ('refinery/core.h(302): error: static assertion failed with "a message needs st', True),
+        ("cuda.cu(3): error: incomplete type is not allowed", True),
+        ("Killed", True),
+    ],
+)
+def test_an_error_that_is_plainly_the_sources_own(printed: str, expected: bool) -> None:
+    assert may_lack(f"{printed}\n") is expected
 
 
 @dataclass
@@ -72,3 +92,18 @@ def test_a_name_that_was_overlooked_costs_a_second_compilation(
     assert outcome.ok, outcome.log
     assert (outcome.headers, outcome.log) == ("light", "")
     assert [bool(left_out) for left_out in compiled.left_out] == [True, False]
+
+
+def test_a_mistake_of_the_sources_own_is_compiled_once(
+    builder: Builder, compiled: Compiled
+) -> None:
+    wrong = """
+        #include <torch/extension.h>
+        torch::Tensor twice(torch::Tensor x) { return x * factor; }
+    """
+    outcome = builder.build(
+        BuildRequest(name="mistaken", cpp_sources=(wrong,), functions=(("twice", ""),))
+    )
+    assert not outcome.ok
+    assert "factor" in outcome.log
+    assert len(compiled.left_out) == 1
