@@ -1,0 +1,71 @@
+"""How far off the reference is when its inputs are rounded once more: another measure of L's error.
+
+Where a sum cancels, an honest implementation is as far off as its order of adding happens to put
+it, and so is the reference: now and then it is nearly exact by luck, and its error L-R then allows
+next to nothing. So before an output is refused for its values, it is compared with what the
+reference gives for inputs that are each one unit in the last place off, at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from evaluator.evaluation import Precision
+from evaluator.judge.accept_rule import rule
+from evaluator.judge.reference import Reference
+
+_NUDGES = 4
+
+
+def nudged_outputs(
+    reference: Reference,
+    values: list[Any],
+    exact: Sequence[Tensor],
+    precision: Precision,
+    seed: int,
+) -> Iterator[list[Tensor]]:
+    """Outputs of the reference for `values`, nudged; at most four, in the task's precision.
+
+    Left out are those in which any element is off by more than the reference's error may ever buy
+    (`Rule.ceiling`, relative to the whole output's rms): a threshold was crossed, and that says
+    nothing of rounding. In 16 bits there is no such ceiling, and nothing is given: one rounding
+    there is as much as a nudge. Nor for a reference that changes its inputs.
+    """
+    if reference.changes_inputs or precision not in (Precision.FP32, Precision.TF32):
+        return
+    generator = torch.Generator(device=reference.device).manual_seed(seed)
+    for _ in range(_NUDGES):
+        outputs = reference.expected([_nudged(value, generator) for value in values])
+        pairs = zip(outputs, exact, strict=True)
+        if all(_is_near(output, right, precision) for output, right in pairs):
+            yield outputs
+
+
+def _nudged(value: Any, generator: torch.Generator) -> Any:
+    if isinstance(value, dict):
+        return {key: _nudged(each, generator) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_nudged(each, generator) for each in value)
+    if not isinstance(value, Tensor) or value.dtype is not torch.float32:
+        return value
+    steps = torch.randint(-1, 2, value.shape, generator=generator, device=value.device)
+    return value * (1.0 + steps * torch.finfo(value.dtype).eps)
+
+
+def _is_near(output: Tensor, exact: Tensor, precision: Precision) -> bool:
+    if not output.is_floating_point():
+        return torch.equal(output, exact.to(output))
+    law = rule(precision, output.dtype, output.numel(), 1)
+    off = (output.double() - exact.double()).abs()
+    finite = torch.isfinite(exact)
+    if not torch.equal(finite, torch.isfinite(output)):
+        return False
+    off, size = off[finite], exact[finite].double()
+    if not off.numel():
+        return True
+    most: float = law.ceiling * float(size.square().mean().sqrt())
+    return float(off.max()) <= most
