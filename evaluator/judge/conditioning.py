@@ -58,7 +58,8 @@ def _nudged(value: Any, generator: torch.Generator) -> Any:
 
 def _is_near(output: Tensor, exact: Tensor, precision: Precision) -> bool:
     if not output.is_floating_point():
-        return torch.equal(output, exact.to(output))
+        same: bool = torch.equal(output, exact.to(output))
+        return same
     law = rule(precision, output.dtype, output.numel(), 1)
     off = (output.double() - exact.double()).abs()
     finite = torch.isfinite(exact)
@@ -67,5 +68,4 @@ def _is_near(output: Tensor, exact: Tensor, precision: Precision) -> bool:
     off, size = off[finite], exact[finite].double()
     if not off.numel():
         return True
-    most: float = law.ceiling * float(size.square().mean().sqrt())
-    return float(off.max()) <= most
+    return float(off.max()) <= law.ceiling * float(size.square().mean().sqrt())

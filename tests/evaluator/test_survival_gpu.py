@@ -10,14 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.evaluation import (
-    AuditSetting,
-    Backend,
-    Candidate,
-    EvaluationRequest,
-    Settings,
-    Status,
-)
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.nvml import nvml_handles, nvml_library
 from tests.evaluator.conftest import HONEST
@@ -59,17 +52,9 @@ def used_mib() -> int:
         return int(nvml.nvmlDeviceGetMemoryInfo(nvml_handles(nvml)[0]).used) >> 20
 
 
-@pytest.mark.parametrize(
-    ("count", "audit"),
-    [(20, "auto"), pytest.param(500, "never", marks=pytest.mark.slow)],
-    ids=["crashes are looked into", "many"],
-)
+@pytest.mark.parametrize("count", [40, pytest.param(500, marks=pytest.mark.slow)])
 def test_a_crowd_leaves_nothing_behind(
-    count: int,
-    audit: AuditSetting,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tmp_path.chmod(0o755)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -77,8 +62,9 @@ def test_a_crowd_leaves_nothing_behind(
     with LocalExecutor("cuda:0") as executor:
 
         def judge(source: str) -> Status:
+            # A look at each crash would take longer than all the rest.
             settings = Settings(
-                device="cuda:0", timing_seconds=0.1, call_timeout_s=2.0, audit=audit
+                device="cuda:0", timing_seconds=0.1, call_timeout_s=2.0, audit="never"
             )
             candidate = Candidate(source=source, backend=Backend.CUDA)
             request = EvaluationRequest(

@@ -202,8 +202,8 @@ def test_the_second_of_two_profiles_finds_a_process_that_waits(executor: LocalEx
             time.sleep(10)  # as a turn's model and judge leave it
     first, second = found
     assert first.rung is second.rung is Rung.NCU, first.rung_reason
-    # Started when the request was there, it still had to import torch.
-    assert first.stages["start"] > 1.0
+    # The server starts the first one, too, while it asks ncu what it can count.
+    assert first.stages["start"] < 0.5
     assert second.stages["start"] < 0.5
     assert second.bottleneck is Bottleneck.TOO_FEW_BLOCKS
     assert [kernel.name for kernel in second.kernels] == ["narrow_k"]
