@@ -27,7 +27,8 @@ Audit = Annotated[
     bool | None,
     Option(
         "--audit/--no-audit",
-        help="Audit each correct kernel in depth, or none. [where its time is hard to believe]",
+        help="Audit each correct kernel in depth; or none, and look into no crash either. [correct "
+        "ones whose time is hard to believe, and crashes]",
     ),
 ]
 Require = Annotated[

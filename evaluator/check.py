@@ -189,7 +189,8 @@ def check(
         bool | None,
         typer.Option(
             "--audit/--no-audit",
-            help="Audit a correct kernel in depth. [where its time is hard to believe]",
+            help="Audit a correct kernel in depth; or not, and look into no crash either. [where "
+            "its time is hard to believe, and a crash]",
         ),
     ] = None,
     require: Annotated[
