@@ -52,6 +52,7 @@ def compare(
     protocol: Literal["refinery", "kernelbench"] = "refinery",
     accumulation: int | None = None,
     poison: bytes | int | None = None,
+    multiple: float | None = None,
 ) -> OutputVerdict:
     """Judge the outputs of one call.
 
@@ -66,6 +67,7 @@ def compare(
         accumulation: longest sum behind one output element (`Work.accumulation`); None: guessed
             from the shapes.
         poison: what the output slots were filled with before the call, as bytes that repeat.
+        multiple: m, in place of the rule's.
     """
     if len(actual) != len(expected):
         return OutputVerdict(
@@ -92,7 +94,10 @@ def compare(
             mismatch = _compare_allclose(index, k, reference, inputs, precision, poison)
         else:
             n = accumulation or _longest_accumulation(inputs, k)
-            one = _compare_floats(index, k, reference, r, inputs, precision, n, poison)
+            law = rule(precision, k.dtype, k.numel(), n, assumed=r is None)
+            if multiple is not None:
+                law = replace(law, multiple=multiple)
+            one = _compare_floats(index, k, reference, r, inputs, law, poison)
             mismatch = one.mismatch
             if verdict.error_ratio is None or _worse(one, verdict):
                 verdict = replace(
@@ -172,11 +177,9 @@ def _compare_floats(
     reference: Tensor,
     r: Tensor | None,
     inputs: Sequence[Tensor],
-    precision: Precision,
-    accumulation: int,
+    law: Rule,
     poison: bytes | int | None,
 ) -> OutputVerdict:
-    law = rule(precision, k.dtype, k.numel(), accumulation, assumed=r is None)
     if k.is_complex():
         k, reference = torch.view_as_real(k), torch.view_as_real(reference)
         r = None if r is None else torch.view_as_real(r)

@@ -22,7 +22,7 @@ from evaluator.evaluation import (
     Timing,
 )
 from evaluator.judge.bench import Bench, Draw, flatten_arguments
-from evaluator.judge.conditioning import nudged_outputs
+from evaluator.judge.conditioning import MULTIPLE, nudged_outputs
 from evaluator.judge.conduct import works_early
 from evaluator.judge.correctness import OutputVerdict, compare
 from evaluator.judge.counterfactual import find_counterfactual
@@ -142,25 +142,27 @@ class Trial:
         exact, self.source = bench.reference.exact(values)
         expected = bench.reference.expected(values)
 
-        def beside(reference: list[torch.Tensor]) -> OutputVerdict:
+        precision = bench.settings.precision
+
+        def beside(reference: list[torch.Tensor], multiple: float | None = None) -> OutputVerdict:
             return compare(
                 actual,
                 [tensor.to(bench.device) for tensor in reference],
                 exact,
                 inputs=flatten_arguments(values),
-                precision=bench.settings.precision,
+                precision=precision,
                 protocol=bench.settings.protocol,
                 accumulation=bench.work.accumulation,
                 poison=side.poison,
+                multiple=multiple,
             )
 
         verdict = beside(expected)
         wrong = verdict.mismatch is not None and verdict.mismatch.kind == "values"
         if wrong and exact is not None and bench.settings.protocol != "kernelbench":
-            others = nudged_outputs(
-                bench.reference, values, exact, bench.settings.precision, draw.seed
-            )
-            verdict = next((v for v in map(beside, others) if v.ok), verdict)
+            others = nudged_outputs(bench.reference, values, exact, precision, draw.seed)
+            verdicts = (beside(other, MULTIPLE[precision]) for other in others)
+            verdict = next((v for v in verdicts if v.ok), verdict)
         if verdict.error_ratio is not None:
             self.worst_ratio = max(verdict.error_ratio, self.worst_ratio or 0.0)
         self.limit = verdict.error_ratio_limit
