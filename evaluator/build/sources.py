@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from evaluator.build.toolchain import STUBS
 from evaluator.build_request import BuildRequest
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -13,7 +14,7 @@ _FUNCTION = re.compile(r"[A-Za-z_]\w*(?:::\w+)*", re.ASCII)
 _FILE_NAME = re.compile(r"[\w+-][\w.+-]*", re.ASCII)
 _HOST_SUFFIXES = (".cpp", ".cc", ".cxx", ".c++", ".c")
 _DEVICE_SUFFIXES = (".cu",)
-_RESERVED = ("root", "tmp")
+_RESERVED = ("root", "tmp", STUBS)
 
 
 class BadRequestError(ValueError):

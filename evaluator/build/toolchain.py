@@ -26,6 +26,8 @@ _NVCC_DEFINES = (
     "--expt-relaxed-constexpr",
 )
 _FOR_A_DEBUGGER = frozenset({"-G", "--device-debug", "-device-debug"})
+STUBS = "stubs"
+"""Folder, in the build folder, of the libraries that a light link finds first."""
 # Names in a light library stay its own: nothing of it can stand in for libtorch's, or the reverse.
 _LIGHT_HOST = ("-fvisibility=hidden", "-fno-gnu-unique")
 
@@ -244,18 +246,30 @@ class Toolchain:
         streams, with PyTorch's, whatever minor version that one has, and needs no file to be found
         in the worker.
         """
-        folder = self.torch.libraries
-        wanted = ["c10", "c10_cuda", "torch_cpu", "torch_cuda", "torch", "torch_python"]
-        if self.cuda is None:
-            wanted = [name for name in wanted if not name.endswith("_cuda")]
-        command = [self.compiler, "-shared", *objects, "-o", library, f"-L{folder}"]
+        command = [self.compiler, "-shared", *objects, "-o", library]
         if light:
-            command.append("-Wl,-Bsymbolic")
-        command += [f"-l{name}" for name in wanted if (folder / f"lib{name}.so").exists()]
+            # Stubs know no symbols, so which of them are needed can't be told.
+            command += [f"-L{STUBS}", "-Wl,-Bsymbolic", "-Wl,--no-as-needed"]
+        command.append(f"-L{self.torch.libraries}")
+        command += [
+            f"-l{name}" for name in self.torch_libraries if self.cuda or "_cuda" not in name
+        ]
         if self.cuda:
             command += [f"-L{self.cuda.libraries}", "-lcudart_static", "-ldl", "-lrt", "-lpthread"]
         # What a candidate names and does not use must not have to be found in the worker.
         return [*command, "-Wl,--as-needed", *flags]
+
+    @property
+    def torch_libraries(self) -> tuple[str, ...]:
+        """Names of PyTorch's libraries that extensions are linked with, as far as it has them."""
+        names = ("c10", "c10_cuda", "torch_cpu", "torch_cuda", "torch", "torch_python")
+        return tuple(name for name in names if (self.torch.libraries / f"lib{name}.so").exists())
+
+    def stub_command(self, soname: str, file: str) -> list[str]:
+        """Makes an empty library of this name: the linker reads it in no time, where PyTorch's own
+        take it half a second. Symbols are found when the result is loaded beside PyTorch."""
+        name = f"-Wl,-soname,{soname}"
+        return [self.compiler, "-shared", "-nostdlib", name, "-x", "c", "/dev/null", "-o", file]
 
     def forbidden_include(self, dependencies: str, allowed: tuple[Path, ...]) -> str | None:
         """The first file of a make-style dependency list that no candidate may read."""

@@ -20,9 +20,9 @@ from evaluator.build.enclosure import Enclosure, Finished
 from evaluator.build.flags import SANITIZED, SANITIZED_LINK
 from evaluator.build.lean import lean_flags, may_lack
 from evaluator.build.sources import Source, Sources
-from evaluator.build.toolchain import Toolchain
+from evaluator.build.toolchain import STUBS, Toolchain
 
-REVISION = "2"
+REVISION = "3"
 """Changes whenever the command lines do, so that old entries of the cache are not used."""
 _RUNTIME_TIMEOUT_S = 900.0
 _LINK_TIMEOUT_S = 120.0
@@ -102,7 +102,10 @@ class Workshop:
             return self.enclosure.run(command, folder, timeout_s)
 
     def runtime(self) -> tuple[Path, ...] | str:
-        """The objects behind the light headers, compiled once a machine; or what went wrong."""
+        """What every light library is linked with, made once a machine; or what went wrong.
+
+        Objects (.o), and stubs of PyTorch's libraries (.so).
+        """
         with self.runtime_turn:
             key = _digest(self.tools.host_fingerprint, "runtime")
             names = headers.RUNTIME
@@ -115,9 +118,27 @@ class Workshop:
                     if said:
                         self.runtime_errors.append(said)
                         return said
-                    made = {f"{name}.o": folder / f"{name}.o" for name in names}
-                    entry = self.objects.put(key, made)
-            return tuple(entry / f"{name}.o" for name in names)
+                    made: dict[str, bytes | Path] = {
+                        f"{name}.o": folder / f"{name}.o" for name in names
+                    }
+                    entry = self.objects.put(key, made | self._stubs(folder))
+            return tuple(sorted(path for path in entry.iterdir() if path.suffix in (".o", ".so")))
+
+    def _stubs(self, folder: Path) -> dict[str, Path]:
+        """By file name. Where a library's own name can't be read, the library itself is linked."""
+        made = {}
+        for name in self.tools.torch_libraries:
+            file = f"lib{name}.so"
+            listed = self.run(
+                ["readelf", "-d", str(self.tools.torch.libraries / file)], folder, _LINK_TIMEOUT_S
+            )
+            soname = re.search(r"\(SONAME\).*\[(.+)\]", listed.output)
+            if soname is None:
+                continue
+            done = self.run(self.tools.stub_command(soname[1], file), folder, _LINK_TIMEOUT_S)
+            if done.code == 0:
+                made[file] = folder / file
+        return made
 
     def _runtime_object(self, name: str, folder: Path) -> str:
         (folder / name).write_text(f'#include "{self.light_headers}/refinery/{name}"\n')
@@ -157,12 +178,16 @@ class Workshop:
             if isinstance(parts, str):
                 return Attempt(None, parts, headers_lacking=True)
             objects = []
-            for number, path in enumerate(parts):
-                shutil.copyfile(path, folder / f"runtime{number}.o")
-                objects.append(f"runtime{number}.o")
             for number, each in enumerate(compiled):
                 (folder / f"unit{number}.o").write_bytes(each.content or b"")
-                objects.insert(number, f"unit{number}.o")
+                objects.append(f"unit{number}.o")
+            (folder / STUBS).mkdir()
+            for path in parts:
+                if path.suffix == ".so":
+                    shutil.copyfile(path, folder / STUBS / path.name)
+                    continue
+                shutil.copyfile(path, folder / f"runtime-{path.name}")
+                objects.append(f"runtime-{path.name}")
             return self._link(objects, flags, folder, log, light=light)
 
     def _compile(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -46,6 +47,15 @@ def test_a_library_is_built_cached_and_read_only(builder):
     assert "answer" in exported(first.library)
     assert Path(first.library).stat().st_mode & 0o222 == 0
     assert Path(first.library).name == "bare.so"
+
+
+def test_a_light_library_needs_pytorchs_by_name(builder, cache):
+    outcome = builder.build(BARE)
+    listed = subprocess.run(["readelf", "-d", outcome.library], capture_output=True, text=True)
+    needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", listed.stdout))
+    assert needed >= {"libc10.so", "libtorch_cpu.so", "libtorch.so", "libtorch_python.so"}
+    stubs = list((cache / "objects").glob("*/libtorch_cpu.so"))
+    assert [path.stat().st_size < 2**16 for path in stubs] == [True], "the real one takes long"
 
 
 def test_what_is_in_the_cache_needs_no_walls(builder, cache):
