@@ -48,7 +48,7 @@ def test_parts_add_up(measured: tuple[OverheadFigures, Path]) -> None:
         wall = sum(part.wall_ms for part in run.parts.values())
         assert wall == pytest.approx(figures.workers * run.ms_a_turn)
         assert sum(p.cpu_ms for p in run.parts.values()) == pytest.approx(run.cpu_ms_a_turn)
-        assert 0 < run.fsync_ms < run.parts["store"].wall_ms and run.fsyncs_a_turn >= 1
+        assert run.fsync_ms > 0 and run.fsyncs_a_turn >= 1
         # The kernel brings the two figures up to date at different times.
         assert len(run.memory_mib) == 5 and max(run.memory_mib) <= run.peak_memory_mib + 1
         assert run.first_turn_after_kill_seconds > 0 and run.load_seconds > 0
