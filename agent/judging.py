@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -74,7 +74,7 @@ def profiler_beside(executor: LocalExecutor, config: RunConfig) -> Iterator[Prof
     from tools.profile import prepare, profile
 
     files = RunFiles(config.output)
-    with NcuSession() as session:
+    with closing(NcuSession()) as session:
         if need_profile(letters_of(config)):
             prepare(session, config.first_device)
 

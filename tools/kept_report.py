@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import stat
 from pathlib import Path
 
 from evaluator.collect.collected import Collected
 from evaluator.collect.ncu import REPORT
-from evaluator.collect.target_process import COLLECTED
+from evaluator.collect.target_process import COLLECTED, open_plain
 from evaluator.collect.torch_trace import TRACE
 
 MOST_BYTES = 64 * 2**20
@@ -31,13 +29,9 @@ def kept_reports(folder: Path) -> dict[str, int]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """A plain file of bounded size: its folder may have belonged to the candidate."""
     try:
-        handle = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        report = open_plain(source, MOST_BYTES)
     except OSError:
-        return  # this profiler leaves none of that name, or a link stands in its place
-    with os.fdopen(handle, "rb") as report:
-        status = os.fstat(handle)
-        if stat.S_ISREG(status.st_mode) and status.st_size <= MOST_BYTES:
-            with target.open("wb") as kept:
-                shutil.copyfileobj(report, kept)
+        return  # this profiler leaves none of that name, or it is nothing to be kept
+    with report, target.open("wb") as kept:
+        shutil.copyfileobj(report, kept)

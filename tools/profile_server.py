@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from functools import partial
 
 from evaluator.collect.ncu_session import NcuSession
@@ -18,5 +19,5 @@ def answer(session: NcuSession, question: bytes) -> bytes:
 
 
 if __name__ == "__main__":
-    with NcuSession() as session:
+    with closing(NcuSession()) as session:
         serve(int(sys.argv[1]), partial(answer, session))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Self
 
 from evaluator.collect.warm_target import WarmTarget
 
@@ -55,14 +53,3 @@ class NcuSession:
             spare, self._spare = self._spare, None
         if spare is not None:
             spare.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -251,19 +251,24 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 def collected_in(folder: Path, mode: Mode, log: str) -> Collected:
     """What the target left there; `ProfilerError` with the log's last line if it left nothing."""
     try:
-        return Collected.model_validate_json(_read_file(folder / COLLECTED))
+        with open_plain(folder / COLLECTED, _COLLECTED_BYTES) as file:
+            return Collected.model_validate_json(file.read())
     except (OSError, ValueError):
         raise ProfilerError(f"the {mode} collector left nothing: {_last_line(log)}") from None
 
 
-def _read_file(path: Path) -> bytes:
-    """A plain file of bounded size: its folder belonged to the candidate."""
+def open_plain(path: Path, most_bytes: int) -> IO[bytes]:
+    """A file of a folder that may have belonged to the candidate, open for reading.
+
+    Raises `OSError` for a link, for what is no plain file, and for one that is larger.
+    """
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(handle, "rb") as file:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _COLLECTED_BYTES:
-            raise OSError(f"{path.name} is no plain file of a sensible size")
-        return file.read()
+    file = os.fdopen(handle, "rb")
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > most_bytes:
+        file.close()
+        raise OSError(f"{path.name} is no plain file of a sensible size")
+    return file
 
 
 def _printed(sink: IO[bytes], most: int | None = _LOG_BYTES) -> str:

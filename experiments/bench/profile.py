@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from statistics import median
 
 from evaluator.collect.ncu_session import NcuSession
@@ -62,7 +63,7 @@ def measure_profile(
     wanted = _correct_ones(device, candidates)
     settings = Settings(device=device, timing_seconds=timing_seconds, audit="never")
     here = machine([device])
-    with LocalExecutor(device) as executor, NcuSession() as session:
+    with LocalExecutor(device) as executor, closing(NcuSession()) as session:
         warm_up(executor, settings)
         turns = []
         for candidate in wanted:

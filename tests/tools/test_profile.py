@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -245,7 +246,7 @@ def test_what_the_first_profile_would_wait_for_is_started_ahead(
 ) -> None:
     monkeypatch.setenv("KERNEL_REFINERY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("evaluator.devices.describe", lambda device: SimpleNamespace(name="X"))
-    with NcuSession() as session:
+    with closing(NcuSession()) as session:
         monkeypatch.setattr("evaluator.collect.ncu.find_ncu", lambda: None)
         prepare(session, "cuda:0")
         assert session.spare_pid is None

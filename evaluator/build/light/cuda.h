@@ -170,10 +170,10 @@ cublasHandle_t getCurrentCUDABlasHandle();
 inline namespace refinery_ {
 inline const cudaDeviceProp* getDeviceProperties(c10::DeviceIndex index) {
   static cudaDeviceProp* known[128] = {};
-  if (known[index] == nullptr) {
-    auto* properties = new cudaDeviceProp;  // for as long as the process lives
-    c10::cuda::check(cudaGetDeviceProperties(properties, index));
-    known[index] = properties;
+  if (index < 0 || known[index] == nullptr) {
+    cudaDeviceProp properties;
+    c10::cuda::check(cudaGetDeviceProperties(&properties, index));
+    known[index] = new cudaDeviceProp(properties);  // for as long as the process lives
   }
   return known[index];
 }

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -108,7 +109,7 @@ def asleep_at_the_gate(pid: int) -> None:
 def test_each_candidate_has_a_process_of_its_own_and_the_second_one_had_the_spare(
     place: Path,
 ) -> None:
-    with NcuSession() as session:
+    with closing(NcuSession()) as session:
         first, first_ran_in = profiled(place, session)
         spare = spare_of(session)
         assert spare != first_ran_in
@@ -135,7 +136,7 @@ def test_one_profile_alone_starts_no_spare(place: Path) -> None:
 
 
 def test_a_dead_spare_is_replaced(place: Path) -> None:
-    with NcuSession() as session:
+    with closing(NcuSession()) as session:
         session.prepare(ncu_command("X")[0])
         spare = spare_of(session)
         os.killpg(spare, signal.SIGKILL)
@@ -147,7 +148,7 @@ def test_a_dead_spare_is_replaced(place: Path) -> None:
 def test_a_candidate_that_breaks_the_spare_gets_a_fresh_process_once(place: Path) -> None:
     marker = place.parent / "marker"
     once = f"if not Path('{marker}').exists():\n    Path('{marker}').touch()\n    os._exit(3)\n"
-    with NcuSession() as session:
+    with closing(NcuSession()) as session:
         session.prepare(ncu_command("X")[0])
         spare = spare_of(session)
         _, ran_in = profiled(place, session, once)
@@ -161,7 +162,7 @@ def test_a_candidate_that_breaks_the_spare_gets_a_fresh_process_once(place: Path
 
 
 def test_a_spare_with_other_options_is_dropped(place: Path) -> None:
-    with NcuSession() as session:
+    with closing(NcuSession()) as session:
         session.prepare(["sh", "-c", "sleep 300"])
         other = spare_of(session)
         _, ran_in = profiled(place, session)
@@ -171,7 +172,7 @@ def test_a_spare_with_other_options_is_dropped(place: Path) -> None:
 
 def test_a_spare_that_takes_too_long_is_not_followed_by_another(place: Path) -> None:
     stand_in_ncu(place.parent / "bin", place.parent / "log", "sleep 300")
-    with NcuSession() as session:
+    with closing(NcuSession()) as session:
         session.prepare(ncu_command("X")[0])
         spare = spare_of(session)
         with pytest.raises(ProfilerError, match=r"ncu took longer than 0.5 s"):
