@@ -15,7 +15,13 @@ from evaluator.collect.collected import Collected
 from evaluator.collect.ncu_export import parse_hints, parse_raw, with_hints
 from evaluator.collect.ncu_metrics import SECTIONS, names
 from evaluator.collect.ncu_session import NcuSession
-from evaluator.collect.ncu_source import hottest_own, parse_source, source_options, with_lines
+from evaluator.collect.ncu_source import (
+    hottest_own,
+    likely_kernels,
+    parse_source,
+    source_options,
+    with_lines,
+)
 from evaluator.collect.target_process import run
 from evaluator.collect.toolkit import find_tool
 from evaluator.collect.warm_target import WarmTarget
@@ -59,13 +65,18 @@ def collect_ncu(
         reading = [command[0], "--import", str(report), "--csv", "--print-units", "base", *which]
         return run(reading, folder, timeout_s=timeout_s, whole=True, may_fail=may_fail)
 
-    with ThreadPoolExecutor(2) as pool:
+    def source_page(name: str) -> str:
+        # Figures are worth having without lines, which not every kernel has.
+        return page(*source_options(name), may_fail=True)
+
+    ahead = likely_kernels(source)
+    with ThreadPoolExecutor(1 + len(ahead)) as pool:
         details = pool.submit(page, "--page", "details")
+        pages = {name: pool.submit(source_page, name) for name in ahead}
         trace = parse_raw(page("--page", "raw"))
         if (own := hottest_own(trace, source)) is not None:
-            # Figures are worth having without lines, which not every kernel has.
-            lines = parse_source(page(*source_options(own), may_fail=True))
-            trace = with_lines(trace, own.name, lines)
+            text = pages[own.name].result() if own.name in pages else source_page(own.name)
+            trace = with_lines(trace, own.name, parse_source(text))
         trace = with_hints(trace, parse_hints(details.result()))
     missing = tuple(dict.fromkeys((*unknown, *trace.missing)))
     collected = collected.after({"import": time.monotonic() - begin})

@@ -15,6 +15,12 @@ from evaluator.collect.collected import CollectedKernel, KernelTrace, SourceLine
 
 _LEAST_SHARE = 0.05
 _MOST_LINES = 12
+_MOST_LIKELY = 3
+_DEFINED = re.compile(
+    # CUDA's, whose bounds may stand on either side of its type; Triton's, with its decorators.
+    r"(?:__global__[\s\w]*?(?:__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)[\s\w]*?)?\b"
+    r"|@triton\.jit\b.*\n(?:\s*@.*\n)*\s*def\s+)(\w+)\s*\("
+)
 _STALL = re.compile(r"stall_\w+")
 """Heads of the counts of all samples; those of samples without an issue have words behind."""
 _ISSUED = "stall_selected"
@@ -41,9 +47,18 @@ def hottest_own(trace: KernelTrace, source: str) -> CollectedKernel | None:
     return max(trace.own(source), key=lambda kernel: kernel.time_us, default=None)
 
 
-def source_options(kernel: CollectedKernel) -> list[str]:
-    """What to ask `ncu --import` for: the page of one launch, as each takes its time."""
-    one = ["--kernel-name", f"regex:(^|::){kernel.name}$", "--launch-count", "1"]
+def likely_kernels(source: str) -> tuple[str, ...]:
+    """Names of kernels that the candidate's file seems to define, in its order; a few at most.
+
+    Whose page is asked for ahead need not wait until it is known which kernel is the hottest. A
+    name too many or too few costs that wait and no more.
+    """
+    return tuple(dict.fromkeys(_DEFINED.findall(source)))[:_MOST_LIKELY]
+
+
+def source_options(name: str) -> list[str]:
+    """What to ask `ncu --import` for: the page of one launch of the kernel, as each takes long."""
+    one = ["--kernel-name", f"regex:(^|::){name}$", "--launch-count", "1"]
     return ["--page", "source", "--print-source", "cuda,sass", *one]
 
 

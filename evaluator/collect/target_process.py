@@ -228,7 +228,8 @@ def _environment(folder: Path) -> dict[str, str]:
     copied = folder / "cache"
     return clean_environment(folder) | {
         "PYTHONPATH": f"{_ROOT}{os.pathsep}{inherited}" if inherited else str(_ROOT),
-        # The judge has built this candidate and measured this device already.
+        # The judge has built this candidate, with this compiler, and measured this device already.
+        **{name: value for name, value in os.environ.items() if name == "CXX"},
         "KERNEL_REFINERY_CACHE": str(copied if copied.is_dir() else cache_folder()),
         "XDG_CACHE_HOME": str(copied) if copied.is_dir() else _cache_home(),
         # Its TMPDIR is its own; a lock there would keep nobody out.

@@ -44,9 +44,11 @@ def test_kernels_rules_and_work_come_together(folder: Path) -> None:
     assert (folder / COLLECTED).is_file()
 
 
-def test_lines_are_asked_for_of_the_candidates_own_kernel(folder: Path) -> None:
+@pytest.mark.parametrize("source", ["__global__ void gelu_k() {}", "KERNEL(gelu_k) {}"])
+def test_lines_are_asked_for_once_of_the_candidates_own_kernel(source: str, folder: Path) -> None:
+    # The first is known to be one before the figures are read, the second only then.
     install(folder, PROFILES)
-    collected = collect_ncu(folder, device_name="X", timeout_s=20, source="void gelu_k() {}")
+    collected = collect_ncu(folder, device_name="X", timeout_s=20, source=source)
     assert collected.gpu is not None
     assert [line.line for line in collected.gpu.kernels[0].lines] == [7]
     asked = (folder.parent / "log").read_text()

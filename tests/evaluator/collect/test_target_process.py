@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.build.toolchain import Toolchain
 from evaluator.collect import perf_counters
 from evaluator.collect.target_process import REQUEST, run, run_confined
 from evaluator.device_lock import lock_folder
@@ -50,6 +51,22 @@ def test_the_last_line_printed_is_the_reason(tmp_path: Path) -> None:
 def test_no_key_reaches_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "hunter2")
     assert "hunter2" not in run(["env"], tmp_path, timeout_s=20, whole=True)
+
+
+def test_the_process_builds_with_the_compiler_that_we_build_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Another compiler's builds are not those in the cache: every profile would build again.
+    compiler = tmp_path / "g++"
+    compiler.write_text('#!/bin/sh\n[ "$1" = --version ] && echo another g++\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    code = (
+        "from evaluator.build.toolchain import Toolchain\n"
+        "print(Toolchain.find(None, with_cuda=False).fingerprint)"
+    )
+    found = run([sys.executable, "-c", code], tmp_path, timeout_s=20, whole=True)
+    assert found == Toolchain.find(None, with_cuda=False).fingerprint + "\n"
 
 
 def test_the_process_takes_the_locks_that_we_take(tmp_path: Path) -> None:
