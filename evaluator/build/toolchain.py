@@ -237,6 +237,24 @@ class Toolchain:
             *("-c", source, "-o", f"{source}.o"),
         ]
 
+    def device_steps(self, command: list[str], folder: Path) -> str:
+        """What nvcc says (`--dryrun`) that it would run for this command in this build folder.
+
+        It reads no source for that; where it refuses the command, it names no steps.
+        """
+        temporary = folder / "tmp"
+        temporary.mkdir(exist_ok=True)
+        done = subprocess.run(
+            [*command, "--dryrun"],
+            cwd=folder,
+            env=self.environment | {"TMPDIR": str(temporary)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        return done.stderr
+
     def link_command(
         self, objects: list[str], library: str, flags: tuple[str, ...], *, light: bool
     ) -> list[str]:

@@ -19,10 +19,11 @@ from evaluator.build.diagnosis import needs_full_headers, readable
 from evaluator.build.enclosure import Enclosure, Finished
 from evaluator.build.flags import SANITIZED, SANITIZED_LINK
 from evaluator.build.lean import lean_flags, may_lack
+from evaluator.build.nvcc_steps import HALVES, side_by_side
 from evaluator.build.sources import Source, Sources
 from evaluator.build.toolchain import STUBS, Toolchain
 
-REVISION = "3"
+REVISION = "4"
 """Changes whenever the command lines do, so that old entries of the cache are not used."""
 _RUNTIME_TIMEOUT_S = 900.0
 _LINK_TIMEOUT_S = 120.0
@@ -226,15 +227,16 @@ class Workshop:
         entry = self.objects.get(key)
         if entry is not None:
             return Compiled((entry / "object.o").read_bytes(), (entry / "log").read_text())
-        done = self.run(command, folder, timeout_s)
+        done = self.run(self._quickest(command, unit, key, folder), folder, timeout_s)
         if done.code is None:
             log = f"{unit.name}: error: compile timed out after {timeout_s:g} s\n"
             return Compiled(None, log, timed_out=True)
-        listed = folder / f"{unit.name}.d"
         allowed = (folder, *((header_folder,) if header_folder else ()))
-        bad = self.tools.forbidden_include(listed.read_text(), allowed) if listed.exists() else None
-        if bad is not None:
-            return Compiled(None, f"{unit.name}: error: include_not_allowed: {bad}\n")
+        for listed in (folder / f"{unit.name}{ending}" for ending in HALVES):
+            dependencies = listed.read_text() if listed.exists() else ""
+            bad = self.tools.forbidden_include(dependencies, allowed)
+            if bad is not None:
+                return Compiled(None, f"{unit.name}: error: include_not_allowed: {bad}\n")
         log = readable(done.output, folder, header_folder)
         if done.code != 0:
             lacking = header_folder is not None and needs_full_headers(done.output)
@@ -244,6 +246,12 @@ class Workshop:
         content = (folder / f"{unit.name}.o").read_bytes()
         self.objects.put(key, {"object.o": content, "log": log.encode()})
         return Compiled(content, log)
+
+    def _quickest(self, command: list[str], unit: Source, key: str, folder: Path) -> Sequence[str]:
+        if not unit.device:
+            return command
+        steps = side_by_side(self.tools.device_steps(command, folder), unit.name, key)
+        return steps or command
 
     def _link(
         self, objects: list[str], flags: Flags, folder: Path, log: str, *, light: bool
