@@ -125,6 +125,14 @@ def _cache(facts: Facts, limits: Thresholds) -> Finding | None:
     if not known or max(known.values()) < limits.cache_pct:
         return None
     name = max(known, key=lambda level: known[level])
+    shared = facts.metric("shared_pct") or 0.0
+    if name == "L1" and shared >= known[name] / 2:
+        # Shared memory is the same unit, and what it does counts as the L1's.
+        return Finding(
+            Bottleneck.CACHE_BANDWIDTH,
+            f"Shared memory is busy {shared:.0f} % of the time in {facts.hot.name}, while DRAM is"
+            " not: the same data is read from it too often, or by lanes that meet in one bank.",
+        )
     return Finding(
         Bottleneck.CACHE_BANDWIDTH,
         f"The {name} cache is busy {known[name]:.0f} % of the time in {facts.hot.name}, while DRAM"

@@ -212,6 +212,19 @@ def test_occupancy_names_what_limits_it() -> None:
     assert "registers per thread" in finding.headline
 
 
+@pytest.mark.parametrize(
+    "l1, shared, unit",
+    [(88.0, 82.0, "Shared memory"), (93.0, 74.0, "Shared memory"), (99.0, 0.0, "The L1 cache")],
+)
+def test_the_l1_is_called_shared_memory_where_that_is_what_it_is_busy_with(
+    l1: float, shared: float, unit: str
+) -> None:
+    # Figures of planted kernels on an H200: a transposition's banks, a tiled and a naive product.
+    finding = find_bottleneck(gpu(kernel(l1_pct=l1, shared_pct=shared)))
+    assert finding.bottleneck is Bottleneck.CACHE_BANDWIDTH
+    assert finding.headline.startswith(unit)
+
+
 def test_the_hottest_own_kernel_is_judged() -> None:
     fill = kernel("at::native::fill", 65.0, dram_read_bytes=0.0, dram_write_bytes=0.0, l2_pct=99.0)
     facts = gpu(kernel("own_k", 66.0, dram_pct=91.0), fill, latency_us=140.0)
