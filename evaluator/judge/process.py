@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +15,8 @@ from evaluator.walls.memory_group import MemoryGroup
 from evaluator.walls.scratch import remove
 from evaluator.wire import Channel, Message
 
+START_TIMEOUT_S = 120.0
+"""For whatever a worker does before it has a candidate."""
 _REAP_TIMEOUT_S = 10.0
 
 
@@ -70,12 +71,6 @@ class WorkerProcess:
     def receive(self, timeout_s: float) -> Message:
         """The next message; raises `WireError` or one of its kinds."""
         return self.channel.receive(timeout_s)
-
-    @property
-    def waits(self) -> bool:
-        """Whether it is there and has nothing to say."""
-        # The end of its channel can be read as well.
-        return self._ending is None and not select.select([self.channel], [], [], 0)[0]
 
     def end(self, *, grace_s: float = 0.0) -> Ending:
         """Kill the worker, unless it ends by itself within `grace_s`, and all that it started."""

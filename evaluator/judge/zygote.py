@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from evaluator.errors import InfrastructureError
-from evaluator.failure import Failure
 from evaluator.judge.printed import Printed
-from evaluator.judge.process import WorkerProcess
+from evaluator.judge.process import START_TIMEOUT_S, WorkerProcess
 from evaluator.judge.spare import Spare
 from evaluator.judge.worker_limits import WorkerLimits
 from evaluator.walls import memory_group
@@ -27,7 +26,6 @@ from evaluator.walls.probe import JUDGE_OUT_OF_REACH
 from evaluator.walls.scratch import remove
 from evaluator.wire import ClosedError, Kind, WireError, WireTimeoutError, pair
 
-_START_TIMEOUT_S = 120.0
 _PROBE_BYTES = 16 * 2**30
 _APART = {"pid_namespace", "own_uid"}
 """By either of these a candidate can do nothing to another one's worker: it can't name it, or it
@@ -82,7 +80,7 @@ class Zygote:
                 stdout=sys.stderr,
             )
         try:
-            self._channel.receive(_START_TIMEOUT_S)
+            self._channel.receive(START_TIMEOUT_S)
         except WireError as error:
             self.close()
             raise InfrastructureError(f"the worker's zygote did not start: {error!r}") from None
@@ -130,7 +128,9 @@ class Zygote:
             return
         if self._spare is None or self._spare.limits != limits:
             self.drop_spare()
-            self._spare = Spare(limits, lambda: self._fork_warm(limits))
+            self._spare = Spare(
+                limits, self._device, lambda: self._fork_fresh(limits, confine=True)
+            )
 
     def settle(self) -> None:
         """Wait until nothing is in the making: nothing of ours disturbs what is timed now."""
@@ -143,20 +143,6 @@ class Zygote:
         if spare is not None:
             spare.end()
         return spare is not None
-
-    def _fork_warm(self, limits: WorkerLimits) -> WorkerProcess:
-        worker = self._fork_fresh(limits, confine=True)
-        try:
-            worker.channel.send(Kind.WARM, json.dumps({"device": self._device}).encode())
-            answer = worker.receive(_START_TIMEOUT_S)
-        except WireError as error:
-            ending = worker.end()
-            raise InfrastructureError(f"it did not warm up: {error!r} {ending.log}") from None
-        if answer.kind is not Kind.WARMED:
-            worker.end()
-            said = Failure.decode(answer.payload).summary
-            raise InfrastructureError(f"it could not warm up: {said}")
-        return worker
 
     def _fork_fresh(self, limits: WorkerLimits, *, confine: bool) -> WorkerProcess:
         group = None
@@ -200,7 +186,7 @@ class Zygote:
         with theirs:
             try:
                 handed = (theirs.fileno(), printed.for_worker, *fds)
-                born = self._ask(Kind.FORK, order, _START_TIMEOUT_S, handed)
+                born = self._ask(Kind.FORK, order, START_TIMEOUT_S, handed)
                 failure = born.get("error")
             except WireError as error:
                 failure = f"its zygote is gone: {error!r}"
@@ -215,7 +201,7 @@ class Zygote:
             if group is not None:
                 # Nothing of the candidate's has run yet.
                 group.add(born["pid"])
-            ready = worker.receive(_START_TIMEOUT_S)
+            ready = worker.receive(START_TIMEOUT_S)
         except (WireError, OSError):
             ending = worker.end(grace_s=1.0)
             raise InfrastructureError(

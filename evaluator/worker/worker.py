@@ -90,7 +90,7 @@ class Worker:
         return outcome
 
     def _warm(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
-        """Do what takes a while and needs no candidate. A worker may be spared this."""
+        """Do what takes a while and needs no candidate; asked again, say whether it holds."""
         _make_context(order["device"])
         self.channel.send(Kind.WARMED)
 
@@ -200,10 +200,14 @@ class Worker:
 
 
 def _make_context(device: str) -> None:
-    """Of a GPU, which becomes the current one; on a CPU there is nothing to do."""
+    """Of a GPU, which becomes the current one; on a CPU there is nothing to do.
+
+    Raises what CUDA has to say of a context that is no good any more.
+    """
     if device != "cpu":
         torch.cuda.set_device(device)
         torch.zeros(1, device=device)
+        torch.cuda.synchronize()
 
 
 def _line_up_threads() -> None:

@@ -100,7 +100,7 @@ def main() -> dict[str, object]:
         zygote.settle()
         if zygote._spare is None:
             return {"spare": False}
-        spare = zygote._spare._worker
+        spare = zygote._spare.worker
         assert spare is not None
         attacker = zygote._fork_fresh(LIMITS, confine=True)
         source = ATTACK.format(pid=spare.pid, scratch=str(spare._scratch))

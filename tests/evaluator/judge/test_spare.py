@@ -18,7 +18,7 @@ import torch
 from evaluator.build.builder import Builder
 from evaluator.errors import DeviceError, InfrastructureError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
-from evaluator.judge import bench, call_cost, judge, sampling, zygote
+from evaluator.judge import bench, call_cost, judge, sampling, spare
 from evaluator.judge.bench import Bench
 from evaluator.judge.judge import Judge
 from evaluator.judge.process import WorkerProcess
@@ -26,6 +26,7 @@ from evaluator.judge.spare import Spare
 from evaluator.judge.worker_limits import WorkerLimits
 from evaluator.judge.zygote import Zygote
 from evaluator.walls.environment import python_path
+from evaluator.wire import Kind
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.judge.test_process import gone
 from tests.evaluator.processes import descendants, still_running
@@ -71,9 +72,14 @@ def verdict(shared_judge: Judge) -> Callable[..., Status]:
 def made(running: Zygote) -> WorkerProcess:
     """The spare, once it is there."""
     running.settle()
-    spare = running._spare
-    assert spare is not None and spare._worker is not None
-    return spare._worker
+    assert running._spare is not None and running._spare.worker is not None
+    return running._spare.worker
+
+
+def answers(worker: WorkerProcess) -> bool:
+    """Whether it is there and takes orders."""
+    worker.channel.send(Kind.WARM, b'{"device": "cpu"}')
+    return worker.receive(30.0).kind is Kind.WARMED
 
 
 @pytest.fixture
@@ -107,7 +113,7 @@ def test_a_trusted_worker_leaves_it_alone(running):
     waits = made(running)
     with running.fork(WorkerLimits(None, cpu_seconds=60), confine=False) as trusted:
         assert trusted is not waits
-    assert made(running) is waits and waits.waits
+    assert made(running) is waits and answers(waits)
 
 
 def test_with_other_limits_it_is_of_no_use_and_ended(running):
@@ -127,7 +133,7 @@ def test_one_that_died_meanwhile_is_nobodys_failure(running):
     os.kill(waits.pid, signal.SIGKILL)
     assert gone(waits.pid)
     with running.fork(LIMITS) as fresh:
-        assert fresh is not waits and fresh.waits
+        assert fresh is not waits and answers(fresh)
 
 
 def test_one_that_never_answers_is_given_up(running, monkeypatch):
@@ -141,13 +147,13 @@ def test_one_that_never_answers_is_given_up(running, monkeypatch):
         return worker
 
     monkeypatch.setattr(running, "_fork_fresh", stops)
-    monkeypatch.setattr(zygote, "_START_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(spare, "START_TIMEOUT_S", 0.5)
     running.prepare(LIMITS)
     running.settle()
     monkeypatch.undo()
     assert gone(stopped[0].pid)
     with running.fork(LIMITS) as fresh:
-        assert fresh.waits
+        assert answers(fresh)
 
 
 def test_what_it_could_not_do_is_told_and_not_raised(running, monkeypatch, capsys):
@@ -157,7 +163,22 @@ def test_what_it_could_not_do_is_told_and_not_raised(running, monkeypatch, capsy
     running.settle()
     assert "no spare worker: it could not warm up" in capsys.readouterr().err
     with running.fork(LIMITS) as fresh:
-        assert fresh.waits
+        assert answers(fresh)
+
+
+@pytest.mark.parametrize("fault", ["stopped", "device"])
+def test_one_that_has_gone_bad_meanwhile_is_not_handed_out(running, monkeypatch, fault):
+    running.prepare(LIMITS)
+    waits = made(running)
+    if fault == "stopped":
+        os.kill(waits.pid, signal.SIGSTOP)
+        monkeypatch.setattr(spare, "START_TIMEOUT_S", 0.5)
+    else:
+        # A context that was lost with its device fails where it is used next.
+        monkeypatch.setattr(running._spare, "_device", "cuda:99")
+    with running.fork(LIMITS) as fresh:
+        assert fresh is not waits and gone(waits.pid)
+        assert answers(fresh)
 
 
 def test_a_fork_that_fails_ends_nobody(running):
@@ -174,7 +195,7 @@ def test_a_fork_that_fails_ends_nobody(running):
         finally:
             resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
         with running.fork(LIMITS):
-            assert worker.waits and running.alive
+            assert answers(worker) and running.alive
     assert len(list(Path(f"/proc/{pid}/fd").iterdir())) == len(numbers)
 
 
@@ -203,7 +224,7 @@ from evaluator.judge.zygote import Zygote
 zygote = Zygote()
 zygote.prepare(WorkerLimits(16 * 2**30, cpu_seconds=60))
 zygote.settle()
-print(zygote._spare._worker.pid, flush=True)
+print(zygote._spare.worker.pid, flush=True)
 time.sleep(600)
 """
 
@@ -226,14 +247,13 @@ def test_the_next_candidate_has_it_however_the_last_one_ended(verdict, shared_ju
         (HONEST.replace("* 2.0", "* 2.5"), Status.INCORRECT),
         (HONEST, Status.CORRECT),
     ):
-        spare = shared_judge._zygote._spare if shared_judge._zygote else None
+        ordered = shared_judge._zygote._spare if shared_judge._zygote else None
         handed.clear()
         assert verdict(source) is status
-        if spare is not None:
-            # It was made by then: nothing of ours goes on once a device is given back.
-            assert spare._worker is not None and handed[0] == spare._worker.pid
-        assert shared_judge._zygote is not None
-        assert not shared_judge._zygote._spare._thread.is_alive()
+        if ordered is not None:
+            assert ordered.worker is not None and handed[0] == ordered.worker.pid
+        # Nothing of ours goes on once a device is given back.
+        assert "spare" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_one_that_died_costs_no_verdict(verdict, shared_judge, handed):
@@ -260,12 +280,12 @@ def test_nothing_is_timed_while_one_is_in_the_making(verdict, shared_judge, monk
     """Here none is made before somebody waits for it, so that one who doesn't is found out."""
     made, timed = [], []
     asked = threading.Event()
-    fork_warm, settle = Zygote._fork_warm, Spare.settle
+    make, settle = Spare._make, Spare.settle
 
-    def late(self, limits):
+    def late(self, fork):
         asked.wait()
-        made.append(fork_warm(self, limits))
-        return made[-1]
+        make(self, fork)
+        made.append(self.worker)
 
     def waited(self):
         asked.set()
@@ -281,7 +301,7 @@ def test_nothing_is_timed_while_one_is_in_the_making(verdict, shared_judge, monk
         return noted
 
     shared_judge.close()
-    monkeypatch.setattr(Zygote, "_fork_warm", late)
+    monkeypatch.setattr(Spare, "_make", late)
     monkeypatch.setattr(Spare, "settle", waited)
     monkeypatch.setattr(call_cost, "_known", {})
     monkeypatch.setattr(bench, "measure_ceilings", noting("ceilings", bench.measure_ceilings))
@@ -327,3 +347,26 @@ def test_no_candidate_reaches_that_of_its_successor(kind):
         assert told == {"spare": False}
     else:
         assert told == {"spare": True, "reached": [], "same": True, "state": "S"}
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_it_has_its_context_before_its_candidate():
+    limits = WorkerLimits(None, cpu_seconds=60, family_bytes=16 * 2**30)
+    started = Zygote(device="cuda:0")
+    try:
+        with started.fork(limits) as fresh:
+            assert not holds_device(fresh.pid)
+            started.prepare(limits)
+            waits = made(started)
+            assert holds_device(waits.pid)
+            with started.fork(limits) as taken:
+                assert taken is waits
+                assert taken.isolation == fresh.isolation
+    finally:
+        started.close()
+
+
+def holds_device(pid: int) -> bool:
+    """Whether CUDA's driver has opened a device for that process."""
+    names = (os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir())
+    return any(name.startswith("/dev/nvidia") for name in names)
