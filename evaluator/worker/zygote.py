@@ -52,7 +52,7 @@ def main(fd: int, folder: Path) -> None:
                 born = fork_apart() if "pid_namespace" in layers else Born(os.fork(), None)
                 told = asdict(born)
             except OSError as error:
-                # A candidate of its own may have taken all processes that there are to be had.
+                # A candidate may have taken all the processes that there are.
                 born, told = None, {"error": str(error)}
             if born is not None and born.pid == 0:
                 channel.close()

@@ -368,5 +368,5 @@ def test_on_a_gpu_it_has_its_context_before_its_candidate():
 
 def holds_device(pid: int) -> bool:
     """Whether CUDA's driver has opened a device for that process."""
-    names = (os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir())
+    names = (str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir())
     return any(name.startswith("/dev/nvidia") for name in names)
