@@ -31,6 +31,7 @@ class Kind(IntEnum):
     GO = 5
     RELEASE = 6
     COUNTED = 7
+    WARM = 8
     # worker -> judge
     READY = 15
     BUILD = 16
@@ -41,6 +42,7 @@ class Kind(IntEnum):
     DONE = 21
     FAILED = 22
     COUNT = 23
+    WARMED = 24
     # judge <-> zygote, executor <-> judge (both ends trusted)
     FORK = 32
     FORKED = 33
@@ -61,6 +63,7 @@ _LIMITS = {
     Kind.DONE: 16384,
     Kind.FAILED: 65536,
     Kind.COUNT: 1,
+    Kind.WARMED: 0,
 }
 _TRUSTED_LIMIT = 256 * 2**20
 

@@ -26,9 +26,10 @@ from evaluator.deep_audit.record import Finding, SanitizerRun, Tool
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Backend, EvaluationRequest, Status
 from evaluator.judge.bench import Bench
-from evaluator.judge.process import Zygote
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
+from evaluator.judge.worker_limits import WorkerLimits
+from evaluator.judge.zygote import Zygote
 
 _CALLS = 3
 _SLOWER = 10.0
@@ -124,7 +125,7 @@ class AddressSanitizer:
             return self._builder.build(order, limit_s, sanitize=True)
 
         # No limit on the address space: the sanitizers reserve terabytes of it.
-        worker = zygote.fork(memory_bytes=None, cpu_seconds=_CPU_SECONDS)
+        worker = zygote.fork(WorkerLimits(memory_bytes=None, cpu_seconds=_CPU_SECONDS))
         side = Side(worker, bench.device, _SLOWER * settings.call_timeout_s)
         side.copies_inputs = True
         side.growth_bytes = settings.memory_limit_bytes

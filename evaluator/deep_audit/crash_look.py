@@ -15,7 +15,6 @@ from evaluator.deep_audit.built_code import built_code
 from evaluator.deep_audit.compute_sanitizer import run_compute_sanitizer
 from evaluator.deep_audit.own_code import OwnCode
 from evaluator.deep_audit.record import DeepAudit, Finding, SanitizerRun, Tool
-from evaluator.device_lock import device_lock
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Settings, Status
 from evaluator.judge.bench import Bench, flatten_arguments
@@ -62,7 +61,7 @@ class CrashLook:
 
     def _runs(self, request: EvaluationRequest) -> list[SanitizerRun]:
         on_cpu = request.settings.device == "cpu"
-        with device_lock(request.settings.device):
+        with self._judge.holding(request.settings.device):
             bench = self._judge.bench_for(request)
             sizes = _sizes(bench)
             deadline = time.monotonic() + GPU_LIMIT_S

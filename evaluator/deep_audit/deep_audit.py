@@ -20,7 +20,6 @@ from evaluator.deep_audit.early_warnings import early_warnings
 from evaluator.deep_audit.provenance import Origin, origin_of
 from evaluator.deep_audit.record import DeepAudit, Finding, Provenance, SanitizerRun, Tool
 from evaluator.deep_audit.reference_use import uses_reference
-from evaluator.device_lock import device_lock
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import (
     Evaluation,
@@ -67,7 +66,7 @@ class DeepAuditor:
         begin = time.monotonic()
         runs: list[SanitizerRun] = []
         try:
-            with device_lock(request.settings.device):
+            with self._judge.holding(request.settings.device):
                 bench = self._judge.bench_for(request)
                 code = built_code(bench, self._builder, request)
                 if occasion != "required" and request.settings.device == "cpu":

@@ -20,18 +20,20 @@ from evaluator.judge.arena import Arena, make_arena
 from evaluator.judge.conversation import Build
 from evaluator.judge.laid import Laid, Veil
 from evaluator.judge.placement import MARGINS, Placement, bytes_needed
-from evaluator.judge.process import Zygote
 from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
 from evaluator.judge.speed_of_light import bounds, count_work, measure_ceilings
 from evaluator.judge.variation import fresh_seed, nearly
+from evaluator.judge.worker_limits import WorkerLimits
+from evaluator.judge.zygote import Zygote
 
 _SLACK = 2**20
 _SHIFTS = 128
 _SHIFT_BYTES = 512
 _NEAR_ONE_IN = 8
 _TRUSTED_TIMEOUT_S = 300.0
+_CPU_SECONDS = 3600
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,8 @@ class Bench:
             max(2 * cache_bytes(str(device)), 16 * 2**20), dtype=torch.uint8, device=device
         )
         self.work = count_work(self.reference.model, values, request.settings.precision)
+        # A spare may be in the making, and what the device reaches is measured here at times.
+        self.settle()
         self.bounds = bounds(
             self.work,
             peaks(describe(str(device)).name),
@@ -158,16 +162,18 @@ class Bench:
             torch.cuda.synchronize(self.device)
 
     def new_side(self, *, confine: bool = True) -> Side:
-        """A fresh worker for this bench."""
+        """A worker for this bench that has run nothing yet; in the place of a spare that is
+        taken the next one is begun. `settle` waits for it."""
         limit = self.settings.memory_limit_bytes if confine else None
-        worker = self._zygote.fork(
-            # CUDA reserves far more address space than it uses.
-            memory_bytes=limit if self.device.type == "cpu" else None,
-            family_bytes=limit,
-            cpu_seconds=3600,
-            confine=confine,
-        )
+        limits = worker_limits(self.device, limit)
+        worker = self._zygote.fork(limits, confine=confine)
+        if confine:
+            self._zygote.prepare(limits)
         return Side(worker, self.device, self.settings.call_timeout_s)
+
+    def settle(self) -> None:
+        """Wait until no spare worker is in the making: it would disturb what is timed."""
+        self._zygote.settle()
 
     def tf32(self) -> bool | None:
         """The flag for the worker; None leaves PyTorch's default, as KernelBench does."""
@@ -278,6 +284,15 @@ def lay(placement: Placement, values: list[Any]) -> Laid:
 def no_build(request: BuildRequest) -> BuildOutcome:
     """A reference compiles nothing of its own."""
     raise UnusableReferenceError(f"the reference calls load_inline itself ({request.name})")
+
+
+def worker_limits(device: torch.device, memory_bytes: int | None) -> WorkerLimits:
+    """For a worker that may use so much memory together with all that it starts."""
+    return WorkerLimits(
+        memory_bytes=memory_bytes if device.type == "cpu" else None,
+        cpu_seconds=_CPU_SECONDS,
+        family_bytes=memory_bytes,
+    )
 
 
 def bench_key(request: EvaluationRequest) -> tuple[object, ...]:

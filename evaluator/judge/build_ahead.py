@@ -19,9 +19,10 @@ from evaluator.build.builder import Builder
 from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.devices import describe
 from evaluator.evaluation import EvaluationRequest
-from evaluator.judge.process import Zygote
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
+from evaluator.judge.worker_limits import WorkerLimits
+from evaluator.judge.zygote import Zygote
 from evaluator.service import serve
 from evaluator.sole_device import see_none
 
@@ -46,7 +47,10 @@ def main(fd: int, device: str, cache: Path) -> None:
             return outcome
 
         limit = settings.memory_limit_bytes
-        worker = zygote.fork(memory_bytes=limit, family_bytes=limit, cpu_seconds=600)
+        limits = WorkerLimits(memory_bytes=limit, family_bytes=limit, cpu_seconds=600)
+        worker = zygote.fork(limits)
+        # For the next candidate, while this one is built.
+        zygote.prepare(limits)
         side = Side(worker, torch.device("cpu"), settings.call_timeout_s)
         try:
             side.load(

@@ -51,6 +51,7 @@ def _times_us(bench: Bench, forward: str, *, flushed: bool) -> list[float]:
         bench.load(side, _SOURCE.format(forward=forward), "ModelNew", triton=False, build=no_build)
         bench.construct(side, {})
         order = bench.draw().order
+        bench.settle()
         times = []
         for _ in range(_CALLS):
             if flushed:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import platform
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -23,12 +25,12 @@ from evaluator.evaluation import (
     Status,
     Timing,
 )
-from evaluator.judge.bench import Bench, bench_key
+from evaluator.judge.bench import Bench, bench_key, worker_limits
 from evaluator.judge.kept_problems import MOST_PROBLEMS
-from evaluator.judge.process import Zygote
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
 from evaluator.judge.trial import Trial
+from evaluator.judge.zygote import Zygote
 from evaluator.walls.demands import STRICT, STRICT_COMPILER, missing, refusal
 
 
@@ -47,7 +49,7 @@ class Judge:
         trial = Trial(request.candidate, self._builder, request.settings.build_timeout_s)
         side: Side | None = None
         status, refusal = Status.CORRECT, None
-        with device_lock(request.settings.device):
+        with self.holding(request.settings.device):
             bench = self.bench_for(request)
             try:
                 side = bench.new_side()
@@ -91,6 +93,16 @@ class Judge:
             seconds=seconds,
         )
 
+    @contextmanager
+    def holding(self, device: str) -> Iterator[None]:
+        """Hold a device alone. Nothing of ours goes on there once it is given back."""
+        with device_lock(device):
+            try:
+                yield
+            finally:
+                if self._zygote is not None:
+                    self._zygote.settle()
+
     def _insist(self, side: Side) -> None:
         """Raise `IsolationError` unless every wall stands that strict isolation asks for."""
         lacking = missing(side.worker.isolation, STRICT)
@@ -105,8 +117,10 @@ class Judge:
     def bench_for(self, request: EvaluationRequest) -> Bench:
         """The problem of this request, set up; from earlier where it stays so."""
         if self._zygote is None or not self._zygote.alive:
-            self._forget_benches(keep=0)
-            self._zygote = Zygote()
+            self.close()
+            self._zygote = Zygote(device=str(self.device))
+        # If there is none yet, it is made while the problem is set up.
+        self._zygote.prepare(worker_limits(self.device, request.settings.memory_limit_bytes))
         key = bench_key(request)
         bench = self._benches.pop(key, None)
         if bench is None:
@@ -114,9 +128,9 @@ class Judge:
             try:
                 bench = Bench(request, self.device, self._zygote)
             except DeviceError:
-                if not self._benches:
+                # The others' inputs and workers, or the spare, may be what leaves no room.
+                if not self._zygote.drop_spare() and not self._benches:
                     raise
-                # The others' inputs and workers may be what leaves no room.
                 self._forget_benches(keep=0)
                 bench = Bench(request, self.device, self._zygote)
         self._benches[key] = bench

@@ -69,6 +69,7 @@ def sample(
         if side is not None:
             sides[name] = side
     cost = call_cost(bench)
+    bench.settle()
     with watch(bench.settings.device) as observer:
         return _Sampler(bench, sides, verify, cost, observer).run(seconds, relative_width)
 

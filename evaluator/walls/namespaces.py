@@ -119,9 +119,15 @@ def fork_apart() -> Born:
     this process stays where it is, which somebody without root could not come back to.
     """
     prctl(PR_SET_CHILD_SUBREAPER, 1)
-    receives, sends = os.pipe()
-    gate, keeps_shut = os.pipe()
-    midwife = os.fork()
+    pipes = [*os.pipe()]
+    try:
+        pipes += os.pipe()
+        midwife = os.fork()
+    except OSError:
+        for descriptor in pipes:
+            os.close(descriptor)
+        raise
+    receives, sends, gate, keeps_shut = pipes
     if midwife == 0:
         os.close(receives)
         os.close(keeps_shut)
@@ -130,7 +136,12 @@ def fork_apart() -> Born:
             init = os.fork()
             if init == 0:
                 _be_init(gate)
-            worker = os.fork()
+            try:
+                worker = os.fork()
+            except OSError:
+                os.kill(init, signal.SIGKILL)
+                os.waitpid(init, 0)
+                raise
             if worker == 0:
                 os.close(sends)
                 # Until the midwife is gone: who asks to die with its parent must not mean her.

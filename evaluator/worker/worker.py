@@ -55,6 +55,7 @@ class Worker:
     def serve(self) -> None:
         """Answer the judge until it hangs up."""
         steps: dict[Kind, tuple[Phase, Callable[[dict[str, Any], tuple[int, ...]], None]]] = {
+            Kind.WARM: ("import", self._warm),
             Kind.LOAD: ("import", self._load),
             Kind.CONSTRUCT: ("construct", self._construct),
             Kind.PREPARE: ("call", self._call),
@@ -88,6 +89,11 @@ class Worker:
             return replace(outcome, library=f"/proc/self/fd/{message.fds[0]}")
         return outcome
 
+    def _warm(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
+        """Do what takes a while and needs no candidate; asked again, say whether it holds."""
+        _make_context(order["device"])
+        self.channel.send(Kind.WARMED)
+
     def _load(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
         self.device = order["device"]
         self.class_name = order["class_name"]
@@ -98,10 +104,8 @@ class Worker:
         if order["tf32"] is not None:
             torch.backends.cuda.matmul.allow_tf32 = order["tf32"]
             torch.backends.cudnn.allow_tf32 = order["tf32"]
-        if self.device != "cpu":
-            torch.cuda.set_device(self.device)
-            # Makes the context, before the candidate can.
-            torch.zeros(1, device=self.device)
+        # Before the candidate can; at no cost where it is there.
+        _make_context(self.device)
         build_stub.install(self._build)
         source = order["source"]
         linecache.cache[_FILE] = (len(source), None, source.splitlines(True), _FILE)
@@ -193,6 +197,17 @@ class Worker:
         torch.cuda.synchronize()
         reply = Reply(outputs, begin.elapsed_time(middle) * 1e3, begin.elapsed_time(end) * 1e3)
         self.channel.send(Kind.DONE, reply.encode())
+
+
+def _make_context(device: str) -> None:
+    """Of a GPU, which becomes the current one; on a CPU there is nothing to do.
+
+    Raises what CUDA has to say of a context that is no good any more.
+    """
+    if device != "cpu":
+        torch.cuda.set_device(device)
+        torch.zeros(1, device=device)
+        torch.cuda.synchronize()
 
 
 def _line_up_threads() -> None:

@@ -48,13 +48,18 @@ def main(fd: int, folder: Path) -> None:
             return
         order = json.loads(message.payload)
         if message.kind is Kind.FORK:
-            born = fork_apart() if "pid_namespace" in layers else Born(os.fork(), None)
-            if born.pid == 0:
+            try:
+                born = fork_apart() if "pid_namespace" in layers else Born(os.fork(), None)
+                told = asdict(born)
+            except OSError as error:
+                # A candidate may have taken all the processes that there are.
+                born, told = None, {"error": str(error)}
+            if born is not None and born.pid == 0:
                 channel.close()
                 _become_worker(order, layers, *message.fds)
             for descriptor in message.fds:
                 os.close(descriptor)
-            channel.send(Kind.FORKED, json.dumps(asdict(born)).encode())
+            channel.send(Kind.FORKED, json.dumps(told).encode())
         elif message.kind is Kind.REAP:
             status = _reap(order["pid"], order["timeout_s"])
             channel.send(Kind.REAPED, json.dumps({"status": status}).encode())

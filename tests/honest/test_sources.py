@@ -12,9 +12,10 @@ import torch
 
 from evaluator.build.builder import Builder
 from evaluator.build_request import BuildOutcome, BuildRequest
-from evaluator.judge.process import Zygote
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
+from evaluator.judge.worker_limits import WorkerLimits
+from evaluator.judge.zygote import Zygote
 from tests.honest.corpus import corpus
 
 NVCC = shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()
@@ -39,7 +40,7 @@ def test_what_a_gpu_kernel_asks_to_build_compiles(kernel, zygote, shared_cache):
         outcomes.append(builder.build(order))
         return outcomes[-1]
 
-    worker = zygote.fork(memory_bytes=8 * 2**30, cpu_seconds=300)
+    worker = zygote.fork(WorkerLimits(memory_bytes=8 * 2**30, cpu_seconds=300))
     side = Side(worker, torch.device("cpu"), 60.0)
     try:
         # Loading the library may fail here, where CUDA's own ones are missing.

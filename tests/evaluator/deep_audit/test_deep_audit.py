@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import cast
 
 import pytest
@@ -239,6 +240,9 @@ def test_when_there_is_occasion(evaluation, settings, occasion):
 
 class NoDevice:
     """A judge whose device is lost after the verdict."""
+
+    def holding(self, device: str) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def bench_for(self, request: EvaluationRequest) -> Bench:
         raise DeviceError("the device is gone")

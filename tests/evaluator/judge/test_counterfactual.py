@@ -16,10 +16,10 @@ from evaluator.judge import counterfactual
 from evaluator.judge.bench import Bench
 from evaluator.judge.counterfactual import CLOSE, find_counterfactual, search
 from evaluator.judge.counterfactual_search import Counterfactual, CounterfactualSearch, read
-from evaluator.judge.process import Zygote
 from evaluator.judge.reference import Reference
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.variation import fresh_seed
+from evaluator.judge.zygote import Zygote
 
 CPU = torch.device("cpu")
 SOURCE = """

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.judge.process import Zygote
+from evaluator.judge.worker_limits import WorkerLimits
+from evaluator.judge.zygote import Zygote
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def gone(pid: int) -> bool:
 
 
 def test_nobody_outlives_the_zygote(zygote):
-    worker = zygote.fork(memory_bytes=16 * 2**30, cpu_seconds=60)
+    worker = zygote.fork(WorkerLimits(memory_bytes=16 * 2**30, cpu_seconds=60))
     assert "dies_with_parent" in worker.isolation
     os.kill(zygote._process.pid, 9)
     assert gone(worker.pid)
@@ -44,25 +45,25 @@ def test_nobody_outlives_the_zygote(zygote):
 
 
 def test_how_a_worker_ended_is_told(zygote):
-    killed = zygote.fork(memory_bytes=16 * 2**30, cpu_seconds=60)
+    killed = zygote.fork(WorkerLimits(memory_bytes=16 * 2**30, cpu_seconds=60))
     os.kill(killed.pid, 11)
     assert killed.end(grace_s=10.0).signal_name == "SIGSEGV"
-    ended = zygote.fork(memory_bytes=16 * 2**30, cpu_seconds=60)
+    ended = zygote.fork(WorkerLimits(memory_bytes=16 * 2**30, cpu_seconds=60))
     assert ended.end().status is None and gone(ended.pid)
     assert ended._init is None or gone(ended._init)
 
 
 def test_a_gpu_worker_has_no_memory_limit(zygote):
-    with zygote.fork(memory_bytes=None, cpu_seconds=60) as worker:
+    with zygote.fork(WorkerLimits(memory_bytes=None, cpu_seconds=60)) as worker:
         assert "memory_limit" not in worker.isolation
         assert "judge_out_of_reach" in worker.isolation
-    with zygote.fork(memory_bytes=None, cpu_seconds=60, confine=False) as trusted:
+    with zygote.fork(WorkerLimits(memory_bytes=None, cpu_seconds=60), confine=False) as trusted:
         assert "seccomp" not in trusted.isolation
         assert "judge_out_of_reach" not in trusted.isolation
 
 
 def test_when_the_judge_is_gone_its_folders_go_too(zygote):
-    with zygote.fork(memory_bytes=None, cpu_seconds=60):
+    with zygote.fork(WorkerLimits(memory_bytes=None, cpu_seconds=60)):
         assert zygote._folder.is_dir()
         # As when the judge's process ends: nobody calls close().
         zygote._channel._socket.shutdown(socket.SHUT_RDWR)
@@ -73,7 +74,9 @@ def test_when_the_judge_is_gone_its_folders_go_too(zygote):
 def test_trusted_or_not_a_worker_finds_itself_in_proc(zygote):
     """CUDA's driver looks up its threads there by their numbers, which are the namespace's own."""
     for confine in (True, False):
-        with zygote.fork(memory_bytes=None, cpu_seconds=60, confine=confine) as worker:
+        with zygote.fork(
+            WorkerLimits(memory_bytes=None, cpu_seconds=60), confine=confine
+        ) as worker:
             if "pid_namespace" not in worker.isolation:
                 assert os.geteuid() != 0
                 continue

@@ -1,0 +1,79 @@
+"""A worker that is made before its candidate is there, while another one is being judged."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable
+
+from evaluator.errors import InfrastructureError
+from evaluator.failure import Failure
+from evaluator.judge.process import START_TIMEOUT_S, WorkerProcess
+from evaluator.judge.worker_limits import WorkerLimits
+from evaluator.wire import Kind, WireError
+
+
+class Spare:
+    """One worker in the making, or made. That it can't be made is no failure of anybody's."""
+
+    def __init__(
+        self, limits: WorkerLimits, device: str, fork: Callable[[], WorkerProcess]
+    ) -> None:
+        """Begins at once, in a thread of its own. `device`: whose context the worker makes.
+
+        `fork` may raise `InfrastructureError`.
+        """
+        self.limits = limits
+        self.worker: WorkerProcess | None = None
+        """Once it is made, and None where it couldn't be."""
+        self._device = device
+        self._thread = threading.Thread(target=self._make, args=(fork,), name="spare", daemon=True)
+        self._thread.start()
+
+    def _make(self, fork: Callable[[], WorkerProcess]) -> None:
+        try:
+            worker = fork()
+        except InfrastructureError as error:
+            # Whoever forks next meets the same error and tells it where it matters.
+            print(f"no spare worker: {error}", file=sys.stderr)
+            return
+        if self._is_warm(worker):
+            self.worker = worker
+
+    def _is_warm(self, worker: WorkerProcess) -> bool:
+        """Whether it has done what needs no candidate, now or before; if not, it is ended."""
+        try:
+            worker.channel.send(Kind.WARM, json.dumps({"device": self._device}).encode())
+            answer = worker.receive(START_TIMEOUT_S)
+        except WireError as error:
+            said = f"{error!r} {worker.end().log[-400:]}"
+        else:
+            if answer.kind is Kind.WARMED:
+                return True
+            said = Failure.decode(answer.payload).summary
+            worker.end()
+        print(f"no spare worker: it could not warm up: {said}", file=sys.stderr)
+        return False
+
+    def settle(self) -> None:
+        """Wait until it is made, or can't be: from then on it does nothing."""
+        self._thread.join()
+
+    def take(self, limits: WorkerLimits) -> WorkerProcess | None:
+        """The worker, if it has these limits and still answers; else None, and it is ended."""
+        self.settle()
+        worker = self.worker
+        if worker is None:
+            return None
+        if limits != self.limits:
+            worker.end()
+            return None
+        # Asked again: what a candidate does to a device can spoil all contexts there.
+        return worker if self._is_warm(worker) else None
+
+    def end(self) -> None:
+        """End the worker, once it is made."""
+        self.settle()
+        if self.worker is not None:
+            self.worker.end()

@@ -1,0 +1,17 @@
+"""What a worker may use up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class WorkerLimits:
+    """Limits of one worker, put up before it runs anything of a candidate's."""
+
+    memory_bytes: int | None
+    """Of the address space of each process. None on a GPU: CUDA reserves far more than it uses."""
+    cpu_seconds: int
+    """Of processor time, for each process."""
+    family_bytes: int | None = None
+    """Of the memory of the worker and all that it starts together, where the system allows it."""
