@@ -38,7 +38,10 @@ def test_one_that_takes_a_nap_is_slower(evaluate):
     body = "time.sleep(0.1)\nreturn torch.relu(x * self.scale + self.bias) * 2.0"
     evaluation = evaluate(forward(body, "import time"), timing_seconds=1.0)
     assert evaluation.status is Status.CORRECT
-    assert evaluation.timing.verdict is Verdict.SLOWER
+    assert evaluation.timing.speedup_high < 0.5
+    # Whose neighbours on the host take its processors' time gets no verdict, and is told so.
+    disturbed = any("disturbed from outside" in note for note in evaluation.notes)
+    assert evaluation.timing.verdict is (Verdict.UNCLEAR if disturbed else Verdict.SLOWER)
 
 
 @pytest.mark.parametrize(
