@@ -239,7 +239,7 @@ CHANCE = {
     "scratch shared by threads",
 }
 """What such a program returns depends on what lay in memory, or on the other thread."""
-SEED, MUTANTS = 3, 28
+SEED, MUTANTS = 3, 10
 KERNELS = (
     "hand level1_4_softmax", "hand totals", "hand transposed_sum", "hand level1_6_layer_norm",
     "hand level1_13_cross_entropy", "operators arg", "operators mask", "operators slices",
@@ -255,7 +255,7 @@ def test_wrong_kernels_are_refused(tmp_path: Path) -> None:
     records = list(read(out))
     assert all(r.status == "correct" for r in records if r.kind is None)
     judged = [r for r in records if r.kind and r.built and r.rule not in CHANCE]
-    assert len(judged) >= MUTANTS - 4
+    assert len(judged) >= MUTANTS - 3
     argued = {a.id for a in read_arguments()}
     passed = [r for r in judged if not r.killed and r.id not in argued]
     assert [f"{r.id} {r.subject}: {r.rule}: {r.shown}" for r in passed] == []

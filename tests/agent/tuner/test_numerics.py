@@ -73,17 +73,24 @@ def claimed(**choices: str) -> dict[str, tuple[str, str]]:
 @pytest.fixture(scope="module")
 def fast(cache: Path) -> dict[str, dict]:
     """All fast cases in one process, so that PyTorch is imported once."""
-    cases = {f"problem {n}": c for n, c in claimed(**BOLD).items()}
+    cases = {f"problem {n}": c for n, c in list(claimed(**BOLD).items())[::3]}
     cases |= {f"family {n}": (text, written(text, **CAREFUL)) for n, text in FAMILIES.items()}
     softmax = FAMILIES["softmax"]
     cases["crude"] = (softmax, written(softmax, maths="crude"))
     return run(cache, cases)
 
 
-def test_every_problem_that_is_claimed_renamed_and_resized(fast: dict[str, dict]) -> None:
+def test_some_problems_that_are_claimed_renamed_and_resized(fast: dict[str, dict]) -> None:
     report = {n: facts for n, facts in fast.items() if n.startswith("problem")}
-    assert len(report) >= 24
+    assert len(report) >= 8
     assert not failures(report)
+
+
+@pytest.mark.slow
+def test_every_problem_that_is_claimed_renamed_and_resized(cache: Path) -> None:
+    cases = claimed(**BOLD)
+    assert len(cases) >= 24
+    assert not failures(run(cache, cases))
 
 
 def test_every_family_with_the_careful_schedule(fast: dict[str, dict]) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Precision, Settings
-from evaluator.judge import counterfactual
+from evaluator.judge import counterfactual, counterfactual_search
 from evaluator.judge.bench import Bench
 from evaluator.judge.counterfactual import CLOSE, find_counterfactual, search
 from evaluator.judge.counterfactual_search import Counterfactual, CounterfactualSearch, read
@@ -22,6 +22,14 @@ from evaluator.judge.variation import fresh_seed
 from evaluator.judge.zygote import Zygote
 
 CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine must not end a search here."""
+    monkeypatch.setattr(counterfactual_search, "SECONDS", 60.0)
+
+
 SOURCE = """
 import torch
 import torch.nn as nn
