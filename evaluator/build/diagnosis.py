@@ -33,9 +33,13 @@ _PYTORCH_NAME = re.compile(
 _MACRO = re.compile(r"\b(?:AT|TORCH|C10|PYBIND11|THC)_\w+\b")
 
 
+_GIVEN = frozenset({"TORCH_EXTENSION_NAME"})
+"""Macros that the command line defines, over either headers."""
+
+
 @cache
 def _our_macros() -> frozenset[str]:
-    return headers.macros()
+    return headers.macros() | _GIVEN
 
 
 def needs_full_headers(log: str) -> bool:

@@ -30,6 +30,8 @@ def test_errors_that_name_our_headers_ask_for_the_full_ones(log):
     [
         "main.cpp:3:5: error: expected ';' before 'return'\n    3 |   TORCH_CHECK(x)\n",
         "main.cpp:3:5: error: 'foo' was not declared in this scope\n",
+        "main.cpp:3:1: error: expected primary-expression before 'static'\n"
+        "    3 | PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\n",
         'cuda.cu(9): error: identifier "blockIdy" is undefined\n',
         'cuda.cu(7): error: expected a ";"\n',
         "main.cpp:3:5: error: 'y' was not declared in this scope\n"
