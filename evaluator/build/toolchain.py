@@ -240,19 +240,22 @@ class Toolchain:
     def device_steps(self, command: list[str], folder: Path) -> str:
         """What nvcc says (`--dryrun`) that it would run for this command in this build folder.
 
-        It reads no source for that; where it refuses the command, it names no steps.
+        It reads no source for that. Empty of steps where it refuses the command or does not answer.
         """
         temporary = folder / "tmp"
         temporary.mkdir(exist_ok=True)
-        done = subprocess.run(
-            [*command, "--dryrun"],
-            cwd=folder,
-            env=self.environment | {"TMPDIR": str(temporary)},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                [*command, "--dryrun"],
+                cwd=folder,
+                env=self.environment | {"TMPDIR": str(temporary)},
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return ""  # no steps: nvcc does them itself, within the time that a build may take
         return done.stderr
 
     def link_command(

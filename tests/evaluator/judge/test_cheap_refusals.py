@@ -9,7 +9,7 @@ from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS, Evaluate
 
 BUILDS_NOT = (
     "from torch.utils.cpp_extension import load_inline\n"
-    "load_inline(name='none', cpp_sources='int f() { return nothing; }', functions=['f'])\n"
+    "load_inline(name='none', cpp_sources='int f( {', functions=['f'])\n"
 )
 RIGHT = "torch.relu(x * self.scale + self.bias) * 2.0"
 SMALLER = SCALE_AND_BIAS.replace("256, 512", "64, 96")

@@ -23,13 +23,6 @@ from evaluator.judge.zygote import Zygote
 
 CPU = torch.device("cpu")
 
-
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine must not end a search here."""
-    monkeypatch.setattr(counterfactual_search, "SECONDS", 60.0)
-
-
 SOURCE = """
 import torch
 import torch.nn as nn
@@ -51,6 +44,12 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine must not end a search here."""
+    monkeypatch.setattr(counterfactual_search, "SECONDS", 60.0)
 
 
 def looked_for(reference: Reference, values: list[Any], wrong: Tensor) -> Counterfactual | None:
