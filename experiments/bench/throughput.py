@@ -59,6 +59,8 @@ class Batch(Record):
     """Of the time after that: a judge was at work on a candidate; mean over the devices."""
     device_share: float
     """Of the time after that: the device was the candidate's or its baseline's."""
+    scaling: float
+    """The rate over the first device's times the number of devices: 1.0 is linear."""
 
 
 class OneByOne(Record):
@@ -85,10 +87,8 @@ class ThroughputFigures(Record):
     """The batch's rate over that of one by one, which is extrapolated from the sample."""
     plain_gain: float | None
     """The same over plain one by one."""
-    every: Batch | None
-    """On all devices, if there are several."""
-    scaling: float | None
-    """That batch's rate over the first device's times the number of devices: 1.0 is linear."""
+    larger: tuple[Batch, ...]
+    """On 2, 4, ... and all devices, if there are several; as many candidates for each."""
 
 
 def measure_throughput(
@@ -101,12 +101,12 @@ def measure_throughput(
 ) -> ThroughputFigures:
     """Judge `candidates` distinct kernels at once, and samples one by one.
 
-    With several devices, as many again on all of them, so many for each. Raises `UsageError` for
-    more than there are.
+    With several devices, others on the first 2, 4, ... and on all of them, so many for each. Raises
+    `UsageError` for more than there are.
     """
     backend = Backend.CPP if devices[0] == "cpu" else Backend.CUDA
-    every = len(devices) if len(devices) > 1 else 0
-    needed = candidates * (1 + every) + sample + plain_sample
+    counts = doubling(len(devices))
+    needed = candidates * (1 + sum(counts)) + sample + plain_sample
     if needed > MOST:
         raise UsageError(f"there are {MOST} distinct candidates, and this takes {needed}")
     here = machine(devices)
@@ -120,12 +120,12 @@ def measure_throughput(
             slow = _one_by_one(list(islice(fresh, sample)), executor, settings)
             plain = _plain(list(islice(fresh, plain_sample)), devices[0])
             batch = _batch(list(islice(fresh, candidates)), executor, 1, settings)
-        whole = None
-        if every:
-            with LocalExecutor(*devices, cache=cache) as executor:
-                _warm_up(executor, every, settings, example)
-                more = list(islice(fresh, candidates * every))
-                whole = _batch(more, executor, every, settings)
+        larger = []
+        for count in counts:
+            with LocalExecutor(*devices[:count], cache=cache) as executor:
+                _warm_up(executor, count, settings, example)
+                more = list(islice(fresh, candidates * count))
+                larger.append(_batch(more, executor, count, settings, batch.per_minute))
     return ThroughputFigures(
         machine=here,
         timing_seconds=timing_seconds,
@@ -135,12 +135,19 @@ def measure_throughput(
         plain_one_by_one=plain,
         gain=batch.per_minute / slow.per_minute,
         plain_gain=batch.per_minute / plain.per_minute if plain else None,
-        every=whole,
-        scaling=whole.per_minute / (batch.per_minute * len(devices)) if whole else None,
+        larger=tuple(larger),
     )
 
 
-def _warm_up(executor: Executor, devices: int, settings: Settings, example: Candidate) -> float:
+def doubling(devices: int) -> list[int]:
+    """2, 4, 8, ... and that number itself; none for one device."""
+    powers = [2**n for n in range(1, devices.bit_length()) if 2**n < devices]
+    return [*powers, devices] if devices > 1 else []
+
+
+def _warm_up(
+    executor: LocalExecutor, devices: int, settings: Settings, example: Candidate
+) -> float:
     """Every process of the executor runs and has the problem; gives the seconds of the former."""
     seconds = warm_up(executor, settings)
     # Asked for at once, so that each goes to another judge.
@@ -175,9 +182,16 @@ def _rate(candidates: int, seconds: float) -> OneByOne:
 
 
 def _batch(
-    candidates: Sequence[Candidate], executor: Executor, devices: int, settings: Settings
+    candidates: Sequence[Candidate],
+    executor: Executor,
+    devices: int,
+    settings: Settings,
+    one_per_minute: float | None = None,
 ) -> Batch:
-    """All of them at once, as many in flight as keep builders and devices busy."""
+    """All of them at once, as many in flight as keep builders and devices busy.
+
+    `one_per_minute`: the rate of one device; None where this is one.
+    """
     begin = time.monotonic()
     with ThreadPoolExecutor(_AT_ONCE * devices) as pool:
         judged = list(pool.map(lambda each: _judged(each, executor, settings), candidates))
@@ -188,16 +202,18 @@ def _batch(
     for each in judged:
         by_device.setdefault(each.device, []).append(each)
     busy = sum(busy_seconds(some) for some in by_device.values())
+    rate = 60.0 * len(judged) / seconds
     return Batch(
         devices=devices,
         candidates=len(judged),
         seconds=seconds,
-        per_minute=60.0 * len(judged) / seconds,
+        per_minute=rate,
         correct=sum(each.status is Status.CORRECT for each in judged),
         built=sum(not each.cached for each in judged),
         first_build_s=first - begin,
         busy_share=busy / devices / left,
         device_share=sum(each.device_s for each in judged) / devices / left,
+        scaling=rate / devices / (one_per_minute or rate / devices),
     )
 
 
@@ -242,7 +258,7 @@ def busy_seconds(judged: Sequence[Judged]) -> float:
 def told(figures: ThroughputFigures) -> list[str]:
     """The figures for a person."""
     lines = [str(figures.machine)]
-    for batch in filter(None, (figures.batch, figures.every)):
+    for batch in (figures.batch, *figures.larger):
         lines.append(
             f"{batch.candidates} candidates at once on {batch.devices} device(s):"
             f" {batch.seconds:.1f} s, {batch.per_minute:.1f} a minute, {batch.correct} correct,"
@@ -250,6 +266,8 @@ def told(figures: ThroughputFigures) -> list[str]:
             f" at work {100 * batch.busy_share:.0f} % of the time, the device itself"
             f" {100 * batch.device_share:.0f} %"
         )
+        if batch.devices > 1:
+            lines.append(f"{batch.devices} devices: {100 * batch.scaling:.0f} % of linear")
     slow = figures.one_by_one
     lines.append(
         f"one by one: {slow.candidates} in {slow.seconds:.1f} s, {slow.per_minute:.1f} a minute"
@@ -262,6 +280,4 @@ def told(figures: ThroughputFigures) -> list[str]:
             f" {plain.per_minute:.2f} a minute (extrapolated): at once is"
             f" {figures.plain_gain:.1f}x that"
         )
-    if figures.scaling is not None:
-        lines.append(f"all devices: {100 * figures.scaling:.0f} % of linear")
     return lines

@@ -7,11 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.executor import Executor
+from evaluator.executor.local import LocalExecutor
 from experiments.bench.catalogue import BenchCandidate
 from problems.errors import UsageError
-
-_BUILDERS = 8
-"""At least as many as an executor has: each starts when it is first asked."""
 
 _REFERENCE = """
 import torch
@@ -71,7 +69,7 @@ class ModelNew(nn.Module):
 '''
 
 
-def warm_up(executor: Executor, settings: Settings) -> float:
+def warm_up(executor: LocalExecutor, settings: Settings) -> float:
     """Judge trifles until every process of the executor runs; gives the seconds that it took.
 
     Raises `UsageError` where not even these are correct: nothing could be measured here.
@@ -96,8 +94,9 @@ def warm_up(executor: Executor, settings: Settings) -> float:
                 f" {evaluation.detail[-500:]}; `python -m agent.doctor` says what is missing here"
             )
 
-    with ThreadPoolExecutor(_BUILDERS) as pool:
-        list(pool.map(judge, range(_BUILDERS if on_gpu else 1)))
+    # Each process starts when it is first asked.
+    with ThreadPoolExecutor(executor.width) as pool:
+        list(pool.map(judge, range(executor.width)))
     return time.monotonic() - begin
 
 

@@ -165,9 +165,9 @@ def test_one_after_the_other_goes_where_the_problem_is_set_up(lab: Lab) -> None:
     assert len(set.union(*devices.values())) == 4, "problems spread over the devices"
 
 
-def test_two_builders_a_device_and_some_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_four_builders_a_device_and_some_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "usable_cores", lambda: 128)
-    assert [builders_for(devices) for devices in (1, 4, 8)] == [6, 12, 20]
+    assert [builders_for(devices) for devices in (1, 4, 8)] == [6, 18, 34]
     monkeypatch.setattr(local, "usable_cores", lambda: 2)
     assert builders_for(8) == 1
 

@@ -7,6 +7,7 @@ from evaluator.executor.local import LocalExecutor
 from experiments.bench.throughput import (
     Judged,
     busy_seconds,
+    doubling,
     measure_throughput,
     told,
 )
@@ -52,6 +53,10 @@ def test_a_variant_is_right():
     assert evaluation.build is not None and evaluation.build.headers == "light"
 
 
+def test_larger_batches_take_twice_as_many_devices_until_all_are_at_work():
+    assert [doubling(n) for n in (1, 2, 3, 4, 8)] == [[], [2], [2, 3], [2, 4], [2, 4, 8]]
+
+
 def test_more_candidates_than_there_are_is_a_mistake():
     with pytest.raises(UsageError, match="distinct candidates"):
         measure_throughput(candidates=MOST)
@@ -63,5 +68,6 @@ def test_a_small_measurement_on_the_cpu():
     batch = figures.batch
     assert (batch.candidates, batch.correct, batch.built) == (3, 3, 3)
     assert 0.0 < batch.device_share < batch.busy_share <= 1.001
-    assert figures.every is None and figures.plain_one_by_one is None
+    assert figures.larger == () and figures.plain_one_by_one is None
+    assert batch.scaling == 1.0
     assert "3 candidates at once" in "\n".join(told(figures))
