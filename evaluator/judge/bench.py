@@ -161,13 +161,15 @@ class Bench:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
-    def new_side(self, *, confine: bool = True) -> Side:
-        """A worker for this bench that has run nothing yet; in the place of a spare that is
-        taken the next one is begun. `settle` waits for it."""
+    def new_side(self, *, confine: bool = True, another: bool = False) -> Side:
+        """A worker for this bench that has run nothing yet.
+
+        `another`: one more will be asked for soon, so that a spare is begun; `settle` waits for it.
+        """
         limit = self.settings.memory_limit_bytes if confine else None
         limits = worker_limits(self.device, limit)
         worker = self._zygote.fork(limits, confine=confine)
-        if confine:
+        if another:
             self._zygote.prepare(limits)
         return Side(worker, self.device, self.settings.call_timeout_s)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from threading import Thread
 
 import torch
 
@@ -30,6 +31,7 @@ from evaluator.judge.kept_problems import MOST_PROBLEMS
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
 from evaluator.judge.trial import Trial
+from evaluator.judge.worker_limits import WorkerLimits
 from evaluator.judge.zygote import Zygote
 from evaluator.walls.demands import STRICT, STRICT_COMPILER, missing, refusal
 
@@ -41,6 +43,7 @@ class Judge:
         self.device = device
         self._builder = builder
         self._zygote: Zygote | None = None
+        self._limits: WorkerLimits | None = None
         self._benches: dict[tuple[object, ...], Bench] = {}
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
@@ -52,7 +55,8 @@ class Judge:
         with self.holding(request.settings.device):
             bench = self.bench_for(request)
             try:
-                side = bench.new_side()
+                soon = bool(request.hidden_references) or not bench.baselines
+                side = bench.new_side(another=soon)
                 if request.settings.isolation == "strict":
                     self._insist(side)
                 self._try(bench, side, trial, request)
@@ -95,13 +99,19 @@ class Judge:
 
     @contextmanager
     def holding(self, device: str) -> Iterator[None]:
-        """Hold a device alone. Nothing of ours goes on there once it is given back."""
-        with device_lock(device):
+        """Hold a device alone. After the block a spare worker is made for the next candidate, and
+        nothing of ours goes on there once the device is given back."""
+        with ExitStack() as held:
+            held.enter_context(device_lock(device))
             try:
                 yield
             finally:
-                if self._zygote is not None:
-                    self._zygote.settle()
+                if self._zygote is not None and self._zygote.alive and self._limits is not None:
+                    self._zygote.prepare(self._limits)
+                    later = Thread(
+                        target=_give_back, args=(self._zygote, held.pop_all()), daemon=True
+                    )
+                    later.start()
 
     def _insist(self, side: Side) -> None:
         """Raise `IsolationError` unless every wall stands that strict isolation asks for."""
@@ -120,7 +130,8 @@ class Judge:
             self.close()
             self._zygote = Zygote(device=str(self.device))
         # If there is none yet, it is made while the problem is set up.
-        self._zygote.prepare(worker_limits(self.device, request.settings.memory_limit_bytes))
+        self._limits = worker_limits(self.device, request.settings.memory_limit_bytes)
+        self._zygote.prepare(self._limits)
         key = bench_key(request)
         bench = self._benches.pop(key, None)
         if bench is None:
@@ -152,8 +163,9 @@ class Judge:
         trial.first_calls(bench, side)
         if side.build is not None and not side.build.ok:
             trial.notes.append("a build failed and the candidate went on without it")
-        for other in bench.hidden(request.hidden_references):
-            trial.at_hidden_sizes(other)
+        hidden = bench.hidden(request.hidden_references)
+        for left, other in zip(reversed(range(len(hidden))), hidden, strict=True):
+            trial.at_hidden_sizes(other, another=left > 0)
         trial.time(bench, side)
 
     def close(self) -> None:
@@ -162,6 +174,12 @@ class Judge:
         if self._zygote is not None:
             self._zygote.close()
             self._zygote = None
+
+
+def _give_back(zygote: Zygote, held: ExitStack) -> None:
+    """Let go of a device once nothing is in the making there."""
+    with held:
+        zygote.settle()
 
 
 def _praise(timing: Timing | None) -> str:

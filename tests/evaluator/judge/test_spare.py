@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from evaluator.build.builder import Builder
+from evaluator.device_lock import device_lock
 from evaluator.errors import DeviceError, InfrastructureError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.judge import bench, call_cost, judge, sampling, spare
@@ -252,8 +253,9 @@ def test_the_next_candidate_has_it_however_the_last_one_ended(verdict, shared_ju
         assert verdict(source) is status
         if ordered is not None:
             assert ordered.worker is not None and handed[0] == ordered.worker.pid
-        # Nothing of ours goes on once a device is given back.
-        assert "spare" not in {thread.name for thread in threading.enumerate()}
+        with device_lock("cpu"):
+            # Nothing of ours goes on once a device is given back.
+            assert "spare" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_one_that_died_costs_no_verdict(verdict, shared_judge, handed):
