@@ -1,4 +1,4 @@
-"""A worker that is made before its candidate is there, while another one is being judged."""
+"""A worker that is made before its candidate is there."""
 
 from __future__ import annotations
 
