@@ -171,8 +171,8 @@ class Timing(Record):
     stopped: Literal["precise", "time", "calls"]
     """Why sampling ended."""
     disturbed_blocks: int = 0
-    """Blocks of calls left out because something outside disturbed them; above 20 % of all there
-    is no verdict."""
+    """Blocks of calls left out because something outside disturbed them; above 20 % of all a
+    candidate is called slower or nothing."""
     launch_bound: bool = False
     """Eager mostly calls operators: the sizes are so small that a speedup tells how many."""
     wall_latency_us: float | None = None

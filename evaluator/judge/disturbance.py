@@ -3,7 +3,7 @@
 Only what neither side did is counted: time that the hypervisor took, a processor quota of the
 container that ran out, a GPU that slowed itself down or changed its clock, somebody else's process
 on it. A candidate can bring about some of it (heat, a quota), so blocks that are left out are
-counted, and where they are many there is no verdict on speed (`evaluator.judge.timing`).
+counted, and where they are many a candidate is called slower or nothing (`evaluator.judge.timing`).
 """
 
 from __future__ import annotations

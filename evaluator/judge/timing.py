@@ -39,7 +39,7 @@ def timing_of(
         said = ", ".join(f"{kind} {count}" for kind, count in sampling.disturbed.items())
         notes.append(
             f"{100 * sampling.disturbed_share:.0f} % of the {sampling.blocks} blocks of timed "
-            f"calls were disturbed from outside ({said}): no verdict on speed"
+            f"calls were disturbed from outside ({said}): slower is the only verdict on speed"
         )
     for name, samples in sampling.baselines.items():
         ratios = paired_ratios(sampling.candidate, samples, sampling.cost.signal_us, device)
@@ -51,7 +51,7 @@ def timing_of(
             speedup=ratio.value,
             speedup_low=ratio.low,
             speedup_high=ratio.high,
-            verdict=Verdict.UNCLEAR if restless else speedup_verdict(ratios, margin),
+            verdict=_despite(restless, speedup_verdict(ratios, margin)),
             pairs=len(samples.total_us),
         )
     over_eager = baselines[BaselineName.EAGER]
@@ -104,6 +104,14 @@ def timing_of(
         wall_latency_us=wall_us,
     )
     return timing, notes
+
+
+def _despite(restless: bool, verdict: Verdict) -> Verdict:
+    """What may be said where many blocks were disturbed.
+
+    A candidate can bring some of it about, and would gain by no other verdict than `slower`.
+    """
+    return verdict if not restless or verdict is Verdict.SLOWER else Verdict.UNCLEAR
 
 
 def _wall_supports(sampling: Sampling) -> bool:

@@ -39,9 +39,8 @@ def test_one_that_takes_a_nap_is_slower(evaluate):
     evaluation = evaluate(forward(body, "import time"), timing_seconds=1.0)
     assert evaluation.status is Status.CORRECT
     assert evaluation.timing.speedup_high < 0.5
-    # Whose neighbours on the host take its processors' time gets no verdict.
-    disturbed = evaluation.timing.disturbed_blocks > 0.2 * evaluation.timing.calls
-    assert evaluation.timing.verdict is (Verdict.UNCLEAR if disturbed else Verdict.SLOWER)
+    # Also where neighbours on the host take much of its processors' time.
+    assert evaluation.timing.verdict is Verdict.SLOWER
 
 
 @pytest.mark.parametrize(

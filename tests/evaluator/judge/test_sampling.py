@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 
+import pytest
 import torch
 
 from evaluator.evaluation import BaselineName, Verdict
@@ -58,10 +59,14 @@ def test_a_reference_that_only_calls_operators_is_labelled():
         assert ["operators: at these sizes" in note for note in notes] == [True] * bound
 
 
-def test_where_many_were_disturbed_there_is_no_verdict():
-    timing, notes = timing_of(sampling([50.0] * 40, [100.0] * 40, 20), NO_BOUNDS, CPU, 3)
-    assert timing.verdict is Verdict.UNCLEAR
-    assert timing.baselines[BaselineName.EAGER].verdict is Verdict.UNCLEAR
+@pytest.mark.parametrize(
+    ("candidate_us", "verdict"),
+    [(50.0, Verdict.UNCLEAR), (100.0, Verdict.UNCLEAR), (200.0, Verdict.SLOWER)],
+)
+def test_where_many_were_disturbed_it_is_slower_or_nothing(candidate_us, verdict):
+    timing, notes = timing_of(sampling([candidate_us] * 40, [100.0] * 40, 20), NO_BOUNDS, CPU, 3)
+    assert timing.verdict is verdict
+    assert timing.baselines[BaselineName.EAGER].verdict is verdict
     assert "33 % of the 60 blocks" in notes[0]
     assert "steal 20" in notes[0]
 
