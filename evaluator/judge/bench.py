@@ -161,10 +161,8 @@ class Bench:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
-    def new_side(
-        self, device: torch.device | None = None, *, confine: bool = True, another: bool = False
-    ) -> Side:
-        """A worker for this bench that has run nothing yet, and computes on its device, or another.
+    def new_side(self, *, confine: bool = True, another: bool = False) -> Side:
+        """A worker for this bench that has run nothing yet.
 
         `another`: one more will be asked for soon, so that a spare is begun; `settle` waits for it.
         """
@@ -173,7 +171,7 @@ class Bench:
         worker = self._zygote.fork(limits, confine=confine)
         if another:
             self._zygote.prepare(limits)
-        return Side(worker, device or self.device, self.settings.call_timeout_s)
+        return Side(worker, self.device, self.settings.call_timeout_s)
 
     def settle(self) -> None:
         """Wait until no spare worker is in the making: it would disturb what is timed."""

@@ -30,10 +30,6 @@ _CUT_OFF_S = 10.0
 """After which a search that is still under way is ended. It stops by itself after 2 s, but not
 within a call of the reference."""
 _SLACK_BYTES = 2**16
-_FEW_OPERATIONS = 1e9
-"""A processor has done so many within some tens of milliseconds. On an H200 a search in a fresh
-process took about two seconds, of which all its calls together were a tenth."""
-_OPERATIONS_AN_ELEMENT = 8
 CLOSE = {
     Precision.FP32: 1e-4,
     Precision.TF32: 1e-2,
@@ -75,13 +71,12 @@ def search(
 ) -> Counterfactual | None:
     """Have a worker search. Raises `Refusal`, as of a candidate, when the worker dies, raises or is
     cut off, and `InfrastructureError` when there is no worker or no memory to be had."""
-    device = torch.device("cpu") if _quick_on_cpu(bench) else bench.device
     given = [actual, output, CLOSE[bench.settings.precision], *arguments]
     state = {f"model.{name}": tensor for name, tensor in bench.reference.state().items()}
     size = bytes_needed(given) + _SLACK_BYTES
     with (
-        closing(make_arena(device, size, read_only_for_others=False)) as arena,
-        closing(bench.new_side(device)) as side,
+        closing(make_arena(bench.device, size, read_only_for_others=False)) as arena,
+        closing(bench.new_side()) as side,
     ):
         side.end_by(time.monotonic() + _CUT_OFF_S)
         side.load(
@@ -96,13 +91,6 @@ def search(
         )
         bench.construct(side, state, inputs=arena)
         return read(_answer(side, lay(Placement(arena.bytes), given)))
-
-
-def _quick_on_cpu(bench: Bench) -> bool:
-    """Whether a processor is the quicker one, in arithmetic that is as good as the device's."""
-    work = bench.work
-    operations = sum(work.flops.values()) + _OPERATIONS_AN_ELEMENT * work.elementwise
-    return bench.reference.dtype is torch.float32 and operations < _FEW_OPERATIONS
 
 
 def _says_something(actual: Tensor) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,12 +14,11 @@ from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Precision, Settings
 from evaluator.judge import counterfactual, counterfactual_search
 from evaluator.judge.bench import Bench
-from evaluator.judge.counterfactual import CLOSE, _quick_on_cpu, find_counterfactual, search
+from evaluator.judge.counterfactual import CLOSE, find_counterfactual, search
 from evaluator.judge.counterfactual_search import Counterfactual, CounterfactualSearch, read
 from evaluator.judge.reference import Reference
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.variation import fresh_seed
-from evaluator.judge.work import Work
 from evaluator.judge.zygote import Zygote
 
 CPU = torch.device("cpu")
@@ -239,7 +237,7 @@ def test_no_worker_costs_no_verdict(bench_of, monkeypatch):
     bench = bench_of(BATCH_NORM)
     values, wrong = unexplained(bench)
 
-    def gone(device):
+    def gone():
         raise InfrastructureError("the worker's zygote is gone")
 
     monkeypatch.setattr(bench, "new_side", gone)
@@ -252,19 +250,3 @@ def test_of_one_value_or_none_nothing_is_asked(bench_of, monkeypatch, value):
     values, wrong = unexplained(bench)
     monkeypatch.setattr(counterfactual, "search", None)
     assert find_counterfactual(bench, values, torch.full_like(wrong, value), 0) is None
-
-
-@pytest.mark.parametrize(
-    ("dtype", "flops", "elementwise", "quick"),
-    [
-        (torch.float32, {"float32": 1e8}, 1e6, True),
-        (torch.float32, {"float32": 2e9}, 0.0, False),
-        (torch.float32, {}, 2e8, False),
-        (torch.bfloat16, {}, 1e6, False),
-    ],
-)
-def test_a_processor_is_quick_enough_for_what_is_small(dtype, flops, elementwise, quick):
-    work = Work(0, 0, 0, flops=flops, elementwise=elementwise)
-    assert (
-        _quick_on_cpu(SimpleNamespace(work=work, reference=SimpleNamespace(dtype=dtype))) is quick
-    )

@@ -181,11 +181,10 @@ def test_an_illegal_access_stays_in_its_worker(gpu):
     assert gpu(CUDA).status is Status.CORRECT
 
 
-@pytest.mark.parametrize("reference", [LARGE, SCALE_AND_BIAS], ids=["device", "processor"])
-def test_a_wrong_output_is_explained_where_that_is_quick(gpu, reference):
-    """Printed: what a search costs beside a refusal that asks for none."""
-    explained = gpu(forward("return torch.relu(x * self.scale) * 2.0"), reference)
-    plain = gpu(forward("return torch.zeros_like(x)"), reference)
+def test_a_wrong_output_is_explained_by_a_worker_on_the_device(gpu):
+    """Printed: what a search costs, context and all, beside a refusal that asks for none."""
+    explained = gpu(forward("return torch.relu(x * self.scale) * 2.0"))
+    plain = gpu(forward("return torch.zeros_like(x)"))
     print(f"judged in {explained.seconds.judge:.2f} s and {plain.seconds.judge:.2f} s")
     details = explained.correctness.mismatch.details
     assert "add" in details["counterfactual"], details
@@ -202,7 +201,7 @@ class Model(nn.Module):
         return torch.index_select(x, 0, rows) * 2.0
 
 def get_inputs():
-    return [torch.randn(2**21, 64), torch.randint(64, 2**21, (2**21,))]
+    return [torch.randn(4096, 64), torch.randint(64, 4096, (4096,))]
 
 def get_init_inputs():
     return []
