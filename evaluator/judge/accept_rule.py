@@ -58,6 +58,11 @@ class Rule:
         """r: the part of an element's own magnitude that it may be off."""
         return 4 * self.floor
 
+    @property
+    def most(self) -> float:
+        """The RMSE relative to rms(R) that no reference within the ceiling ever allows."""
+        return max(2 * self.ceiling, self.floor)
+
     def allowed(self, reference_error: Tensor, rms: Tensor) -> Tensor:
         """The RMSE that is allowed where the reference has this RMSE and R this rms."""
         capped = torch.minimum(
