@@ -70,7 +70,6 @@ def _gpu_conditions(nvml: Any, handle: Any) -> dict[str, str | int | float | boo
     reasons = ask(nvml.nvmlDeviceGetCurrentClocksThrottleReasons)
     power, limit = ask(nvml.nvmlDeviceGetPowerUsage), ask(nvml.nvmlDeviceGetEnforcedPowerLimit)
     running = ask(nvml.nvmlDeviceGetComputeRunningProcesses)
-    ours = _own_processes()
     return {
         "sm_clock_mhz": ask(nvml.nvmlDeviceGetClockInfo, nvml.NVML_CLOCK_SM),
         "sm_clock_max_mhz": ask(nvml.nvmlDeviceGetMaxClockInfo, nvml.NVML_CLOCK_SM),
@@ -83,21 +82,13 @@ def _gpu_conditions(nvml: Any, handle: Any) -> dict[str, str | int | float | boo
         else ",".join(name for bit, name in _REASONS.items() if reasons & bit),
         "other_processes": None
         if running is None
-        else len({int(process.pid) for process in running} - ours),
+        else sum(not _is_ours(pid) for pid in {int(process.pid) for process in running}),
     }
 
 
-def _own_processes() -> set[int]:
-    """This process and its descendants."""
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            fields = read_text(entry / "stat").rpartition(")")[2].split()
-            if len(fields) > 1:
-                parents[int(entry.name)] = int(fields[1])
-    ours = {os.getpid()}
-    while True:
-        more = {pid for pid, parent in parents.items() if parent in ours} - ours
-        if not more:
-            return ours
-        ours |= more
+def _is_ours(pid: int) -> bool:
+    """Whether that is this process or a descendant."""
+    while pid > 1 and pid != os.getpid():
+        fields = read_text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+        pid = int(fields[1]) if len(fields) > 1 else 0
+    return pid == os.getpid()

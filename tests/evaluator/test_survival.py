@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.device_lock import device_lock
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
@@ -234,9 +235,12 @@ def test_a_crowd_leaves_nothing_behind(count, tmp_path, monkeypatch, capsys):
 
         for source in (HONEST, CALAMITIES["segfault"].source, HONEST):
             judge(source)
-        before = holdings(executor.judge_pids["cpu"])
+        # The device is given back once nothing of the judge's is in the making any more.
+        with device_lock("cpu"):
+            before = holdings(executor.judge_pids["cpu"])
         statuses = Counter(judge(source) for source in crowd(count))
-        after = holdings(executor.judge_pids["cpu"])
+        with device_lock("cpu"):
+            after = holdings(executor.judge_pids["cpu"])
     with capsys.disabled():
         print(f"\n{count} candidates, {dict(statuses)}\n  before {before}\n  after  {after}")
     assert statuses[Status.CORRECT] == sum(source is HONEST for source in crowd(count))

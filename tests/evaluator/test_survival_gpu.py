@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.device_lock import device_lock
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.nvml import nvml_handles, nvml_library
@@ -74,19 +75,26 @@ def test_a_crowd_leaves_nothing_behind(
 
         for source, _ in crowd(20):
             judge(source)
-        before, used = holdings(executor.judge_pids["cuda:0"]), used_mib()
+        # The device is given back once nothing of the judge's is in the making any more.
+        with device_lock("cuda:0"):
+            before, used = holdings(executor.judge_pids["cuda:0"]), used_mib()
         begin = time.monotonic()
         others = Counter[tuple[int, Status, Status]]()
+        spent = dict.fromkeys(Status, 0.0)
         for number, (source, expected) in enumerate(crowd(count)):
+            asked = time.monotonic()
             said = judge(source)
+            spent[expected] += time.monotonic() - asked
             if said is not expected:
                 others[number % 20, expected, said] += 1
         seconds = time.monotonic() - begin
-        after, used_then = holdings(executor.judge_pids["cuda:0"]), used_mib()
+        with device_lock("cuda:0"):
+            after, used_then = holdings(executor.judge_pids["cuda:0"]), used_mib()
     with capsys.disabled():
         print(
             f"\n{count} candidates in {seconds:.0f} s\n  before {before}, device {used} MiB\n"
-            f"  after  {after}, device {used_then} MiB"
+            f"  after  {after}, device {used_then} MiB\n"
+            f"  of it {', '.join(f'{s:.0f} s {status}' for status, s in spent.items() if s)}"
         )
     assert not others, "number in its score, expected, said"
     assert after.processes == before.processes
