@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from evaluator.device_lock import device_lock
 from evaluator.errors import JudgeDiedError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
@@ -52,14 +53,13 @@ def test_a_judge_that_is_killed_takes_its_workers_along_and_is_replaced(
 ) -> None:
     assert executor.evaluate(request(HONEST)).status is Status.CORRECT
     judge = executor.judge_pids["cpu"]
-    before = descendants(judge)
+    with device_lock("cpu"):
+        waiting = descendants(judge)  # with a spare worker: it will sleep in an import
     seen: set[int] = set()
 
     def kill() -> None:
-        end = time.monotonic() + 25
-        while not descendants(judge) - before and time.monotonic() < end:
-            time.sleep(0.05)
-        seen.update(descendants(judge))  # with a worker that sleeps in its import
+        time.sleep(2.0)
+        seen.update(descendants(judge))
         os.kill(judge, signal.SIGKILL)
 
     killer = threading.Thread(target=kill)
@@ -67,7 +67,7 @@ def test_a_judge_that_is_killed_takes_its_workers_along_and_is_replaced(
     with pytest.raises(JudgeDiedError, match=r"evaluator\.judge\.server ended \(code -9"):
         executor.evaluate(request(SLOW))
     killer.join()
-    assert seen > before
+    assert seen >= waiting
     assert not still_running(seen)
     assert executor.evaluate(request(HONEST)).status is Status.CORRECT
     assert executor.judge_pids["cpu"] != judge
