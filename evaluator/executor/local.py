@@ -104,7 +104,7 @@ class LocalExecutor:
 
 
 def builders_for(devices: int) -> int:
-    """Processes that build for that many devices: four for each, as a build takes about four times
+    """Processes that build for that many devices: four for each, as a build takes several times
     as long as judging, and some to spare, in at most half of the cores, since nvcc runs several
     processes at once."""
     return max(1, min(2 + 4 * devices, usable_cores() // 2))

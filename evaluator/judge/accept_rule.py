@@ -60,8 +60,11 @@ class Rule:
 
     @property
     def most(self) -> float:
-        """The RMSE relative to rms(R) that no reference within the ceiling ever allows."""
-        return max(2 * self.ceiling, self.floor)
+        """The RMSE relative to rms(R) that no reference within the ceiling ever allows.
+
+        A thousandth more than `allowed` comes to, which rounds.
+        """
+        return 1.001 * max(2 * self.ceiling, self.floor)
 
     def allowed(self, reference_error: Tensor, rms: Tensor) -> Tensor:
         """The RMSE that is allowed where the reference has this RMSE and R this rms."""

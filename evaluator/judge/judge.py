@@ -10,7 +10,6 @@ import platform
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from threading import Thread
 
 import torch
 
@@ -66,6 +65,7 @@ class Judge:
                 if side is not None:
                     side.close()
                 self._free_cached_memory()
+            state = conditions(request.settings.device)
         seconds = Seconds(
             build=trial.build_seconds,
             judge=time.monotonic() - begin - trial.build_seconds,
@@ -84,7 +84,7 @@ class Judge:
             timing=trial.timing if refusal is None else None,
             isolation=self._isolation(side) if side else (),
             device=describe(request.settings.device).name,
-            conditions=conditions(request.settings.device)
+            conditions=state
             | trial.seen
             | {
                 "threads": bench.threads,
@@ -106,12 +106,8 @@ class Judge:
             try:
                 yield
             finally:
-                if self._zygote is not None and self._zygote.alive and self._limits is not None:
-                    self._zygote.prepare(self._limits)
-                    later = Thread(
-                        target=_give_back, args=(self._zygote, held.pop_all()), daemon=True
-                    )
-                    later.start()
+                if self._zygote is not None and self._limits is not None:
+                    self._zygote.prepare(self._limits, then=held.pop_all().close)
 
     def _insist(self, side: Side) -> None:
         """Raise `IsolationError` unless every wall stands that strict isolation asks for."""
@@ -174,12 +170,6 @@ class Judge:
         if self._zygote is not None:
             self._zygote.close()
             self._zygote = None
-
-
-def _give_back(zygote: Zygote, held: ExitStack) -> None:
-    """Let go of a device once nothing is in the making there."""
-    with held:
-        zygote.settle()
 
 
 def _praise(timing: Timing | None) -> str:

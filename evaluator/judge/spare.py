@@ -18,18 +18,36 @@ class Spare:
     """One worker in the making, or made. That it can't be made is no failure of anybody's."""
 
     def __init__(
-        self, limits: WorkerLimits, device: str, fork: Callable[[], WorkerProcess]
+        self,
+        limits: WorkerLimits,
+        device: str,
+        fork: Callable[[], WorkerProcess],
+        then: Callable[[], None],
     ) -> None:
         """Begins at once, in a thread of its own. `device`: whose context the worker makes.
 
-        `fork` may raise `InfrastructureError`.
+        `fork` may raise `InfrastructureError`. `then` is called once the worker is made, or can't
+        be, by whatever thread that is.
         """
         self.limits = limits
         self.worker: WorkerProcess | None = None
         """Once it is made, and None where it couldn't be."""
         self._device = device
-        self._thread = threading.Thread(target=self._make, args=(fork,), name="spare", daemon=True)
-        self._thread.start()
+        self._thread = threading.Thread(
+            target=self._run, args=(fork, then), name="spare", daemon=True
+        )
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            # A candidate may have taken all the threads that there are.
+            print(f"no spare worker: {error}", file=sys.stderr)
+            then()
+
+    def _run(self, fork: Callable[[], WorkerProcess], then: Callable[[], None]) -> None:
+        try:
+            self._make(fork)
+        finally:
+            then()
 
     def _make(self, fork: Callable[[], WorkerProcess]) -> None:
         try:
@@ -58,7 +76,8 @@ class Spare:
 
     def settle(self) -> None:
         """Wait until it is made, or can't be: from then on it does nothing."""
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
 
     def take(self, limits: WorkerLimits) -> WorkerProcess | None:
         """The worker, if it has these limits and still answers; else None, and it is ended."""

@@ -109,7 +109,7 @@ def timing_of(
 def _despite(restless: bool, verdict: Verdict) -> Verdict:
     """What may be said where many blocks were disturbed.
 
-    A candidate can bring some of it about, and would gain by no other verdict than `slower`.
+    A candidate can bring some of it about, and `slower` is the one verdict that would be no gain.
     """
     return verdict if not restless or verdict is Verdict.SLOWER else Verdict.UNCLEAR
 

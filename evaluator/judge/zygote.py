@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -119,17 +119,26 @@ class Zygote:
                 return worker
         return self._fork_fresh(limits, confine=confine)
 
-    def prepare(self, limits: WorkerLimits) -> None:
-        """Begin to make a spare for the next `fork` with these limits; returns at once.
+    def prepare(self, limits: WorkerLimits, then: Callable[[], None] = lambda: None) -> None:
+        """Begin to make a spare for the next `fork` with these limits.
 
-        Where a candidate could reach it there is none, and `fork` takes as long as it takes.
+        Where a candidate could reach it there is none, and `fork` takes as long as it takes. `then`
+        is called once nothing is in the making, here or in another thread.
         """
-        if _APART.isdisjoint(self._held):
-            return
-        if self._spare is None or self._spare.limits != limits:
+        with contextlib.ExitStack() as after:
+            after.callback(then)
+            if _APART.isdisjoint(self._held) or not self.alive:
+                self.settle()
+                return
+            if self._spare is not None and self._spare.limits == limits:
+                self.settle()
+                return
             self.drop_spare()
             self._spare = Spare(
-                limits, self._device, lambda: self._fork_fresh(limits, confine=True)
+                limits,
+                self._device,
+                lambda: self._fork_fresh(limits, confine=True),
+                after.pop_all().close,
             )
 
     def settle(self) -> None:

@@ -52,7 +52,7 @@ Kernel = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 def refused(candidate: Kernel, draws: int) -> tuple[int, int, int]:
-    """In how many draws without nudges, with them, and beyond what any of them may excuse."""
+    """In how many draws without nudges, with them, and because none of them could excuse it."""
     right = reference()
     plain = with_nudges = beyond = 0
     for seed in range(draws):
@@ -101,7 +101,7 @@ def test_a_wrong_value_is_refused_as_often_as_before(wrong: Kernel) -> None:
     assert with_nudges >= plain - 2
 
 
-@pytest.mark.parametrize("factor", [1.01, 0.0, float("nan")])
+@pytest.mark.parametrize("factor", [1.01, 0.0, -1.0])
 def test_what_no_reference_could_allow_is_told_at_once(factor: float) -> None:
     plain, with_nudges, beyond = refused(lambda x, y: one_after_the_other(x, y) * factor, draws=20)
     assert plain == with_nudges == beyond == 20

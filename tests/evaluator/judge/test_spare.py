@@ -255,7 +255,8 @@ def test_the_next_candidate_has_it_however_the_last_one_ended(verdict, shared_ju
             assert ordered.worker is not None and handed[0] == ordered.worker.pid
         with device_lock("cpu"):
             # Nothing of ours goes on once a device is given back.
-            assert "spare" not in {thread.name for thread in threading.enumerate()}
+            spare = shared_judge._zygote._spare
+            assert spare is not None and spare.worker is not None
 
 
 def test_one_that_died_costs_no_verdict(verdict, shared_judge, handed):
@@ -265,6 +266,28 @@ def test_one_that_died_costs_no_verdict(verdict, shared_judge, handed):
     assert gone(waits.pid)
     assert verdict(HONEST) is Status.CORRECT
     assert waits.pid not in handed
+
+
+def test_without_a_thread_for_it_the_device_is_given_back_all_the_same(
+    verdict, shared_judge, monkeypatch, capsys
+):
+    def refused(self):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refused)
+        shared_judge._zygote.drop_spare()
+        with shared_judge.holding("cpu"):
+            pass
+    assert "no spare worker: can't start new thread" in capsys.readouterr().err
+    assert verdict(HONEST) is Status.CORRECT
+
+
+def test_whoever_raises_gives_the_device_back(verdict, shared_judge):
+    assert verdict(HONEST) is Status.CORRECT
+    with pytest.raises(KeyError, match="ours"), shared_judge.holding("cpu"):
+        raise KeyError("ours")
+    assert verdict(HONEST) is Status.CORRECT
 
 
 def test_a_zygote_that_died_takes_it_along(verdict, shared_judge, handed):
@@ -305,6 +328,11 @@ def test_nothing_is_timed_while_one_is_in_the_making(verdict, shared_judge, monk
     shared_judge.close()
     monkeypatch.setattr(Spare, "_make", late)
     monkeypatch.setattr(Spare, "settle", waited)
+    # One after each worker that is handed out, more than the judge asks for.
+    new_side = Bench.new_side
+    monkeypatch.setattr(
+        Bench, "new_side", lambda *a, **named: new_side(*a, **named | {"another": True})
+    )
     monkeypatch.setattr(call_cost, "_known", {})
     monkeypatch.setattr(bench, "measure_ceilings", noting("ceilings", bench.measure_ceilings))
     monkeypatch.setattr(sampling, "watch", noting("block", sampling.watch))

@@ -57,6 +57,10 @@ def test_larger_batches_take_twice_as_many_devices_until_all_are_at_work():
     assert [doubling(n) for n in (1, 2, 3, 4, 8)] == [[], [2], [2, 3], [2, 4], [2, 4, 8]]
 
 
+def test_eight_devices_have_a_hundred_each():
+    assert 100 * (1 + sum(doubling(8))) + 10 + 2 <= MOST
+
+
 def test_more_candidates_than_there_are_is_a_mistake():
     with pytest.raises(UsageError, match="distinct candidates"):
         measure_throughput(candidates=MOST)
