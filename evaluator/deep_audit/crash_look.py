@@ -17,8 +17,9 @@ from evaluator.deep_audit.own_code import OwnCode
 from evaluator.deep_audit.record import DeepAudit, Finding, SanitizerRun, Tool
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Settings, Status
-from evaluator.judge.bench import Bench, flatten_arguments
+from evaluator.judge.bench import Bench
 from evaluator.judge.judge import Judge
+from evaluator.judge.reference import flatten_arguments
 
 LIMIT_S = 30.0
 """For all of it on a CPU, but for the start of the sanitizers' zygote, which is there once."""

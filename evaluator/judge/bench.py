@@ -18,14 +18,14 @@ from evaluator.errors import DeviceError, InfrastructureError, UnusableReference
 from evaluator.evaluation import BaselineName, EvaluationRequest, Precision, Settings
 from evaluator.judge.arena import Arena, make_arena
 from evaluator.judge.conversation import Build
-from evaluator.judge.laid import Laid, Veil
+from evaluator.judge.laid import Laid, lay
 from evaluator.judge.placement import MARGINS, Placement, bytes_needed
-from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten
+from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten_arguments
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
 from evaluator.judge.speed_of_light import bounds, count_work, measure_ceilings
 from evaluator.judge.variation import fresh_seed, nearly
-from evaluator.judge.worker_limits import WorkerLimits
+from evaluator.judge.worker_limits import worker_limits
 from evaluator.judge.zygote import Zygote
 
 _SLACK = 2**20
@@ -33,7 +33,6 @@ _SHIFTS = 128
 _SHIFT_BYTES = 512
 _NEAR_ONE_IN = 8
 _TRUSTED_TIMEOUT_S = 300.0
-_CPU_SECONDS = 3600
 
 
 @dataclass(frozen=True)
@@ -277,24 +276,9 @@ class Bench:
             del self.flush
 
 
-def lay(placement: Placement, values: list[Any]) -> Laid:
-    """Arguments laid into an arena, with a veil over their tensors."""
-    arguments = [placement.place(value) for value in values]
-    return Laid(arguments, Veil(placement.memory, placement.spans))
-
-
 def no_build(request: BuildRequest) -> BuildOutcome:
     """A reference compiles nothing of its own."""
     raise UnusableReferenceError(f"the reference calls load_inline itself ({request.name})")
-
-
-def worker_limits(device: torch.device, memory_bytes: int | None) -> WorkerLimits:
-    """For a worker that may use so much memory together with all that it starts."""
-    return WorkerLimits(
-        memory_bytes=memory_bytes if device.type == "cpu" else None,
-        cpu_seconds=_CPU_SECONDS,
-        family_bytes=memory_bytes,
-    )
 
 
 def bench_key(request: EvaluationRequest) -> tuple[object, ...]:
@@ -308,13 +292,3 @@ def bench_key(request: EvaluationRequest) -> tuple[object, ...]:
         settings.threads,
         settings.memory_limit_bytes,
     )
-
-
-def flatten_arguments(values: list[Any]) -> list[torch.Tensor]:
-    """The tensors among forward's arguments."""
-    return flatten([v for v in values if isinstance(v, torch.Tensor)]) + [
-        tensor
-        for value in values
-        if isinstance(value, list | tuple)
-        for tensor in flatten_arguments(list(value))
-    ]

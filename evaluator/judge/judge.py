@@ -25,12 +25,12 @@ from evaluator.evaluation import (
     Status,
     Timing,
 )
-from evaluator.judge.bench import Bench, bench_key, worker_limits
+from evaluator.judge.bench import Bench, bench_key
 from evaluator.judge.kept_problems import MOST_PROBLEMS
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
 from evaluator.judge.trial import Trial
-from evaluator.judge.worker_limits import WorkerLimits
+from evaluator.judge.worker_limits import WorkerLimits, worker_limits
 from evaluator.judge.zygote import Zygote
 from evaluator.walls.demands import STRICT, STRICT_COMPILER, missing, refusal
 

@@ -15,6 +15,8 @@ from typing import Any
 
 import torch
 
+from evaluator.judge.placement import Placement
+
 LINE_BYTES = 64
 _MOST_LINES = 1024
 """Of one call, over all its tensors: 64 KiB are written within some tens of microseconds."""
@@ -70,3 +72,9 @@ class Laid:
 
     arguments: list[Any]
     veil: Veil
+
+
+def lay(placement: Placement, values: list[Any]) -> Laid:
+    """Arguments laid into an arena, with a veil over their tensors."""
+    arguments = [placement.place(value) for value in values]
+    return Laid(arguments, Veil(placement.memory, placement.spans))

@@ -46,6 +46,16 @@ def flatten(value: Any) -> list[torch.Tensor]:
     raise UnusableReferenceError(f"the reference returns a {type(value).__name__}")
 
 
+def flatten_arguments(values: list[Any]) -> list[torch.Tensor]:
+    """The tensors among forward's arguments."""
+    return flatten([v for v in values if isinstance(v, torch.Tensor)]) + [
+        tensor
+        for value in values
+        if isinstance(value, list | tuple)
+        for tensor in flatten_arguments(list(value))
+    ]
+
+
 def converted(value: Any, device: torch.device, dtype: torch.dtype | None) -> Any:
     """`value` with its tensors on `device`, the floating ones as `dtype` (None: as they are)."""
     if isinstance(value, torch.Tensor):

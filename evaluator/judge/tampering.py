@@ -6,8 +6,9 @@ import torch
 
 from evaluator.evaluation import Backend, Candidate
 from evaluator.judge.arena import make_arena
-from evaluator.judge.bench import Bench, Draw, lay
+from evaluator.judge.bench import Bench, Draw
 from evaluator.judge.conversation import Build
+from evaluator.judge.laid import lay
 from evaluator.judge.placement import Placement
 from evaluator.judge.refusal import Refusal
 

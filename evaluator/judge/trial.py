@@ -21,12 +21,13 @@ from evaluator.evaluation import (
     Status,
     Timing,
 )
-from evaluator.judge.bench import Bench, Draw, flatten_arguments
+from evaluator.judge.bench import Bench, Draw
 from evaluator.judge.conditioning import MULTIPLE, nudged_outputs
 from evaluator.judge.conduct import works_early
 from evaluator.judge.correctness import OutputVerdict, compare
 from evaluator.judge.counterfactual import find_counterfactual
 from evaluator.judge.mismatch import add_counterfactual, add_race
+from evaluator.judge.reference import flatten_arguments
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.sampling import sample
 from evaluator.judge.side import Side
