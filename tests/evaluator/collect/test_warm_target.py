@@ -49,7 +49,9 @@ def test_what_was_collected_comes_back_with_the_report(folder: Path) -> None:
 
 def test_the_request_is_not_there_before_it_is_handed_over(folder: Path) -> None:
     written = Collected().model_dump_json()
-    script = f"ls > before; read since < {GATE}; ls > after; echo '{written}' > {COLLECTED}"
+    # It is there once it is whole.
+    script = f"ls > listed; mv listed before; read since < {GATE}; ls > after"
+    script += f"; echo '{written}' > {COLLECTED}"
     with closing(shell(f"{script}; cat before after > report")) as target:
         while not list(Path(tempfile.gettempdir()).glob("*/before")):
             time.sleep(0.01)
