@@ -160,8 +160,8 @@ class Judge:
         if side.build is not None and not side.build.ok:
             trial.notes.append("a build failed and the candidate went on without it")
         hidden = bench.hidden(request.hidden_references)
-        for left, other in zip(reversed(range(len(hidden))), hidden, strict=True):
-            trial.at_hidden_sizes(other, another=left > 0)
+        for other in hidden:
+            trial.at_hidden_sizes(other, another=other is not hidden[-1])
         trial.time(bench, side)
 
     def close(self) -> None:

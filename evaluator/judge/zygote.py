@@ -127,10 +127,8 @@ class Zygote:
         """
         with contextlib.ExitStack() as after:
             after.callback(then)
-            if _APART.isdisjoint(self._held) or not self.alive:
-                self.settle()
-                return
-            if self._spare is not None and self._spare.limits == limits:
+            there = self._spare is not None and self._spare.limits == limits
+            if there or _APART.isdisjoint(self._held) or not self.alive:
                 self.settle()
                 return
             self.drop_spare()

@@ -139,3 +139,10 @@ def test_inputs_stay_as_they_are() -> None:
     in_place = reference(IN_PLACE)
     in_place.changes_inputs = True
     assert list(nudged_outputs(in_place, values, exact, Precision.FP32, 1)) == []
+
+
+def test_kernelbenchs_own_rule_excuses_nothing() -> None:
+    right, wrong = torch.arange(9), torch.arange(9).flip(0)
+    for protocol, excusable in (("refinery", True), ("kernelbench", False)):
+        verdict = compare([wrong], [right], [right], [], Precision.FP32, protocol=protocol)
+        assert (verdict.ok, verdict.excusable) == (False, excusable)

@@ -255,8 +255,8 @@ def test_the_next_candidate_has_it_however_the_last_one_ended(verdict, shared_ju
             assert ordered.worker is not None and handed[0] == ordered.worker.pid
         with device_lock("cpu"):
             # Nothing of ours goes on once a device is given back.
-            spare = shared_judge._zygote._spare
-            assert spare is not None and spare.worker is not None
+            ready = shared_judge._zygote._spare
+            assert ready is not None and ready.worker is not None
 
 
 def test_one_that_died_costs_no_verdict(verdict, shared_judge, handed):
