@@ -87,6 +87,10 @@ def test_a_crowd_leaves_nothing_behind(
             spent[expected] += time.monotonic() - asked
             if said is not expected:
                 others[number % 20, expected, said] += 1
+            if number % 100 == 99:  # what a run that is cut off has come to
+                with capsys.disabled():
+                    told = ", ".join(f"{s:.0f} s {status}" for status, s in spent.items() if s)
+                    print(f"\n{number + 1} of {count}: {told}; others {dict(others)}", flush=True)
         seconds = time.monotonic() - begin
         with device_lock("cuda:0"):
             after, used_then = holdings(executor.judge_pids["cuda:0"]), used_mib()
