@@ -46,6 +46,17 @@ def ncu_lock() -> Iterator[None]:
 
 
 @contextmanager
+def context_turn() -> Iterator[None]:
+    """One judge on this host at a time makes a context ahead.
+
+    The driver makes them one after the other, for all GPUs. Judges that ask at the same time wait
+    for each other each time anew; by turns, one makes its context while the others time.
+    """
+    with _held("context"):
+        yield
+
+
+@contextmanager
 def _held(name: str) -> Iterator[None]:
     path = lock_folder() / f"kernel-refinery-{name}.lock"
     # Another user may have made it: opening for reading is enough to lock it.

@@ -119,25 +119,28 @@ class Zygote:
                 return worker
         return self._fork_fresh(limits, confine=confine)
 
-    def prepare(self, limits: WorkerLimits, then: Callable[[], None] = lambda: None) -> None:
-        """Begin to make a spare for the next `fork` with these limits.
+    def begin(self, limits: WorkerLimits) -> None:
+        """Begin to make a spare for a later `fork` with these limits, but for a GPU's context.
 
-        Where a candidate could reach it there is none, and `fork` takes as long as it takes. `then`
-        is called once nothing is in the making, here or in another thread.
+        Where a candidate could reach it there is none, and `fork` takes as long as it takes.
+        """
+        there = self._spare is not None and self._spare.limits == limits
+        if not there and not _APART.isdisjoint(self._held) and self.alive:
+            self.drop_spare()
+            self._spare = Spare(
+                limits, self._device, lambda: self._fork_fresh(limits, confine=True)
+            )
+
+    def prepare(self, limits: WorkerLimits, then: Callable[[], None] = lambda: None) -> None:
+        """Have a spare made for the next `fork` with these limits, with the context.
+
+        `then` is called once nothing is in the making, here or in another thread.
         """
         with contextlib.ExitStack() as after:
             after.callback(then)
-            there = self._spare is not None and self._spare.limits == limits
-            if there or _APART.isdisjoint(self._held) or not self.alive:
-                self.settle()
-                return
-            self.drop_spare()
-            self._spare = Spare(
-                limits,
-                self._device,
-                lambda: self._fork_fresh(limits, confine=True),
-                after.pop_all().close,
-            )
+            self.begin(limits)
+            if self._spare is not None:
+                self._spare.finish(after.pop_all().close)
 
     def settle(self) -> None:
         """Wait until nothing is in the making: nothing of ours disturbs what is timed now."""

@@ -91,7 +91,10 @@ class Worker:
 
     def _warm(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
         """Do what takes a while and needs no candidate; asked again, say whether it holds."""
-        _make_context(order["device"])
+        if order["context"]:
+            _make_context(order["device"])
+        elif order["device"] != "cpu":
+            torch.cuda.init()
         self.channel.send(Kind.WARMED)
 
     def _load(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:

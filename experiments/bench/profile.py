@@ -1,9 +1,9 @@
 """What the letter P adds to a turn: wall seconds of a profile after the verdict, by stages.
 
 Candidates of the catalogue that are correct, each judged and then profiled as a run does it: by one
-`LocalExecutor` and, in one session, the profiler beside it, one turn after the other. The first
-profile starts everything itself (a run starts its process ahead too); before each later one there
-is as much time as its judging takes, and in a run the model's answer as well.
+`LocalExecutor` and, in one session, the profiler beside it, one turn after the other. As in a run,
+the first profile's process is started when the session begins; before each later one there is as
+much time as its judging takes, and in a run the model's answer as well.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from experiments.bench.catalogue import BenchCandidate, catalogue, runnable
 from experiments.bench.machine import Machine, machine
 from experiments.bench.warm_up import warm_up
 from problems.errors import UsageError
-from tools.profile import profile
+from tools.profile import prepare, profile
 
 
 class ProfiledTurn(Record):
@@ -47,7 +47,7 @@ class ProfileFigures(Record):
     timing_seconds: float
     turns: tuple[ProfiledTurn, ...]
     first_s: float
-    """Of the first turn, before which nothing was started ahead."""
+    """Of the first turn: what it makes ready once is in it."""
     later_median_s: float
     later_most_s: float
     """These two: of the others."""
@@ -64,6 +64,7 @@ def measure_profile(
     settings = Settings(device=device, timing_seconds=timing_seconds, audit="never")
     here = machine([device])
     with LocalExecutor(device) as executor, closing(NcuSession()) as session:
+        prepare(session, device)
         warm_up(executor, settings)
         turns = []
         for candidate in wanted:

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from evaluator.build.builder import Builder
-from evaluator.device_lock import device_lock
+from evaluator.device_lock import context_turn, device_lock
 from evaluator.errors import DeviceError, InfrastructureError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.judge import bench, call_cost, judge, sampling, spare
@@ -33,6 +33,7 @@ from tests.evaluator.judge.test_process import gone
 from tests.evaluator.processes import descendants, still_running
 
 LIMITS = WorkerLimits(memory_bytes=16 * 2**30, cpu_seconds=60, family_bytes=16 * 2**30)
+GPU_LIMITS = WorkerLimits(None, cpu_seconds=60, family_bytes=16 * 2**30)
 UNDER_ATTACK = Path(__file__).with_name("spare_under_attack.py")
 LESSER_MACHINE = Path(__file__).parents[1] / "walls/lesser_machine.py"
 
@@ -79,7 +80,7 @@ def made(running: Zygote) -> WorkerProcess:
 
 def answers(worker: WorkerProcess) -> bool:
     """Whether it is there and takes orders."""
-    worker.channel.send(Kind.WARM, b'{"device": "cpu"}')
+    worker.channel.send(Kind.WARM, b'{"device": "cpu", "context": true}')
     return worker.receive(30.0).kind is Kind.WARMED
 
 
@@ -107,6 +108,16 @@ def test_it_is_the_next_worker_behind_the_same_walls(running):
             assert taken is waits
             assert taken.isolation == fresh.isolation
         assert running._spare is None
+
+
+def test_what_was_begun_is_what_is_prepared(running):
+    running.begin(LIMITS)
+    waits = made(running)
+    ready = threading.Event()
+    running.prepare(LIMITS, then=ready.set)
+    assert ready.wait(30.0)
+    running.begin(LIMITS)
+    assert made(running) is waits and answers(waits)
 
 
 def test_a_trusted_worker_leaves_it_alone(running):
@@ -381,17 +392,36 @@ def test_no_candidate_reaches_that_of_its_successor(kind):
 
 @pytest.mark.gpu
 def test_on_a_gpu_it_has_its_context_before_its_candidate():
-    limits = WorkerLimits(None, cpu_seconds=60, family_bytes=16 * 2**30)
     started = Zygote(device="cuda:0")
     try:
-        with started.fork(limits) as fresh:
+        with started.fork(GPU_LIMITS) as fresh:
             assert not holds_device(fresh.pid)
-            started.prepare(limits)
+            started.prepare(GPU_LIMITS)
             waits = made(started)
             assert holds_device(waits.pid)
-            with started.fork(limits) as taken:
+            with started.fork(GPU_LIMITS) as taken:
                 assert taken is waits
                 assert taken.isolation == fresh.isolation
+    finally:
+        started.close()
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_contexts_are_made_by_turns_and_not_before_they_are_asked_for():
+    torch.cuda.init()
+    started = Zygote(device="cuda:0")
+    ready = threading.Event()
+    try:
+        empty, _ = torch.cuda.mem_get_info(0)
+        started.begin(GPU_LIMITS)
+        waits = made(started)
+        assert torch.cuda.mem_get_info(0)[0] == empty
+        with context_turn():
+            started.prepare(GPU_LIMITS, then=ready.set)
+            assert not ready.wait(2.0)
+        assert ready.wait(30.0)
+        assert made(started) is waits
+        assert torch.cuda.mem_get_info(0)[0] < empty - 64 * 2**20
     finally:
         started.close()
 
