@@ -31,6 +31,7 @@ class Service:
         self._arguments = arguments
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None
+        self._changing = threading.RLock()
         # What it prints would go right through a live view.
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close()
 
@@ -38,6 +39,13 @@ class Service:
     def pid(self) -> int | None:
         """Of the process that answers; None before the first question and after the end."""
         return self._process.pid if self._process else None
+
+    def start(self) -> None:
+        """Start the process, if it does not run: then the first question need not wait for that.
+
+        Any thread may call this, also while another one asks.
+        """
+        self._started()
 
     def ask(self, question: bytes) -> bytes:
         """The answer; raises the `InfrastructureError` that it met, or `JudgeDiedError` where it
@@ -58,22 +66,24 @@ class Service:
         self._log.close()
 
     def _started(self) -> Channel:
-        if self._channel is not None and self._process is not None and self._process.poll() is None:
+        with self._changing:
+            if self._channel is not None and self._process is not None:
+                if self._process.poll() is None:
+                    return self._channel
+                self._stop()
+            self._channel, theirs = pair()
+            with theirs:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", self._module, str(theirs.fileno()), *self._arguments],
+                    pass_fds=[theirs.fileno()],
+                    env=os.environ | {"PYTHONPATH": python_path()},
+                    stdin=subprocess.DEVNULL,
+                    stdout=self._log,
+                    stderr=self._log,
+                    # Ctrl-C is for the agent: it decides what happens to work in flight.
+                    start_new_session=True,
+                )
             return self._channel
-        self._stop()
-        self._channel, theirs = pair()
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", self._module, str(theirs.fileno()), *self._arguments],
-                pass_fds=[theirs.fileno()],
-                env=os.environ | {"PYTHONPATH": python_path()},
-                stdin=subprocess.DEVNULL,
-                stdout=self._log,
-                stderr=self._log,
-                # Ctrl-C is for the agent: it decides what happens to work in flight.
-                start_new_session=True,
-            )
-        return self._channel
 
     def _died(self, error: WireError) -> JudgeDiedError:
         status = self._stop()
@@ -90,12 +100,13 @@ class Service:
         return spoken[-1][-_LAST_CHARACTERS:] if spoken else "it printed nothing"
 
     def _stop(self, patience_s: float = 10.0) -> int | None:
-        if self._channel is not None:
-            self._channel.close()
-            self._channel = None
-        if self._process is None:
-            return None
-        process, self._process = self._process, None
+        with self._changing:
+            if self._channel is not None:
+                self._channel.close()
+                self._channel = None
+            if self._process is None:
+                return None
+            process, self._process = self._process, None
         try:
             return process.wait(patience_s)
         except subprocess.TimeoutExpired:
@@ -105,12 +116,11 @@ class Service:
 
 
 def serve(fd: int, answer: Callable[[bytes], bytes]) -> None:
-    """Answer until the other end is gone, which ends this process at once, whatever it is at.
+    """Answer until the other end is gone. Call `leave_with` before, as early as can be.
 
     An `InfrastructureError` is told to whoever asked; anything else is told, printed, and the end.
     """
     channel = Channel(socket.socket(fileno=fd))
-    threading.Thread(target=_leave_with, args=(fd,), daemon=True).start()
     while True:
         try:
             message = channel.receive()
@@ -152,6 +162,11 @@ def _place(error: BaseException) -> str:
         if Path(frame.filename).is_relative_to(root) and "site-packages" not in frame.filename
     ]
     return frames[-1] if frames else "code that is not ours"
+
+
+def leave_with(fd: int) -> None:
+    """From now on this process ends with the other end of `fd`, whatever it is at."""
+    threading.Thread(target=_leave_with, args=(fd,), daemon=True).start()
 
 
 def _leave_with(fd: int) -> None:

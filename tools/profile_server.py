@@ -7,7 +7,7 @@ from contextlib import closing
 from functools import partial
 
 from evaluator.collect.ncu_session import NcuSession
-from evaluator.service import serve
+from evaluator.service import leave_with, serve
 from tools.profile import profile
 from tools.profile_request import ProfileRequest
 
@@ -19,5 +19,6 @@ def answer(session: NcuSession, question: bytes) -> bytes:
 
 
 if __name__ == "__main__":
+    leave_with(int(sys.argv[1]))
     with closing(NcuSession()) as session:
         serve(int(sys.argv[1]), partial(answer, session))

@@ -11,6 +11,10 @@ from evaluator.evaluation import Evaluation, EvaluationRequest
 class Executor(Protocol):
     """Judges candidates, one at a time per device; safe to call from several threads."""
 
+    def prepare(self) -> None:
+        """Begin to start what the first evaluation would wait for. Does not wait."""
+        ...
+
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate. Raises `InfrastructureError` when our side breaks."""
         ...

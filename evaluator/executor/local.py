@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import queue
+import threading
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +18,7 @@ from evaluator.service import Service
 
 
 class LocalExecutor:
-    """Implements `Executor` with one judge for each device, started when first needed.
+    """Implements `Executor` with one judge for each device, started with the first candidate.
 
     Several threads may call `evaluate`. CUDA candidates are built side by side, in processes that
     do without a device; a candidate that is built goes to whichever judge is free, and a device
@@ -44,12 +45,24 @@ class LocalExecutor:
         self._idle: queue.LifoQueue[Service] = queue.LifoQueue()
         for service in self._builders:
             self._idle.put(service)
+        self._preparing = threading.Lock()
+        self._prepared = False
         self.width = 1 if devices[0] == "cpu" else ahead + 2 * len(devices)
         """Evaluations at a time that keep builders and devices busy."""
+
+    def prepare(self) -> None:
+        """Start the judges, and a builder, once."""
+        with self._preparing:
+            if not self._prepared:
+                self._prepared = True
+                for service in (*(seat.judge for seat in self._seats), *self._builders[-1:]):
+                    service.start()
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate on a free device, whichever the request names. Waits for one; raises
         `InfrastructureError` when our side breaks. `conditions` say `judged_on`."""
+        # While this candidate is built, the judges start.
+        self.prepare()
         ahead = self._builders and request.candidate.backend is Backend.CUDA
         built = self._build(request) if ahead else None
         with self._seats.taken(request.reference) as seat:

@@ -57,6 +57,9 @@ class RayExecutor:
         """Judges that the cluster has just now."""
         return int(self._driver.ask(b"size\n"))
 
+    def prepare(self) -> None:
+        """Nothing: the judges of a cluster start by themselves."""
+
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate; raises `InfrastructureError` when our side breaks."""
         asked = self.there(request).model_dump_json()

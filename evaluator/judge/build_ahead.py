@@ -13,26 +13,28 @@ import json
 import sys
 from pathlib import Path
 
-import torch
-
 from evaluator.build.builder import Builder
 from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.devices import describe
 from evaluator.evaluation import EvaluationRequest
-from evaluator.judge.refusal import Refusal
-from evaluator.judge.side import Side
 from evaluator.judge.worker_limits import WorkerLimits
 from evaluator.judge.zygote import Zygote
-from evaluator.service import serve
+from evaluator.service import leave_with, serve
 from evaluator.sole_device import see_none
 
 
 def main(fd: int, device: str, cache: Path) -> None:
     """Serve until the other end is gone. Answers how long building took, and if it was cached."""
+    leave_with(fd)
     builder = Builder(cache, cuda_arch=describe(device).cuda_architecture)
     # Another candidate may be timed there just now.
     see_none()
+    # Both it and this process import torch, at the same time.
     zygote = Zygote()
+    import torch
+
+    from evaluator.judge.refusal import Refusal
+    from evaluator.judge.side import Side
 
     def answer(question: bytes) -> bytes:
         request = EvaluationRequest.model_validate_json(question)

@@ -38,10 +38,13 @@ from evaluator.walls.demands import STRICT, STRICT_COMPILER, missing, refusal
 class Judge:
     """Judges one candidate after the other on one device. Not safe for several threads."""
 
-    def __init__(self, device: torch.device, builder: Builder) -> None:
+    def __init__(
+        self, device: torch.device, builder: Builder, zygote: Zygote | None = None
+    ) -> None:
+        """`zygote`: one for this device that was started ahead, the judge's own from now on."""
         self.device = device
         self._builder = builder
-        self._zygote: Zygote | None = None
+        self._zygote = zygote
         self._limits: WorkerLimits | None = None
         self._benches: dict[tuple[object, ...], Bench] = {}
 

@@ -7,24 +7,28 @@ import sys
 import threading
 from pathlib import Path
 
-# Before torch is loaded: libgomp's idle threads would spin and disturb the worker that is timed.
-os.environ["OMP_WAIT_POLICY"] = "passive"
-
-import torch
-
 from evaluator.build.builder import Builder
-from evaluator.deep_audit.deep_audit import DeepAuditor
 from evaluator.devices import describe
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import EvaluationRequest
-from evaluator.judge.judge import Judge
-from evaluator.service import serve
+from evaluator.judge.zygote import Zygote
+from evaluator.service import leave_with, serve
 from evaluator.sole_device import see_only
 
 
 def main(fd: int, device: str, cache: Path) -> None:
     """Serve until the other end is gone."""
+    leave_with(fd)
     device = see_only(device)
+    # Both it and this process import torch, at the same time.
+    zygote = Zygote(device=device)
+    # Before torch is loaded: libgomp's idle threads would spin and disturb the worker in hand.
+    os.environ["OMP_WAIT_POLICY"] = "passive"
+    import torch
+
+    from evaluator.deep_audit.deep_audit import DeepAuditor
+    from evaluator.judge.judge import Judge
+
     where = torch.device(device)
     if where.type == "cuda":
         torch.cuda.set_device(where)
@@ -34,7 +38,7 @@ def main(fd: int, device: str, cache: Path) -> None:
     builder = Builder(cache, cuda_arch=describe(device).cuda_architecture)
     warm_up = threading.Thread(target=_warm_up, args=(builder,), daemon=True)
     warm_up.start()
-    judge = Judge(where, builder)
+    judge = Judge(where, builder, zygote)
     auditor = DeepAuditor(judge, builder)
 
     def answer(question: bytes) -> bytes:

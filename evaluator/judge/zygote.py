@@ -42,7 +42,9 @@ they would disturb the other side's call.
 
 
 class Zygote:
-    """A process with torch imported, from which workers are forked. Restarted when it dies.
+    """A process with torch imported, from which workers are forked.
+
+    It starts at once, which takes seconds; who first wants something of it waits until it is there.
 
     One worker may be made ahead, as a spare; nothing else here is for several threads.
     """
@@ -60,6 +62,9 @@ class Zygote:
         is more than a preloaded runtime can live with. `device`: whose context a spare makes.
         """
         self._device = device
+        self._probe_bytes = probe_bytes
+        self._held: tuple[str, ...] | None = None
+        """The layers that a worker failed to break; None before that was tried."""
         self._spare: Spare | None = None
         self._talks = threading.Lock()
         self._folder = Path(tempfile.mkdtemp(prefix="refinery-"))
@@ -79,19 +84,24 @@ class Zygote:
                 stdin=subprocess.DEVNULL,
                 stdout=sys.stderr,
             )
-        try:
-            self._channel.receive(START_TIMEOUT_S)
-        except WireError as error:
-            self.close()
-            raise InfrastructureError(f"the worker's zygote did not start: {error!r}") from None
-        try:
-            self._held = self._try_walls(probe_bytes)
-        except BaseException:
-            self.close()
-            raise
+
+    def _walls(self) -> tuple[str, ...]:
+        """The layers that a worker of this zygote failed to break. The first time, waits until the
+        zygote is there and has one try; raises `InfrastructureError` where it did not start."""
+        if self._held is None:
+            try:
+                try:
+                    self._channel.receive(START_TIMEOUT_S)
+                except WireError as error:
+                    told = f"the worker's zygote did not start: {error!r}"
+                    raise InfrastructureError(told) from None
+                self._held = self._try_walls(self._probe_bytes)
+            except BaseException:
+                self.close()
+                raise
+        return self._held
 
     def _try_walls(self, memory_bytes: int | None) -> tuple[str, ...]:
-        """The layers that a worker of this zygote failed to break."""
         folder = self._folder / "bait"
         folder.mkdir()
         with bait(folder) as (laid, handle):
@@ -112,6 +122,7 @@ class Zygote:
         It is the spare, if there is one with these limits. Its isolation names the layers that it
         could put up and that an attack did not break.
         """
+        self._walls()
         if confine and self._spare is not None:
             spare, self._spare = self._spare, None
             worker = spare.take(limits)
@@ -125,7 +136,7 @@ class Zygote:
         Where a candidate could reach it there is none, and `fork` takes as long as it takes.
         """
         there = self._spare is not None and self._spare.limits == limits
-        if not there and not _APART.isdisjoint(self._held) and self.alive:
+        if not there and self.alive and not _APART.isdisjoint(self._walls()):
             self.drop_spare()
             self._spare = Spare(
                 limits, self._device, lambda: self._fork_fresh(limits, confine=True)
@@ -167,7 +178,7 @@ class Zygote:
             raise
         worker.isolation = tuple(
             layer
-            for layer in self._held
+            for layer in self._walls()
             if layer in worker.isolation or (confine and layer == JUDGE_OUT_OF_REACH)
         )
         if group is not None:

@@ -6,8 +6,10 @@ break its children. `python -m evaluator.worker.zygote FD FOLDER` speaks with th
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import importlib
+import importlib.util
 import json
 import os
 import signal
@@ -35,9 +37,11 @@ def main(fd: int, folder: Path) -> None:
     if can_fork_apart():
         layers.append("pid_namespace")
     allowed = os.sched_getaffinity(0)
-    import_ahead()
-    # libgomp has bound this thread as well, and all that are not its own would inherit that.
-    os.sched_setaffinity(0, allowed)
+    for step in (_load_openmp, import_ahead):
+        step()
+        # libgomp has bound this thread as well: to the first processor, where all zygotes of a
+        # host would import torch by turns, and what is not a thread of its own would inherit that.
+        os.sched_setaffinity(0, allowed)
     channel.send(Kind.FORKED, json.dumps({"layers": layers}).encode())
     while True:
         try:
@@ -63,6 +67,15 @@ def main(fd: int, folder: Path) -> None:
         elif message.kind is Kind.REAP:
             status = _reap(order["pid"], order["timeout_s"])
             channel.send(Kind.REAPED, json.dumps({"status": status}).encode())
+
+
+def _load_openmp() -> None:
+    """Load the libgomp that torch brings along, if it does, ahead of torch."""
+    torch = importlib.util.find_spec("torch")
+    assert torch is not None and torch.origin is not None
+    package = Path(torch.origin).parent
+    for library in (*package.glob("lib/libgomp*"), *package.parent.glob("torch.libs/libgomp*")):
+        ctypes.CDLL(str(library))
 
 
 def import_ahead() -> None:

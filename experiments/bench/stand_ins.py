@@ -141,6 +141,9 @@ class InstantJudge:
     def __init__(self, before: Callable[[], None] = lambda: None) -> None:
         self._before = before
 
+    def prepare(self) -> None:
+        """There is nothing to start."""
+
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Most kernels are correct; the others fail to build, differ or crash."""
         self._before()

@@ -116,6 +116,9 @@ class StandInExecutor:
         """Raised, in order, by the next evaluations."""
         self._lock = threading.Lock()
 
+    def prepare(self) -> None:
+        self.diary.write("begin", "prepare", "judges")
+
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         self.diary.write("begin", "judge", f"{request.problem_id}.{request.candidate.hash}")
         time.sleep(self.delay_s)

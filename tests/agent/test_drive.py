@@ -185,6 +185,16 @@ def test_a_record_that_was_taken_out_is_made_again_and_no_other(world: World) ->
     assert set(world.diary.count("model").values()) == {1}
 
 
+def test_judges_start_with_a_run_that_has_work(world: World) -> None:
+    world.run(budget=2)
+    assert world.diary.path.read_text().splitlines()[0] == "begin prepare judges"
+    assert world.diary.count("prepare").total() == 1
+    world.run(budget=2)
+    assert world.diary.count("prepare").total() == 1
+    world.run(budget=3)
+    assert world.diary.count("prepare").total() == 2
+
+
 def test_stop_early_only_when_asked(world: World) -> None:
     world.client.answer = lambda _: kernel_answer(3)  # always the same kernel
     result = world.run(budget=9, stop_early=3)

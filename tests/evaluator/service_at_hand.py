@@ -7,7 +7,7 @@ import sys
 import time
 
 from evaluator.errors import DeviceError
-from evaluator.service import serve
+from evaluator.service import leave_with, serve
 from evaluator.wire import Kind
 
 
@@ -31,6 +31,7 @@ def main(fd: int) -> None:
                 time.sleep(float(seconds))
         return question
 
+    leave_with(fd)
     serve(fd, answer)
 
 

@@ -36,6 +36,9 @@ class Judge:
         self.seen: Counter[str] = Counter()
         self.meeting: threading.Barrier | None = None
 
+    def prepare(self) -> None:
+        pass
+
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         source = request.candidate.source
         self.seen[source] += 1

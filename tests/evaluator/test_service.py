@@ -32,6 +32,15 @@ def test_one_process_answers_every_question(service: Service) -> None:
     assert service.ask(long) == long
 
 
+def test_started_ahead_it_is_the_process_that_answers(service: Service) -> None:
+    service.start()
+    pid = service.pid
+    assert pid is not None and is_running(pid)
+    service.start()
+    assert service.pid == pid
+    assert service.ask(b"pid") == str(pid).encode()
+
+
 def test_a_failure_of_ours_is_raised_as_what_it_is_and_the_process_stays(service: Service) -> None:
     pid = int(service.ask(b"pid"))
     with pytest.raises(DeviceError, match=r"^the device\nis gone$"):

@@ -17,6 +17,9 @@ class Remembering:
     def __init__(self) -> None:
         self.asked: list[EvaluationRequest] = []
 
+    def prepare(self) -> None:
+        pass
+
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         self.asked.append(request)
         return VERDICT

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from evaluator.errors import DeviceError, InfrastructureError
 from evaluator.evaluation import EvaluationRequest
-from evaluator.service import serve
+from evaluator.service import leave_with, serve
 
 MEETING_S = 60.0
 
@@ -45,6 +45,7 @@ class StandIn:
             self.note(request, begin)
             return answer
 
+        leave_with(fd)
         serve(fd, follow)
 
     def do(self, order: list[str]) -> None:

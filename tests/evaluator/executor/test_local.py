@@ -37,6 +37,26 @@ def request(source: str) -> EvaluationRequest:
     )
 
 
+def test_the_judge_is_there_before_the_first_candidate() -> None:
+    with LocalExecutor("cpu") as early:
+        assert early.judge_pids == {}
+        early.prepare()
+        started = early.judge_pids
+        assert set(started) == {"cpu"}
+        early.prepare()
+        assert early.evaluate(request(HONEST)).status is Status.CORRECT
+        assert early.judge_pids == started
+
+
+def test_one_that_is_closed_while_its_judge_starts_leaves_nothing() -> None:
+    with LocalExecutor("cpu") as early:
+        early.prepare()
+        judge = early.judge_pids["cpu"]
+        while not (below := descendants(judge)):  # its zygote starts as well
+            time.sleep(0.01)
+    assert not still_running({judge, *below})
+
+
 def test_callers_side_by_side_each_get_their_own_verdict(executor: LocalExecutor) -> None:
     wrong = HONEST.replace("* 2.0", "* 2.5")
     sources = [HONEST, wrong, "x = (", wrong, HONEST]
