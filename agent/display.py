@@ -116,7 +116,8 @@ class PlainLines:
         parts.append(figures.cost(event.cost_usd))
         best = "  (best so far)" if event.is_best else ""
         count = f"{record.call + 1}/{self._budget}"
-        return f"{count:<6} {record.evaluation.status:<13} {', '.join(parts)}{best}"
+        place = figures.place(record)
+        return f"{count:<6} {place:<10} {record.evaluation.status:<13} {', '.join(parts)}{best}"
 
 
 def view_mode(asked: str | None) -> Mode:

@@ -161,7 +161,11 @@ class Reference:
 
     def fresh_inputs(self, seed: int) -> list[Any]:
         """Arguments of one forward call, made on the device where the file lets that happen."""
-        torch.manual_seed(seed)
+        # `torch.manual_seed` seeds kinds of devices that are not there as well, which takes longer
+        # than a short kernel and all that belongs to its call.
+        torch.default_generator.manual_seed(seed)
+        if self.device.type == "cuda":
+            torch.cuda.manual_seed(seed)
         with torch.device(self.device):
             values = self._call(self.module_namespace.__dict__["get_inputs"])
         return list(converted(list(values), self.device, self.dtype))

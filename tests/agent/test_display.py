@@ -28,7 +28,7 @@ def test_plain_lines_are_one_a_turn() -> None:
             view.notice(event)
     first, second = stream.getvalue().splitlines()
     assert first.split() == [
-        *(A, "1/10", "incorrect", "wrong_values:"),
+        *(A, "1/10", "turn", "0", "incorrect", "wrong_values:"),
         *("3", "of", "8", "elements", "differ,", "$0.012"),
     ]
     assert "2/10" in second
