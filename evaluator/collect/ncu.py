@@ -50,12 +50,15 @@ def collect_ncu(
     """Profile the request in `folder` with counters; the report stays there as `REPORT`.
 
     `source`: the candidate's, whose hottest kernel is told with the lines at which it waits. In a
-    session the spare is used, and the next one is started once this profile is had. `timeout_s`
+    session the spare is used, and the next one is started once the candidate has ended. `timeout_s`
     counts from when the device could be asked for. Raises `ProfilerError` where `ncu` is not
     installed, may not read counters, or fails.
     """
     command, unknown = ncu_command(device_name)
     collected = _watched(command, folder, timeout_s, session)
+    if session is not None:
+        # No candidate runs any more, and reading the report takes a second.
+        session.prepare(command)
     report = folder / REPORT
     if not report.is_file():
         raise ProfilerError("ncu profiled no kernel")
@@ -80,8 +83,6 @@ def collect_ncu(
         trace = with_hints(trace, parse_hints(details.result()))
     missing = tuple(dict.fromkeys((*unknown, *trace.missing)))
     collected = collected.after({"import": time.monotonic() - begin})
-    if session is not None:
-        session.prepare(command)
     return collected.model_copy(update={"gpu": trace.model_copy(update={"missing": missing})})
 
 
