@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import math
 import os
 import re
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +17,10 @@ from evaluator.devices import describe
 
 LOCKS = "KERNEL_REFINERY_LOCKS"
 """Set for a process that has a folder of its own for temporary files: where the locks are."""
+
+
+_MOST_TURNS_S = 2.0
+"""Several times what a context takes on each GPU of a host."""
 
 
 def lock_folder() -> Path:
@@ -50,14 +57,15 @@ def context_turn() -> Iterator[None]:
     """One judge on this host at a time makes a context ahead.
 
     The driver makes them one after the other, for all GPUs. Judges that ask at the same time wait
-    for each other each time anew; by turns, one makes its context while the others time.
+    for each other each time anew; by turns, one makes its context while the others time. Whoever
+    has waited for long goes ahead all the same.
     """
-    with _held("context"):
+    with _held("context", most_s=_MOST_TURNS_S):
         yield
 
 
 @contextmanager
-def _held(name: str) -> Iterator[None]:
+def _held(name: str, *, most_s: float = math.inf) -> Iterator[None]:
     path = lock_folder() / f"kernel-refinery-{name}.lock"
     # Another user may have made it: opening for reading is enough to lock it.
     flags = os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -67,7 +75,19 @@ def _held(name: str) -> Iterator[None]:
         # A sticky /tmp refuses O_CREAT on a file of another user's, even where it exists.
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        if most_s == math.inf:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        else:
+            _try_for(handle, most_s)
         yield
     finally:
         os.close(handle)
+
+
+def _try_for(handle: int, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(0.005)

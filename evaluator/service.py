@@ -24,7 +24,8 @@ _LAST_CHARACTERS = 300
 
 
 class Service:
-    """`python -m MODULE FD ARGUMENTS...`, started when first asked. One question at a time."""
+    """`python -m MODULE FD ARGUMENTS...`, started when first asked, or before. One question at a
+    time."""
 
     def __init__(self, module: str, *arguments: str) -> None:
         self._module = module
@@ -37,7 +38,7 @@ class Service:
 
     @property
     def pid(self) -> int | None:
-        """Of the process that answers; None before the first question and after the end."""
+        """Of the process that answers; None before it was started and after the end."""
         return self._process.pid if self._process else None
 
     def start(self) -> None:
@@ -55,9 +56,9 @@ class Service:
             channel.send(Kind.REQUEST, question)
             return answer_of(channel.receive())
         except WireError as error:
-            raise self._died(error) from None
+            raise self._died(channel, error) from None
         except BugError:
-            self._stop()
+            self._stop(channel)
             raise
 
     def close(self) -> None:
@@ -85,8 +86,8 @@ class Service:
                 )
             return self._channel
 
-    def _died(self, error: WireError) -> JudgeDiedError:
-        status = self._stop()
+    def _died(self, channel: Channel, error: WireError) -> JudgeDiedError:
+        status = self._stop(channel)
         return JudgeDiedError(
             f"{self._module} ended (code {status}, {error!r}): {self._last_words()}"
         )
@@ -99,8 +100,11 @@ class Service:
         spoken = [line.strip() for line in lines if line.strip()]
         return spoken[-1][-_LAST_CHARACTERS:] if spoken else "it printed nothing"
 
-    def _stop(self, patience_s: float = 10.0) -> int | None:
+    def _stop(self, of: Channel | None = None, patience_s: float = 10.0) -> int | None:
+        """How it ended; `of`: unless another one was started since, and has another channel."""
         with self._changing:
+            if of is not None and of is not self._channel:
+                return None
             if self._channel is not None:
                 self._channel.close()
                 self._channel = None

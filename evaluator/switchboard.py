@@ -32,7 +32,7 @@ class Switchboard(Service):
                 switch.send(Kind.REQUEST, b"", (theirs.fileno(),))
             except WireError as error:
                 mine.close()
-                raise self._died(error) from None
+                raise self._died(switch, error) from None
         try:
             mine.send(Kind.REQUEST, question)
             return answer_of(mine.receive(timeout_s))
@@ -43,7 +43,7 @@ class Switchboard(Service):
         except WireError as error:
             with self._lock:
                 if switch is self._channel:
-                    raise self._died(error) from None
+                    raise self._died(switch, error) from None
             raise JudgeDiedError(f"{self._module} ended before it answered") from None
         finally:
             mine.close()

@@ -76,7 +76,9 @@ def _own_namespaces(folder: Path, visible: list[str]) -> None:
     unshare(CLONE_NEWPID)
     child = os.fork()
     if child:
-        # The session is killed as a whole: nothing is left when this one is.
+        # The session is killed as a whole: nothing is left when this one is, nor when the builder
+        # ends without a word.
+        privileges.die_with_parent()
         os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF)
     root = folder / "root"
     root.mkdir(exist_ok=True)

@@ -11,8 +11,11 @@ from evaluator.evaluation import Evaluation, EvaluationRequest
 class Executor(Protocol):
     """Judges candidates, one at a time per device; safe to call from several threads."""
 
-    def prepare(self) -> None:
-        """Begin to start what the first evaluation would wait for. Does not wait."""
+    def prepare(self, candidates: int = 1) -> None:
+        """Begin to start what the first evaluation would wait for, of so many at a time.
+
+        Does not wait.
+        """
         ...
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:

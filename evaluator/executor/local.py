@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import queue
 import threading
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,7 +20,8 @@ from evaluator.service import Service
 
 
 class LocalExecutor:
-    """Implements `Executor` with one judge for each device, started with the first candidate.
+    """Implements `Executor` with one judge for each device, started for the first candidate that
+    finds all others busy.
 
     Several threads may call `evaluate`. CUDA candidates are built side by side, in processes that
     do without a device; a candidate that is built goes to whichever judge is free, and a device
@@ -45,30 +48,32 @@ class LocalExecutor:
         self._idle: queue.LifoQueue[Service] = queue.LifoQueue()
         for service in self._builders:
             self._idle.put(service)
-        self._preparing = threading.Lock()
-        self._prepared = False
+        self._counting = threading.Lock()
+        self._in_hand = self._begun = 0
         self.width = 1 if devices[0] == "cpu" else ahead + 2 * len(devices)
         """Evaluations at a time that keep builders and devices busy."""
 
-    def prepare(self) -> None:
-        """Start the judges, and a builder, once."""
-        with self._preparing:
-            if not self._prepared:
-                self._prepared = True
-                for service in (*(seat.judge for seat in self._seats), *self._builders[-1:]):
-                    service.start()
+    def prepare(self, candidates: int = 1) -> None:
+        """Start as many judges, and a builder, unless they were started before."""
+        with self._counting:
+            begun, self._begun = self._begun, max(self._begun, candidates)
+        for seat in islice(self._seats, begun, self._begun):
+            seat.judge.start()
+        if not begun and self._builders:
+            self._builders[-1].start()
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate on a free device, whichever the request names. Waits for one; raises
         `InfrastructureError` when our side breaks. `conditions` say `judged_on`."""
-        # While this candidate is built, the judges start.
-        self.prepare()
         ahead = self._builders and request.candidate.backend is Backend.CUDA
-        built = self._build(request) if ahead else None
-        with self._seats.taken(request.reference) as seat:
-            question = request.on(seat.device).model_dump_json().encode()
-            answer = Evaluation.model_validate_json(seat.judge.ask(question))
-            told: dict[str, object] = {"conditions": answer.conditions | {"judged_on": seat.device}}
+        with self._one_more() as candidates:
+            # While this one is built, its judge starts.
+            self.prepare(candidates)
+            built = self._build(request) if ahead else None
+            with self._seats.taken(request.reference) as seat:
+                question = request.on(seat.device).model_dump_json().encode()
+                answer = Evaluation.model_validate_json(seat.judge.ask(question))
+        told: dict[str, object] = {"conditions": answer.conditions | {"judged_on": seat.device}}
         if built is not None and answer.build is not None:
             seconds, cached = built
             again = answer.build.seconds
@@ -79,6 +84,18 @@ class LocalExecutor:
                 update={"build": seconds + answer.seconds.build}
             )
         return answer.model_copy(update=told)
+
+    @contextmanager
+    def _one_more(self) -> Iterator[int]:
+        """How many candidates are in hand with this one."""
+        with self._counting:
+            self._in_hand += 1
+            candidates = self._in_hand
+        try:
+            yield candidates
+        finally:
+            with self._counting:
+                self._in_hand -= 1
 
     def visited(self) -> AbstractContextManager[str]:
         """The least busy of the devices, for a profiler, which takes the device's lock itself."""

@@ -57,7 +57,7 @@ class RayExecutor:
         """Judges that the cluster has just now."""
         return int(self._driver.ask(b"size\n"))
 
-    def prepare(self) -> None:
+    def prepare(self, candidates: int = 1) -> None:
         """Nothing: the judges of a cluster start by themselves."""
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:

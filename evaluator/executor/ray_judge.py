@@ -62,6 +62,7 @@ class RayJudge:
         """`device` is `cpu` or `cuda:0`, the GPU that Ray gave to this actor."""
         self._device = device
         self._executor = LocalExecutor(device)
+        _settle()
         self._executor.prepare()
         self._services: dict[str, Service] = {}
         self._one_at_a_time = threading.Lock()

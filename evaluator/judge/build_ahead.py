@@ -37,6 +37,10 @@ def main(fd: int, device: str, cache: Path) -> None:
     from evaluator.judge.side import Side
 
     def answer(question: bytes) -> bytes:
+        nonlocal zygote
+        if not zygote.alive:
+            zygote.close()
+            zygote = Zygote()
         request = EvaluationRequest.model_validate_json(question)
         settings = request.settings
         seconds, cached = 0.0, True

@@ -17,6 +17,7 @@ class Printed:
     """A pipe whose reader never stops: a chatty worker neither blocks nor fills a disk."""
 
     def __init__(self) -> None:
+        """Raises `RuntimeError` where there is no thread to be had."""
         self._pipe, self.for_worker = os.pipe()
         os.set_blocking(self._pipe, False)
         with contextlib.suppress(OSError):
@@ -24,7 +25,12 @@ class Printed:
         self._stop = os.eventfd(0, os.EFD_CLOEXEC)
         self._kept = b""
         self._reader = threading.Thread(target=self._read, name="printed", daemon=True)
-        self._reader.start()
+        try:
+            self._reader.start()
+        except RuntimeError:
+            for handle in (self._pipe, self.for_worker, self._stop):
+                os.close(handle)
+            raise
 
     def _read(self) -> None:
         poll = select.poll()

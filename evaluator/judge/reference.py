@@ -165,7 +165,8 @@ class Reference:
         # than a short kernel and all that belongs to its call.
         torch.default_generator.manual_seed(seed)
         if self.device.type == "cuda":
-            torch.cuda.manual_seed(seed)
+            with torch.cuda.device(self.device):
+                torch.cuda.manual_seed(seed)
         with torch.device(self.device):
             values = self._call(self.module_namespace.__dict__["get_inputs"])
         return list(converted(list(values), self.device, self.dtype))

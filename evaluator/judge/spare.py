@@ -57,6 +57,7 @@ class Spare:
         except RuntimeError as error:
             # A candidate may have taken all the threads that there are.
             print(f"no spare worker: {error}", file=sys.stderr)
+            self.settle()
             then()
         else:
             self._thread = thread
@@ -94,6 +95,11 @@ class Spare:
             worker.end()
         print(f"no spare worker: it could not warm up: {said}", file=sys.stderr)
         return False
+
+    @property
+    def failed(self) -> bool:
+        """Whether nothing is in the making and there is no worker."""
+        return self.worker is None and (self._thread is None or not self._thread.is_alive())
 
     def settle(self) -> None:
         """Wait until what was begun is done, or can't be: from then on it does nothing."""

@@ -67,10 +67,10 @@ class Zygote:
         """The layers that a worker failed to break; None before that was tried."""
         self._spare: Spare | None = None
         self._talks = threading.Lock()
+        self._groups = memory_group.tried()
+        self._numbers = itertools.count(1)
         self._folder = Path(tempfile.mkdtemp(prefix="refinery-"))
         self._folder.chmod(0o755)
-        self._numbers = itertools.count(1)
-        self._groups = memory_group.tried()
         self._channel, theirs = pair()
         scratch = self._new_scratch()
         with theirs:
@@ -89,6 +89,8 @@ class Zygote:
         """The layers that a worker of this zygote failed to break. The first time, waits until the
         zygote is there and has one try; raises `InfrastructureError` where it did not start."""
         if self._held is None:
+            if not self.alive:
+                raise InfrastructureError("the worker's zygote did not start")
             try:
                 try:
                     self._channel.receive(START_TIMEOUT_S)
@@ -135,7 +137,8 @@ class Zygote:
 
         Where a candidate could reach it there is none, and `fork` takes as long as it takes.
         """
-        there = self._spare is not None and self._spare.limits == limits
+        spare = self._spare
+        there = spare is not None and spare.limits == limits and not spare.failed
         if not there and self.alive and not _APART.isdisjoint(self._walls()):
             self.drop_spare()
             self._spare = Spare(
@@ -202,8 +205,12 @@ class Zygote:
             "confine": confine,
             "bait": bait,
         }
+        try:
+            printed = Printed()
+        except RuntimeError as error:
+            remove(scratch)
+            raise InfrastructureError(f"a worker could not be forked: {error}") from None
         mine, theirs = pair()
-        printed = Printed()
         with theirs:
             try:
                 handed = (theirs.fileno(), printed.for_worker, *fds)

@@ -6,6 +6,7 @@ break its children. `python -m evaluator.worker.zygote FD FOLDER` speaks with th
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import faulthandler
 import importlib
@@ -33,6 +34,14 @@ def main(fd: int, folder: Path) -> None:
     `folder` holds the workers' scratch folders.
     """
     channel = Channel(socket.socket(fileno=fd), takes_fds=True)
+    try:
+        _serve(channel, folder)
+    except ClosedError:
+        # The judge may be gone without a word.
+        remove(folder)
+
+
+def _serve(channel: Channel, folder: Path) -> NoReturn:
     layers = enclose(folder)
     if can_fork_apart():
         layers.append("pid_namespace")
@@ -44,12 +53,7 @@ def main(fd: int, folder: Path) -> None:
         os.sched_setaffinity(0, allowed)
     channel.send(Kind.FORKED, json.dumps({"layers": layers}).encode())
     while True:
-        try:
-            message = channel.receive()
-        except ClosedError:
-            # The judge may be gone without a word.
-            remove(folder)
-            return
+        message = channel.receive()
         order = json.loads(message.payload)
         if message.kind is Kind.FORK:
             try:
@@ -75,7 +79,9 @@ def _load_openmp() -> None:
     assert torch is not None and torch.origin is not None
     package = Path(torch.origin).parent
     for library in (*package.glob("lib/libgomp*"), *package.parent.glob("torch.libs/libgomp*")):
-        ctypes.CDLL(str(library))
+        # Without it everything is as right, and slower.
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(str(library))
 
 
 def import_ahead() -> None:

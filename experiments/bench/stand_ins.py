@@ -141,7 +141,7 @@ class InstantJudge:
     def __init__(self, before: Callable[[], None] = lambda: None) -> None:
         self._before = before
 
-    def prepare(self) -> None:
+    def prepare(self, candidates: int = 1) -> None:
         """There is nothing to start."""
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:

@@ -116,8 +116,8 @@ class StandInExecutor:
         """Raised, in order, by the next evaluations."""
         self._lock = threading.Lock()
 
-    def prepare(self) -> None:
-        self.diary.write("begin", "prepare", "judges")
+    def prepare(self, candidates: int = 1) -> None:
+        self.diary.write("begin", "prepare", f"{candidates}")
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         self.diary.write("begin", "judge", f"{request.problem_id}.{request.candidate.hash}")

@@ -27,6 +27,24 @@ def descendants(pid: int) -> set[int]:
     return found
 
 
+def descendants_once(word: str, pid: int, patience_s: float = 60.0) -> set[int]:
+    """`descendants`, once the command line of one of them has that word in it."""
+    end = time.monotonic() + patience_s
+    while time.monotonic() < end:
+        below = descendants(pid)
+        if any(word in _command_line(each) for each in below):
+            return below
+        time.sleep(0.005)
+    raise TimeoutError(f"no process below {pid} runs {word}")
+
+
+def _command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:  # it is gone
+        return ""
+
+
 def still_running(pids: Iterable[int], patience_s: float = 30.0) -> set[int]:
     """Those of `pids` that have not ended after `patience_s`."""
     left, end = set(pids), time.monotonic() + patience_s

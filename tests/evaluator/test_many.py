@@ -36,7 +36,7 @@ class Judge:
         self.seen: Counter[str] = Counter()
         self.meeting: threading.Barrier | None = None
 
-    def prepare(self) -> None:
+    def prepare(self, candidates: int = 1) -> None:
         pass
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:

@@ -41,6 +41,18 @@ def test_started_ahead_it_is_the_process_that_answers(service: Service) -> None:
     assert service.ask(b"pid") == str(pid).encode()
 
 
+def test_a_question_that_failed_ends_no_process_but_its_own(service: Service) -> None:
+    service.start()
+    old, pid = service._channel, service.pid
+    assert old is not None and pid is not None
+    os.kill(pid, signal.SIGKILL)
+    assert not still_running([pid])
+    service.start()
+    assert service._stop(old) is None
+    assert service.pid != pid
+    assert service.ask(b"pid") == str(service.pid).encode()
+
+
 def test_a_failure_of_ours_is_raised_as_what_it_is_and_the_process_stays(service: Service) -> None:
     pid = int(service.ask(b"pid"))
     with pytest.raises(DeviceError, match=r"^the device\nis gone$"):

@@ -17,7 +17,7 @@ class Remembering:
     def __init__(self) -> None:
         self.asked: list[EvaluationRequest] = []
 
-    def prepare(self) -> None:
+    def prepare(self, candidates: int = 1) -> None:
         pass
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,9 @@ from evaluator.build.cache import Cache
 from evaluator.build.toolchain import Toolchain
 from evaluator.build_request import BuildRequest
 from evaluator.errors import BuilderError
+from evaluator.walls.environment import python_path
 from tests.evaluator.build.cuda_candidates import CUDA
+from tests.evaluator.processes import descendants_once, still_running
 
 NVCC = shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()
 CUBLAS = Path("/usr/local/cuda/include/cublas_v2.h").exists()
@@ -223,6 +226,27 @@ def slow_one(pid: int) -> bool:
     except OSError:
         return False
     return b"cc1plus" in words and b"TORCH_EXTENSION_NAME=slow" in words
+
+
+COMPILES = """
+import sys
+from pathlib import Path
+from evaluator.build.builder import Builder
+
+builder = Builder(Path(sys.argv[1]))
+workshop = builder._confined(builder._workshop(with_cuda=False))
+with workshop.scratch() as folder:
+    workshop.run(["sleep", "300"], folder, 300.0)
+"""
+
+
+def test_a_compiler_ends_with_its_builder(tmp_path):
+    """Which is killed, and says nothing to anybody."""
+    command = [sys.executable, "-c", COMPILES, str(tmp_path)]
+    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": python_path()}) as dies:
+        below = descendants_once("sleep 300", dies.pid)
+        dies.kill()
+    assert not still_running(below)
 
 
 def test_a_missing_compiler_is_told_with_the_remedy(tmp_path, monkeypatch):

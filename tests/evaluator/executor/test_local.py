@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +17,7 @@ from evaluator.errors import JudgeDiedError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
-from tests.evaluator.processes import descendants, still_running
+from tests.evaluator.processes import descendants, descendants_once, still_running
 
 SLOW = f"import time\ntime.sleep(30)\n{HONEST}"
 
@@ -48,13 +49,16 @@ def test_the_judge_is_there_before_the_first_candidate() -> None:
         assert early.judge_pids == started
 
 
-def test_one_that_is_closed_while_its_judge_starts_leaves_nothing() -> None:
-    with LocalExecutor("cpu") as early:
+def test_one_that_is_closed_while_its_judge_starts_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with LocalExecutor("cpu", cache=tmp_path / "cache") as early:
         early.prepare()
         judge = early.judge_pids["cpu"]
-        while not (below := descendants(judge)):  # its zygote starts as well
-            time.sleep(0.01)
+        below = descendants_once("evaluator.worker.zygote", judge)
     assert not still_running({judge, *below})
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
 
 def test_callers_side_by_side_each_get_their_own_verdict(executor: LocalExecutor) -> None:

@@ -86,6 +86,18 @@ def test_all_judges_are_at_work_at_once(lab: Lab) -> None:
     assert set(lab.executor.judge_pids) == set(DEVICES)
 
 
+def test_no_more_judges_start_than_there_are_candidates_at_a_time(lab: Lab) -> None:
+    lab.judge(["judge come alone"])
+    lab.judge(["judge come alone"])
+    assert set(lab.executor.judge_pids) == {DEVICES[0]}
+    lab.judge(["judge meet two 2"] * 2)
+    assert set(lab.executor.judge_pids) == set(DEVICES[:2])
+    lab.executor.prepare(3)
+    assert set(lab.executor.judge_pids) == set(DEVICES[:3])
+    lab.executor.prepare(40)
+    assert set(lab.executor.judge_pids) == set(DEVICES)
+
+
 def test_the_device_that_judges_is_in_the_question_and_in_the_record(lab: Lab) -> None:
     verdicts = lab.judge(["judge meet all 4"] * 4)
     assert all(entry["asked_for"] == entry["device"] for entry in lab.diary())

@@ -120,6 +120,44 @@ def test_what_was_begun_is_what_is_prepared(running):
     assert made(running) is waits and answers(waits)
 
 
+def test_one_whose_first_step_failed_is_made_again(running, monkeypatch, capsys):
+    def refused(limits, *, confine):
+        raise InfrastructureError("no more processes")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(running, "_fork_fresh", refused)
+        running.begin(LIMITS)
+        running.settle()
+    assert "no spare worker: no more processes" in capsys.readouterr().err
+    running.prepare(LIMITS)
+    assert answers(made(running))
+
+
+def test_where_the_second_step_has_no_thread_the_first_is_waited_for(running, monkeypatch):
+    """Whoever is told that nothing is in the making may take the device."""
+    forked, go_on, order = running._fork_fresh, threading.Event(), []
+    start = threading.Thread.start
+
+    def late(limits, *, confine):
+        go_on.wait()
+        worker = forked(limits, confine=confine)
+        order.append("made")
+        return worker
+
+    def refused(self):
+        if self.name != "spare":
+            return start(self)
+        go_on.set()
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(running, "_fork_fresh", late)
+    running.begin(LIMITS)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refused)
+        running.prepare(LIMITS, then=lambda: order.append("then"))
+    assert order == ["made", "then"]
+
+
 def test_a_trusted_worker_leaves_it_alone(running):
     running.prepare(LIMITS)
     waits = made(running)
@@ -209,6 +247,26 @@ def test_a_fork_that_fails_ends_nobody(running):
         with running.fork(LIMITS):
             assert answers(worker) and running.alive
     assert len(list(Path(f"/proc/{pid}/fd").iterdir())) == len(numbers)
+
+
+def test_without_a_thread_there_is_no_worker_and_nothing_is_left(running, monkeypatch, capsys):
+    def refused(self):
+        if self.name == "spare":
+            return start(self)
+        raise RuntimeError("can't start new thread")
+
+    start = threading.Thread.start
+    before = len(list(Path("/proc/self/fd").iterdir())), set(running._folder.iterdir())
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refused)
+        with pytest.raises(InfrastructureError, match="forked: can't start new thread"):
+            running.fork(LIMITS)
+        running.prepare(LIMITS)
+        running.settle()
+    assert "no spare worker: a worker could not be forked" in capsys.readouterr().err
+    assert (len(list(Path("/proc/self/fd").iterdir())), set(running._folder.iterdir())) == before
+    with running.fork(LIMITS) as fresh:
+        assert answers(fresh)
 
 
 @pytest.mark.parametrize(("settled", "killed"), [(True, False), (False, True)])

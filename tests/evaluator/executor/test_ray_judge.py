@@ -1,0 +1,25 @@
+"""What an actor of a cluster holds, without a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evaluator.executor.ray_judge import RayJudge
+
+
+def test_a_judge_gets_nothing_of_rays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that starts before the first question."""
+    if b"OMP_NUM_THREADS=" in Path("/proc/self/environ").read_bytes():
+        pytest.skip("whoever started this wants so many threads, and judges are told")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    judge = RayJudge("cpu")
+    try:
+        (pid,) = judge._executor.judge_pids.values()
+        told = Path(f"/proc/{pid}/environ").read_bytes()
+        assert b"PATH=" in told
+        assert b"RAY_AUTH_TOKEN" not in told and b"OMP_NUM_THREADS" not in told
+    finally:
+        judge._executor.close()

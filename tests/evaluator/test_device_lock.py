@@ -1,0 +1,55 @@
+"""Whose turn it is on a device, and with a host's driver."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from evaluator import device_lock
+from evaluator.device_lock import LOCKS, context_turn, ncu_lock
+
+
+@pytest.fixture(autouse=True)
+def _own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LOCKS, str(tmp_path))
+
+
+@pytest.fixture
+def inside() -> Iterator[Callable[[Callable[[], AbstractContextManager[None]]], threading.Event]]:
+    """Starts threads that enter a lock: the event is set once one is inside."""
+    threads = []
+
+    def begin(lock: Callable[[], AbstractContextManager[None]]) -> threading.Event:
+        entered = threading.Event()
+
+        def enter() -> None:
+            with lock():
+                entered.set()
+
+        threads.append(threading.Thread(target=enter))
+        threads[-1].start()
+        return entered
+
+    yield begin
+    for thread in threads:
+        thread.join()
+
+
+@pytest.mark.parametrize("lock", [device_lock.ncu_lock, context_turn])
+def test_one_at_a_time(lock, inside) -> None:
+    with lock():
+        other = inside(lock)
+        assert not other.wait(0.3)
+    assert other.wait(30.0)
+
+
+def test_nobody_waits_for_ever_for_a_turn_at_contexts(inside, monkeypatch) -> None:
+    monkeypatch.setattr(device_lock, "_MOST_TURNS_S", 0.1)
+    with context_turn():
+        assert inside(context_turn).wait(30.0)
+    with context_turn(), ncu_lock():
+        pass
