@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
-import math
 import os
 import re
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from evaluator.devices import describe
 
 LOCKS = "KERNEL_REFINERY_LOCKS"
 """Set for a process that has a folder of its own for temporary files: where the locks are."""
-
-
 _MOST_TURNS_S = 2.0
 """Several times what a context takes on each GPU of a host."""
 
@@ -65,7 +61,7 @@ def context_turn() -> Iterator[None]:
 
 
 @contextmanager
-def _held(name: str, *, most_s: float = math.inf) -> Iterator[None]:
+def _held(name: str, *, most_s: float | None = None) -> Iterator[None]:
     path = lock_folder() / f"kernel-refinery-{name}.lock"
     # Another user may have made it: opening for reading is enough to lock it.
     flags = os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -75,7 +71,7 @@ def _held(name: str, *, most_s: float = math.inf) -> Iterator[None]:
         # A sticky /tmp refuses O_CREAT on a file of another user's, even where it exists.
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
-        if most_s == math.inf:
+        if most_s is None:
             fcntl.flock(handle, fcntl.LOCK_EX)
         else:
             _try_for(handle, most_s)
@@ -87,7 +83,7 @@ def _held(name: str, *, most_s: float = math.inf) -> Iterator[None]:
 def _try_for(handle: int, seconds: float) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        with contextlib.suppress(BlockingIOError):
+        with suppress(BlockingIOError):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         time.sleep(0.005)

@@ -20,8 +20,8 @@ from evaluator.service import Service
 
 
 class LocalExecutor:
-    """Implements `Executor` with one judge for each device, started for the first candidate that
-    finds all others busy.
+    """Implements `Executor` with one judge for each device, of which as many are started as there
+    are candidates at a time.
 
     Several threads may call `evaluate`. CUDA candidates are built side by side, in processes that
     do without a device; a candidate that is built goes to whichever judge is free, and a device

@@ -39,7 +39,7 @@ def inside() -> Iterator[Callable[[Callable[[], AbstractContextManager[None]]], 
         thread.join()
 
 
-@pytest.mark.parametrize("lock", [device_lock.ncu_lock, context_turn])
+@pytest.mark.parametrize("lock", [ncu_lock, context_turn])
 def test_one_at_a_time(lock, inside) -> None:
     with lock():
         other = inside(lock)
@@ -51,5 +51,3 @@ def test_nobody_waits_for_ever_for_a_turn_at_contexts(inside, monkeypatch) -> No
     monkeypatch.setattr(device_lock, "_MOST_TURNS_S", 0.1)
     with context_turn():
         assert inside(context_turn).wait(30.0)
-    with context_turn(), ncu_lock():
-        pass

@@ -53,6 +53,10 @@ def used_mib() -> int:
         return int(nvml.nvmlDeviceGetMemoryInfo(nvml_handles(nvml)[0]).used) >> 20
 
 
+def told(spent: dict[Status, float]) -> str:
+    return ", ".join(f"{seconds:.0f} s {status}" for status, seconds in spent.items() if seconds)
+
+
 @pytest.mark.parametrize("count", [40, pytest.param(500, marks=pytest.mark.slow)])
 def test_a_crowd_leaves_nothing_behind(
     count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -89,8 +93,7 @@ def test_a_crowd_leaves_nothing_behind(
                 others[number % 20, expected, said] += 1
             if number % 100 == 99:  # what a run that is cut off has come to
                 with capsys.disabled():
-                    told = ", ".join(f"{s:.0f} s {status}" for status, s in spent.items() if s)
-                    print(f"\n{number + 1} of {count}: {told}; others {dict(others)}", flush=True)
+                    print(f"\n{number + 1}: {told(spent)}; others {dict(others)}", flush=True)
         seconds = time.monotonic() - begin
         with device_lock("cuda:0"):
             after, used_then = holdings(executor.judge_pids["cuda:0"]), used_mib()
@@ -98,7 +101,7 @@ def test_a_crowd_leaves_nothing_behind(
         print(
             f"\n{count} candidates in {seconds:.0f} s\n  before {before}, device {used} MiB\n"
             f"  after  {after}, device {used_then} MiB\n"
-            f"  of it {', '.join(f'{s:.0f} s {status}' for status, s in spent.items() if s)}"
+            f"  of it {told(spent)}"
         )
     assert not others, "number in its score, expected, said"
     assert after.processes == before.processes

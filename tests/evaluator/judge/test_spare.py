@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from evaluator.build.builder import Builder
-from evaluator.device_lock import context_turn, device_lock
+from evaluator.device_lock import _MOST_TURNS_S, context_turn, device_lock
 from evaluator.errors import DeviceError, InfrastructureError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.judge import bench, call_cost, judge, sampling, spare
@@ -476,7 +476,8 @@ def test_on_a_gpu_contexts_are_made_by_turns_and_not_before_they_are_asked_for()
         assert torch.cuda.mem_get_info(0)[0] == empty
         with context_turn():
             started.prepare(GPU_LIMITS, then=ready.set)
-            assert not ready.wait(2.0)
+            # Several times what a context takes, and less than it waits for its turn.
+            assert not ready.wait(_MOST_TURNS_S / 2)
         assert ready.wait(30.0)
         assert made(started) is waits
         assert torch.cuda.mem_get_info(0)[0] < empty - 64 * 2**20
