@@ -74,7 +74,7 @@ def profiler_beside(executor: LocalExecutor, config: RunConfig) -> Iterator[Prof
     from tools.profile import prepare, profile
 
     files = RunFiles(config.output)
-    with closing(NcuSession()) as session:
+    with closing(NcuSession(len(config.devices))) as session:
         if need_profile(letters_of(config)):
             prepare(session, config.first_device)
 

@@ -58,7 +58,7 @@ def profile(
         folder = Path(name)
         # The candidate's process gives up its uid and must still reach its own folder below.
         folder.chmod(0o711)
-        rung, reason, collected = _collect(folder, request, evaluation.device, session)
+        rung, reason, collected = _collect(folder, request, session)
         if keep is not None:
             keep_report(folder / rung, collected, keep)
     facts = _facts(request, evaluation, collected)
@@ -105,11 +105,12 @@ def prepare(session: NcuSession, device: str) -> None:
 
 
 def _collect(
-    folder: Path, request: EvaluationRequest, device_name: str, session: NcuSession | None
+    folder: Path, request: EvaluationRequest, session: NcuSession | None
 ) -> tuple[Rung, str, Collected]:
     """Down the ladder until a rung holds: the rung, why no better one, what was collected."""
     from evaluator.collect.ncu import collect_ncu
     from evaluator.collect.target_process import REQUEST, run_confined
+    from evaluator.devices import describe
     from evaluator.errors import ProfilerError
     from tools.profile_report import Rung
 
@@ -117,7 +118,7 @@ def _collect(
     rungs: dict[Rung, Callable[[Path], Collected]] = {
         Rung.NCU: lambda place: collect_ncu(
             place,
-            device_name=device_name,
+            describe(device),
             timeout_s=_NCU_TIMEOUT_S,
             source=request.candidate.source,
             session=session,

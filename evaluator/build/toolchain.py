@@ -9,7 +9,6 @@ import hashlib
 import importlib.util
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sysconfig
@@ -25,6 +24,9 @@ _NVCC_DEFINES = (
     "-D__CUDA_NO_HALF2_OPERATORS__",
     "--expt-relaxed-constexpr",
 )
+_LISTED_FILE = re.compile(r"(?:\\.|[^\s\\])+")
+_ESCAPED = re.compile(r"[\\$]([ #$])")
+"""As compilers write names of files for make."""
 _FOR_A_DEBUGGER = frozenset({"-G", "--device-debug", "-device-debug"})
 STUBS = "stubs"
 """Folder, in the build folder, of the libraries that a light link finds first."""
@@ -197,6 +199,12 @@ class Toolchain:
             path.insert(0, str(self.cuda.folder / "bin"))
         return {"PATH": ":".join(dict.fromkeys(path)), "LC_ALL": "C"}
 
+    @property
+    def _plain_names(self) -> tuple[str, ...]:
+        """Spares GCC to look for the shortest name of each header, thousands of calls for some."""
+        gcc = "clang" not in self.compiler_version
+        return ("-fno-canonical-system-headers",) if gcc else ()
+
     def _common(self, name: str, headers: Path | None) -> list[str]:
         folders = [*((headers,) if headers else ()), *self.torch.includes, self.python_include]
         if self.cuda:
@@ -213,6 +221,7 @@ class Toolchain:
         own = _LIGHT_HOST if headers else ()
         return [
             *(self.compiler, "-MD", "-MF", f"{source}.d", "-fdiagnostics-color=never"),
+            *self._plain_names,
             *(*self._common(name, headers), "-fPIC", self.torch.standard, *own, *flags),
             *("-c", source, "-o", f"{source}.o"),
         ]
@@ -226,7 +235,7 @@ class Toolchain:
         """
         assert self.cuda is not None and self.architecture is not None
         number = self.architecture.replace(".", "")
-        host = ",".join(("-fPIC", *(_LIGHT_HOST if headers else ())))
+        host = ",".join(("-fPIC", *self._plain_names, *(_LIGHT_HOST if headers else ())))
         standard = () if any("std=" in flag for flag in flags) else (self.torch.standard,)
         # Code for a debugger names them anyway, and the compiler warns of both together.
         lines = () if _FOR_A_DEBUGGER & set(flags) else ("-lineinfo",)
@@ -295,11 +304,19 @@ class Toolchain:
     def forbidden_include(self, dependencies: str, allowed: tuple[Path, ...]) -> str | None:
         """The first file of a make-style dependency list that no candidate may read."""
         _, _, listed = dependencies.replace("\\\n", " ").partition(": ")
-        for word in shlex.split(listed):
-            path = Path(word)
-            if not path.is_absolute() and ".." not in path.parts:
+        within = tuple(f"{folder}/" for folder in (*self.includable, *allowed))
+        folders: dict[str, str] = {}
+        for escaped in dict.fromkeys(_LISTED_FILE.findall(listed)):
+            word = _ESCAPED.sub(r"\1", escaped)
+            if not word.startswith("/") and ".." not in word.split("/"):
                 continue
-            real = Path(os.path.realpath(path))
-            if not any(real.is_relative_to(folder) for folder in (*self.includable, *allowed)):
+            # Of a thousand headers, resolving each one's folders again would take half a second.
+            folder, name = os.path.split(word)
+            if folder not in folders:
+                folders[folder] = os.path.realpath(folder)
+            real = f"{folders[folder]}/{name}"
+            if name == ".." or Path(real).is_symlink():
+                real = os.path.realpath(real)
+            if not real.startswith(within):
                 return word
         return None

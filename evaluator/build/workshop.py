@@ -22,10 +22,13 @@ from evaluator.build.lean import lean_flags, may_lack
 from evaluator.build.nvcc_steps import HALVES, side_by_side
 from evaluator.build.sources import Source, Sources
 from evaluator.build.toolchain import STUBS, Toolchain
+from evaluator.host_lock import host_lock
 
-REVISION = "4"
+REVISION = "5"
 """Changes whenever the command lines do, so that old entries of the cache are not used."""
 _RUNTIME_TIMEOUT_S = 900.0
+_RUNTIME_TURN_S = 60.0
+"""Several times what making it takes."""
 _LINK_TIMEOUT_S = 120.0
 
 
@@ -109,21 +112,26 @@ class Workshop:
         """
         with self.runtime_turn:
             key = _digest(self.tools.host_fingerprint, "runtime")
-            names = headers.RUNTIME
-            entry = self.objects.get(key)
+            entry: Path | str | None = self.objects.get(key)
             if entry is None:
                 if self.runtime_errors:
                     return self.runtime_errors[0]
-                with self.scratch() as folder, ThreadPoolExecutor(len(names)) as pool:
-                    said = "".join(pool.map(lambda name: self._runtime_object(name, folder), names))
-                    if said:
-                        self.runtime_errors.append(said)
-                        return said
-                    made: dict[str, bytes | Path] = {
-                        f"{name}.o": folder / f"{name}.o" for name in names
-                    }
-                    entry = self.objects.put(key, made | self._stubs(folder))
+                # Builders that start together would all make it, and none the sooner.
+                with host_lock(f"runtime-{key[:16]}", most_s=_RUNTIME_TURN_S):
+                    entry = self.objects.get(key) or self._make_runtime(key)
+            if isinstance(entry, str):
+                self.runtime_errors.append(entry)
+                return entry
             return tuple(sorted(path for path in entry.iterdir() if path.suffix in (".o", ".so")))
+
+    def _make_runtime(self, key: str) -> Path | str:
+        names = headers.RUNTIME
+        with self.scratch() as folder, ThreadPoolExecutor(len(names)) as pool:
+            said = "".join(pool.map(lambda name: self._runtime_object(name, folder), names))
+            if said:
+                return said
+            made: dict[str, bytes | Path] = {f"{name}.o": folder / f"{name}.o" for name in names}
+            return self.objects.put(key, made | self._stubs(folder))
 
     def _stubs(self, folder: Path) -> dict[str, Path]:
         """By file name. Where a library's own name can't be read, the library itself is linked."""

@@ -6,8 +6,9 @@ import json
 import re
 import subprocess
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from evaluator.cache_folder import cache_folder
@@ -26,6 +27,7 @@ from evaluator.collect.target_process import run
 from evaluator.collect.toolkit import find_tool
 from evaluator.collect.warm_target import WarmTarget
 from evaluator.device_lock import ncu_lock
+from evaluator.devices import DeviceInfo
 from evaluator.errors import ProfilerError
 
 REPORT = "profile.ncu-rep"
@@ -41,21 +43,21 @@ def find_ncu() -> Path | None:
 
 def collect_ncu(
     folder: Path,
+    device: DeviceInfo,
     *,
-    device_name: str,
     timeout_s: float,
     source: str = "",
     session: NcuSession | None = None,
 ) -> Collected:
-    """Profile the request in `folder` with counters; the report stays there as `REPORT`.
+    """Profile the request in `folder`, which names `device`; the report stays there as `REPORT`.
 
     `source`: the candidate's, whose hottest kernel is told with the lines at which it waits. In a
     session the spare is used, and the next one is started once the candidate has ended. `timeout_s`
     counts from when the device could be asked for. Raises `ProfilerError` where `ncu` is not
     installed, may not read counters, or fails.
     """
-    command, unknown = ncu_command(device_name)
-    collected = _watched(command, folder, timeout_s, session)
+    command, unknown = ncu_command(device.name)
+    collected = _watched(command, folder, device, timeout_s, session)
     if session is not None:
         # No candidate runs any more, and reading the report takes a second.
         session.prepare(command)
@@ -105,24 +107,37 @@ def ncu_command(device_name: str) -> tuple[list[str], list[str]]:
 
 
 def _watched(
-    command: list[str], folder: Path, timeout_s: float, session: NcuSession | None
+    command: list[str],
+    folder: Path,
+    device: DeviceInfo,
+    timeout_s: float,
+    session: NcuSession | None,
 ) -> Collected:
     """The target's run under `ncu`; a spare that fails is followed by a fresh one, once."""
     spare = session.take(command) if session is not None else None
     left_s = timeout_s
     if spare is not None:
-        with closing(spare), ncu_lock():
+        with closing(spare), _turn(device) as waited_s:
             begin = time.monotonic()
             try:
-                return spare.run(folder, report=REPORT, timeout_s=left_s)
+                found = spare.run(folder, report=REPORT, timeout_s=left_s)
+                return found.after({"turn": waited_s})
             except ProfilerError:
                 # It may not have been the candidate's fault.
                 left_s -= time.monotonic() - begin
                 if left_s <= 0:
                     raise
     # Started before the lock is held: while it waits for that one, it imports.
-    with closing(WarmTarget(command)) as target, ncu_lock():
-        return target.run(folder, report=REPORT, timeout_s=left_s)
+    with closing(WarmTarget(command)) as target, _turn(device) as waited_s:
+        return target.run(folder, report=REPORT, timeout_s=left_s).after({"turn": waited_s})
+
+
+@contextmanager
+def _turn(device: DeviceInfo) -> Iterator[float]:
+    """The lock, and the seconds that it was waited for."""
+    asked = time.monotonic()
+    with ncu_lock(device):
+        yield time.monotonic() - asked
 
 
 def known_metrics(ncu: Path, device_name: str) -> frozenset[str] | None:

@@ -9,47 +9,50 @@ from evaluator.collect.warm_target import WarmTarget
 
 
 class NcuSession:
-    """Holds at most one spare target. Several threads may use it.
+    """Holds spare targets. Several threads may use it.
 
     For a process that profiles again and again and lives longer than one profile; whoever profiles
-    once would start a spare in vain. The spare needs memory of the host, but no processor time, no
+    once would start a spare in vain. A spare needs memory of the host, but no processor time, no
     device and no lock. It ends with its owner, whatever ends that one.
     """
 
-    def __init__(self) -> None:
-        self._spare: WarmTarget | None = None
+    def __init__(self, most: int = 1) -> None:
+        """`most`: spares at a time, of use for as many profiles at a time, one on each device."""
+        self._most = most
+        self._spares: list[WarmTarget] = []
         self._lock = threading.Lock()
 
     @property
     def spare_pid(self) -> int | None:
-        """Of the spare's session; None where there is no spare."""
-        spare = self._spare
-        return spare.pid if spare is not None else None
+        """Of the session of the spare that is handed out next; None where there is no spare."""
+        spares = self._spares
+        return spares[0].pid if spares else None
 
     def take(self, prefix: Sequence[str]) -> WarmTarget | None:
-        """The spare that was started with these very options, which is the caller's from now on.
+        """A spare that was started with these very options, which is the caller's from now on.
 
-        None where there is none, or it died; one with other options is dropped.
+        None where there is none, or it died; those with other options are dropped.
         """
         with self._lock:
-            spare, self._spare = self._spare, None
-        if spare is None or (spare.waits and spare.prefix == tuple(prefix)):
-            return spare
-        spare.close()
-        return None
+            fit = [s for s in self._spares if s.waits and s.prefix == tuple(prefix)]
+            unfit = [s for s in self._spares if s not in fit]
+            self._spares = fit[1:]
+        for spare in unfit:
+            spare.close()
+        return fit[0] if fit else None
 
     def prepare(self, prefix: Sequence[str]) -> None:
-        """Start the spare, unless there is one.
+        """Start one more spare, unless there are enough.
 
-        Not while a candidate runs: what it started is killed with its session first.
+        Not while its candidate runs: what that one started is killed with its session first.
         """
         with self._lock:
-            if self._spare is None:
-                self._spare = WarmTarget(prefix)
+            if len(self._spares) < self._most:
+                self._spares.append(WarmTarget(prefix))
 
     def close(self) -> None:
-        """End the spare. Nobody may be profiling any more."""
+        """End the spares. Nobody may be profiling any more."""
         with self._lock:
-            spare, self._spare = self._spare, None
-        if spare is not None:
+            spares, self._spares = self._spares, []
+        for spare in spares:
             spare.close()

@@ -28,9 +28,10 @@ from evaluator.collect.call_counter import CallCounter
 from evaluator.collect.collected import Collected, LoopFacts
 from evaluator.collect.cuda_code import inspect_kernels
 from evaluator.collect.static_code import inspect_loops
-from evaluator.device_lock import LOCKS, device_lock, lock_folder
+from evaluator.device_lock import device_lock
 from evaluator.devices import describe
 from evaluator.errors import ProfilerError
+from evaluator.host_lock import LOCKS, lock_folder
 from evaluator.sealed import sealed_copy
 from evaluator.walls.environment import clean_environment
 from evaluator.wire import Channel, ClosedError, Kind, WireError, pair

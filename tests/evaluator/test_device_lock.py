@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from evaluator import device_lock
-from evaluator.device_lock import LOCKS, context_turn, ncu_lock
+from evaluator.device_lock import context_turn, ncu_lock
+from evaluator.devices import DeviceInfo
+from evaluator.host_lock import LOCKS
 
 
 @pytest.fixture(autouse=True)
@@ -39,12 +42,21 @@ def inside() -> Iterator[Callable[[Callable[[], AbstractContextManager[None]]], 
         thread.join()
 
 
-@pytest.mark.parametrize("lock", [ncu_lock, context_turn])
+FIRST = DeviceInfo("NVIDIA H200", "cuda", uuid="GPU-1")
+SECOND = DeviceInfo("NVIDIA H200", "cuda", uuid="GPU-2")
+
+
+@pytest.mark.parametrize("lock", [partial(ncu_lock, FIRST), context_turn])
 def test_one_at_a_time(lock, inside) -> None:
     with lock():
         other = inside(lock)
         assert not other.wait(0.3)
     assert other.wait(30.0)
+
+
+def test_two_devices_are_profiled_at_a_time(inside) -> None:
+    with ncu_lock(FIRST):
+        assert inside(partial(ncu_lock, SECOND)).wait(30.0)
 
 
 def test_nobody_waits_for_ever_for_a_turn_at_contexts(inside, monkeypatch) -> None:

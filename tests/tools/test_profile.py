@@ -225,6 +225,7 @@ def test_where_no_profiler_works_the_code_is_looked_at(monkeypatch: pytest.Monke
         assert mode == "static"
         return Collected(gpu=as_trace(kernels))
 
+    monkeypatch.setattr("evaluator.devices.describe", lambda device: SimpleNamespace(name="X"))
     monkeypatch.setattr("evaluator.collect.ncu.collect_ncu", refuse)
     monkeypatch.setattr("evaluator.collect.target_process.run_confined", confined)
     asked = request("def spills(): ...", device="cuda:0")

@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.build import headers
 from evaluator.build.builder import Builder
 from evaluator.build.cache import Cache
 from evaluator.build.toolchain import Toolchain
+from evaluator.build.workshop import Workshop
 from evaluator.build_request import BuildRequest
 from evaluator.errors import BuilderError
 from evaluator.walls.environment import python_path
@@ -196,6 +198,22 @@ def test_builders_of_several_processes_share_a_cache(builder, cache):
     assert len({outcome.library for outcome in outcomes}) == 1
 
 
+def test_what_stands_behind_the_light_headers_is_made_by_one_builder(tmp_path, monkeypatch):
+    made = []
+
+    def compiled(workshop: Workshop, name: str, folder: Path) -> str:
+        made.append(name)
+        time.sleep(0.1)
+        (folder / f"{name}.o").touch()
+        return ""
+
+    monkeypatch.setattr(Workshop, "_runtime_object", compiled)
+    builders = [Builder(tmp_path / "cache") for _ in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(Builder.warm_up, builders))
+    assert sorted(made) == sorted(headers.RUNTIME)
+
+
 def test_a_compiler_that_runs_for_ever_is_killed_and_not_remembered(builder):
     slow = """
     template <int N> constexpr unsigned long spin() {
@@ -231,6 +249,7 @@ def slow_one(pid: int) -> bool:
 COMPILES = """
 import sys
 from pathlib import Path
+from evaluator.build import headers
 from evaluator.build.builder import Builder
 
 builder = Builder(Path(sys.argv[1]))
@@ -296,6 +315,29 @@ def test_dependencies_outside_the_known_folders_are_found():
     assert tools.forbidden_include(listed, ()) == "/usr/include/../../etc/passwd"
     assert tools.forbidden_include("main.o: main.cpp /usr/include/stdio.h\n", ()) is None
     assert tools.forbidden_include("main.o: main.cpp ../x.h\n", ()) == "../x.h"
+
+
+def test_dependencies_are_read_as_compilers_write_them(tmp_path):
+    tools = Toolchain.find(None, with_cuda=False)
+    ours = tmp_path / "it's $mine #1"
+    ours.mkdir()
+    (ours / "a.h").touch()
+    (ours / "away.h").symlink_to("/etc/hostname")
+    (ours / "folder").symlink_to("/etc")
+    (tmp_path / "b.h").touch()
+
+    def refused(*names: str) -> str | None:
+        (tmp_path / "main.cpp").write_text(
+            "".join(f'#include "{name}"\n' for name in names) + "int main;\n"
+        )
+        command = [tools.compiler, "-MM", "-MF", "main.d", "-I.", "main.cpp"]
+        subprocess.run(command, cwd=tmp_path, check=True, stderr=subprocess.DEVNULL)
+        return tools.forbidden_include((tmp_path / "main.d").read_text(), (ours,))
+
+    assert refused(f"{ours}/a.h") is None
+    assert refused(f"{ours}/a.h", f"{ours}/away.h") == f"{ours}/away.h"
+    assert refused(f"{ours}/folder/hostname") == f"{ours}/folder/hostname"
+    assert refused(f"{ours}/../b.h", f"{ours}/a.h") == f"{ours}/../b.h"
 
 
 QUICK = ("streams_and_guards", "dispatch_half", "binding_in_cpp")

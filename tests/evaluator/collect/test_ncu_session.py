@@ -18,6 +18,7 @@ from evaluator.collect.collected import Collected
 from evaluator.collect.ncu import REPORT, collect_ncu, ncu_command
 from evaluator.collect.ncu_session import NcuSession
 from evaluator.collect.target_process import REQUEST
+from evaluator.devices import DeviceInfo
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
 from evaluator.judge import ceilings
@@ -26,6 +27,7 @@ from tests.evaluator.collect.stand_in_ncu import stand_in_ncu
 from tests.evaluator.collect.test_target_process import REFERENCE
 from tests.evaluator.processes import descendants, is_running, still_running
 
+X = DeviceInfo("X", "cuda", uuid="GPU-x")
 ROOT = Path(__file__).parents[3]
 HEAD = "import os, signal, time, torch\nfrom pathlib import Path\n"
 MODULE = REFERENCE.replace("class Model(", "class ModelNew(")
@@ -60,7 +62,7 @@ def profiled(
     session: NcuSession | None = None,
     first: str = "",
     *,
-    device_name: str = "X",
+    device: DeviceInfo = X,
     timeout_s: float = 60,
 ) -> tuple[Collected, int]:
     """What was collected, and the session of processes in which the candidate ran."""
@@ -74,9 +76,7 @@ def profiled(
     )
     with tempfile.TemporaryDirectory() as name:
         (Path(name) / REQUEST).write_text(made.model_dump_json())
-        found = collect_ncu(
-            Path(name), device_name=device_name, timeout_s=timeout_s, session=session
-        )
+        found = collect_ncu(Path(name), device, timeout_s=timeout_s, session=session)
         assert (Path(name) / REPORT).is_file()
     return found, int(told.read_text().split()[-1])
 
@@ -119,14 +119,43 @@ def test_each_candidate_has_a_process_of_its_own_and_the_second_one_had_the_spar
         last = spare_of(session)
         assert last != spare
     assert not still_running([first_ran_in, spare, last])
-    stages = {"start", "wait", "prepare", "build", "warm_up", "collect", "process", "import"}
+    stages = {
+        "turn",
+        "start",
+        "wait",
+        "prepare",
+        "build",
+        "warm_up",
+        "collect",
+        "process",
+        "import",
+    }
     for found in (first, second):
         assert set(found.seconds) == stages
-        inside = sum(found.seconds[name] for name in stages - {"process", "import"})
+        inside = sum(found.seconds[name] for name in stages - {"turn", "process", "import"})
         assert inside <= found.seconds["process"]
         assert found.gpu is not None
         assert found.gpu.kernels[0].name == "gelu_k"
     assert second.work == first.work
+
+
+def test_with_several_devices_several_profiles_find_a_spare(place: Path) -> None:
+    command = ncu_command("X")[0]
+    with closing(NcuSession(2)) as session:
+        for _ in range(3):
+            session.prepare(command)
+        first, second = session.take(command), session.take(command)
+        assert first is not None
+        assert second is not None
+        assert session.take(command) is None
+        session.prepare(command)
+        third = spare_of(session)
+        pids = [first.pid, second.pid]
+        assert len({*pids, third}) == 3
+        first.close()
+        second.close()
+        assert is_running(third)
+    assert not still_running([*pids, third])
 
 
 def test_one_profile_alone_starts_no_spare(place: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 from evaluator.build.toolchain import Toolchain
 from evaluator.collect import perf_counters
 from evaluator.collect.target_process import REQUEST, run, run_confined
-from evaluator.device_lock import lock_folder
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
+from evaluator.host_lock import lock_folder
 from evaluator.judge import ceilings
 from evaluator.judge.ceilings import measure_ceilings
 from tests.evaluator.processes import still_running
@@ -70,7 +70,7 @@ def test_the_process_builds_with_the_compiler_that_we_build_with(
 
 
 def test_the_process_takes_the_locks_that_we_take(tmp_path: Path) -> None:
-    code = "from evaluator.device_lock import lock_folder; print(lock_folder())"
+    code = "from evaluator.host_lock import lock_folder; print(lock_folder())"
     found = run([sys.executable, "-c", code], tmp_path, timeout_s=20)
     assert found.strip() == str(lock_folder())
     assert tmp_path not in lock_folder().parents

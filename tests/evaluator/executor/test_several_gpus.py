@@ -43,6 +43,8 @@ def request(source: str) -> EvaluationRequest:
 
 @pytest.mark.parametrize("source", [NAMES_ITS_DEVICE, CUDA], ids=["names its device", "CUDA"])
 def test_a_kernel_is_judged_alike_on_both(both: LocalExecutor, source: str) -> None:
+    # What must be built is, so that both ask for a device at the same time.
+    assert both.evaluate(request(source)).status is Status.CORRECT
     with ThreadPoolExecutor(2) as pool:
         verdicts = list(pool.map(both.evaluate, [request(source)] * 2))
     assert [verdict.status for verdict in verdicts] == [Status.CORRECT] * 2, verdicts
