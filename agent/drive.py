@@ -88,7 +88,7 @@ def drive(
             for problem in problems
         ]
         if any(course.has_work for course in courses):
-            executor.prepare(config.workers)  # while the model answers
+            executor.prepare(config.workers, config.backend)  # while the model answers
             record_environment(store, device_name, config.executor)
         with ThreadPoolExecutor(config.workers, thread_name_prefix="turns") as pool:
             queue = _Queue(courses, samples_of(config))

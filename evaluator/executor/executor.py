@@ -5,14 +5,14 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Protocol, Self
 
-from evaluator.evaluation import Evaluation, EvaluationRequest
+from evaluator.evaluation import Backend, Evaluation, EvaluationRequest
 
 
 class Executor(Protocol):
     """Judges candidates, one at a time per device; safe to call from several threads."""
 
-    def prepare(self, candidates: int = 1) -> None:
-        """Begin to start what the first evaluation would wait for, of so many at a time.
+    def prepare(self, candidates: int = 1, backend: Backend = Backend.CUDA) -> None:
+        """Begin to start what the first evaluations of so many at a time would wait for.
 
         Does not wait.
         """

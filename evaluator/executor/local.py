@@ -7,7 +7,6 @@ import queue
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -44,23 +43,27 @@ class LocalExecutor:
         self._seats = Seats([Seat(name, Service(judge, name, str(folder))) for name in devices])
         ahead = builders_for(len(devices)) if devices[0] != "cpu" else 0
         self._builders = [Service(builder, devices[0], str(folder)) for _ in range(ahead)]
-        # Who built last builds next: the others need not be started as long as it keeps up.
+        # Who built last builds next: what it read is still at hand.
         self._idle: queue.LifoQueue[Service] = queue.LifoQueue()
-        for service in self._builders:
+        for service in reversed(self._builders):
             self._idle.put(service)
         self._counting = threading.Lock()
-        self._in_hand = self._begun = 0
+        self._in_hand = 0
+        self._begun: set[Service] = set()
         self.width = 1 if devices[0] == "cpu" else ahead + 2 * len(devices)
         """Evaluations at a time that keep builders and devices busy."""
 
-    def prepare(self, candidates: int = 1) -> None:
-        """Start as many judges, and a builder, unless they were started before."""
+    def prepare(self, candidates: int = 1, backend: Backend = Backend.CUDA) -> None:
+        """Start as many judges, and as many builders where candidates of this backend are built
+        ahead, unless they were started before."""
+        judges = [seat.judge for seat in self._seats]
+        ahead = self._builders if backend is Backend.CUDA else []
         with self._counting:
-            begun, self._begun = self._begun, max(self._begun, candidates)
-        for seat in islice(self._seats, begun, self._begun):
-            seat.judge.start()
-        if not begun and self._builders:
-            self._builders[-1].start()
+            wanted = (*judges[:candidates], *ahead[:candidates])
+            new = [service for service in wanted if service not in self._begun]
+            self._begun.update(new)
+        for service in new:
+            service.start()
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate on a free device, whichever the request names. Waits for one; raises
@@ -68,7 +71,7 @@ class LocalExecutor:
         ahead = self._builders and request.candidate.backend is Backend.CUDA
         with self._one_more() as candidates:
             # While this one is built, its judge starts.
-            self.prepare(candidates)
+            self.prepare(candidates, request.candidate.backend)
             built = self._build(request) if ahead else None
             with self._seats.taken(request.reference) as seat:
                 question = request.on(seat.device).model_dump_json().encode()

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from evaluator.errors import ClusterError, JudgeDiedError
-from evaluator.evaluation import Evaluation, EvaluationRequest
+from evaluator.evaluation import Backend, Evaluation, EvaluationRequest
 from evaluator.executor.ray_judge import Place
 from evaluator.switchboard import Switchboard
 from problems.errors import UsageError
@@ -57,7 +57,7 @@ class RayExecutor:
         """Judges that the cluster has just now."""
         return int(self._driver.ask(b"size\n"))
 
-    def prepare(self, candidates: int = 1) -> None:
+    def prepare(self, candidates: int = 1, backend: Backend = Backend.CUDA) -> None:
         """Nothing: the judges of a cluster start by themselves."""
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:

@@ -13,6 +13,7 @@ from typing import Self
 
 from agent.llm.completion import Completion, CompletionRequest, Tell, Usage, unheard
 from evaluator.evaluation import (
+    Backend,
     BaselineName,
     BaselineTiming,
     BuildReport,
@@ -141,7 +142,7 @@ class InstantJudge:
     def __init__(self, before: Callable[[], None] = lambda: None) -> None:
         self._before = before
 
-    def prepare(self, candidates: int = 1) -> None:
+    def prepare(self, candidates: int = 1, backend: Backend = Backend.CUDA) -> None:
         """There is nothing to start."""
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:

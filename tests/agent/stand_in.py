@@ -21,6 +21,7 @@ from agent.config import RunConfig
 from agent.events import Event
 from agent.llm.completion import Completion, CompletionRequest, Tell, Usage, unheard
 from evaluator.evaluation import (
+    Backend,
     BuildReport,
     Correctness,
     Evaluation,
@@ -116,8 +117,8 @@ class StandInExecutor:
         """Raised, in order, by the next evaluations."""
         self._lock = threading.Lock()
 
-    def prepare(self, candidates: int = 1) -> None:
-        self.diary.write("begin", "prepare", f"{candidates}")
+    def prepare(self, candidates: int = 1, backend: Backend = Backend.CUDA) -> None:
+        self.diary.write("begin", "prepare", f"{candidates} {backend}")
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         self.diary.write("begin", "judge", f"{request.problem_id}.{request.candidate.hash}")

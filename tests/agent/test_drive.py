@@ -187,7 +187,7 @@ def test_a_record_that_was_taken_out_is_made_again_and_no_other(world: World) ->
 
 def test_judges_start_with_a_run_that_has_work(world: World) -> None:
     world.run(budget=2, workers=2)
-    assert world.diary.path.read_text().splitlines()[0] == "begin prepare 2"
+    assert world.diary.path.read_text().splitlines()[0] == "begin prepare 2 cpp"
     assert world.diary.count("prepare").total() == 1
     world.run(budget=2, workers=2)
     assert world.diary.count("prepare").total() == 1

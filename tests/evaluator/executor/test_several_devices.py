@@ -98,6 +98,18 @@ def test_no_more_judges_start_than_there_are_candidates_at_a_time(lab: Lab) -> N
     assert set(lab.executor.judge_pids) == set(DEVICES)
 
 
+def test_builders_are_started_for_what_is_built_ahead(lab: Lab) -> None:
+    first, second = lab.executor._builders
+    lab.executor.prepare(2, Backend.TRITON)
+    assert (first.pid, second.pid) == (None, None)
+    lab.executor.prepare()
+    lab.judge(["come alone"], backend=Backend.CUDA)
+    assert first.pid is not None
+    assert second.pid is None
+    lab.executor.prepare(2)
+    assert second.pid is not None
+
+
 def test_the_device_that_judges_is_in_the_question_and_in_the_record(lab: Lab) -> None:
     verdicts = lab.judge(["judge meet all 4"] * 4)
     assert all(entry["asked_for"] == entry["device"] for entry in lab.diary())
