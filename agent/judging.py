@@ -67,8 +67,8 @@ def place_of(config: RunConfig) -> Place | None:
 def profiler_beside(executor: LocalExecutor, config: RunConfig) -> Iterator[Profiler]:
     """Profiles on one of the devices that judge, while nothing is judged there.
 
-    Where the run will profile, the first profile's process is started at once. The profiler's own
-    report goes where the run keeps profiles, if that is asked for.
+    Where the run will profile, the first profile's process on each device is started at once. The
+    profiler's own report goes where the run keeps profiles, if that is asked for.
     """
     from evaluator.collect.ncu_session import NcuSession
     from tools.profile import prepare, profile
@@ -76,7 +76,8 @@ def profiler_beside(executor: LocalExecutor, config: RunConfig) -> Iterator[Prof
     files = RunFiles(config.output)
     with closing(NcuSession(len(config.devices))) as session:
         if need_profile(letters_of(config)):
-            prepare(session, config.first_device)
+            for device in config.devices:
+                prepare(session, device)
 
         def on_a_device(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
             keep = files.profile_folder(request.candidate.hash) if config.keep_profiles else None

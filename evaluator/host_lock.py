@@ -21,30 +21,50 @@ def lock_folder() -> Path:
 
 @contextmanager
 def host_lock(name: str, *, most_s: float | None = None) -> Iterator[None]:
-    """Hold what is called `name` alone; waits for whoever has it, at most `most_s`, if given:
-    then goes on without."""
-    path = lock_folder() / f"kernel-refinery-{name}.lock"
-    # Another user may have made it: opening for reading is enough to lock it.
-    flags = os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    """Hold what is called `name` alone; waits for whoever has it.
+
+    With `most_s` it only spares work: whoever has waited for so long, or can't have a lock here,
+    goes on without.
+    """
+    handle = None
     try:
-        handle = os.open(path, flags, 0o666)
-    except PermissionError:
-        # A sticky /tmp refuses O_CREAT on a file of another user's, even where it exists.
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    try:
+        handle = _opened(lock_folder() / f"kernel-refinery-{name}.lock")
+    except OSError:
         if most_s is None:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        else:
-            _try_for(handle, most_s)
+            raise
+    try:
+        if handle is not None:
+            _take(handle, most_s)
         yield
     finally:
-        os.close(handle)
+        if handle is not None:
+            os.close(handle)
 
 
-def _try_for(handle: int, seconds: float) -> None:
-    end = time.monotonic() + seconds
+def _opened(path: Path) -> int:
+    # Another user may have made it: opening for reading is enough to lock it.
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        handle = os.open(path, flags | os.O_CREAT, 0o666)
+    except PermissionError:
+        # A sticky /tmp refuses O_CREAT on a file of another user's, even where it exists.
+        return os.open(path, flags)
+    with suppress(PermissionError):
+        os.fchmod(handle, 0o644)  # whatever our umask: others must be able to open it
+    return handle
+
+
+def _take(handle: int, most_s: float | None) -> None:
+    if most_s is None:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        return
+    end = time.monotonic() + most_s
     while time.monotonic() < end:
-        with suppress(BlockingIOError):
+        try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.005)
+        except OSError:
+            return  # a file system without locks
+        else:
             return
-        time.sleep(0.005)

@@ -33,6 +33,11 @@ _PYTORCH_NAME = re.compile(
 _MACRO = re.compile(r"\b(?:AT|TORCH|C10|PYBIND11|THC)_\w+\b")
 
 
+_DETOUR = re.compile(
+    r"^((?:In file included from |\s+from )?/(?:[^\s:()]*/)?)(?!\.\./)[^/\s:()]+/\.\./",
+    re.MULTILINE,
+)
+"""In a header's name, as GCC and nvcc put together where they look: `/x/bin/../include`."""
 _GIVEN = frozenset({"TORCH_EXTENSION_NAME"})
 """Macros that the command line defines, over either headers."""
 
@@ -76,6 +81,8 @@ def readable(log: str, folder: Path, header_folder: Path | None = None) -> str:
     log = log.replace("refinery_::", "")
     # The temporary folder that nvcc puts in messages of its stages.
     log = re.sub(r"\btmp/tmpxft_\w+-\w+_", "", log)
+    while (straight := _DETOUR.sub(r"\1", log)) != log:
+        log = straight
     raw = log.encode()
     if len(raw) <= MAX_LOG_BYTES:
         return log

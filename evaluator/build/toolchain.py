@@ -24,9 +24,9 @@ _NVCC_DEFINES = (
     "-D__CUDA_NO_HALF2_OPERATORS__",
     "--expt-relaxed-constexpr",
 )
-_LISTED_FILE = re.compile(r"(?:\\.|[^\s\\])+")
-_ESCAPED = re.compile(r"[\\$]([ #$])")
-"""As compilers write names of files for make."""
+_LISTED_FILE = re.compile(r"(?:\\.|[^ \t\n\\])+")
+"""A name in a list of files that a compiler writes for make."""
+_ESCAPED = re.compile(r"[\\$]([ \t#$])")
 _FOR_A_DEBUGGER = frozenset({"-G", "--device-debug", "-device-debug"})
 STUBS = "stubs"
 """Folder, in the build folder, of the libraries that a light link finds first."""
@@ -315,7 +315,7 @@ class Toolchain:
             if folder not in folders:
                 folders[folder] = os.path.realpath(folder)
             real = f"{folders[folder]}/{name}"
-            if name == ".." or Path(real).is_symlink():
+            if name == ".." or os.path.islink(real):  # noqa: PTH114 (the other one may raise)
                 real = os.path.realpath(real)
             if not real.startswith(within):
                 return word

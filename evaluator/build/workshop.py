@@ -117,7 +117,8 @@ class Workshop:
                 if self.runtime_errors:
                     return self.runtime_errors[0]
                 # Builders that start together would all make it, and none the sooner.
-                with host_lock(f"runtime-{key[:16]}", most_s=_RUNTIME_TURN_S):
+                turn = f"runtime-{_digest(key, str(self.folder))[:16]}"
+                with host_lock(turn, most_s=_RUNTIME_TURN_S):
                     entry = self.objects.get(key) or self._make_runtime(key)
             if isinstance(entry, str):
                 self.runtime_errors.append(entry)

@@ -169,7 +169,8 @@ class Collected(Record):
     """What collecting took, by stage: `start` (interpreter and imports; less of them where the
     process was started ahead), `wait` (for the device), `prepare` (reference, inputs, counts),
     `build`, `warm_up` and `collect` in the process that ran the candidate; `process` is all of it
-    as seen from outside, `import` the reading of the profiler's report."""
+    as seen from outside, `turn` the wait for another ncu on the device before it, `import` the
+    reading of the profiler's report."""
 
     def after(self, seconds: dict[str, float]) -> Collected:
         """The same, with further stages."""

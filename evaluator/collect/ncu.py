@@ -115,7 +115,7 @@ def _watched(
 ) -> Collected:
     """The target's run under `ncu`; a spare that fails is followed by a fresh one, once."""
     spare = session.take(command) if session is not None else None
-    left_s = timeout_s
+    left_s, waited_s = timeout_s, 0.0
     if spare is not None:
         with closing(spare), _turn(device) as waited_s:
             begin = time.monotonic()
@@ -128,8 +128,9 @@ def _watched(
                 if left_s <= 0:
                     raise
     # Started before the lock is held: while it waits for that one, it imports.
-    with closing(WarmTarget(command)) as target, _turn(device) as waited_s:
-        return target.run(folder, report=REPORT, timeout_s=left_s).after({"turn": waited_s})
+    with closing(WarmTarget(command)) as target, _turn(device) as again_s:
+        found = target.run(folder, report=REPORT, timeout_s=left_s)
+        return found.after({"turn": waited_s + again_s})
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from evaluator.collect.collected import Collected
 from evaluator.collect.target_process import COLLECTED, REQUEST, Program, collected_in
+from evaluator.errors import ProfilerError
 
 _GATE = "gate"
 
@@ -62,11 +63,16 @@ class WarmTarget:
     def run(self, folder: Path, *, report: str, timeout_s: float) -> Collected:
         """Hand over the request in `folder`; what was collected, and the file `report`, come there.
 
-        Call it once. `timeout_s` counts from here. Raises `ProfilerError` as `Program.finish`, and
-        where nothing was collected.
+        Call it once. `timeout_s` counts from here. Raises `ProfilerError` as `Program.finish`,
+        where nothing was collected, and where there is a request already.
         """
         begin = time.monotonic()
-        shutil.copyfile(folder / REQUEST, self._folder / REQUEST)
+        try:
+            # A candidate beside it may have found the folder: what lies there is not followed.
+            with (self._folder / REQUEST).open("xb") as file:
+                file.write((folder / REQUEST).read_bytes())
+        except FileExistsError as error:
+            raise ProfilerError("somebody has written into the folder of the spare") from error
         os.write(self._gate, f"{begin!r}\n".encode())
         text = self._program.finish(timeout_s)
         collected = collected_in(self._folder, "ncu", text)

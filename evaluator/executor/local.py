@@ -43,7 +43,7 @@ class LocalExecutor:
         self._seats = Seats([Seat(name, Service(judge, name, str(folder))) for name in devices])
         ahead = builders_for(len(devices)) if devices[0] != "cpu" else 0
         self._builders = [Service(builder, devices[0], str(folder)) for _ in range(ahead)]
-        # Who built last builds next: what it read is still at hand.
+        # Who built last builds next: the others need not be started as long as it keeps up.
         self._idle: queue.LifoQueue[Service] = queue.LifoQueue()
         for service in reversed(self._builders):
             self._idle.put(service)
@@ -56,10 +56,11 @@ class LocalExecutor:
     def prepare(self, candidates: int = 1, backend: Backend = Backend.CUDA) -> None:
         """Start as many judges, and as many builders where candidates of this backend are built
         ahead, unless they were started before."""
-        judges = [seat.judge for seat in self._seats]
-        ahead = self._builders if backend is Backend.CUDA else []
+        self._start(candidates, candidates if backend is Backend.CUDA else 0)
+
+    def _start(self, judges: int, builders: int) -> None:
+        wanted = [seat.judge for seat in self._seats][:judges] + self._builders[:builders]
         with self._counting:
-            wanted = (*judges[:candidates], *ahead[:candidates])
             new = [service for service in wanted if service not in self._begun]
             self._begun.update(new)
         for service in new:
@@ -71,7 +72,7 @@ class LocalExecutor:
         ahead = self._builders and request.candidate.backend is Backend.CUDA
         with self._one_more() as candidates:
             # While this one is built, its judge starts.
-            self.prepare(candidates, request.candidate.backend)
+            self._start(judges=candidates, builders=0)
             built = self._build(request) if ahead else None
             with self._seats.taken(request.reference) as seat:
                 question = request.on(seat.device).model_dump_json().encode()

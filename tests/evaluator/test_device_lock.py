@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -13,7 +14,7 @@ import pytest
 from evaluator import device_lock
 from evaluator.device_lock import context_turn, ncu_lock
 from evaluator.devices import DeviceInfo
-from evaluator.host_lock import LOCKS
+from evaluator.host_lock import LOCKS, host_lock
 
 
 @pytest.fixture(autouse=True)
@@ -63,3 +64,21 @@ def test_nobody_waits_for_ever_for_a_turn_at_contexts(inside, monkeypatch) -> No
     monkeypatch.setattr(device_lock, "_MOST_TURNS_S", 0.1)
     with context_turn():
         assert inside(context_turn).wait(30.0)
+
+
+def test_a_lock_is_there_for_other_users_too(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        with host_lock("x"):
+            (file,) = tmp_path.iterdir()
+            assert file.stat().st_mode & 0o777 == 0o644
+    finally:
+        os.umask(before)
+
+
+def test_only_what_spares_work_goes_on_without_a_lock(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(LOCKS, str(tmp_path / "nowhere"))
+    with host_lock("x", most_s=60.0):
+        pass
+    with pytest.raises(FileNotFoundError), host_lock("x"):
+        pass

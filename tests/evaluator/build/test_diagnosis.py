@@ -47,3 +47,22 @@ def test_the_log_has_no_paths_or_names_of_ours_and_a_limit():
     log = readable("/w/1/main.cpp:1: at::refinery_::Tensor /h/torch/x.h", Path("/w/1"), Path("/h"))
     assert log == "main.cpp:1: at::Tensor torch/x.h"
     assert len(readable("é" * MAX_LOG_BYTES, Path("/w")).encode()) < MAX_LOG_BYTES + 100
+
+
+def test_headers_are_named_without_detours():
+    gcc = (
+        "In file included from /usr/lib/gcc/x/12/../../../../include/c++/12/vector:66,\n"
+        "                 from /cuda/bin/../targets/x/include/cub/a.cuh:3,\n"
+        "                 from main.cpp:1:\n"
+        '    1 | #include "/a/b/../c.h"\n'
+    )
+    assert readable(gcc, Path("/w")) == (
+        "In file included from /usr/include/c++/12/vector:66,\n"
+        "                 from /cuda/targets/x/include/cub/a.cuh:3,\n"
+        "                 from main.cpp:1:\n"
+        '    1 | #include "/a/b/../c.h"\n'
+    )
+    nvcc = "/cuda/bin/../include/cub/b.cuh(60): error: no\n    /* /a/../b */\n"
+    assert (
+        readable(nvcc, Path("/w")) == "/cuda/include/cub/b.cuh(60): error: no\n    /* /a/../b */\n"
+    )

@@ -24,3 +24,21 @@ def test_device_code_names_its_lines_unless_it_is_for_a_debugger(
     )
     assert ("-lineinfo" in tools.device_command("x", "cuda.cu", flags, None)) is named
     assert "-lineinfo" not in tools.host_command("x", "main.cpp", (), None)
+
+
+@pytest.mark.parametrize(
+    ("version", "there"),
+    [("g++ (Debian 12.2.0-14) 12.2.0", True), ("Debian clang version 14.0.6", False)],
+)
+def test_gcc_looks_for_no_shorter_names_of_headers(version: str, *, there: bool) -> None:
+    tools = Toolchain(
+        compiler="c++",
+        compiler_version=version,
+        torch=Torch(Path("/torch"), "2.9", "-std=c++17"),
+        python_include=Path("/python"),
+        cuda=Cuda("nvcc", Path("/cuda"), "13.0"),
+        architecture="9.0a",
+    )
+    for make in (tools.host_command, tools.device_command):
+        command = make("x", "main.cpp", (), None)
+        assert any("-fno-canonical-system-headers" in word for word in command) is there

@@ -174,6 +174,19 @@ def test_a_dead_spare_is_replaced(place: Path) -> None:
         assert ran_in != spare
 
 
+def test_what_somebody_left_in_the_folder_of_a_spare_is_not_followed(place: Path) -> None:
+    victim = place.parent / "victim"
+    victim.write_text("mine")
+    with closing(NcuSession()) as session:
+        session.prepare(ncu_command("X")[0])
+        spare = spare_of(session)
+        (folder,) = place.glob("refinery-target-*")
+        (folder / REQUEST).symlink_to(victim)
+        _, ran_in = profiled(place, session)
+        assert ran_in != spare
+    assert victim.read_text() == "mine"
+
+
 def test_a_candidate_that_breaks_the_spare_gets_a_fresh_process_once(place: Path) -> None:
     marker = place.parent / "marker"
     once = f"if not Path('{marker}').exists():\n    Path('{marker}').touch()\n    os._exit(3)\n"

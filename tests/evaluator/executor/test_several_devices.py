@@ -103,8 +103,9 @@ def test_builders_are_started_for_what_is_built_ahead(lab: Lab) -> None:
     lab.executor.prepare(2, Backend.TRITON)
     assert (first.pid, second.pid) == (None, None)
     lab.executor.prepare()
-    lab.judge(["come alone"], backend=Backend.CUDA)
     assert first.pid is not None
+    lab.judge(["judge come alone"], backend=Backend.CUDA)
+    lab.judge(["judge meet two 2"] * 2)
     assert second.pid is None
     lab.executor.prepare(2)
     assert second.pid is not None
