@@ -29,7 +29,8 @@ _STANDARD = frozenset(
 """Of namespace std: what the headers that always come along declare."""
 _OF_STD = re.compile(r"\bstd\s*::\s*(\w+)")
 _LIBRARY = re.compile(r"\busing\s+(?:namespace\s+)?std\b|\birange\b")
-_NUMBERS = re.compile(r"half|bfloat16|bf16|fp16|f16|REDUCED|\bC10_(?!CUDA_)|\bAT_\w*HOST", re.I)
+_NUMBERS = re.compile(r"half|bfloat16|bf16|fp\d|f16|REDUCED", re.I)
+_MACROS = re.compile(r"\bC10_(?!CUDA_)|\bAT_\w*HOST|macros/Macros")
 _BINDING = re.compile(r"\bpy(?:bind\w*)?\b|PYBIND|TORCH_LIBRARY|\bPy\w+|TORCH_EXTENSION_NAME")
 
 _FIRST_ERROR = re.compile(r"\berror: (.*)")
@@ -82,6 +83,11 @@ def lean_flags(text: str) -> tuple[str, ...]:
         flags.append("-DREFINERY_LEAN_LIBRARY")
     if not _NUMBERS.search(text):
         flags.append("-DREFINERY_LEAN_NUMBERS")
+        # NVIDIA's own switch: without it cub, thrust and cooperative groups bring these numbers
+        # along, and those of 8, 6 and 4 bits with them.
+        flags.append("-DCCCL_DISABLE_FP16_SUPPORT")
+        if not _MACROS.search(text):
+            flags.append("-DREFINERY_LEAN_MACROS")
     if not _BINDING.search(text):
         flags.append("-DREFINERY_LEAN_BINDING")
     return tuple(flags)

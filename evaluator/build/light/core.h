@@ -35,6 +35,9 @@
 #endif
 
 #ifdef REFINERY_LEAN_NUMBERS
+#ifndef REFINERY_LEAN_MACROS
+#include <c10/macros/Macros.h>
+#endif
 namespace c10 {
 struct Half;
 struct BFloat16;

@@ -11,7 +11,7 @@ from evaluator.build.builder import Builder
 from evaluator.build.lean import lean_flags, may_lack
 from evaluator.build_request import BuildRequest
 
-ALL = {"LIBRARY", "NUMBERS", "BINDING"}
+ALL = {"LIBRARY", "NUMBERS", "MACROS", "BINDING"}
 
 
 @pytest.mark.parametrize(
@@ -25,16 +25,20 @@ ALL = {"LIBRARY", "NUMBERS", "BINDING"}
         ("std :: unordered_map<int, int> known;", {"LIBRARY"}),
         ("using namespace std;", {"LIBRARY"}),
         ("for (auto i : c10::irange(n)) {}", {"LIBRARY"}),
-        ("__half2float(h)", {"NUMBERS"}),
-        ("AT_DISPATCH_FLOATING_TYPES_AND_HALF(t, name, f)", {"NUMBERS"}),
-        ("x.data_ptr<at::BFloat16>()", {"NUMBERS"}),
-        ("C10_HOST_DEVICE float f();", {"NUMBERS"}),
+        ("__half2float(h)", {"NUMBERS", "MACROS"}),
+        ("AT_DISPATCH_FLOATING_TYPES_AND_HALF(t, name, f)", {"NUMBERS", "MACROS"}),
+        ("x.data_ptr<at::BFloat16>()", {"NUMBERS", "MACROS"}),
+        ("C10_HOST_DEVICE float f();", {"MACROS"}),
+        ("#include <c10/macros/Macros.h>", {"MACROS"}),
+        ("__nv_fp8_e4m3 x;", {"NUMBERS", "MACROS"}),
         ("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}", {"BINDING"}),
         ("void f(py::object o);", {"BINDING"}),
     ],
 )
 def test_what_is_named_is_read(text: str, read: set[str]) -> None:
-    left_out = {flag.removeprefix("-DREFINERY_LEAN_") for flag in lean_flags(text)}
+    flags = set(lean_flags(text))
+    assert ("-DCCCL_DISABLE_FP16_SUPPORT" in flags) is ("NUMBERS" not in read)
+    left_out = {flag.removeprefix("-DREFINERY_LEAN_") for flag in flags}
     assert ALL - left_out == read
 
 
