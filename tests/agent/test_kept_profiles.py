@@ -19,7 +19,7 @@ from problems.errors import UsageError
 from tests.agent.made_records import correct as made_correct
 from tests.agent.made_records import turn
 from tests.agent.test_trajectory import shown, write_run
-from tests.evaluator.collect.stand_in_ncu import PROFILES, stand_in_ncu
+from tests.evaluator.collect.stand_in_ncu import PROFILES, stand_in_gpu, stand_in_ncu
 from tests.tools.test_profile import LIBRARY, correct, request
 
 
@@ -41,6 +41,7 @@ def test_the_report_lies_in_the_run_directory(
     monkeypatch.setenv("KERNEL_REFINERY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
     stand_in_ncu(tmp_path / "bin", tmp_path / "log", PROFILES)
+    stand_in_gpu(monkeypatch)
     run = tmp_path / "run"
     config = RunConfig(output=run, keep_profiles=keep)
     asked = request(LIBRARY, device="cuda:0")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.collect.collected import Collected
-from tests.evaluator.collect.stand_in_ncu import PROFILES, stand_in_ncu
+from tests.evaluator.collect.stand_in_ncu import PROFILES, stand_in_gpu, stand_in_ncu
 from tests.tools.test_profile import LIBRARY, correct, request
 from tools.kept_report import MOST_BYTES, keep_report, kept_reports
 from tools.profile import profile
@@ -18,6 +18,7 @@ def test_the_report_of_nsight_compute_stays(
     monkeypatch.setenv("KERNEL_REFINERY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
     stand_in_ncu(tmp_path / "bin", tmp_path / "log", PROFILES)
+    stand_in_gpu(monkeypatch)
     result = profile(request(LIBRARY, device="cuda:0"), correct(), keep=tmp_path / "kept")
     assert result.rung is Rung.NCU
     assert (tmp_path / "kept" / "profile.ncu-rep").read_text() == "report\n"

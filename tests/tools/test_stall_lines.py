@@ -8,7 +8,7 @@ from evaluator.build.sources import arrange
 from evaluator.collect.collected import Collected, CollectedKernel, KernelTrace, SourceLine
 from evaluator.collect.ncu_source import parse_source
 from tests.advice.planted import CASES
-from tests.evaluator.collect.stand_in_ncu import PROFILES, stand_in_ncu
+from tests.evaluator.collect.stand_in_ncu import PROFILES, stand_in_gpu, stand_in_ncu
 from tests.evaluator.collect.test_ncu_source import COLUMN_SUMS, DATA
 from tests.tools.test_profile import correct, request
 from tools.profile import profile
@@ -82,6 +82,7 @@ def test_a_profile_tells_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("KERNEL_REFINERY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
     stand_in_ncu(tmp_path / "bin", tmp_path / "log", PROFILES)
+    stand_in_gpu(monkeypatch)
     source = CUDA.replace("column_sums", "gelu_k")
     told = profile(request(source, device="cuda:0"), correct()).summary
     assert "\n- line 7 `for (int r = 0; r < n; r++)`: 100 % of the stalls, waiting for" in told

@@ -5,7 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from evaluator.collect.collected import Collected, Work
+from evaluator.devices import DeviceInfo
 
 DATA = Path(__file__).parents[2] / "data" / "ncu"
 WORK = Collected(work=Work(bytes=1e6, flops=0.0)).model_dump_json()
@@ -40,3 +43,9 @@ def stand_in_ncu(folder: Path, log: Path, profile: str = TARGET) -> Path:
     script.write_text(SCRIPT.format(log=log, data=DATA, profile=profile))
     script.chmod(0o755)
     return script
+
+
+def stand_in_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for what is asked of it here: its name, and which of all devices it is."""
+    gpu = DeviceInfo("NVIDIA H200", "cuda", compute_capability=(9, 0), uuid="GPU-x")
+    monkeypatch.setattr("evaluator.devices.list_gpus", lambda: [gpu])
