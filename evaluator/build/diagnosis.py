@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
 from pathlib import Path
@@ -32,12 +33,8 @@ _PYTORCH_NAME = re.compile(
 )
 _MACRO = re.compile(r"\b(?:AT|TORCH|C10|PYBIND11|THC)_\w+\b")
 
-
-_DETOUR = re.compile(
-    r"^((?:In file included from |\s+from )?/(?:[^\s:()]*/)?)(?!\.\./)[^/\s:()]+/\.\./",
-    re.MULTILINE,
-)
-"""In a header's name, as GCC and nvcc put together where they look: `/x/bin/../include`."""
+_HEADER = re.compile(r"^(In file included from | +from )?(/[^\s:()]*/\.\./[^\s:()]*)", re.MULTILINE)
+"""A header whose name GCC or nvcc put together from where they look: `/x/bin/../include/y.h`."""
 _GIVEN = frozenset({"TORCH_EXTENSION_NAME"})
 """Macros that the command line defines, over either headers."""
 
@@ -81,8 +78,7 @@ def readable(log: str, folder: Path, header_folder: Path | None = None) -> str:
     log = log.replace("refinery_::", "")
     # The temporary folder that nvcc puts in messages of its stages.
     log = re.sub(r"\btmp/tmpxft_\w+-\w+_", "", log)
-    while (straight := _DETOUR.sub(r"\1", log)) != log:
-        log = straight
+    log = _HEADER.sub(lambda found: (found[1] or "") + os.path.normpath(found[2]), log)
     raw = log.encode()
     if len(raw) <= MAX_LOG_BYTES:
         return log

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -24,7 +23,7 @@ from evaluator.evaluation import (
     Timing,
     Verdict,
 )
-from tests.evaluator.collect.stand_in_ncu import stand_in_ncu
+from tests.evaluator.collect.stand_in_ncu import stand_in_gpu, stand_in_ncu
 from tests.evaluator.processes import still_running
 from tools.advice_rules import advise
 from tools.profile import prepare, profile
@@ -225,7 +224,7 @@ def test_where_no_profiler_works_the_code_is_looked_at(monkeypatch: pytest.Monke
         assert mode == "static"
         return Collected(gpu=as_trace(kernels))
 
-    monkeypatch.setattr("evaluator.devices.describe", lambda device: SimpleNamespace(name="X"))
+    stand_in_gpu(monkeypatch)
     monkeypatch.setattr("evaluator.collect.ncu.collect_ncu", refuse)
     monkeypatch.setattr("evaluator.collect.target_process.run_confined", confined)
     asked = request("def spills(): ...", device="cuda:0")
@@ -246,7 +245,7 @@ def test_what_the_first_profile_would_wait_for_is_started_ahead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KERNEL_REFINERY_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("evaluator.devices.describe", lambda device: SimpleNamespace(name="X"))
+    stand_in_gpu(monkeypatch)
     with closing(NcuSession()) as session:
         monkeypatch.setattr("evaluator.collect.ncu.find_ncu", lambda: None)
         prepare(session, "cuda:0")

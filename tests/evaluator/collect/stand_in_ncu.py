@@ -11,6 +11,7 @@ from evaluator.collect.collected import Collected, Work
 from evaluator.devices import DeviceInfo
 
 DATA = Path(__file__).parents[2] / "data" / "ncu"
+GPU = DeviceInfo("NVIDIA H200", "cuda", compute_capability=(9, 0), uuid="GPU-x")
 WORK = Collected(work=Work(bytes=1e6, flops=0.0)).model_dump_json()
 SCRIPT = """#!/bin/sh
 echo "$@" >> {log}
@@ -46,6 +47,5 @@ def stand_in_ncu(folder: Path, log: Path, profile: str = TARGET) -> Path:
 
 
 def stand_in_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One for what is asked of it here: its name, and which of all devices it is."""
-    gpu = DeviceInfo("NVIDIA H200", "cuda", compute_capability=(9, 0), uuid="GPU-x")
-    monkeypatch.setattr("evaluator.devices.list_gpus", lambda: [gpu])
+    """`GPU` is there, for whoever asks what it is."""
+    monkeypatch.setattr("evaluator.devices.list_gpus", lambda: [GPU])

@@ -8,11 +8,8 @@ import pytest
 
 from evaluator.collect.ncu import REPORT, collect_ncu, known_metrics
 from evaluator.collect.target_process import COLLECTED, REQUEST
-from evaluator.devices import DeviceInfo
 from evaluator.errors import ProfilerError
-from tests.evaluator.collect.stand_in_ncu import PROFILES, WORK, stand_in_ncu
-
-X = DeviceInfo("X", "cuda", uuid="GPU-x")
+from tests.evaluator.collect.stand_in_ncu import GPU, PROFILES, WORK, stand_in_ncu
 
 
 @pytest.fixture
@@ -31,7 +28,7 @@ def install(folder: Path, profile: str) -> Path:
 
 def test_kernels_rules_and_work_come_together(folder: Path) -> None:
     install(folder, PROFILES)
-    collected = collect_ncu(folder, X, timeout_s=20)
+    collected = collect_ncu(folder, GPU, timeout_s=20)
     assert collected.gpu is not None
     assert collected.gpu.kernels[0].name == "gelu_k"
     assert collected.gpu.kernels[0].hints
@@ -51,7 +48,7 @@ def test_kernels_rules_and_work_come_together(folder: Path) -> None:
 def test_lines_are_asked_for_once_of_the_candidates_own_kernel(source: str, folder: Path) -> None:
     # The first is known to be one before the figures are read, the second only then.
     install(folder, PROFILES)
-    collected = collect_ncu(folder, X, timeout_s=20, source=source)
+    collected = collect_ncu(folder, GPU, timeout_s=20, source=source)
     assert collected.gpu is not None
     assert [line.line for line in collected.gpu.kernels[0].lines] == [7]
     asked = (folder.parent / "log").read_text()
@@ -81,11 +78,11 @@ def test_metrics_are_asked_for_once(folder: Path) -> None:
 def test_failures_are_one_line(folder: Path, profile: str, message: str) -> None:
     install(folder, profile)
     with pytest.raises(ProfilerError, match=message) as caught:
-        collect_ncu(folder, X, timeout_s=0.5 if "sleep" in profile else 20)
+        collect_ncu(folder, GPU, timeout_s=0.5 if "sleep" in profile else 20)
     assert "\n" not in str(caught.value)
 
 
 def test_absence_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaluator.collect.ncu.find_ncu", lambda: None)
     with pytest.raises(ProfilerError, match="not installed"):
-        collect_ncu(folder, X, timeout_s=1)
+        collect_ncu(folder, GPU, timeout_s=1)

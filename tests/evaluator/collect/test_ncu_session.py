@@ -23,11 +23,10 @@ from evaluator.errors import ProfilerError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
 from evaluator.judge import ceilings
 from evaluator.judge.ceilings import measure_ceilings
-from tests.evaluator.collect.stand_in_ncu import stand_in_ncu
+from tests.evaluator.collect.stand_in_ncu import GPU, stand_in_ncu
 from tests.evaluator.collect.test_target_process import REFERENCE
 from tests.evaluator.processes import descendants, is_running, still_running
 
-X = DeviceInfo("X", "cuda", uuid="GPU-x")
 ROOT = Path(__file__).parents[3]
 HEAD = "import os, signal, time, torch\nfrom pathlib import Path\n"
 MODULE = REFERENCE.replace("class Model(", "class ModelNew(")
@@ -62,7 +61,7 @@ def profiled(
     session: NcuSession | None = None,
     first: str = "",
     *,
-    device: DeviceInfo = X,
+    device: DeviceInfo = GPU,
     timeout_s: float = 60,
 ) -> tuple[Collected, int]:
     """What was collected, and the session of processes in which the candidate ran."""
@@ -140,7 +139,7 @@ def test_each_candidate_has_a_process_of_its_own_and_the_second_one_had_the_spar
 
 
 def test_with_several_devices_several_profiles_find_a_spare(place: Path) -> None:
-    command = ncu_command("X")[0]
+    command = ncu_command(GPU.name)[0]
     with closing(NcuSession(2)) as session:
         for _ in range(3):
             session.prepare(command)
@@ -166,7 +165,7 @@ def test_one_profile_alone_starts_no_spare(place: Path) -> None:
 
 def test_a_dead_spare_is_replaced(place: Path) -> None:
     with closing(NcuSession()) as session:
-        session.prepare(ncu_command("X")[0])
+        session.prepare(ncu_command(GPU.name)[0])
         spare = spare_of(session)
         os.killpg(spare, signal.SIGKILL)
         assert not still_running([spare])
@@ -178,7 +177,7 @@ def test_what_somebody_left_in_the_folder_of_a_spare_is_not_followed(place: Path
     victim = place.parent / "victim"
     victim.write_text("mine")
     with closing(NcuSession()) as session:
-        session.prepare(ncu_command("X")[0])
+        session.prepare(ncu_command(GPU.name)[0])
         spare = spare_of(session)
         (folder,) = place.glob("refinery-target-*")
         (folder / REQUEST).symlink_to(victim)
@@ -191,7 +190,7 @@ def test_a_candidate_that_breaks_the_spare_gets_a_fresh_process_once(place: Path
     marker = place.parent / "marker"
     once = f"if not Path('{marker}').exists():\n    Path('{marker}').touch()\n    os._exit(3)\n"
     with closing(NcuSession()) as session:
-        session.prepare(ncu_command("X")[0])
+        session.prepare(ncu_command(GPU.name)[0])
         spare = spare_of(session)
         _, ran_in = profiled(place, session, once)
         assert ran(place) == 2
@@ -215,7 +214,7 @@ def test_a_spare_with_other_options_is_dropped(place: Path) -> None:
 def test_a_spare_that_takes_too_long_is_not_followed_by_another(place: Path) -> None:
     stand_in_ncu(place.parent / "bin", place.parent / "log", "sleep 300")
     with closing(NcuSession()) as session:
-        session.prepare(ncu_command("X")[0])
+        session.prepare(ncu_command(GPU.name)[0])
         spare = spare_of(session)
         with pytest.raises(ProfilerError, match=r"ncu took longer than 0.5 s"):
             profiled(place, session, timeout_s=0.5)
@@ -235,7 +234,7 @@ def test_an_owner_that_is_killed_leaves_nothing(place: Path, waits: bool) -> Non
         "time.sleep(300)\n"
     )
     owner = subprocess.Popen(
-        [sys.executable, "-c", code, str(place), *ncu_command("X")[0]],
+        [sys.executable, "-c", code, str(place), *ncu_command(GPU.name)[0]],
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,
