@@ -69,6 +69,6 @@ def test_headers_are_named_without_detours():
 
 
 def test_a_name_that_a_candidate_made_up_is_read_once():
-    """`#line` names any file: one pass over it for each of its folders would take hours."""
+    """`#line` names any file: one pass over it for each of its folders would take minutes."""
     log = readable("/" + "a/../" * 100_000 + "b.h(1): error: no\n" + "/a" * 100_000, Path("/w"))
     assert log.startswith("/b.h(1): error: no\n/a/a")
