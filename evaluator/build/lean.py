@@ -31,6 +31,11 @@ _OF_STD = re.compile(r"\bstd\s*::\s*(\w+)")
 _LIBRARY = re.compile(r"\busing\s+(?:namespace\s+)?std\b|\birange\b")
 _NUMBERS = re.compile(r"half|bfloat16|bf16|fp\d|f16|REDUCED", re.I)
 _MACROS = re.compile(r"\bC10_(?!CUDA_)|\bAT_\w*HOST|macros/Macros")
+_LIBCUXX = re.compile(
+    r"(?<!\bat::)(?<!\bc10::)(?<!\btorch::)\bcuda\s*::|<cuda/|\bthread_scope"
+    r"|_scan_update\b|_(?:update|store)_async\b"
+)
+"""NVIDIA's standard library, or the functions of cooperative groups that take its atomics."""
 _BINDING = re.compile(r"\bpy(?:bind\w*)?\b|PYBIND|TORCH_LIBRARY|\bPy\w+|TORCH_EXTENSION_NAME")
 
 _FIRST_ERROR = re.compile(r"\berror: (.*)")
@@ -88,6 +93,10 @@ def lean_flags(text: str) -> tuple[str, ...]:
         flags.append("-DCCCL_DISABLE_FP16_SUPPORT")
         if not _MACROS.search(text):
             flags.append("-DREFINERY_LEAN_MACROS")
+    if "cooperative_groups" in text and not _LIBCUXX.search(text):
+        # Also NVIDIA's: cooperative groups then do with type traits of their own. Kernels come out
+        # the same (but for shuffles of wchar_t); functions over libcu++'s atomics are missing.
+        flags.append("-D_CG_LIMIT_INCLUDED_DEPENDENCIES")
     if not _BINDING.search(text):
         flags.append("-DREFINERY_LEAN_BINDING")
     return tuple(flags)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
 from evaluator.build import workshop
 from evaluator.build.builder import Builder
 from evaluator.build.lean import lean_flags, may_lack
+from evaluator.build.toolchain import Cuda
 from evaluator.build_request import BuildRequest
 
+NVCC = shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()
 ALL = {"LIBRARY", "NUMBERS", "MACROS", "BINDING"}
 
 
@@ -40,6 +45,81 @@ def test_what_is_named_is_read(text: str, read: set[str]) -> None:
     assert ("-DCCCL_DISABLE_FP16_SUPPORT" in flags) is ("NUMBERS" not in read)
     left_out = {flag.removeprefix("-DREFINERY_LEAN_") for flag in flags}
     assert ALL - left_out == read
+
+
+_LIMITED = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES"
+
+
+@pytest.mark.parametrize(
+    ("text", "limited"),
+    [
+        ("namespace cg = cooperative_groups; at::cuda::getCurrentCUDAStream();", True),
+        ("c10::cuda::CUDAGuard guard(0); using namespace cooperative_groups;", True),
+        ("cooperative_groups::reduce(tile, x, cooperative_groups::plus<float>())", True),
+        ("at::cuda::getCurrentCUDAStream();", False),
+        ("cooperative_groups::this_grid(); cuda::atomic_ref<int> seen(x);", False),
+        ("#include <cooperative_groups.h>\n#include <cuda/barrier>", False),
+        ("cooperative_groups::reduce_update_async(tile, seen, x, plus)", False),
+        ("cooperative_groups::inclusive_scan_update(tile, seen, x)", False),
+        ("cooperative_groups::thread_block::thread_scope", False),
+    ],
+)
+def test_cooperative_groups_do_without_libcuxx_where_it_is_not_named(
+    text: str, limited: bool
+) -> None:
+    assert (_LIMITED in lean_flags(text)) is limited
+
+
+_GROUPS = """
+#include <cuda_fp16.h>
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <cooperative_groups/scan.h>
+namespace cg = cooperative_groups;
+
+struct Best { float value; int index; };
+
+template <typename T>
+__global__ void sums(const T* x, T* y, int n) {
+  auto block = cg::this_thread_block();
+  auto grid = cg::this_grid();
+  auto tile = cg::tiled_partition<32>(block);
+  T sum = 0;
+  for (int i = grid.thread_rank(); i < n; i += grid.size()) sum += x[i];
+  const T most = cg::reduce(tile, sum, cg::greater<T>());
+  const T before = cg::exclusive_scan(tile, sum);
+  const T least = cg::inclusive_scan(cg::coalesced_threads(), sum, cg::less<T>());
+  auto part = cg::labeled_partition(tile, static_cast<int>(sum) & 3);
+  const T some = cg::reduce(part, sum, cg::plus<T>());
+  grid.sync();
+  y[grid.thread_rank()] = most + before + least + some + tile.shfl_xor(sum, 3);
+}
+template __global__ void sums<float>(const float*, float*, int);
+template __global__ void sums<double>(const double*, double*, int);
+template __global__ void sums<long long>(const long long*, long long*, int);
+
+__global__ void others(Best* best, __half* half, unsigned char* letter) {
+  auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+  *best = cg::reduce(tile, *best, [](Best a, Best b) { return a.value > b.value ? a : b; });
+  *half = tile.shfl_down(*half, 1);
+  *letter = tile.shfl(*letter, 2);
+}
+"""
+
+
+@pytest.mark.skipif(not NVCC, reason="nvcc is not installed")
+def test_kernels_over_cooperative_groups_come_out_the_same(tmp_path: Path) -> None:
+    nvcc = Cuda.find().nvcc
+    (tmp_path / "groups.cu").write_text(_GROUPS)
+    made = []
+    for flags in ((), (_LIMITED,)):
+        compile_to_ptx = [nvcc, "-ptx", "-arch=sm_90a", "-std=c++17", *flags, "groups.cu"]
+        subprocess.run([*compile_to_ptx, "-o", "groups.ptx"], cwd=tmp_path, check=True)
+        text = (tmp_path / "groups.ptx").read_text()
+        # Without its empty objects (std::ignore and the like), which nothing uses.
+        made.append([line for line in text.splitlines() if "4cuda3std" not in line])
+    assert sum(line.startswith(".visible .entry") for line in made[0]) == 4
+    assert made[0] == made[1]
 
 
 @pytest.mark.parametrize(
