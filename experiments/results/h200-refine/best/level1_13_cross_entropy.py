@@ -1,4 +1,4 @@
-# plan: rows | vec=4 threads=128 maths=libm loads=plain stores=stream min=1 items=8 passes=fewest acc=fp32 team=all stage=regs
+# plan: rows | vec=4 threads=256 maths=libm loads=plain stores=plain min=1 items=4 passes=fewest acc=fp64 team=32 stage=regs
 
 import torch
 import torch.nn as nn
@@ -164,42 +164,36 @@ __device__ __forceinline__ void team_online(float& top, float& sum) {
 }
 
 template <int V>
-__global__ void __launch_bounds__(128, 1) fused_0_kernel(const int64_t* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
-  constexpr int ROW = 32000, TEAM = 128;
-  const int lane = threadIdx.x;
-  const int row = blockIdx.x;
-  constexpr int K = (ROW / V + TEAM - 1) / TEAM;
-  float g0[K * V];
+__global__ void __launch_bounds__(256, 1) fused_0_kernel(const int64_t* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
+  constexpr int ROW = 32000, TEAM = 32;
+  const int lane = threadIdx.x % TEAM;
+  const int row = (int)blockIdx.x * 8 + threadIdx.x / TEAM;
   const int64_t x0 = a0[row];
   const float* __restrict__ p1 = a1 + row * 32000;
   const float* __restrict__ p2 = a2;
   float c1 = -INFINITY;
   float c4 = 0.0f;
-#pragma unroll (K * V <= 128 ? K : 1)
-  for (int k = 0; k < K; ++k) {
-    const int i = (lane + k * TEAM) * V;
-    if (ROW % (V * TEAM) != 0 && i >= ROW) continue;
+#pragma unroll 4
+  for (int i = lane * V; i < ROW; i += TEAM * V) {
     const auto wx1 = load<V, PLAIN>(p1 + i);
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       const float x1 = wx1.v[j];
       online(c1, c4, x1);
-      g0[k * V + j] = x1;
     }
   }
   team_online<TEAM>(c1, c4);
   const float v1 = c1, v4 = c4;
   const float v5 = log_(v4);
-  float c9 = 0;
-  float c12 = 0;
-#pragma unroll (K * V <= 128 ? K : 1)
-  for (int k = 0; k < K; ++k) {
-    const int i = (lane + k * TEAM) * V;
-    if (ROW % (V * TEAM) != 0 && i >= ROW) continue;
+  double c9 = 0;
+  double c12 = 0;
+#pragma unroll 4
+  for (int i = lane * V; i < ROW; i += TEAM * V) {
+    const auto wx1 = load<V, PLAIN>(p1 + i);
     const auto wx2 = load<V, PLAIN>(p2 + i);
 #pragma unroll
     for (int j = 0; j < V; ++j) {
-      const float x1 = g0[k * V + j];
+      const float x1 = wx1.v[j];
       const float x2 = wx2.v[j];
       const bool v0 = ((int64_t)(i + j) == x0);
       const float v2 = x1 - v1;
@@ -221,7 +215,7 @@ __global__ void __launch_bounds__(128, 1) fused_0_kernel(const int64_t* __restri
 
 template <int V>
 static void fused_0_launch(const int64_t* a0, const float* a1, const float* a2, float* o0, cudaStream_t stream) {
-  fused_0_kernel<V><<<(unsigned int)(16384), 128, 0, stream>>>(a0, a1, a2, o0);
+  fused_0_kernel<V><<<(unsigned int)(2048), 256, 0, stream>>>(a0, a1, a2, o0);
 }
 
 torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
@@ -249,7 +243,7 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
 """
 
 kernels = load_inline(
-    name="tuned_d512d5d3fe22",
+    name="tuned_15378392df3b",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],

@@ -1,4 +1,4 @@
-# plan: map | vec=4 threads=128 maths=libm loads=ldg stores=plain min=1 items=2 grid=full
+# plan: map | vec=4 threads=128 maths=fast loads=ldg stores=plain min=1 items=2 grid=full
 
 import torch
 import torch.nn as nn
@@ -117,12 +117,12 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1) {
 """
 
 kernels = load_inline(
-    name="tuned_92758708d0e8",
+    name="tuned_c31603f29630",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O2"],
-    extra_cuda_cflags=["-O3"],
+    extra_cuda_cflags=["-O3", "-prec-div=false", "-prec-sqrt=false"],
 )
 
 class ModelNew(nn.Module):

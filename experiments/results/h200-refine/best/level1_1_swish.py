@@ -1,4 +1,4 @@
-# plan: map | vec=4 threads=512 maths=libm loads=ldg stores=plain min=1 items=2 grid=full
+# plan: map | vec=4 threads=256 maths=libm loads=ldg stores=plain min=4 items=8 grid=full
 
 import torch
 import torch.nn as nn
@@ -69,13 +69,13 @@ static bool aligned(const T* pointer, int v) {
 __device__ __forceinline__ float sigmoid_(float x) { return 1.0f / (1.0f + expf(-x)); }
 
 template <int V>
-__global__ void __launch_bounds__(512, 1) fused_0_kernel(const float* __restrict__ a0, float* __restrict__ o0) {
+__global__ void __launch_bounds__(256, 4) fused_0_kernel(const float* __restrict__ a0, float* __restrict__ o0) {
   constexpr int PACKS = 268435456 / V;
-  const int first = (int)blockIdx.x * 1024 + threadIdx.x;
+  const int first = (int)blockIdx.x * 2048 + threadIdx.x;
 #pragma unroll
-  for (int item = 0; item < 2; ++item) {
-    const int pack = first + item * 512;
-    if (PACKS % 1024 != 0 && pack >= PACKS) continue;
+  for (int item = 0; item < 8; ++item) {
+    const int pack = first + item * 256;
+    if (PACKS % 2048 != 0 && pack >= PACKS) continue;
     const int e = pack * V;
     Pack<float, V> y0;
     const auto wx0 = load<V, LDG>(a0 + e);
@@ -92,8 +92,8 @@ __global__ void __launch_bounds__(512, 1) fused_0_kernel(const float* __restrict
 
 template <int V>
 static void fused_0_launch(const float* a0, float* o0, cudaStream_t stream) {
-  const int64_t blocks = (268435456 / V + 1023) / 1024;
-  fused_0_kernel<V><<<(unsigned int)(blocks), 512, 0, stream>>>(a0, o0);
+  const int64_t blocks = (268435456 / V + 2047) / 2048;
+  fused_0_kernel<V><<<(unsigned int)(blocks), 256, 0, stream>>>(a0, o0);
 }
 
 torch::Tensor fused_0(torch::Tensor t0) {
@@ -115,7 +115,7 @@ torch::Tensor fused_0(torch::Tensor t0) {
 """
 
 kernels = load_inline(
-    name="tuned_4c243a1f38a2",
+    name="tuned_e12d5a8a5332",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],

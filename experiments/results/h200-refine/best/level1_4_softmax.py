@@ -1,4 +1,4 @@
-# plan: rows | vec=4 threads=256 maths=libm loads=plain stores=stream min=1 items=1 passes=exact acc=fp64 team=all stage=regs
+# plan: rows | vec=1 threads=512 maths=libm loads=ldg stores=stream min=1 items=1 passes=exact acc=fp64 team=all stage=regs
 
 import torch
 import torch.nn as nn
@@ -120,8 +120,8 @@ __device__ __forceinline__ void team_place(float& best, int& place) {
 }
 
 template <int V>
-__global__ void __launch_bounds__(256, 1) fused_0_kernel(const float* __restrict__ a0, float* __restrict__ o0) {
-  constexpr int ROW = 12288, TEAM = 256;
+__global__ void __launch_bounds__(512, 1) fused_0_kernel(const float* __restrict__ a0, float* __restrict__ o0) {
+  constexpr int ROW = 12288, TEAM = 512;
   const int lane = threadIdx.x;
   const int row = blockIdx.x;
   constexpr int K = (ROW / V + TEAM - 1) / TEAM;
@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(256, 1) fused_0_kernel(const float* __restrict
   for (int k = 0; k < K; ++k) {
     const int i = (lane + k * TEAM) * V;
     if (ROW % (V * TEAM) != 0 && i >= ROW) continue;
-    const auto wx0 = load<V, PLAIN>(p0 + i);
+    const auto wx0 = load<V, LDG>(p0 + i);
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       const float x0 = wx0.v[j];
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(256, 1) fused_0_kernel(const float* __restrict
 
 template <int V>
 static void fused_0_launch(const float* a0, float* o0, cudaStream_t stream) {
-  fused_0_kernel<V><<<(unsigned int)(32768), 256, 0, stream>>>(a0, o0);
+  fused_0_kernel<V><<<(unsigned int)(32768), 512, 0, stream>>>(a0, o0);
 }
 
 torch::Tensor fused_0(torch::Tensor t0) {
@@ -185,18 +185,14 @@ torch::Tensor fused_0(torch::Tensor t0) {
   auto r0 = torch::empty({32768, 12288}, t0.options().dtype(torch::kFloat32));
   float* o0 = r0.data_ptr<float>();
   const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
-  if (aligned(a0, 4) && aligned(o0, 4)) {
-    fused_0_launch<4>(a0, o0, stream);
-  } else {
-    fused_0_launch<1>(a0, o0, stream);
-  }
+  fused_0_launch<1>(a0, o0, stream);
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   return r0;
 }
 """
 
 kernels = load_inline(
-    name="tuned_af63e700acac",
+    name="tuned_7bab89192155",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],

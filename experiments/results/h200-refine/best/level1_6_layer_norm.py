@@ -1,4 +1,4 @@
-# plan: rows | vec=4 threads=256 maths=fast loads=ldg stores=stream min=1 items=2 passes=fewest acc=fp32 team=all stage=regs
+# plan: rows | vec=1 threads=256 maths=libm loads=ldg stores=stream min=1 items=4 passes=exact acc=fp32 team=all stage=regs
 
 import torch
 import torch.nn as nn
@@ -132,7 +132,6 @@ __global__ void __launch_bounds__(256, 1) fused_0_kernel(const float* __restrict
   const float* __restrict__ p1 = a1;
   const float* __restrict__ p2 = a2;
   float c0 = 0;
-  float c4 = 0;
 #pragma unroll (K * V <= 128 ? K : 1)
   for (int k = 0; k < K; ++k) {
     const int i = (lane + k * TEAM) * V;
@@ -141,21 +140,29 @@ __global__ void __launch_bounds__(256, 1) fused_0_kernel(const float* __restrict
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       const float x0 = wx0.v[j];
-      const float v3 = x0 * x0;
       c0 = c0 + x0;
-      c4 = c4 + v3;
       g0[k * V + j] = x0;
     }
   }
   const float v0 = (float)team_reduce<TEAM, Sum>(c0);
-  const float v4 = (float)team_reduce<TEAM, Sum>(c4);
   const float v1 = v0 * 0.0003255208333333333f;
-  const float v5 = v1 * v0;
-  const float v6 = v4 - v5;
-  const float v7 = v6 > 0.0f ? v6 : 0.0f;
-  const float v8 = v7 * 0.0003255208333333333f;
-  const float v9 = v8 + 1e-05f;
-  const float v10 = rsqrt_(v9);
+  float c4 = 0;
+#pragma unroll (K * V <= 128 ? K : 1)
+  for (int k = 0; k < K; ++k) {
+    const int i = (lane + k * TEAM) * V;
+    if (ROW % (V * TEAM) != 0 && i >= ROW) continue;
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+      const float x0 = g0[k * V + j];
+      const float v2 = x0 - v1;
+      const float v3 = v2 * v2;
+      c4 = c4 + v3;
+    }
+  }
+  const float v4 = (float)team_reduce<TEAM, Sum>(c4);
+  const float v5 = v4 * 0.0003255208333333333f;
+  const float v6 = v5 + 1e-05f;
+  const float v7 = rsqrt_(v6);
 #pragma unroll (K * V <= 128 ? K : 1)
   for (int k = 0; k < K; ++k) {
     const int i = (lane + k * TEAM) * V;
@@ -169,10 +176,10 @@ __global__ void __launch_bounds__(256, 1) fused_0_kernel(const float* __restrict
       const float x1 = wx1.v[j];
       const float x2 = wx2.v[j];
       const float v2 = x0 - v1;
-      const float v11 = v2 * v10;
-      const float v12 = v11 * x1;
-      const float v13 = v12 + x2;
-      y0.v[j] = v13;
+      const float v8 = v2 * v7;
+      const float v9 = v8 * x1;
+      const float v10 = v9 + x2;
+      y0.v[j] = v10;
     }
     store<STREAM>(o0 + row * ROW + i, y0);
   }
@@ -197,23 +204,19 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
   auto r0 = torch::empty({64, 2048, 3072}, t0.options().dtype(torch::kFloat32));
   float* o0 = r0.data_ptr<float>();
   const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
-  if (aligned(a0, 4) && aligned(a1, 4) && aligned(a2, 4) && aligned(o0, 4)) {
-    fused_0_launch<4>(a0, a1, a2, o0, stream);
-  } else {
-    fused_0_launch<1>(a0, a1, a2, o0, stream);
-  }
+  fused_0_launch<1>(a0, a1, a2, o0, stream);
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   return r0;
 }
 """
 
 kernels = load_inline(
-    name="tuned_be31181ad635",
+    name="tuned_12c1132cb6f5",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O2"],
-    extra_cuda_cflags=["-O3", "-prec-div=false", "-prec-sqrt=false"],
+    extra_cuda_cflags=["-O3"],
 )
 
 class ModelNew(nn.Module):

@@ -1,4 +1,4 @@
-# plan: rows | vec=4 threads=512 maths=fast loads=ldg stores=stream min=2 items=2 passes=exact acc=fp32 team=all stage=regs
+# plan: rows | vec=4 threads=512 maths=libm loads=ldg stores=stream min=1 items=2 passes=exact acc=fp32 team=all stage=regs
 
 import torch
 import torch.nn as nn
@@ -123,7 +123,7 @@ __device__ __forceinline__ void team_place(float& best, int& place) {
 }
 
 template <int V>
-__global__ void __launch_bounds__(512, 2) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, float* __restrict__ o0) {
+__global__ void __launch_bounds__(512, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, float* __restrict__ o0) {
   constexpr int ROW = 8192, TEAM = 512;
   const int lane = threadIdx.x;
   const int row = blockIdx.x;
@@ -188,12 +188,12 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1) {
 """
 
 kernels = load_inline(
-    name="tuned_11fd2eb03a5e",
+    name="tuned_464730566cb6",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O2"],
-    extra_cuda_cflags=["-O3", "-prec-div=false", "-prec-sqrt=false"],
+    extra_cuda_cflags=["-O3"],
 )
 
 class ModelNew(nn.Module):

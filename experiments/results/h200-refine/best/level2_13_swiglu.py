@@ -1,4 +1,4 @@
-# plan: map | vec=4 threads=512 maths=libm loads=plain stores=stream min=4 items=2 grid=full
+# plan: map | vec=4 threads=256 maths=libm loads=plain stores=plain min=1 items=8 grid=full
 
 import torch
 import torch.nn as nn
@@ -73,13 +73,13 @@ static bool aligned(const T* pointer, int v) {
 __device__ __forceinline__ float sigmoid_(float x) { return 1.0f / (1.0f + expf(-x)); }
 
 template <int V>
-__global__ void __launch_bounds__(512, 4) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, float* __restrict__ o0) {
+__global__ void __launch_bounds__(256, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, float* __restrict__ o0) {
   constexpr int PACKS = 360710144 / V;
-  const int first = (int)blockIdx.x * 1024 + threadIdx.x;
+  const int first = (int)blockIdx.x * 2048 + threadIdx.x;
 #pragma unroll
-  for (int item = 0; item < 2; ++item) {
-    const int pack = first + item * 512;
-    if (PACKS % 1024 != 0 && pack >= PACKS) continue;
+  for (int item = 0; item < 8; ++item) {
+    const int pack = first + item * 256;
+    if (PACKS % 2048 != 0 && pack >= PACKS) continue;
     const int e = pack * V;
     const int row = e / 22016;
     const int i = e - row * 22016;
@@ -94,14 +94,14 @@ __global__ void __launch_bounds__(512, 4) fused_0_kernel(const float* __restrict
       const float v0 = x0 + x1;
       y0.v[j] = v0;
     }
-    store<STREAM>(o0 + e, y0);
+    store<PLAIN>(o0 + e, y0);
   }
 }
 
 template <int V>
 static void fused_0_launch(const float* a0, const float* a1, float* o0, cudaStream_t stream) {
-  const int64_t blocks = (360710144 / V + 1023) / 1024;
-  fused_0_kernel<V><<<(unsigned int)(blocks), 512, 0, stream>>>(a0, a1, o0);
+  const int64_t blocks = (360710144 / V + 2047) / 2048;
+  fused_0_kernel<V><<<(unsigned int)(blocks), 256, 0, stream>>>(a0, a1, o0);
 }
 
 torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1) {
@@ -125,13 +125,13 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1) {
 }
 
 template <int V>
-__global__ void __launch_bounds__(512, 4) fused_1_kernel(const float* __restrict__ a0, const float* __restrict__ a1, float* __restrict__ o0) {
+__global__ void __launch_bounds__(256, 1) fused_1_kernel(const float* __restrict__ a0, const float* __restrict__ a1, float* __restrict__ o0) {
   constexpr int PACKS = 180355072 / V;
-  const int first = (int)blockIdx.x * 1024 + threadIdx.x;
+  const int first = (int)blockIdx.x * 2048 + threadIdx.x;
 #pragma unroll
-  for (int item = 0; item < 2; ++item) {
-    const int pack = first + item * 512;
-    if (PACKS % 1024 != 0 && pack >= PACKS) continue;
+  for (int item = 0; item < 8; ++item) {
+    const int pack = first + item * 256;
+    if (PACKS % 2048 != 0 && pack >= PACKS) continue;
     const int e = pack * V;
     Pack<float, V> y0;
     const auto wx0 = load<V, PLAIN>(a0 + e);
@@ -147,14 +147,14 @@ __global__ void __launch_bounds__(512, 4) fused_1_kernel(const float* __restrict
       const float v4 = v1 * v3;
       y0.v[j] = v4;
     }
-    store<STREAM>(o0 + e, y0);
+    store<PLAIN>(o0 + e, y0);
   }
 }
 
 template <int V>
 static void fused_1_launch(const float* a0, const float* a1, float* o0, cudaStream_t stream) {
-  const int64_t blocks = (180355072 / V + 1023) / 1024;
-  fused_1_kernel<V><<<(unsigned int)(blocks), 512, 0, stream>>>(a0, a1, o0);
+  const int64_t blocks = (180355072 / V + 2047) / 2048;
+  fused_1_kernel<V><<<(unsigned int)(blocks), 256, 0, stream>>>(a0, a1, o0);
 }
 
 torch::Tensor fused_1(torch::Tensor t0, torch::Tensor t1) {
@@ -179,7 +179,7 @@ torch::Tensor fused_1(torch::Tensor t0, torch::Tensor t1) {
 """
 
 kernels = load_inline(
-    name="tuned_ac47cb053adf",
+    name="tuned_15b8d9ed20ad",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0", "fused_1"],

@@ -1,4 +1,4 @@
-# plan: map | vec=4 threads=512 maths=fast loads=ldg stores=stream min=4 items=1 grid=full
+# plan: map | vec=4 threads=512 maths=fast loads=ldg stores=stream min=1 items=2 grid=full
 
 import torch
 import torch.nn as nn
@@ -72,13 +72,13 @@ __device__ __forceinline__ float sigmoid_(float x) { return __fdividef(1.0f, 1.0
 __device__ __forceinline__ float tanh_(float x) { return copysignf(1.0f - __fdividef(2.0f, __expf(2.0f * fminf(fabsf(x), 15.0f)) + 1.0f), x); }
 
 template <int V>
-__global__ void __launch_bounds__(512, 4) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, const float* __restrict__ a3, const float* __restrict__ a4, float* __restrict__ o0) {
+__global__ void __launch_bounds__(512, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, const float* __restrict__ a3, const float* __restrict__ a4, float* __restrict__ o0) {
   constexpr int PACKS = 201326592 / V;
-  const int first = (int)blockIdx.x * 512 + threadIdx.x;
+  const int first = (int)blockIdx.x * 1024 + threadIdx.x;
 #pragma unroll
-  for (int item = 0; item < 1; ++item) {
+  for (int item = 0; item < 2; ++item) {
     const int pack = first + item * 512;
-    if (PACKS % 512 != 0 && pack >= PACKS) continue;
+    if (PACKS % 1024 != 0 && pack >= PACKS) continue;
     const int e = pack * V;
     const int row = e / 12288;
     const int i = e - row * 12288;
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(512, 4) fused_0_kernel(const float* __restrict
 
 template <int V>
 static void fused_0_launch(const float* a0, const float* a1, const float* a2, const float* a3, const float* a4, float* o0, cudaStream_t stream) {
-  const int64_t blocks = (201326592 / V + 511) / 512;
+  const int64_t blocks = (201326592 / V + 1023) / 1024;
   fused_0_kernel<V><<<(unsigned int)(blocks), 512, 0, stream>>>(a0, a1, a2, a3, a4, o0);
 }
 
@@ -147,7 +147,7 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2, torc
 """
 
 kernels = load_inline(
-    name="tuned_940679d58828",
+    name="tuned_37890a7a8619",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],

@@ -1,4 +1,4 @@
-# plan: map | vec=1 threads=32 maths=libm loads=plain stores=stream min=1 items=8 grid=full
+# plan: map | vec=4 threads=256 maths=libm loads=plain stores=stream min=1 items=8 grid=full
 
 import torch
 import torch.nn as nn
@@ -71,13 +71,13 @@ static bool aligned(const T* pointer, int v) {
 __device__ __forceinline__ float erf_(float x) { return erff(x); }
 
 template <int V>
-__global__ void __launch_bounds__(32, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
+__global__ void __launch_bounds__(256, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
   constexpr int PACKS = 33554432 / V;
-  const int first = (int)blockIdx.x * 256 + threadIdx.x;
+  const int first = (int)blockIdx.x * 2048 + threadIdx.x;
 #pragma unroll
   for (int item = 0; item < 8; ++item) {
-    const int pack = first + item * 32;
-    if (PACKS % 256 != 0 && pack >= PACKS) continue;
+    const int pack = first + item * 256;
+    if (PACKS % 2048 != 0 && pack >= PACKS) continue;
     const int e = pack * V;
     const int row = e / 2048;
     const int i = e - row * 2048;
@@ -106,8 +106,8 @@ __global__ void __launch_bounds__(32, 1) fused_0_kernel(const float* __restrict_
 
 template <int V>
 static void fused_0_launch(const float* a0, const float* a1, const float* a2, float* o0, cudaStream_t stream) {
-  const int64_t blocks = (33554432 / V + 255) / 256;
-  fused_0_kernel<V><<<(unsigned int)(blocks), 32, 0, stream>>>(a0, a1, a2, o0);
+  const int64_t blocks = (33554432 / V + 2047) / 2048;
+  fused_0_kernel<V><<<(unsigned int)(blocks), 256, 0, stream>>>(a0, a1, a2, o0);
 }
 
 torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
@@ -124,14 +124,18 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
   auto r0 = torch::empty({16384, 2048}, t0.options().dtype(torch::kFloat32));
   float* o0 = r0.data_ptr<float>();
   const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
-  fused_0_launch<1>(a0, a1, a2, o0, stream);
+  if (aligned(a0, 4) && aligned(a1, 4) && aligned(a2, 4) && aligned(o0, 4)) {
+    fused_0_launch<4>(a0, a1, a2, o0, stream);
+  } else {
+    fused_0_launch<1>(a0, a1, a2, o0, stream);
+  }
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   return r0;
 }
 """
 
 kernels = load_inline(
-    name="tuned_1e3c4baa1d4a",
+    name="tuned_149eb14326a0",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],

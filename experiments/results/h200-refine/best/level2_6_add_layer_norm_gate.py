@@ -1,4 +1,4 @@
-# plan: rows | vec=8 threads=512 maths=flags loads=ldg stores=stream min=1 items=1 passes=exact acc=fp64 team=all stage=regs
+# plan: rows | vec=2 threads=256 maths=flags loads=plain stores=plain min=1 items=1 passes=exact acc=fp64 team=all stage=smem
 
 import torch
 import torch.nn as nn
@@ -123,43 +123,43 @@ __device__ __forceinline__ void team_place(float& best, int& place) {
 }
 
 template <int V>
-__global__ void __launch_bounds__(512, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, const float* __restrict__ a3, const float* __restrict__ a4, float* __restrict__ o0, float* __restrict__ o1) {
-  constexpr int ROW = 4096, TEAM = 512;
+__global__ void __launch_bounds__(256, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, const float* __restrict__ a3, const float* __restrict__ a4, float* __restrict__ o0, float* __restrict__ o1) {
+  constexpr int ROW = 4096, TEAM = 256;
   const int lane = threadIdx.x;
   const int row = blockIdx.x;
-  constexpr int K = (ROW / V + TEAM - 1) / TEAM;
-  float g0[K * V];
+  extern __shared__ __align__(16) unsigned char raw[];
+  float* pool = reinterpret_cast<float*>(raw);
+  float* g0 = pool + 0;
   const float* __restrict__ p0 = a0 + row * 4096;
   const float* __restrict__ p1 = a1 + row * 4096;
   const float* __restrict__ p2 = a2;
   const float* __restrict__ p3 = a3;
   const float* __restrict__ p4 = a4 + row * 4096;
   double c1 = 0;
-#pragma unroll (K * V <= 128 ? K : 1)
-  for (int k = 0; k < K; ++k) {
-    const int i = (lane + k * TEAM) * V;
-    if (ROW % (V * TEAM) != 0 && i >= ROW) continue;
-    const auto wx0 = load<V, LDG>(p0 + i);
-    const auto wx1 = load<V, LDG>(p1 + i);
+#pragma unroll 1
+  for (int i = lane * V; i < ROW; i += TEAM * V) {
+    const auto wx0 = load<V, PLAIN>(p0 + i);
+    const auto wx1 = load<V, PLAIN>(p1 + i);
+    Pack<float, V> kv0;
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       const float x0 = wx0.v[j];
       const float x1 = wx1.v[j];
       const float v0 = x0 + x1;
       c1 = c1 + v0;
-      g0[k * V + j] = v0;
+      kv0.v[j] = v0;
     }
+    store<PLAIN>((g0 + i), kv0);
   }
   const float v1 = (float)team_reduce<TEAM, Sum>(c1);
   const float v2 = v1 * 0.000244140625f;
   double c5 = 0;
-#pragma unroll (K * V <= 128 ? K : 1)
-  for (int k = 0; k < K; ++k) {
-    const int i = (lane + k * TEAM) * V;
-    if (ROW % (V * TEAM) != 0 && i >= ROW) continue;
+#pragma unroll 1
+  for (int i = lane * V; i < ROW; i += TEAM * V) {
+    const auto wv0 = load<V, PLAIN>((g0 + i));
 #pragma unroll
     for (int j = 0; j < V; ++j) {
-      const float v0 = g0[k * V + j];
+      const float v0 = wv0.v[j];
       const float v3 = v0 - v2;
       const float v4 = v3 * v3;
       c5 = c5 + v4;
@@ -169,21 +169,20 @@ __global__ void __launch_bounds__(512, 1) fused_0_kernel(const float* __restrict
   const float v6 = v5 * 0.000244140625f;
   const float v7 = v6 + 1e-05f;
   const float v8 = rsqrt_(v7);
-#pragma unroll (K * V <= 128 ? K : 1)
-  for (int k = 0; k < K; ++k) {
-    const int i = (lane + k * TEAM) * V;
-    if (ROW % (V * TEAM) != 0 && i >= ROW) continue;
+#pragma unroll 1
+  for (int i = lane * V; i < ROW; i += TEAM * V) {
     Pack<float, V> y0;
     Pack<float, V> y1;
-    const auto wx2 = load<V, LDG>(p2 + i);
-    const auto wx3 = load<V, LDG>(p3 + i);
-    const auto wx4 = load<V, LDG>(p4 + i);
+    const auto wx2 = load<V, PLAIN>(p2 + i);
+    const auto wx3 = load<V, PLAIN>(p3 + i);
+    const auto wx4 = load<V, PLAIN>(p4 + i);
+    const auto wv0 = load<V, PLAIN>((g0 + i));
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       const float x2 = wx2.v[j];
       const float x3 = wx3.v[j];
       const float x4 = wx4.v[j];
-      const float v0 = g0[k * V + j];
+      const float v0 = wv0.v[j];
       const float v3 = v0 - v2;
       const float v9 = v3 * v8;
       const float v10 = v9 * x2;
@@ -193,14 +192,15 @@ __global__ void __launch_bounds__(512, 1) fused_0_kernel(const float* __restrict
       y0.v[j] = v0;
       y1.v[j] = v13;
     }
-    store<STREAM>(o0 + row * ROW + i, y0);
-    store<STREAM>(o1 + row * ROW + i, y1);
+    store<PLAIN>(o0 + row * ROW + i, y0);
+    store<PLAIN>(o1 + row * ROW + i, y1);
   }
 }
 
 template <int V>
 static void fused_0_launch(const float* a0, const float* a1, const float* a2, const float* a3, const float* a4, float* o0, float* o1, cudaStream_t stream) {
-  fused_0_kernel<V><<<(unsigned int)(32768), 512, 0, stream>>>(a0, a1, a2, a3, a4, o0, o1);
+  C10_CUDA_CHECK(cudaFuncSetAttribute(fused_0_kernel<V>, cudaFuncAttributeMaxDynamicSharedMemorySize, 16384));
+  fused_0_kernel<V><<<(unsigned int)(32768), 256, 16384, stream>>>(a0, a1, a2, a3, a4, o0, o1);
 }
 
 std::vector<torch::Tensor> fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2, torch::Tensor t3, torch::Tensor t4) {
@@ -225,8 +225,8 @@ std::vector<torch::Tensor> fused_0(torch::Tensor t0, torch::Tensor t1, torch::Te
   auto r1 = torch::empty({32768, 4096}, t0.options().dtype(torch::kFloat32));
   float* o1 = r1.data_ptr<float>();
   const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
-  if (aligned(a0, 8) && aligned(a1, 8) && aligned(a2, 8) && aligned(a3, 8) && aligned(a4, 8) && aligned(o0, 8) && aligned(o1, 8)) {
-    fused_0_launch<8>(a0, a1, a2, a3, a4, o0, o1, stream);
+  if (aligned(a0, 2) && aligned(a1, 2) && aligned(a2, 2) && aligned(a3, 2) && aligned(a4, 2) && aligned(o0, 2) && aligned(o1, 2)) {
+    fused_0_launch<2>(a0, a1, a2, a3, a4, o0, o1, stream);
   } else {
     fused_0_launch<1>(a0, a1, a2, a3, a4, o0, o1, stream);
   }
@@ -236,7 +236,7 @@ std::vector<torch::Tensor> fused_0(torch::Tensor t0, torch::Tensor t1, torch::Te
 """
 
 kernels = load_inline(
-    name="tuned_f3f145e60f9d",
+    name="tuned_861b1a42bfcb",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],

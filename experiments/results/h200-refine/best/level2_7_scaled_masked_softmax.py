@@ -1,4 +1,4 @@
-# plan: rows | vec=8 threads=256 maths=flags loads=once stores=stream min=1 items=2 passes=exact acc=fp32 team=32 stage=regs
+# plan: rows | vec=8 threads=128 maths=flags loads=once stores=stream min=1 items=2 passes=fewest acc=fp32 team=32 stage=regs
 
 import torch
 import torch.nn as nn
@@ -123,17 +123,58 @@ __device__ __forceinline__ void team_place(float& best, int& place) {
   }
 }
 
+// The largest value so far, and the sum of exp(x - largest): one pass instead of two.
+__device__ __forceinline__ void online(float& top, float& sum, float x) {
+  if (x > top) {
+    sum = sum * exp_(top - x) + 1.0f;
+    top = x;
+  } else if (x != -INFINITY) {
+    sum += exp_(x - top);
+  }
+}
+
+__device__ __forceinline__ void online_join(float& top, float& sum, float other, float more) {
+  const float least = other > top ? other : top;
+  sum = (sum == 0.0f ? 0.0f : sum * exp_(top - least)) +
+        (more == 0.0f ? 0.0f : more * exp_(other - least));
+  top = least;
+}
+
+template <int TEAM>
+__device__ __forceinline__ void team_online(float& top, float& sum) {
+#pragma unroll
+  for (int d = (TEAM < 32 ? TEAM : 32) / 2; d > 0; d /= 2) {
+    const float other = __shfl_xor_sync(0xffffffffu, top, d);
+    const float more = __shfl_xor_sync(0xffffffffu, sum, d);
+    online_join(top, sum, other, more);
+  }
+  if constexpr (TEAM > 32) {
+    __shared__ float tops[TEAM / 32];
+    __shared__ float sums[TEAM / 32];
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) {
+      tops[threadIdx.x / 32] = top;
+      sums[threadIdx.x / 32] = sum;
+    }
+    __syncthreads();
+    top = tops[0];
+    sum = sums[0];
+    for (int w = 1; w < TEAM / 32; ++w) online_join(top, sum, tops[w], sums[w]);
+  }
+}
+
 template <int V>
-__global__ void __launch_bounds__(256, 1) fused_0_kernel(const bool* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
+__global__ void __launch_bounds__(128, 1) fused_0_kernel(const bool* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
   constexpr int ROW = 1536, TEAM = 32;
   const int lane = threadIdx.x % TEAM;
-  const int row = (int)blockIdx.x * 8 + threadIdx.x / TEAM;
+  const int row = (int)blockIdx.x * 4 + threadIdx.x / TEAM;
   constexpr int K = (ROW / V + TEAM - 1) / TEAM;
   float g0[K * V];
   const bool* __restrict__ p0 = a0 + (row / 24576) * 1536;
   const float* __restrict__ p1 = a1 + row * 1536;
   const float* __restrict__ p2 = a2 + row % 24576 * 1536;
   float c4 = -INFINITY;
+  float c7 = 0.0f;
 #pragma unroll (K * V <= 128 ? K : 1)
   for (int k = 0; k < K; ++k) {
     const int i = (lane + k * TEAM) * V;
@@ -150,25 +191,12 @@ __global__ void __launch_bounds__(256, 1) fused_0_kernel(const bool* __restrict_
       const float v1 = x1 * 0.125f;
       const float v2 = v1 + x2;
       const float v3 = (v0 ? (-INFINITY) : v2);
-      c4 = v3 > c4 ? v3 : c4;
+      online(c4, c7, v3);
       g0[k * V + j] = v3;
     }
   }
-  const float v4 = (float)team_reduce<TEAM, Max>(c4);
-  float c7 = 0;
-#pragma unroll (K * V <= 128 ? K : 1)
-  for (int k = 0; k < K; ++k) {
-    const int i = (lane + k * TEAM) * V;
-    if (ROW % (V * TEAM) != 0 && i >= ROW) continue;
-#pragma unroll
-    for (int j = 0; j < V; ++j) {
-      const float v3 = g0[k * V + j];
-      const float v5 = v3 - v4;
-      const float v6 = exp_(v5);
-      c7 = c7 + v6;
-    }
-  }
-  const float v7 = (float)team_reduce<TEAM, Sum>(c7);
+  team_online<TEAM>(c4, c7);
+  const float v4 = c4, v7 = c7;
 #pragma unroll (K * V <= 128 ? K : 1)
   for (int k = 0; k < K; ++k) {
     const int i = (lane + k * TEAM) * V;
@@ -188,7 +216,7 @@ __global__ void __launch_bounds__(256, 1) fused_0_kernel(const bool* __restrict_
 
 template <int V>
 static void fused_0_launch(const bool* a0, const float* a1, const float* a2, float* o0, cudaStream_t stream) {
-  fused_0_kernel<V><<<(unsigned int)(24576), 256, 0, stream>>>(a0, a1, a2, o0);
+  fused_0_kernel<V><<<(unsigned int)(49152), 128, 0, stream>>>(a0, a1, a2, o0);
 }
 
 torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
@@ -216,7 +244,7 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
 """
 
 kernels = load_inline(
-    name="tuned_a7bd531626ad",
+    name="tuned_0f9ab2128688",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],

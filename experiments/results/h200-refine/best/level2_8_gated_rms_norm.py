@@ -1,4 +1,4 @@
-# plan: rows | vec=8 threads=512 maths=libm loads=plain stores=stream min=8 items=2 passes=exact acc=fp64 team=all stage=regs
+# plan: rows | vec=4 threads=256 maths=fast loads=plain stores=stream min=4 items=2 passes=exact acc=fp32 team=all stage=regs
 
 import torch
 import torch.nn as nn
@@ -71,7 +71,7 @@ static bool aligned(const T* pointer, int v) {
 }
 
 __device__ __forceinline__ float rsqrt_(float x) { return rsqrtf(x); }
-__device__ __forceinline__ float sigmoid_(float x) { return 1.0f / (1.0f + expf(-x)); }
+__device__ __forceinline__ float sigmoid_(float x) { return __fdividef(1.0f, 1.0f + __expf(-x)); }
 
 struct Sum { template <class T> static __device__ T of(T a, T b) { return a + b; } };
 struct Prod { template <class T> static __device__ T of(T a, T b) { return a * b; } };
@@ -125,14 +125,14 @@ __device__ __forceinline__ void team_place(float& best, int& place) {
 }
 
 template <int V>
-__global__ void __launch_bounds__(512, 8) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
-  constexpr int ROW = 4096, TEAM = 512;
+__global__ void __launch_bounds__(256, 4) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
+  constexpr int ROW = 4096, TEAM = 256;
   const int lane = threadIdx.x;
   const int row = blockIdx.x;
   const float* __restrict__ p0 = a0 + row * 4096;
   const float* __restrict__ p1 = a1 + row * 4096;
   const float* __restrict__ p2 = a2;
-  double c6 = 0;
+  float c6 = 0;
 #pragma unroll 2
   for (int i = lane * V; i < ROW; i += TEAM * V) {
     const auto wx0 = load<V, PLAIN>(p0 + i);
@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(512, 8) fused_0_kernel(const float* __restrict
 
 template <int V>
 static void fused_0_launch(const float* a0, const float* a1, const float* a2, float* o0, cudaStream_t stream) {
-  fused_0_kernel<V><<<(unsigned int)(65536), 512, 0, stream>>>(a0, a1, a2, o0);
+  fused_0_kernel<V><<<(unsigned int)(65536), 256, 0, stream>>>(a0, a1, a2, o0);
 }
 
 torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
@@ -197,8 +197,8 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
   auto r0 = torch::empty({32, 2048, 4096}, t0.options().dtype(torch::kFloat32));
   float* o0 = r0.data_ptr<float>();
   const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
-  if (aligned(a0, 8) && aligned(a1, 8) && aligned(a2, 8) && aligned(o0, 8)) {
-    fused_0_launch<8>(a0, a1, a2, o0, stream);
+  if (aligned(a0, 4) && aligned(a1, 4) && aligned(a2, 4) && aligned(o0, 4)) {
+    fused_0_launch<4>(a0, a1, a2, o0, stream);
   } else {
     fused_0_launch<1>(a0, a1, a2, o0, stream);
   }
@@ -208,12 +208,12 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
 """
 
 kernels = load_inline(
-    name="tuned_d17ac7f50594",
+    name="tuned_8c840fe663d0",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O2"],
-    extra_cuda_cflags=["-O3"],
+    extra_cuda_cflags=["-O3", "-prec-div=false", "-prec-sqrt=false"],
 )
 
 class ModelNew(nn.Module):

@@ -1,4 +1,4 @@
-# plan: map | vec=4 threads=32 maths=fast loads=plain stores=plain min=1 items=2 grid=full
+# plan: map | vec=4 threads=256 maths=libm loads=ldg stores=plain min=1 items=4 grid=full
 
 import torch
 import torch.nn as nn
@@ -71,21 +71,21 @@ static bool aligned(const T* pointer, int v) {
 __device__ __forceinline__ float erf_(float x) { return erff(x); }
 
 template <int V>
-__global__ void __launch_bounds__(32, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
+__global__ void __launch_bounds__(256, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
   constexpr int PACKS = 33554432 / V;
-  const int first = (int)blockIdx.x * 64 + threadIdx.x;
+  const int first = (int)blockIdx.x * 1024 + threadIdx.x;
 #pragma unroll
-  for (int item = 0; item < 2; ++item) {
-    const int pack = first + item * 32;
-    if (PACKS % 64 != 0 && pack >= PACKS) continue;
+  for (int item = 0; item < 4; ++item) {
+    const int pack = first + item * 256;
+    if (PACKS % 1024 != 0 && pack >= PACKS) continue;
     const int e = pack * V;
     const int row = e / 2048;
     const int i = e - row * 2048;
     const float* p1 = a1 + 0 + i;
     Pack<float, V> y0;
-    const auto wx0 = load<V, PLAIN>(a0 + e);
-    const auto wx1 = load<V, PLAIN>(p1);
-    const auto wx2 = load<V, PLAIN>(a2 + e);
+    const auto wx0 = load<V, LDG>(a0 + e);
+    const auto wx1 = load<V, LDG>(p1);
+    const auto wx2 = load<V, LDG>(a2 + e);
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       const float x0 = wx0.v[j];
@@ -106,8 +106,8 @@ __global__ void __launch_bounds__(32, 1) fused_0_kernel(const float* __restrict_
 
 template <int V>
 static void fused_0_launch(const float* a0, const float* a1, const float* a2, float* o0, cudaStream_t stream) {
-  const int64_t blocks = (33554432 / V + 63) / 64;
-  fused_0_kernel<V><<<(unsigned int)(blocks), 32, 0, stream>>>(a0, a1, a2, o0);
+  const int64_t blocks = (33554432 / V + 1023) / 1024;
+  fused_0_kernel<V><<<(unsigned int)(blocks), 256, 0, stream>>>(a0, a1, a2, o0);
 }
 
 torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
@@ -135,12 +135,12 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
 """
 
 kernels = load_inline(
-    name="tuned_21c62c3794a6",
+    name="tuned_6f161362761b",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O2"],
-    extra_cuda_cflags=["-O3", "-prec-div=false", "-prec-sqrt=false"],
+    extra_cuda_cflags=["-O3"],
 )
 
 class ModelNew(nn.Module):

@@ -1,4 +1,4 @@
-# plan: map | vec=4 threads=32 maths=flags loads=plain stores=plain min=1 items=8 grid=full
+# plan: map | vec=8 threads=1024 maths=libm loads=plain stores=stream min=1 items=4 grid=waves
 
 import torch
 import torch.nn as nn
@@ -72,13 +72,11 @@ static bool aligned(const T* pointer, int v) {
 }
 
 template <int V>
-__global__ void __launch_bounds__(32, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
+__global__ void __launch_bounds__(1024, 1) fused_0_kernel(const float* __restrict__ a0, const float* __restrict__ a1, const float* __restrict__ a2, float* __restrict__ o0) {
   constexpr int PACKS = 134217728 / V;
-  const int first = (int)blockIdx.x * 256 + threadIdx.x;
-#pragma unroll
-  for (int item = 0; item < 8; ++item) {
-    const int pack = first + item * 32;
-    if (PACKS % 256 != 0 && pack >= PACKS) continue;
+  const int step = (int)gridDim.x * 1024;
+#pragma unroll 4
+  for (int pack = (int)blockIdx.x * 1024 + threadIdx.x; pack < PACKS; pack += step) {
     const int e = pack * V;
     const int row = e / 16384;
     const float x1 = a1[row % 128 * 1];
@@ -97,14 +95,15 @@ __global__ void __launch_bounds__(32, 1) fused_0_kernel(const float* __restrict_
       const float v6 = v4 ? v3 : v5;
       y0.v[j] = v6;
     }
-    store<PLAIN>(o0 + e, y0);
+    store<STREAM>(o0 + e, y0);
   }
 }
 
 template <int V>
 static void fused_0_launch(const float* a0, const float* a1, const float* a2, float* o0, cudaStream_t stream) {
-  const int64_t blocks = (134217728 / V + 255) / 256;
-  fused_0_kernel<V><<<(unsigned int)(blocks), 32, 0, stream>>>(a0, a1, a2, o0);
+  const int64_t blocks = (134217728 / V + 4095) / 4096;
+  const int64_t most = (int64_t)at::cuda::getCurrentDeviceProperties()->multiProcessorCount * 16;
+  fused_0_kernel<V><<<(unsigned int)(blocks < most ? blocks : most), 1024, 0, stream>>>(a0, a1, a2, o0);
 }
 
 torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
@@ -121,8 +120,8 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
   auto r0 = torch::empty({64, 128, 128, 128}, t0.options().dtype(torch::kFloat32));
   float* o0 = r0.data_ptr<float>();
   const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
-  if (aligned(a0, 4) && aligned(o0, 4)) {
-    fused_0_launch<4>(a0, a1, a2, o0, stream);
+  if (aligned(a0, 8) && aligned(o0, 8)) {
+    fused_0_launch<8>(a0, a1, a2, o0, stream);
   } else {
     fused_0_launch<1>(a0, a1, a2, o0, stream);
   }
@@ -132,12 +131,12 @@ torch::Tensor fused_0(torch::Tensor t0, torch::Tensor t1, torch::Tensor t2) {
 """
 
 kernels = load_inline(
-    name="tuned_8c075c1d2670",
+    name="tuned_d77ba0ce4f51",
     cpp_sources=[DECLARATIONS],
     cuda_sources=[SOURCE],
     functions=["fused_0"],
     extra_cflags=["-O2"],
-    extra_cuda_cflags=["-O3", "--use_fast_math"],
+    extra_cuda_cflags=["-O3"],
 )
 
 class ModelNew(nn.Module):
