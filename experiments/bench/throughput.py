@@ -21,6 +21,7 @@ from evaluator.record import Record
 from experiments.bench.catalogue import BenchCandidate
 from experiments.bench.machine import Machine, machine
 from experiments.bench.plain_path import plain_run
+from experiments.bench.utilization import mean_share, utilization_watch
 from experiments.bench.variants import MOST, problem, variants
 from experiments.bench.warm_up import set_up, warm_up
 from problems.errors import UsageError
@@ -59,6 +60,9 @@ class Batch(Record):
     """Of the time after that: a judge was at work on a candidate; mean over the devices."""
     device_share: float
     """Of the time after that: the device was the candidate's or its baseline's."""
+    utilization: float | None = None
+    """Of the time after that: a kernel, of the judge's too, ran on the device, by the driver's
+    account; mean over the devices. None on a CPU."""
     scaling: float
     """The rate over the first device's times the number of devices: 1.0 is linear."""
 
@@ -119,13 +123,13 @@ def measure_throughput(
             warm_up_s = _warm_up(executor, 1, settings, example)
             slow = _one_by_one(list(islice(fresh, sample)), executor, settings)
             plain = _plain(list(islice(fresh, plain_sample)), devices[0])
-            batch = _batch(list(islice(fresh, candidates)), executor, 1, settings)
+            batch = _batch(list(islice(fresh, candidates)), executor, devices[:1], settings)
         larger = []
         for count in counts:
             with LocalExecutor(*devices[:count], cache=cache) as executor:
                 _warm_up(executor, count, settings, example)
                 more = list(islice(fresh, candidates * count))
-                larger.append(_batch(more, executor, count, settings, batch.per_minute))
+                larger.append(_batch(more, executor, devices[:count], settings, batch.per_minute))
     return ThroughputFigures(
         machine=here,
         timing_seconds=timing_seconds,
@@ -184,7 +188,7 @@ def _rate(candidates: int, seconds: float) -> OneByOne:
 def _batch(
     candidates: Sequence[Candidate],
     executor: Executor,
-    devices: int,
+    devices: Sequence[str],
     settings: Settings,
     one_per_minute: float | None = None,
 ) -> Batch:
@@ -193,7 +197,10 @@ def _batch(
     `one_per_minute`: the rate of one device; None where this is one.
     """
     begin = time.monotonic()
-    with ThreadPoolExecutor(_AT_ONCE * devices) as pool:
+    with (
+        utilization_watch(devices) as samples,
+        ThreadPoolExecutor(_AT_ONCE * len(devices)) as pool,
+    ):
         judged = list(pool.map(lambda each: _judged(each, executor, settings), candidates))
     seconds = time.monotonic() - begin
     first = min(each.begin for each in judged)
@@ -204,16 +211,17 @@ def _batch(
     busy = sum(busy_seconds(some) for some in by_device.values())
     rate = 60.0 * len(judged) / seconds
     return Batch(
-        devices=devices,
+        devices=len(devices),
         candidates=len(judged),
         seconds=seconds,
         per_minute=rate,
         correct=sum(each.status is Status.CORRECT for each in judged),
         built=sum(not each.cached for each in judged),
         first_build_s=first - begin,
-        busy_share=busy / devices / left,
-        device_share=sum(each.device_s for each in judged) / devices / left,
-        scaling=rate / devices / (one_per_minute or rate / devices),
+        busy_share=busy / len(devices) / left,
+        device_share=sum(each.device_s for each in judged) / len(devices) / left,
+        utilization=mean_share(samples, first),
+        scaling=rate / (len(devices) * one_per_minute) if one_per_minute else 1.0,
     )
 
 
@@ -259,12 +267,13 @@ def told(figures: ThroughputFigures) -> list[str]:
     """The figures for a person."""
     lines = [str(figures.machine)]
     for batch in (figures.batch, *figures.larger):
+        driver = "" if batch.utilization is None else f", {100 * batch.utilization:.0f} % by NVML"
         lines.append(
             f"{batch.candidates} candidates at once on {batch.devices} device(s):"
             f" {batch.seconds:.1f} s, {batch.per_minute:.1f} a minute, {batch.correct} correct,"
             f" {batch.built} built; after the first build ({batch.first_build_s:.1f} s) a judge was"
             f" at work {100 * batch.busy_share:.0f} % of the time, the device itself"
-            f" {100 * batch.device_share:.0f} %"
+            f" {100 * batch.device_share:.0f} % (the candidate and its baseline){driver}"
         )
         if batch.devices > 1:
             lines.append(f"{batch.devices} devices: {100 * batch.scaling:.0f} % of linear")
