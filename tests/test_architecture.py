@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatch
 from pathlib import Path
+
+import pytest
 
 from agent.graph import draw
 
@@ -33,3 +36,14 @@ def test_no_source_file_is_too_long():
         if (lines := len(path.read_text().splitlines())) > 500
     ]
     assert not long
+
+
+def test_no_folder_of_tests_is_passed_over(pytestconfig: pytest.Config):
+    passed_over = pytestconfig.getini("norecursedirs")
+    folders = {path.parent.relative_to(ROOT) for path in (ROOT / "tests").rglob("test_*.py")}
+    missed = [
+        str(folder)
+        for folder in folders
+        if any(fnmatch(part, pattern) for part in folder.parts for pattern in passed_over)
+    ]
+    assert not missed
