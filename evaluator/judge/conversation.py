@@ -24,6 +24,8 @@ from evaluator.wire import ClosedError, Kind, Message, WireError, WireTimeoutErr
 
 Build = Callable[[BuildRequest], BuildOutcome]
 _NAMES = {"import": "import", "construct": "construction of the module", "call": "call of forward"}
+_BUILD_FAILED = "Error building extension"
+"""PyTorch's words, and our stub's."""
 _REASONS = {"import": "import", "construct": "construct", "call": "forward"}
 
 
@@ -99,8 +101,14 @@ class Conversation:
             failure = Failure.decode(payload)
         except ValueError as error:
             return Refusal(Status.INTEGRITY, "protocol_broken", f"a malformed failure: {error}")
-        if failure.phase == "import" and self.build is not None and not self.build.ok:
-            return Refusal(Status.BUILD_ERROR, "compile_failed", "the inline sources do not build")
+        builds = failure.phase == "import" or _BUILD_FAILED in failure.summary
+        if builds and self.build is not None and not self.build.ok:
+            return Refusal(
+                Status.BUILD_ERROR,
+                "compile_failed",
+                "the inline sources do not build",
+                detail=self.build.log[-2000:],
+            )
         if failure.error == "SyntaxError":
             reason = "syntax_error"
         elif failure.error == "NameError" and "defines no class" in failure.summary:

@@ -62,6 +62,7 @@ class Side:
         """What the worker may still write to beyond what it holds, where its address space has no
         limit."""
         self._said = Conversation(worker)
+        self._build: Build | None = None
         self._call_timeout_s = call_timeout_s
         self._outputs: Arena | None = None
         self.prepare_us: list[float] = []
@@ -92,7 +93,9 @@ class Side:
         build: Build,
         import_timeout_s: float,
     ) -> None:
-        """Import the source in the worker, building what it asks for; raises `Refusal`."""
+        """Import the source in the worker, building what it asks for, now or later; raises
+        `Refusal`."""
+        self._build = build
         order = {
             "source": source,
             "class_name": class_name,
@@ -104,11 +107,20 @@ class Side:
             "growth_bytes": self.growth_bytes,
         }
         self._said.send(Kind.LOAD, json.dumps(order).encode())
+        self._receive("import", import_timeout_s, Kind.IMPORTED)
+
+    def _receive(self, phase: str, timeout_s: float, expected: Kind) -> Message:
+        """The worker's word, after whatever it has asked to be built on the way.
+
+        Sources are built at import by most candidates, by some in `__init__` or a first call. A
+        build in a call that is timed counts as the candidate's time.
+        """
         while True:
-            message = self._said.receive("import", import_timeout_s, {Kind.BUILD, Kind.IMPORTED})
-            if message.kind is Kind.IMPORTED:
-                return
-            self._said.serve_build(message.payload, build)
+            message = self._said.receive(phase, timeout_s, {Kind.BUILD, expected})
+            if message.kind is expected:
+                return message
+            assert self._build is not None
+            self._said.serve_build(message.payload, self._build)
 
     def construct(
         self,
@@ -140,7 +152,7 @@ class Side:
         }
         fds = (weights.fd, inputs.fd, self._outputs.fd)
         self._said.send(Kind.CONSTRUCT, json.dumps(order).encode(), fds)
-        message = self._said.receive("construct", timeout_s, {Kind.CONSTRUCTED})
+        message = self._receive("construct", timeout_s, Kind.CONSTRUCTED)
         code = message.payload[0] if message.payload else len(FITS)
         if code >= len(FITS):
             raise Refusal(Status.INTEGRITY, "protocol_broken", "an unknown fit of weights")
@@ -179,13 +191,13 @@ class Side:
         begin = time.perf_counter_ns()
         self._said.send(Kind.GO)
         if self.device.type == "cuda":
-            message = self._said.receive("call", limit, {Kind.DONE})
+            message = self._receive("call", limit, Kind.DONE)
             wall_us = (time.perf_counter_ns() - begin) / 1e3
             reply = _decoded(message)
             yield Call(reply.forward_us, reply.total_us, wall_us, reply)
             self._look_again(reply)
             return
-        message = self._said.receive("call", limit, {Kind.RETURNED})
+        message = self._receive("call", limit, Kind.RETURNED)
         forward_us = wall_us = total_us = (time.perf_counter_ns() - begin) / 1e3
         if copied:
             self._said.send(Kind.RELEASE)

@@ -14,7 +14,6 @@ from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.evaluation import (
     Backend,
     BaselineName,
-    BuildReport,
     Candidate,
     Correctness,
     Mismatch,
@@ -79,16 +78,13 @@ class Trial:
 
     def first_calls(self, bench: Bench, side: Side) -> None:
         """Import, construct and call the candidate, all calls verified; raises `Refusal`."""
-        try:
-            bench.load(
-                side,
-                self.candidate.source,
-                "ModelNew",
-                triton=self.candidate.backend is Backend.TRITON,
-                build=self._build,
-            )
-        except Refusal as refusal:
-            raise _with_build(refusal, side.build) from None
+        bench.load(
+            side,
+            self.candidate.source,
+            "ModelNew",
+            triton=self.candidate.backend is Backend.TRITON,
+            build=self._build,
+        )
         state = bench.reference.randomised(secrets.randbits(62))
         fit = bench.construct(side, state)
         if fit == "seeded":
@@ -266,9 +262,3 @@ def _is_fault(refusal: Refusal) -> bool:
     """Whether it may have been a write to memory that is mapped read-only."""
     told = refusal.message + refusal.detail
     return refusal.reason in ("segfault", "sigbus") or "illegal memory access" in told
-
-
-def _with_build(refusal: Refusal, build: BuildReport | None) -> Refusal:
-    if refusal.status is Status.BUILD_ERROR and build is not None:
-        refusal.detail = refusal.detail or build.log[-2000:]
-    return refusal

@@ -384,6 +384,35 @@ def test_inline_sources_are_built_by_the_trusted_builder(evaluate):
     assert again.build.cached
 
 
+_DEFERRED = (
+    BUILT.replace("import torch\n", "import functools\nimport torch\n", 1)
+    .replace("\nkernels = load_inline(", "\nload = functools.cache(lambda: load_inline(")
+    .replace("verbose=True)", "verbose=True))")
+)
+LATER = {
+    "construct": _DEFERRED.replace(
+        "super().__init__()", "super().__init__()\n        self.kernels = load()"
+    ).replace("return kernels.", "return self.kernels."),
+    "call": _DEFERRED.replace("return kernels.", "return load()."),
+}
+
+
+@pytest.mark.parametrize("phase", LATER)
+def test_inline_sources_may_be_built_later_than_at_import(evaluate, phase):
+    evaluation = evaluate(LATER[phase])
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert evaluation.build.ok and evaluation.build.headers == "light"
+    assert evaluation.timing is not None
+
+
+@pytest.mark.parametrize("phase", LATER)
+def test_what_does_not_build_later_says_why(evaluate, phase):
+    wrong = LATER[phase].replace("const float* in = x", "const float* in = no_such_name")
+    evaluation = evaluate(wrong)
+    assert (evaluation.status, evaluation.reason) == (Status.BUILD_ERROR, "compile_failed")
+    assert "no_such_name" in evaluation.detail
+
+
 def test_what_does_not_build_says_why(evaluate):
     evaluation = evaluate(BUILT.replace("const float* in = x", "const float* in = no_such_name"))
     assert (evaluation.status, evaluation.reason) == (Status.BUILD_ERROR, "compile_failed")
