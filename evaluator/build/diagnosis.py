@@ -17,7 +17,7 @@ _NVCC = re.compile(
 )
 _OUR_NAMES = re.compile(
     r"\b(?:at|c10|torch|caffe2|pybind11|py|refinery)::|"
-    r"['\"](?:at|c10|torch|caffe2|pybind11|py|std)['\"]|refinery_"
+    r"['\"](?:at|c10|torch|caffe2|pybind11|py|std)['\"]|'std::|refinery_"
 )
 _PYTORCH_HEADER = re.compile(r"\b(?:ATen|c10|torch|pybind11|caffe2|THC|TH)/[\w/.]+: No such file")
 _NVCC_MISSING = re.compile(r"cannot open source file \"(?:ATen|c10|torch|pybind11|caffe2|THC?)/")
@@ -28,6 +28,8 @@ _UNKNOWN = (
     re.compile(r"identifier \"(\w+)\" is undefined"),
     re.compile(r"there are no arguments to '(\w+)'"),
 )
+_OF_STD = re.compile(r"note: 'std::(\w+)' is defined in header")
+"""Where a source says `using namespace std`."""
 _PYTORCH_NAME = re.compile(
     r"(?:AT|TORCH|C10|PYBIND11|CUDA|THC)_\w+|cu(?:blas|dnn|sparse|solver)\w*"
 )
@@ -63,8 +65,9 @@ def needs_full_headers(log: str) -> bool:
         quoted = " ".join(lines[number + 1 : number + 3])
         if _OUR_NAMES.search(text) or _PYTORCH_HEADER.search(text) or _NVCC_MISSING.search(text):
             return True
-        unknown = (pattern.search(text) for pattern in _UNKNOWN)
-        if any(name and _PYTORCH_NAME.fullmatch(name[1]) for name in unknown):
+        found = (pattern.search(text) for pattern in _UNKNOWN)
+        unknown = {name[1] for name in found if name}
+        if any(map(_PYTORCH_NAME.fullmatch, unknown)) or unknown & set(_OF_STD.findall(log)):
             return True
         return any(macro not in _our_macros() for macro in _MACRO.findall(quoted))
     return False

@@ -33,9 +33,11 @@ _NUMBERS = re.compile(r"half|bfloat16|bf16|fp\d|f16|REDUCED", re.I)
 _MACROS = re.compile(r"\bC10_(?!CUDA_)|\bAT_\w*HOST|macros/Macros")
 _LIBCUXX = re.compile(
     r"(?<!\bat::)(?<!\bc10::)(?<!\btorch::)\bcuda\s*::|<cuda/|\bthread_scope"
-    r"|_scan_update\b|_(?:update|store)_async\b"
+    r"|_scan_update\b|_(?:update|store)_async\b|\bsigned\s+char\b|\bint8_t\b|\bchar(?:16|32|8)_t\b"
+    r"|\bwchar_t\b|\b__int128"
 )
-"""NVIDIA's standard library, or the functions of cooperative groups that take its atomics."""
+"""NVIDIA's standard library, the functions of cooperative groups that take its atomics, and the
+integers that their own type traits don't know as such, for which they shuffle otherwise."""
 _BINDING = re.compile(r"\bpy(?:bind\w*)?\b|PYBIND|TORCH_LIBRARY|\bPy\w+|TORCH_EXTENSION_NAME")
 
 _FIRST_ERROR = re.compile(r"\berror: (.*)")
@@ -95,7 +97,7 @@ def lean_flags(text: str) -> tuple[str, ...]:
             flags.append("-DREFINERY_LEAN_MACROS")
     if "cooperative_groups" in text and not _LIBCUXX.search(text):
         # Also NVIDIA's: cooperative groups then do with type traits of their own. Kernels come out
-        # the same (but for shuffles of wchar_t); functions over libcu++'s atomics are missing.
+        # the same, but for integers of rare types; functions over libcu++'s atomics are missing.
         flags.append("-D_CG_LIMIT_INCLUDED_DEPENDENCIES")
     if not _BINDING.search(text):
         flags.append("-DREFINERY_LEAN_BINDING")

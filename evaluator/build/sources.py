@@ -14,6 +14,8 @@ _FUNCTION = re.compile(r"[A-Za-z_]\w*(?:::\w+)*", re.ASCII)
 _FILE_NAME = re.compile(r"[\w+-][\w.+-]*", re.ASCII)
 _HOST_SUFFIXES = (".cpp", ".cc", ".cxx", ".c++", ".c")
 _DEVICE_SUFFIXES = (".cu",)
+_LONGEST_NAME = 200
+"""In characters; file systems end at 255."""
 _RESERVED = ("root", "tmp", STUBS)
 
 
@@ -78,6 +80,8 @@ def arrange(request: BuildRequest) -> Sources:
     """The files of a request. Raises BadRequestError for names that cannot be."""
     if not _IDENTIFIER.fullmatch(request.name):
         raise BadRequestError(f"the extension's name {request.name!r} is not an identifier")
+    if len(request.name) > _LONGEST_NAME:
+        raise BadRequestError(f"the extension's name is longer than {_LONGEST_NAME} characters")
     if not request.files:
         return Sources(tuple(_inline(request)), ())
     units: list[Source] = []
@@ -86,7 +90,7 @@ def arrange(request: BuildRequest) -> Sources:
         path = PurePosixPath(name)
         if not path.parts or len(path.parts) > 8 or path.parts[0] in _RESERVED:
             raise BadRequestError(f"the file name {name!r} is not allowed")
-        if not all(_FILE_NAME.fullmatch(part) for part in path.parts):
+        if not all(_FILE_NAME.fullmatch(p) and len(p) <= _LONGEST_NAME for p in path.parts):
             raise BadRequestError(f"the file name {name!r} is not allowed")
         if path.suffix in (*_HOST_SUFFIXES, *_DEVICE_SUFFIXES):
             units.append(Source(name, content, path.suffix in _DEVICE_SUFFIXES))
@@ -96,4 +100,7 @@ def arrange(request: BuildRequest) -> Sources:
         raise BadRequestError("there is no source file to compile")
     if len({name for name, _ in request.files}) != len(request.files):
         raise BadRequestError("two files have the same name")
+    paths = [PurePosixPath(name) for name, _ in request.files]
+    if folders := {folder for path in paths for folder in path.parents}.intersection(paths):
+        raise BadRequestError(f"{min(folders)} is the name of a file and of a folder")
     return Sources(tuple(units), tuple(others))

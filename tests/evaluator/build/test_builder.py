@@ -118,7 +118,20 @@ def test_a_name_that_is_no_identifier_is_refused(builder, name):
     assert not outcome.ok and "not an identifier" in outcome.log
 
 
-@pytest.mark.parametrize("file", ["../x.cpp", "/etc/x.cpp", "a/../../x.cpp", "", "tmp/x.cpp"])
+def test_a_name_that_no_file_could_have_is_refused(builder):
+    outcome = builder.build(replace(BARE, name="x" * 260))
+    assert not outcome.ok and "longer than 200" in outcome.log
+
+
+def test_a_file_cannot_be_a_folder_too(builder):
+    files = (("a.cpp", "int x;"), ("a.cpp/b/c.h", ""))
+    outcome = builder.build(BuildRequest("candidate", files=files))
+    assert not outcome.ok and "a.cpp is the name of a file and of a folder" in outcome.log
+
+
+@pytest.mark.parametrize(
+    "file", ["../x.cpp", "/etc/x.cpp", "a/../../x.cpp", "", "tmp/x.cpp", "x" * 300 + ".cpp"]
+)
 def test_file_names_that_reach_out_are_refused(builder, file):
     outcome = builder.build(BuildRequest("candidate", files=((file, "int x;"),)))
     assert not outcome.ok and "not allowed" in outcome.log

@@ -14,6 +14,9 @@ from evaluator.build.diagnosis import MAX_LOG_BYTES, needs_full_headers, readabl
         "/c/headers-1/refinery/binding.h:53:3: error: static assertion failed\n",
         "main.cpp:3:5: error: 'AT_DISPATCH_V2' was not declared in this scope\n",
         "main.cpp:3:5: error: 'deque' is not a member of 'std'\n",
+        "main.cpp:3:5: error: 'std::chrono' has not been declared\n",
+        "main.cpp:3:5: error: 'map' was not declared in this scope\n"
+        "main.cpp:2:1: note: 'std::map' is defined in header '<map>'; did you forget to\n",
         "main.cpp:3:14: error: expected constructor before '(' token\n"
         "    3 | TORCH_LIBRARY(x, m) {\n",
         'cuda.cu(9): error: namespace "torch::" has no member "lgamma"\n',

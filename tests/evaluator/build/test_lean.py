@@ -62,6 +62,9 @@ _LIMITED = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES"
         ("cooperative_groups::reduce_update_async(tile, seen, x, plus)", False),
         ("cooperative_groups::inclusive_scan_update(tile, seen, x)", False),
         ("cooperative_groups::thread_block::thread_scope", False),
+        ("cooperative_groups::reduce(tile, int8_t(x), plus)", False),
+        ("using namespace cooperative_groups; const signed char* x", False),
+        ("using namespace cooperative_groups; const uint8_t* x", True),
     ],
 )
 def test_cooperative_groups_do_without_libcuxx_where_it_is_not_named(
