@@ -13,7 +13,7 @@ from typing import Literal
 MAX_TEXT_BYTES = 4 * 2**20
 MAX_ITEMS = 1024
 MAX_MESSAGE_BYTES = 32 * 2**20
-_REQUEST_MAGIC = b"KRQ1"
+_REQUEST_MAGIC = b"KRQ2"
 _OUTCOME_MAGIC = b"KRO1"
 
 Headers = Literal["none", "light", "full"]
@@ -33,7 +33,11 @@ class BuildRequest:
     cuda_cflags: tuple[str, ...] = ()
     ldflags: tuple[str, ...] = ()
     files: tuple[tuple[str, str], ...] = ()
-    """Relative name and content of each file of a `load()`, headers included."""
+    """Relative name and content of each source file of a `load()`."""
+    included: tuple[tuple[str, str], ...] = ()
+    """The same of files that sources include."""
+    include_folders: tuple[str, ...] = ()
+    """Relative names of the folders that are searched for them."""
     with_cuda: bool = False
     implicit_headers: bool = True
     """Whether PyTorch's headers go in front of the inline sources, as `load_inline` does."""
@@ -152,6 +156,8 @@ def encode_request(request: BuildRequest) -> bytes:
     writer.texts(request.cuda_cflags)
     writer.texts(request.ldflags)
     writer.pairs(request.files)
+    writer.pairs(request.included)
+    writer.texts(request.include_folders)
     writer.flag(request.with_cuda)
     writer.flag(request.implicit_headers)
     return writer.finish()
@@ -169,6 +175,8 @@ def decode_request(message: bytes) -> BuildRequest:
         cuda_cflags=reader.texts(),
         ldflags=reader.texts(),
         files=reader.pairs(),
+        included=reader.pairs(),
+        include_folders=reader.texts(),
         with_cuda=reader.flag(),
         implicit_headers=reader.flag(),
     )

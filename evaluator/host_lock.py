@@ -1,22 +1,30 @@
-"""Locks by name between processes and users of a host; each ends with whoever holds it."""
+"""Locks by name between processes and users of a host; each ends with whoever holds it.
+
+They are files in one folder that everybody may write to, so nothing keeps out a user who means
+ill: who holds such a lock for ever makes all others wait, and who puts something unreadable or a
+link in a lock's place has them refuse to go on.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from evaluator.errors import DeviceError
+
 LOCKS = "KERNEL_REFINERY_LOCKS"
-"""Set for a process that has a folder of its own for temporary files: where the locks are."""
+"""Where the locks are, for processes whose /tmp is missing, read-only or their own."""
+_FOLDER = "/tmp"
+"""Not TMPDIR: two users, or two jobs of one, have different ones, and time on the same device."""
 
 
 def lock_folder() -> Path:
     """Where all processes of ours on this host find the same locks."""
-    return Path(os.environ.get(LOCKS) or tempfile.gettempdir())
+    return Path(os.environ.get(LOCKS) or _FOLDER)
 
 
 @contextmanager
@@ -24,17 +32,19 @@ def host_lock(name: str, *, most_s: float | None = None) -> Iterator[None]:
     """Hold what is called `name` alone; waits for whoever has it.
 
     With `most_s` it only spares work: whoever has waited for so long, or can't have a lock here,
-    goes on without.
+    goes on without. Raises `DeviceError` where a lock that is needed can't be had.
     """
     handle = None
     try:
-        handle = _opened(lock_folder() / f"kernel-refinery-{name}.lock")
-    except OSError:
-        if most_s is None:
-            raise
-    try:
-        if handle is not None:
+        try:
+            handle = _opened(lock_folder() / f"kernel-refinery-{name}.lock")
             _take(handle, most_s)
+        except OSError as error:
+            if most_s is None:
+                raise DeviceError(
+                    f"no lock is to be had ({error}): set {LOCKS} to a folder in which all users"
+                    " of this machine may make files, the same for all"
+                ) from None
         yield
     finally:
         if handle is not None:
@@ -42,15 +52,17 @@ def host_lock(name: str, *, most_s: float | None = None) -> Iterator[None]:
 
 
 def _opened(path: Path) -> int:
-    # Another user may have made it: opening for reading is enough to lock it.
+    # Another user may have made it, and opening for reading is enough to lock it.
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         handle = os.open(path, flags | os.O_CREAT, 0o666)
     except PermissionError:
         # A sticky /tmp refuses O_CREAT on a file of another user's, even where it exists.
-        return os.open(path, flags)
-    with suppress(PermissionError):
-        os.fchmod(handle, 0o644)  # whatever our umask: others must be able to open it
+        handle = os.open(path, flags)
+    with suppress(OSError):
+        os.fchmod(handle, 0o666)  # whatever our umask: others must be able to open it,
+    with suppress(OSError):
+        os.utime(handle)  # and to touch it: /tmp is cleaned of what seems unused for days
     return handle
 
 

@@ -32,6 +32,7 @@ class Kind(IntEnum):
     RELEASE = 6
     COUNTED = 7
     WARM = 8
+    HELD = 9
     # worker -> judge
     READY = 15
     BUILD = 16
@@ -43,6 +44,7 @@ class Kind(IntEnum):
     FAILED = 22
     COUNT = 23
     WARMED = 24
+    DEVICE = 25
     # judge <-> zygote, executor <-> judge (both ends trusted)
     FORK = 32
     FORKED = 33
@@ -64,6 +66,7 @@ _LIMITS = {
     Kind.FAILED: 65536,
     Kind.COUNT: 1,
     Kind.WARMED: 0,
+    Kind.DEVICE: 0,
 }
 _TRUSTED_LIMIT = 256 * 2**20
 
@@ -104,16 +107,26 @@ class Channel:
         """The descriptor of the socket."""
         return self._socket.fileno()
 
-    def send(self, kind: Kind, payload: bytes = b"", fds: tuple[int, ...] = ()) -> None:
-        """Send one message; raises `ClosedError` if nobody listens."""
+    def send(
+        self,
+        kind: Kind,
+        payload: bytes = b"",
+        fds: tuple[int, ...] = (),
+        *,
+        timeout_s: float | None = None,
+    ) -> None:
+        """Send one message; raises `ClosedError` if nobody listens, and `WireTimeoutError` if
+        somebody does not read it in time, after which nothing more can be said."""
         head = _HEADER.pack(_MAGIC, kind, len(payload))
         try:
-            self._socket.settimeout(None)
+            self._socket.settimeout(timeout_s)
             if fds:
                 socket.send_fds(self._socket, [head], list(fds))
                 self._socket.sendall(payload)
             else:
                 self._socket.sendall(head + payload)
+        except TimeoutError:
+            raise WireTimeoutError from None
         except (BrokenPipeError, ConnectionResetError) as error:
             raise ClosedError(str(error)) from None
 
@@ -122,6 +135,12 @@ class Channel:
         end = time.monotonic() + seconds
         while time.monotonic() < end and not select.select([self._socket], [], [], 0)[0]:
             pass
+
+    def ready(self, timeout_s: float) -> bool:
+        """Wait for a message, or for the other end to hang up; it isn't taken."""
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(1000 * timeout_s))
 
     def receive(self, timeout_s: float | None = None) -> Message:
         """The next message; raises `WireTimeoutError`, `ClosedError` or `WireError`."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,14 @@ def main_loop() -> Iterator[None]:
     yield
     asyncio.set_event_loop(None)
     loop.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_locks() -> Iterator[None]:
+    """Those of the processes of this test run: one with another TMPDIR need not wait for it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KERNEL_REFINERY_LOCKS", tempfile.gettempdir())
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

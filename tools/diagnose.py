@@ -88,9 +88,10 @@ def _words(evaluation: Evaluation, source: str) -> list[str]:
 
 
 def _build(evaluation: Evaluation, source: str) -> list[str]:
-    log = evaluation.build.log if evaluation.build is not None else ""
-    if log.strip():
-        return build_words(log, source)
+    report = evaluation.build
+    if report is not None and report.log.strip():
+        advice = [_advice("build")] if report.timed_out else []
+        return build_words(report.log, source) + advice
     if evaluation.detail.strip():
         return _runtime(evaluation, source)
     return _message(evaluation) or ["The build failed without a word of the compiler."]
@@ -110,13 +111,18 @@ def _runtime(evaluation: Evaluation, source: str) -> list[str]:
 
 
 def _timeout(evaluation: Evaluation, source: str) -> list[str]:
-    advice = next((words for phase, words in _PHASES if evaluation.reason.startswith(phase)), "")
+    advice = _advice(evaluation.reason)
     told = _message(evaluation) or [f"Too slow: {evaluation.reason}."]
     return [
         *told,
         *([advice] if advice else []),
         *position_words(evaluation.detail, source, crashed=True),
     ]
+
+
+def _advice(reason: str) -> str:
+    """On what took too long; empty where nothing is known of it."""
+    return next((words for phase, words in _PHASES if reason.startswith(phase)), "")
 
 
 def _message(evaluation: Evaluation) -> list[str]:

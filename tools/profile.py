@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -41,6 +40,7 @@ def profile(
     profiles again: the next profile's process is started ahead. Raises `ProfilerError` with one
     line when no profiler works.
     """
+    from evaluator.collect.lent_folder import lent_folder
     from evaluator.errors import ProfilerError
     from evaluator.evaluation import Status
     from tools.advice_figures import figures
@@ -54,8 +54,7 @@ def profile(
     if evaluation.status is not Status.CORRECT:
         raise ProfilerError(f"only a correct kernel is profiled, this one is {evaluation.status}")
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="refinery-profile-") as name:
-        folder = Path(name)
+    with lent_folder("refinery-profile-") as folder:
         # The candidate's process gives up its uid and must still reach its own folder below.
         folder.chmod(0o711)
         rung, reason, collected = _collect(folder, request, session)

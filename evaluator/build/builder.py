@@ -10,7 +10,6 @@ business.
 from __future__ import annotations
 
 import json
-import tempfile
 import threading
 import time
 from dataclasses import asdict, replace
@@ -18,10 +17,12 @@ from pathlib import Path
 
 from evaluator.build import headers
 from evaluator.build.cache import Cache
+from evaluator.build.diagnosis import cut_short
 from evaluator.build.enclosure import Enclosure
 from evaluator.build.flags import RefusedFlagError, device_flags, host_flags, link_flags
 from evaluator.build.sources import BadRequestError, Sources, arrange
 from evaluator.build.toolchain import Toolchain
+from evaluator.build.work_folder import sweep, work_folder
 from evaluator.build.workshop import Attempt, Flags, Workshop
 from evaluator.build_request import BuildOutcome, BuildRequest, encode_request
 from evaluator.cores import usable_cores
@@ -67,7 +68,9 @@ class Builder:
         start = time.monotonic()
         workshop = self._confined(self._workshop(with_cuda=False))
         if self._light:
-            self._told(workshop.runtime())
+            runtime = workshop.runtime()
+            if isinstance(runtime, str):
+                raise BuilderError(f"the light headers do not compile here: {runtime[:2000]}")
         return time.monotonic() - start
 
     def build(
@@ -93,7 +96,7 @@ class Builder:
             if sanitize:
                 flags = flags.sanitized()
         except (BadRequestError, RefusedFlagError) as refusal:
-            return replace(outcome, log=f"error: {refusal}\n")
+            return replace(outcome, log=cut_short(f"error: {refusal}\n"))
         key = workshop.key(
             "sanitized library" if sanitize else "library",
             str(self._light),
@@ -112,10 +115,12 @@ class Builder:
         with self._opening:
             if with_cuda not in self._workshops:
                 tools = Toolchain.find(self._architecture, with_cuda=with_cuda)
+                sweep(self._folder)
                 light_folder = headers.install(self._folder)
+                headers.forget_old(self._folder)
                 enclosure = Enclosure((*tools.visible, light_folder), tools.environment)
                 self._workshops[with_cuda] = Workshop(
-                    self._folder, tools, enclosure, self._objects, self._slots, light_folder
+                    self._folder, tools, enclosure, self._objects, self._slots
                 )
             return self._workshops[with_cuda]
 
@@ -123,8 +128,8 @@ class Builder:
         """The same with its walls tried: what is in the cache needs none."""
         with self._opening:
             if not workshop.enclosure.tried:
-                with tempfile.TemporaryDirectory(dir=self._folder, prefix="work-") as scratch:
-                    workshop.enclosure.prepare(Path(scratch))
+                with work_folder(self._folder) as scratch:
+                    workshop.enclosure.prepare(scratch)
         return workshop
 
     def _known(self, key: str) -> BuildOutcome | None:
@@ -161,20 +166,16 @@ class Builder:
             library=f"{name}.so" if attempt.library is not None else "",
             module_name=name,
             headers="light" if light else "full",
-            log=notes + attempt.log,
+            log=cut_short(notes + attempt.log),
             timed_out=attempt.timed_out,
         )
         if attempt.timed_out:
             return outcome
-        files: dict[str, bytes | Path] = {"outcome.json": json.dumps(asdict(outcome)).encode()}
+        files = {"outcome.json": json.dumps(asdict(outcome)).encode()}
         if attempt.library is not None:
             files[outcome.library] = attempt.library
         entry = self._libraries.put(key, files)
         return replace(outcome, library=str(entry / outcome.library) if outcome.ok else "")
-
-    def _told(self, runtime: tuple[Path, ...] | str) -> None:
-        if isinstance(runtime, str):
-            raise BuilderError(f"the light headers do not compile here: {runtime[:2000]}")
 
 
 def _allowed_flags(request: BuildRequest, tools: Toolchain) -> tuple[Flags, str]:

@@ -26,14 +26,41 @@ _UNKNOWN = (
     re.compile(r"'(\w+)' does not name a type"),
     re.compile(r"'(\w+)' has not been declared"),
     re.compile(r"identifier \"(\w+)\" is undefined"),
+    re.compile(r"^(\w+) is not a template$"),
     re.compile(r"there are no arguments to '(\w+)'"),
 )
 _OF_STD = re.compile(r"note: 'std::(\w+)' is defined in header")
-"""Where a source says `using namespace std`."""
+"""GCC's, where a source says `using namespace std`. nvcc has none."""
+_USES_STD = re.compile(r"\busing\s+namespace\s+(?:::\s*)?std\b")
+_STD_OF_PYTORCH = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        any atomic_int binary_semaphore bitset call_once chrono complex condition_variable
+        condition_variable_any counting_semaphore deque forward_list get_if get_time
+        holds_alternative jthread list localtime map micro milli monostate multimap multiset nano
+        once_flag priority_queue put_time queue ratio recursive_mutex scoped_lock set setfill
+        setprecision setw shared_lock shared_mutex span stack stop_token strftime this_thread
+        thread timed_mutex type_index unique_lock unordered_multiset unordered_set variant visit
+        """,
+    )
+)
+"""What PyTorch's headers bring along of namespace std and ours don't."""
+_NO_NAMESPACE = 'name followed by "::" must be a class or namespace name'
+"""nvcc's. The name is above the caret."""
+_CANDIDATE = re.compile(r"[^\s:()]*/refinery/[^\s:()]+:\d+:\d+: note:\s+candidate: ")
 _PYTORCH_NAME = re.compile(
     r"(?:AT|TORCH|C10|PYBIND11|CUDA|THC)_\w+|cu(?:blas|dnn|sparse|solver)\w*"
 )
-_MACRO = re.compile(r"\b(?:AT|TORCH|C10|PYBIND11|THC)_\w+\b")
+_NOT_DISPATCHED = re.compile(
+    r"(?:cannot convert|no suitable conversion function from) ['\"](?:const )?"
+    r"at::(?:refinery_::)?DeprecatedTypeProperties['\"] "
+    r"to ['\"]c10::(?:refinery_::)?ScalarType['\"]"
+)
+"""What AT_DISPATCH says of `x.type()`; ours takes it where PyTorch's does."""
+_LINKER = re.compile(r"(?:undefined reference to|multiple definition of|hidden symbol) [`'](.*?)'")
+_TEMPLATE = re.compile(r"<[^<>]*>")
+_MACRO = re.compile(r"\b(?:AT|TORCH|C10|PYBIND11|THC|CUDA_KERNEL)_\w+\b")
 
 _HEADER = re.compile(r"^(In file included from | +from )?(/[^\s:()]*/\.\./[^\s:()]*)", re.MULTILINE)
 """A header whose name GCC or nvcc put together from where they look: `/x/bin/../include/y.h`."""
@@ -46,31 +73,56 @@ def _our_macros() -> frozenset[str]:
     return headers.macros() | _GIVEN
 
 
-def needs_full_headers(log: str) -> bool:
+def needs_full_headers(log: str, source: str = "") -> bool:
     """Whether the first error may come from what the light headers lack or do otherwise.
 
     It may when it lies in a header of ours or of PyTorch's, or names a type or namespace that ours
-    stand in for, a macro or header that ours lack, or something missing in `std`, which PyTorch's
-    headers may have brought along.
+    stand in for, a function of theirs that the arguments don't fit, a macro or header that ours
+    lack, or something missing in `std`, which PyTorch's headers may have brought along. `source` is
+    the text that was compiled.
     """
     lines = log.splitlines()
-    for number, line in enumerate(lines):
-        match = _GCC.match(line) or _NVCC.match(line)
-        if match is None:
-            continue
-        if "/refinery/" in match["file"] or "/torch/" in match["file"]:
-            return True
-        text = match["text"]
-        # nvcc and gcc quote the line after the message.
-        quoted = " ".join(lines[number + 1 : number + 3])
-        if _OUR_NAMES.search(text) or _PYTORCH_HEADER.search(text) or _NVCC_MISSING.search(text):
-            return True
-        found = (pattern.search(text) for pattern in _UNKNOWN)
-        unknown = {name[1] for name in found if name}
-        if any(map(_PYTORCH_NAME.fullmatch, unknown)) or unknown & set(_OF_STD.findall(log)):
-            return True
-        return any(macro not in _our_macros() for macro in _MACRO.findall(quoted))
-    return False
+    matches = [(number, _GCC.match(line) or _NVCC.match(line)) for number, line in enumerate(lines)]
+    errors = [(number, match) for number, match in matches if match]
+    if not errors:
+        return False
+    number, match = errors[0]
+    if "/refinery/" in match["file"] or "/torch/" in match["file"]:
+        return True
+    text = match["text"]
+    if _NOT_DISPATCHED.match(text):
+        return False
+    about = lines[number + 1 : errors[1][0] if len(errors) > 1 else None]
+    if _OUR_NAMES.search(text) or _PYTORCH_HEADER.search(text) or _NVCC_MISSING.search(text):
+        return True
+    if any(map(_CANDIDATE.match, about)):
+        return True
+    unknown = {name[1] for pattern in _UNKNOWN if (name := pattern.search(text))}
+    if text == _NO_NAMESPACE and len(about) > 1:
+        unknown.update(re.findall(r"^\w+", about[0][about[1].find("^") :]))
+    of_std = set(_OF_STD.findall(log)) | (_STD_OF_PYTORCH if _USES_STD.search(source) else set())
+    if any(map(_PYTORCH_NAME.fullmatch, unknown)) or unknown & of_std:
+        return True
+    # nvcc and gcc quote the line after the message.
+    quoted = " ".join(about[:2])
+    return any(macro not in _our_macros() for macro in _MACRO.findall(quoted))
+
+
+def linker_names(log: str) -> list[str]:
+    """The symbols that a linker complains of."""
+    return _LINKER.findall(log)
+
+
+def is_pytorchs(symbol: str) -> bool:
+    """Whether a demangled symbol is in PyTorch's namespaces and none that our headers declare.
+
+    The functions that ours declare and leave undefined are undefined in PyTorch too.
+    """
+    while (plainer := _TEMPLATE.sub("", symbol)) != symbol:
+        symbol = plainer
+    # What stands before it is what it returns.
+    name = symbol.partition("(")[0].rpartition(" ")[2].lstrip("*&")
+    return name.startswith(("at::", "c10::", "caffe2::", "torch::")) and "refinery_::" not in name
 
 
 def readable(log: str, folder: Path, header_folder: Path | None = None) -> str:
@@ -82,7 +134,12 @@ def readable(log: str, folder: Path, header_folder: Path | None = None) -> str:
     # The temporary folder that nvcc puts in messages of its stages.
     log = re.sub(r"\btmp/tmpxft_\w+-\w+_", "", log)
     log = _HEADER.sub(lambda found: (found[1] or "") + os.path.normpath(found[2]), log)
-    raw = log.encode()
+    return cut_short(log)
+
+
+def cut_short(log: str) -> str:
+    """At most 64 KiB of it, and a word that there was more."""
+    raw = log.encode(errors="replace")
     if len(raw) <= MAX_LOG_BYTES:
         return log
     return raw[:MAX_LOG_BYTES].decode(errors="ignore") + "\n[the rest is cut off]\n"

@@ -7,12 +7,19 @@ into every library. A candidate that needs more than they offer is compiled with
 from __future__ import annotations
 
 import hashlib
+import os
 import re
-import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
+
+from evaluator.build.work_folder import work_folder
 
 SOURCES = Path(__file__).parent / "light"
 RUNTIME = ("runtime.cpp", "runtime_python.cpp", "binding.cpp")
+
+_UNUSED_S = 30 * 86400.0
+"""How long headers are kept that nobody builds over: those of another version."""
 
 _SHADOWED = {
     "extension.h": (
@@ -42,22 +49,23 @@ _SHADOWED = {
         "c10/util/ArrayRef.h",
         "c10/util/Exception.h",
         "c10/util/Optional.h",
-        "torch/all.h",
-        "torch/torch.h",
         "torch/types.h",
     ),
+    "all.h": ("torch/all.h", "torch/torch.h"),
     "accumulate.h": ("ATen/AccumulateType.h",),
     "opmath.h": ("ATen/OpMathType.h",),
-    "cuda.h": (
+    "cuda_context.h": (
         "ATen/cuda/CUDAContext.h",
         "ATen/cuda/CUDAContextLight.h",
         "ATen/cuda/CUDAUtils.h",
         "ATen/cuda/Exceptions.h",
+    ),
+    "cuda_guard.h": ("c10/cuda/CUDAGuard.h",),
+    "cuda_stream.h": (
         "ATen/DeviceGuard.h",
         "c10/core/DeviceGuard.h",
         "c10/cuda/CUDAException.h",
         "c10/cuda/CUDAFunctions.h",
-        "c10/cuda/CUDAGuard.h",
         "c10/cuda/CUDAMacros.h",
         "c10/cuda/CUDAStream.h",
     ),
@@ -74,12 +82,32 @@ def digest() -> str:
 
 
 def install(cache: Path) -> Path:
-    """The folder to search first for headers, made once per version of them under `cache`."""
+    """The folder to search first for headers, made once per version of them under `cache`.
+
+    It is marked as just used.
+    """
     folder = cache / f"headers-{digest()}"
-    if folder.exists():
-        return folder
-    with tempfile.TemporaryDirectory(dir=cache) as temporary:
-        made = Path(temporary) / "headers"
+    try:
+        os.utime(folder)
+    except FileNotFoundError:
+        _make(folder)
+    except PermissionError:
+        pass  # another user's
+    return folder
+
+
+def forget_old(cache: Path) -> None:
+    """Remove the headers of other versions, once nobody has built over them for long."""
+    for folder in cache.glob("headers-*"):
+        with suppress(OSError):  # another user's, or removed by another process
+            if time.time() - folder.stat().st_mtime > _UNUSED_S:
+                with work_folder(cache) as gone:
+                    folder.rename(gone / folder.name)
+
+
+def _make(folder: Path) -> None:
+    with work_folder(folder.parent) as work:
+        made = work / "headers"
         for header, names in _SHADOWED.items():
             for name in names:
                 path = made / name
@@ -94,7 +122,6 @@ def install(cache: Path) -> Path:
         except OSError:
             if not folder.exists():
                 raise
-    return folder
 
 
 def macros() -> frozenset[str]:

@@ -30,7 +30,11 @@ _STANDARD = frozenset(
 _OF_STD = re.compile(r"\bstd\s*::\s*(\w+)")
 _LIBRARY = re.compile(r"\busing\s+(?:namespace\s+)?std\b|\birange\b")
 _NUMBERS = re.compile(r"half|bfloat16|bf16|fp\d|f16|REDUCED", re.I)
-_MACROS = re.compile(r"\bC10_(?!CUDA_)|\bAT_\w*HOST|macros/Macros")
+_MACROS = re.compile(
+    r"\bC10_(?!CUDA_)|\bAT_\w*HOST|\b\w+_KERNEL_ASSERT|\b(?:TORCH|CAFFE2)_(?:\w+_)?API\b"
+    r"|\bCONSTEXPR_EXCEPT_WIN_CUDA\b|\b__ubsan_ignore_|macros/(?:Macros|Export)"
+)
+"""Those of c10/macros/Macros.h."""
 _LIBCUXX = re.compile(
     r"(?<!\bat::)(?<!\bc10::)(?<!\btorch::)\bcuda\s*::|<cuda/|\bthread_scope"
     r"|_scan_update\b|_(?:update|store)_async\b|\bsigned\s+char\b|\bint8_t\b|\bchar(?:16|32|8)_t\b"
@@ -69,7 +73,7 @@ _ELSEWHERE = frozenset(
 )
 """Names, in std or outside of it, that the headers which are left out declare, or those that they
 bring along; a name that begins like `_PREFIXES` may be of one too."""
-_PREFIXES = ("__", "C10_", "AT_", "TORCH_", "pthread", "wcs", "wmem")
+_PREFIXES = ("__", "C10_", "AT_", "CUDA_", "TORCH_", "pthread", "wcs", "wmem")
 
 
 def may_lack(output: str) -> bool:

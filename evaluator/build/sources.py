@@ -11,11 +11,13 @@ from evaluator.build_request import BuildRequest
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(?:::\w+)*", re.ASCII)
-_FILE_NAME = re.compile(r"[\w+-][\w.+-]*", re.ASCII)
+_FILE_NAME = re.compile(r"[\w+][\w.+-]*", re.ASCII)
 _HOST_SUFFIXES = (".cpp", ".cc", ".cxx", ".c++", ".c")
 _DEVICE_SUFFIXES = (".cu",)
 _LONGEST_NAME = 200
 """In characters; file systems end at 255."""
+_DEEPEST = 16
+"""Folders in one another."""
 _RESERVED = ("root", "tmp", STUBS)
 
 
@@ -32,6 +34,11 @@ class Source:
     device: bool
     """True: for nvcc."""
 
+    @property
+    def file(self) -> str:
+        """The name without its folders: what is made of it is beside those, and begins so."""
+        return PurePosixPath(self.name).name
+
 
 @dataclass(frozen=True)
 class Sources:
@@ -40,6 +47,8 @@ class Sources:
     units: tuple[Source, ...]
     others: tuple[tuple[str, str], ...]
     """Name and content of files that units include."""
+    folders: tuple[str, ...]
+    """Those that are searched for them."""
 
     def write(self, folder: Path) -> None:
         """Writes all files below `folder`."""
@@ -82,25 +91,30 @@ def arrange(request: BuildRequest) -> Sources:
         raise BadRequestError(f"the extension's name {request.name!r} is not an identifier")
     if len(request.name) > _LONGEST_NAME:
         raise BadRequestError(f"the extension's name is longer than {_LONGEST_NAME} characters")
-    if not request.files:
-        return Sources(tuple(_inline(request)), ())
-    units: list[Source] = []
-    others: list[tuple[str, str]] = []
-    for name, content in request.files:
-        path = PurePosixPath(name)
-        if not path.parts or len(path.parts) > 8 or path.parts[0] in _RESERVED:
-            raise BadRequestError(f"the file name {name!r} is not allowed")
+    units = [_unit(name, content) for name, content in request.files] or _inline(request)
+    paths = [PurePosixPath(unit.name) for unit in units]
+    paths += [PurePosixPath(name) for name, _ in request.included]
+    for path in (*paths, *(PurePosixPath(name, "folder") for name in request.include_folders)):
+        if not path.parts or len(path.parts) > _DEEPEST or path.parts[0] in _RESERVED:
+            raise BadRequestError(f"the file name {str(path)!r} is not allowed")
         if not all(_FILE_NAME.fullmatch(p) and len(p) <= _LONGEST_NAME for p in path.parts):
-            raise BadRequestError(f"the file name {name!r} is not allowed")
-        if path.suffix in (*_HOST_SUFFIXES, *_DEVICE_SUFFIXES):
-            units.append(Source(name, content, path.suffix in _DEVICE_SUFFIXES))
-        else:
-            others.append((name, content))
-    if not units:
-        raise BadRequestError("there is no source file to compile")
-    if len({name for name, _ in request.files}) != len(request.files):
+            raise BadRequestError(f"the file name {str(path)!r} is not allowed")
+    # As PyTorch names them, so that Ninja refuses the same.
+    objects = [f"{Path(unit.file).stem}{'.cuda' * unit.device}.o" for unit in units]
+    if twice := {each for each in objects if objects.count(each) > 1}:
+        raise BadRequestError(f"multiple rules generate {min(twice)}")
+    if len(set(paths)) != len(paths):
         raise BadRequestError("two files have the same name")
-    paths = [PurePosixPath(name) for name, _ in request.files]
     if folders := {folder for path in paths for folder in path.parents}.intersection(paths):
         raise BadRequestError(f"{min(folders)} is the name of a file and of a folder")
-    return Sources(tuple(units), tuple(others))
+    return Sources(tuple(units), request.included, request.include_folders)
+
+
+def _unit(name: str, content: str) -> Source:
+    suffix = PurePosixPath(name).suffix
+    if suffix not in (*_HOST_SUFFIXES, *_DEVICE_SUFFIXES):
+        known = ", ".join((*_HOST_SUFFIXES, *_DEVICE_SUFFIXES))
+        raise BadRequestError(
+            f"the name of a source, {name!r}, is not allowed: no {known} at its end"
+        )
+    return Source(name, content, suffix in _DEVICE_SUFFIXES)

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sysconfig
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from evaluator.errors import BuilderError
 
@@ -72,6 +72,11 @@ class Torch:
         """Folders of its headers."""
         include = self.folder / "include"
         return include, include / "torch" / "csrc" / "api" / "include"
+
+    @property
+    def dispatches_types(self) -> bool:
+        """Whether its AT_DISPATCH macros take what `Tensor::type()` gives, as once they did."""
+        return "DeprecatedTypeProperties" in (self.includes[0] / "ATen" / "Dispatch.h").read_text()
 
     @property
     def libraries(self) -> Path:
@@ -210,6 +215,8 @@ class Toolchain:
         if self.cuda:
             folders.append(self.cuda.folder / "include")
         common = [f"-DTORCH_EXTENSION_NAME={name}", "-DTORCH_API_INCLUDE_EXTENSION_H"]
+        if headers and self.torch.dispatches_types:
+            common.append("-DREFINERY_DISPATCHES_TYPES")
         for folder in folders:
             common += ["-isystem", str(folder)]
         return common
@@ -217,33 +224,38 @@ class Toolchain:
     def host_command(
         self, name: str, source: str, flags: tuple[str, ...], headers: Path | None
     ) -> list[str]:
-        """Compiles a C++ file to `<source>.o`; `headers`: the light ones, None for PyTorch's."""
+        """Compiles a C++ file; `headers`: the light ones, None for PyTorch's.
+
+        The object has the file's name with `.o`, in the build folder itself.
+        """
         own = _LIGHT_HOST if headers else ()
+        file = PurePosixPath(source).name
         return [
-            *(self.compiler, "-MD", "-MF", f"{source}.d", "-fdiagnostics-color=never"),
+            *(self.compiler, "-MD", "-MF", f"{file}.d", "-fdiagnostics-color=never"),
             *self._plain_names,
             *(*self._common(name, headers), "-fPIC", self.torch.standard, *own, *flags),
-            *("-c", source, "-o", f"{source}.o"),
+            *("-c", source, "-o", f"{file}.o"),
         ]
 
     def device_command(
         self, name: str, source: str, flags: tuple[str, ...], headers: Path | None
     ) -> list[str]:
-        """Compiles a CUDA file to `<source>.o`, for the present architecture only.
+        """Compiles a CUDA file as `host_command` does, for the present architecture only.
 
         Its code names its source lines to profilers and sanitizers; it is the same as without.
         """
         assert self.cuda is not None and self.architecture is not None
+        file = PurePosixPath(source).name
         number = self.architecture.replace(".", "")
         host = ",".join(("-fPIC", *self._plain_names, *(_LIGHT_HOST if headers else ())))
         standard = () if any("std=" in flag for flag in flags) else (self.torch.standard,)
         # Code for a debugger names them anyway, and the compiler warns of both together.
         lines = () if _FOR_A_DEBUGGER & set(flags) else ("-lineinfo",)
         return [
-            *(self.cuda.nvcc, "-MD", "-MF", f"{source}.d", *self._common(name, headers)),
+            *(self.cuda.nvcc, "-MD", "-MF", f"{file}.d", *self._common(name, headers)),
             *(*_NVCC_DEFINES, f"-gencode=arch=compute_{number},code=sm_{number}"),
             *("-ccbin", self.compiler, "-Xcompiler", host, *lines, *flags, *standard),
-            *("-c", source, "-o", f"{source}.o"),
+            *("-c", source, "-o", f"{file}.o"),
         ]
 
     def device_steps(self, command: list[str], folder: Path) -> str:
@@ -308,7 +320,8 @@ class Toolchain:
         folders: dict[str, str] = {}
         for escaped in dict.fromkeys(_LISTED_FILE.findall(listed)):
             word = _ESCAPED.sub(r"\1", escaped)
-            if not word.startswith("/") and ".." not in word.split("/"):
+            # No folder of the candidate's is a link.
+            if not word.startswith("/") and not os.path.normpath(word).startswith(".."):
                 continue
             # Of a thousand headers, resolving each one's folders again would take half a second.
             folder, name = os.path.split(word)

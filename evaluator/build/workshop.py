@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
-import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evaluator.build import headers
 from evaluator.build.cache import Cache
-from evaluator.build.diagnosis import needs_full_headers, readable
+from evaluator.build.diagnosis import is_pytorchs, linker_names, needs_full_headers, readable
 from evaluator.build.enclosure import Enclosure, Finished
 from evaluator.build.flags import SANITIZED, SANITIZED_LINK
 from evaluator.build.lean import lean_flags, may_lack
 from evaluator.build.nvcc_steps import HALVES, side_by_side
 from evaluator.build.sources import Source, Sources
 from evaluator.build.toolchain import STUBS, Toolchain
+from evaluator.build.work_folder import work_folder
 from evaluator.host_lock import host_lock
 
-REVISION = "5"
+REVISION = "6"
 """Changes whenever the command lines do, so that old entries of the cache are not used."""
+_ANY_NAME = "refinery_extension"
+"""What a light object calls its module, so that extensions of any name share it."""
+_MODULE = re.compile(r"\bPYBIND11_MODULE\s*\(\s*TORCH_EXTENSION_NAME\b")
 _RUNTIME_TIMEOUT_S = 900.0
 _RUNTIME_TURN_S = 60.0
 """Several times what making it takes."""
@@ -66,9 +68,30 @@ class Attempt:
     headers_lacking: bool = False
 
 
+def _any_name_does(sources: Sources, flags: Flags) -> bool:
+    """Whether the extension's name is its module's and nothing else's, and the linker sees it."""
+    text = "\n".join((*(_everything(unit, sources) for unit in sources.units), *flags.host))
+    named = len(re.findall("TORCH_EXTENSION_NAME", text + "\n".join(flags.device)))
+    return named == len(_MODULE.findall(text)) and not any("-flto" in flag for flag in flags.host)
+
+
+def _entry(name: str) -> str:
+    return f"PyInit_{name}"
+
+
+def _renamed(called: str, name: str) -> tuple[str, ...]:
+    """Flags for the linker that give a module's entry its own name."""
+    return () if called == name else (f"-Wl,--defsym,{_entry(name)}={_entry(called)}",)
+
+
 def _digest(*parts: str) -> str:
     everything = "\1".join((REVISION, headers.digest(), *parts))
     return hashlib.sha256(everything.encode()).hexdigest()
+
+
+def _everything(unit: Source, sources: Sources) -> str:
+    """The text of a unit, and of whatever it may include of the candidate's own."""
+    return "\n".join((unit.content, *(content for _, content in sources.others)))
 
 
 @dataclass(frozen=True)
@@ -81,7 +104,6 @@ class Workshop:
     objects: Cache
     slots: threading.Semaphore
     """One for each compiler that may run."""
-    light_headers: Path
     runtime_turn: threading.Lock = field(default_factory=threading.Lock)
     runtime_errors: list[str] = field(default_factory=list)
     """What compiling the light headers' runtime said; it is not tried again."""
@@ -90,51 +112,51 @@ class Workshop:
         """SHA-256 over the parts and everything about this machine that matters."""
         return _digest(self.tools.fingerprint, *parts)
 
-    @contextmanager
-    def scratch(self) -> Iterator[Path]:
+    @property
+    def light_headers(self) -> Path:
+        """The folder to search first for headers, which is there whenever this is asked."""
+        return headers.install(self.folder)
+
+    def scratch(self) -> AbstractContextManager[Path]:
         """A build folder, gone afterwards."""
-        folder = Path(tempfile.mkdtemp(dir=self.folder, prefix="work-"))
-        try:
-            folder.chmod(0o755)
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        return work_folder(self.folder)
 
     def run(self, command: Sequence[str], folder: Path, timeout_s: float) -> Finished:
         """Runs a command when one of the slots is free; waiting does not count as time."""
         with self.slots:
             return self.enclosure.run(command, folder, timeout_s)
 
-    def runtime(self) -> tuple[Path, ...] | str:
+    def runtime(self) -> dict[str, bytes] | str:
         """What every light library is linked with, made once a machine; or what went wrong.
 
-        Objects (.o), and stubs of PyTorch's libraries (.so).
+        By file name: objects (.o), and stubs of PyTorch's libraries (.so).
         """
         with self.runtime_turn:
             key = _digest(self.tools.host_fingerprint, "runtime")
-            entry: Path | str | None = self.objects.get(key)
-            if entry is None:
+            made: dict[str, bytes] | str | None = self.objects.read(key)
+            if made is None:
                 if self.runtime_errors:
                     return self.runtime_errors[0]
                 # Builders that start together would all make it, and none the sooner.
                 turn = f"runtime-{_digest(key, str(self.folder))[:16]}"
                 with host_lock(turn, most_s=_RUNTIME_TURN_S):
-                    entry = self.objects.get(key) or self._make_runtime(key)
-            if isinstance(entry, str):
-                self.runtime_errors.append(entry)
-                return entry
-            return tuple(sorted(path for path in entry.iterdir() if path.suffix in (".o", ".so")))
+                    made = self.objects.read(key) or self._make_runtime(key)
+            if isinstance(made, str):
+                self.runtime_errors.append(made)
+            return made
 
-    def _make_runtime(self, key: str) -> Path | str:
+    def _make_runtime(self, key: str) -> dict[str, bytes] | str:
         names = headers.RUNTIME
         with self.scratch() as folder, ThreadPoolExecutor(len(names)) as pool:
             said = "".join(pool.map(lambda name: self._runtime_object(name, folder), names))
             if said:
                 return said
-            made: dict[str, bytes | Path] = {f"{name}.o": folder / f"{name}.o" for name in names}
-            return self.objects.put(key, made | self._stubs(folder))
+            objects = {f"{name}.o": (folder / f"{name}.o").read_bytes() for name in names}
+            made = objects | self._stubs(folder)
+            self.objects.put(key, made)
+            return made
 
-    def _stubs(self, folder: Path) -> dict[str, Path]:
+    def _stubs(self, folder: Path) -> dict[str, bytes]:
         """By file name. Where a library's own name can't be read, the library itself is linked."""
         made = {}
         for name in self.tools.torch_libraries:
@@ -147,7 +169,7 @@ class Workshop:
                 continue
             done = self.run(self.tools.stub_command(soname[1], file), folder, _LINK_TIMEOUT_S)
             if done.code == 0:
-                made[file] = folder / file
+                made[file] = (folder / file).read_bytes()
         return made
 
     def _runtime_object(self, name: str, folder: Path) -> str:
@@ -164,17 +186,19 @@ class Workshop:
     ) -> Attempt:
         """Compiles all units side by side and links them. `timeout_s` is for each compiler run."""
         header_folder = self.light_headers if light else None
+        called = _ANY_NAME if light and _any_name_does(sources, flags) else name
         with self.scratch() as folder, ThreadPoolExecutor(len(sources.units) + 1) as pool:
             runtime = pool.submit(self.runtime) if light else None
             sources.write(folder)
             compiled = list(
                 pool.map(
                     lambda unit: self._compile(
-                        unit, sources, name, flags, folder, header_folder, timeout_s
+                        unit, sources, called, flags, folder, header_folder, timeout_s
                     ),
                     sources.units,
                 )
             )
+            compiled = [replace(each, log=each.log.replace(called, name)) for each in compiled]
             log = "".join(each.log for each in compiled)
             failed = [each for each in compiled if each.content is None]
             if failed:
@@ -184,7 +208,7 @@ class Workshop:
                     timed_out=any(each.timed_out for each in failed),
                     headers_lacking=all(each.headers_lacking for each in failed),
                 )
-            parts = runtime.result() if runtime else ()
+            parts = runtime.result() if runtime else {}
             if isinstance(parts, str):
                 return Attempt(None, parts, headers_lacking=True)
             objects = []
@@ -192,12 +216,14 @@ class Workshop:
                 (folder / f"unit{number}.o").write_bytes(each.content or b"")
                 objects.append(f"unit{number}.o")
             (folder / STUBS).mkdir()
-            for path in parts:
-                if path.suffix == ".so":
-                    shutil.copyfile(path, folder / STUBS / path.name)
+            for part, content in sorted(parts.items()):
+                if part.endswith(".so"):
+                    (folder / STUBS / part).write_bytes(content)
                     continue
-                shutil.copyfile(path, folder / f"runtime-{path.name}")
-                objects.append(f"runtime-{path.name}")
+                (folder / f"runtime-{part}").write_bytes(content)
+                objects.append(f"runtime-{part}")
+            if any(_entry(called).encode() in (each.content or b"") for each in compiled):
+                flags = replace(flags, link=(*flags.link, *_renamed(called, name)))
             return self._link(objects, flags, folder, log, light=light)
 
     def _compile(
@@ -211,10 +237,10 @@ class Workshop:
         timeout_s: float,
     ) -> Compiled:
         done = Compiled(None, "")
-        text = "\n".join((unit.content, *(content for _, content in sources.others)))
-        lean = lean_flags(text) if header_folder else ()
+        lean = lean_flags(_everything(unit, sources)) if header_folder else ()
+        searched = tuple(f"-I./{folder}" for folder in sources.folders)
         for defines in dict.fromkeys((lean, ())):
-            given = (*(flags.device if unit.device else flags.host), *defines)
+            given = (*searched, *(flags.device if unit.device else flags.host), *defines)
             done = self._compile_with(given, unit, sources, name, folder, header_folder, timeout_s)
             if done.content is not None or done.timed_out or not may_lack(done.log):
                 break
@@ -233,33 +259,34 @@ class Workshop:
         make = self.tools.device_command if unit.device else self.tools.host_command
         command = make(name, unit.name, flags, header_folder)
         key = self.key(*command, unit.content, repr(sources.others))
-        entry = self.objects.get(key)
-        if entry is not None:
-            return Compiled((entry / "object.o").read_bytes(), (entry / "log").read_text())
+        known = self.objects.read(key)
+        if known is not None:
+            return Compiled(known["object.o"], known["log"].decode())
         done = self.run(self._quickest(command, unit, key, folder), folder, timeout_s)
         if done.code is None:
             log = f"{unit.name}: error: compile timed out after {timeout_s:g} s\n"
             return Compiled(None, log, timed_out=True)
         allowed = (folder, *((header_folder,) if header_folder else ()))
-        for listed in (folder / f"{unit.name}{ending}" for ending in HALVES):
+        for listed in (folder / f"{unit.file}{ending}" for ending in HALVES):
             dependencies = listed.read_text() if listed.exists() else ""
             bad = self.tools.forbidden_include(dependencies, allowed)
             if bad is not None:
                 return Compiled(None, f"{unit.name}: error: include_not_allowed: {bad}\n")
         log = readable(done.output, folder, header_folder)
         if done.code != 0:
-            lacking = header_folder is not None and needs_full_headers(done.output)
+            text = _everything(unit, sources)
+            lacking = header_folder is not None and needs_full_headers(done.output, text)
             return Compiled(
                 None, log or f"{unit.name}: error: the compiler failed\n", False, lacking
             )
-        content = (folder / f"{unit.name}.o").read_bytes()
+        content = (folder / f"{unit.file}.o").read_bytes()
         self.objects.put(key, {"object.o": content, "log": log.encode()})
         return Compiled(content, log)
 
     def _quickest(self, command: list[str], unit: Source, key: str, folder: Path) -> Sequence[str]:
         if not unit.device:
             return command
-        steps = side_by_side(self.tools.device_steps(command, folder), unit.name, key)
+        steps = side_by_side(self.tools.device_steps(command, folder), unit.file, key)
         return steps or command
 
     def _link(
@@ -269,7 +296,8 @@ class Workshop:
         done = self.run(command, folder, _LINK_TIMEOUT_S)
         said = readable(done.output, folder)
         if done.code != 0:
-            return Attempt(None, log + (said or "error: the linker failed\n"))
+            lacking = light and any(map(is_pytorchs, linker_names(done.output)))
+            return Attempt(None, log + (said or "error: the linker failed\n"), False, lacking)
         if light:
             # A function over tensors that nobody defined: without this, a bare name at import.
             listing = self.run(["nm", "-D", "-C", "--undefined-only", "library.so"], folder, 60.0)
@@ -277,5 +305,6 @@ class Workshop:
             if missing:
                 names = (readable(name, folder) for name in missing)
                 lines = (f"error: undefined reference to '{name}'\n" for name in names)
-                return Attempt(None, log + "".join(lines))
+                lacking = any(map(is_pytorchs, missing))
+                return Attempt(None, log + "".join(lines), False, lacking)
         return Attempt((folder / "library.so").read_bytes(), log + said)

@@ -164,7 +164,7 @@ class Collected(Record):
     work: Work | None = None
     calls: tuple[CallShares, ...] = ()
     isolation: tuple[str, ...] = ()
-    """The walls around the process that ran the candidate; none under `ncu`."""
+    """The walls around the process that ran the candidate."""
     seconds: dict[str, float] = Field(default_factory=dict)
     """What collecting took, by stage: `start` (interpreter and imports; less of them where the
     process was started ahead), `wait` (for the device), `prepare` (reference, inputs, counts),

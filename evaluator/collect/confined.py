@@ -1,7 +1,7 @@
-"""Runs the target behind the walls that a judged worker has, builds apart.
+"""Runs the target behind the walls that a judged worker has.
 
-`python -m evaluator.collect.confined FOLDER MODE FD`: over FD it asks the trusted builder, which
-lives in the process that started this one.
+`python -m evaluator.collect.confined FOLDER MODE FD`: at the other end of FD sits a `Desk`, in the
+process that started this one.
 """
 
 from __future__ import annotations
@@ -9,14 +9,11 @@ from __future__ import annotations
 import signal
 import socket
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evaluator.build_request import BuildOutcome, BuildRequest, decode_outcome, encode_request
-from evaluator.collect.call_counter import Mark
+from evaluator.collect.owner import Owner
 from evaluator.walls.layers import enclose
-from evaluator.wire import Channel, Kind
 
 if TYPE_CHECKING:
     from evaluator.collect.target_process import ConfinedMode
@@ -29,21 +26,8 @@ def main(folder: Path, mode: ConfinedMode, fd: int) -> None:
     layers = enclose(folder)
     from evaluator.collect import target
 
-    channel = Channel(socket.socket(fileno=fd), takes_fds=True)
-
-    def build(request: BuildRequest) -> BuildOutcome:
-        channel.send(Kind.BUILD, encode_request(request))
-        message = channel.receive()
-        outcome = decode_outcome(message.payload)
-        if message.fds:
-            return replace(outcome, library=f"/proc/self/fd/{message.fds[0]}")
-        return outcome
-
-    def count(mark: Mark) -> bool:
-        channel.send(Kind.COUNT, bytes([mark]))
-        return bool(channel.receive().payload)
-
-    target.main(folder, mode, build, (*layers, "separate_builder"), count)
+    owner = Owner(socket.socket(fileno=fd))
+    target.main(folder, mode, owner, (*layers, "separate_builder"))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from evaluator.cache_folder import cache_folder
 from evaluator.collect.collected import Collected
+from evaluator.collect.desk import Desk
 from evaluator.collect.ncu_export import parse_hints, parse_raw, with_hints
 from evaluator.collect.ncu_metrics import SECTIONS, names
 from evaluator.collect.ncu_session import NcuSession
@@ -23,12 +24,13 @@ from evaluator.collect.ncu_source import (
     source_options,
     with_lines,
 )
-from evaluator.collect.target_process import run
+from evaluator.collect.target_process import REQUEST, run
 from evaluator.collect.toolkit import find_tool
 from evaluator.collect.warm_target import WarmTarget
 from evaluator.device_lock import ncu_lock
 from evaluator.devices import DeviceInfo
 from evaluator.errors import ProfilerError
+from evaluator.evaluation import EvaluationRequest
 
 REPORT = "profile.ncu-rep"
 _MOST_KERNELS = 200
@@ -114,13 +116,15 @@ def _watched(
     session: NcuSession | None,
 ) -> Collected:
     """The target's run under `ncu`; a spare that fails is followed by a fresh one, once."""
+    request = EvaluationRequest.model_validate_json((folder / REQUEST).read_text())
+    where = request.settings.device
     spare = session.take(command) if session is not None else None
     left_s, waited_s = timeout_s, 0.0
     if spare is not None:
-        with closing(spare), _turn(device) as waited_s:
+        with closing(spare), _turn(device) as waited_s, Desk(where) as desk:
             begin = time.monotonic()
             try:
-                found = spare.run(folder, report=REPORT, timeout_s=left_s)
+                found = spare.run(folder, desk, report=REPORT, timeout_s=left_s)
                 return found.after({"turn": waited_s})
             except ProfilerError:
                 # It may not have been the candidate's fault.
@@ -128,8 +132,8 @@ def _watched(
                 if left_s <= 0:
                     raise
     # Started before the lock is held: while it waits for that one, it imports.
-    with closing(WarmTarget(command)) as target, _turn(device) as again_s:
-        found = target.run(folder, report=REPORT, timeout_s=left_s)
+    with closing(WarmTarget(command)) as target, _turn(device) as again_s, Desk(where) as desk:
+        found = target.run(folder, desk, report=REPORT, timeout_s=left_s)
         return found.after({"turn": waited_s + again_s})
 
 

@@ -1,12 +1,11 @@
 """The process that a profiler watches: it builds a candidate and calls it once, warmed up.
 
-`python -m evaluator.collect.target FOLDER` is what `ncu` starts: it waits for `request.json` in
-FOLDER (see `evaluator.collect.warm_target`), and the one call lies inside cudaProfilerStart and
-Stop. With `plain` behind it the request is there already and nothing is collected: whoever started
-it watches. `evaluator.collect.confined` calls the other modes, behind walls; in
-`static` it is what gets built that counts, and who builds looks at that. What
-was collected goes to `collected.json`. Candidate code runs in this process, so what it leaves is a
-claim: good for advice, never for a verdict.
+`python -m evaluator.collect.target FOLDER MODE` is what `ncu` or a sanitizer starts, behind walls:
+it waits for `request.json` in FOLDER (see `evaluator.collect.warm_target`). In `ncu` the one call
+lies inside cudaProfilerStart and Stop; in `plain` nothing is collected: whoever started it watches.
+`evaluator.collect.confined` calls the other modes; in `static` it is what gets built that counts,
+and who builds looks at that. What was collected goes to `collected.json`. Candidate code runs in
+this process, so what it leaves is a claim: good for advice, never for a verdict.
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ import os
 import sys
 import types
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 # Before torch is loaded: libgomp's idle threads would spin and count as processor time.
 os.environ["OMP_WAIT_POLICY"] = "passive"
@@ -28,14 +26,13 @@ os.environ["OMP_WAIT_POLICY"] = "passive"
 import setuptools  # type: ignore[import-untyped]  # noqa: F401
 import torch
 
-from evaluator.build_request import BuildOutcome, BuildRequest
-from evaluator.collect.call_counter import Mark
 from evaluator.collect.collected import Collected, Work
+from evaluator.collect.owner import Owner, at_desk
 from evaluator.collect.stages import Stages
-from evaluator.collect.target_process import COLLECTED, REQUEST, Mode, make_builder
+from evaluator.collect.target_process import COLLECTED, REQUEST, Mode, WatchedMode
+from evaluator.collect.walled import LAYERS
 from evaluator.collect.warm_target import handed_over
 from evaluator.cores import usable_cores
-from evaluator.device_lock import device_lock
 from evaluator.devices import cache_bytes
 from evaluator.evaluation import Backend, EvaluationRequest, Precision
 from evaluator.judge.ceilings import measure_ceilings
@@ -50,27 +47,21 @@ from evaluator.worker.weights import load_weights
 _FILE = "candidate.py"
 _SEED = 7
 _WARM_UP = 3
-
-
-Build = Callable[[BuildRequest], BuildOutcome]
-Count = Callable[[Mark], bool]
-"""False: nothing is counted."""
+_WATCHED = get_args(WatchedMode)
 
 
 def main(
     folder: Path,
     mode: Mode,
-    build: Build | None = None,
-    layers: tuple[str, ...] = (),
-    count: Count | None = None,
+    owner: Owner,
+    layers: tuple[str, ...],
     since: float | None = None,
 ) -> None:
     """Run the request in `folder` and leave what was collected there.
 
-    `build` asks the trusted builder; None makes one here. With `layers` (the walls that stand
-    already) privileges are given up before any candidate code runs. `count` tells whoever started
-    this process where a call to be counted begins and ends. `since` (`time.monotonic`) is when the
-    request was handed over, to a process that was there already.
+    `layers`: the walls that stand already; where nobody watches, privileges are given up here,
+    before any candidate code runs. `since` (`time.monotonic`) is when the request was handed over,
+    to a process that was there already.
     """
     stages = Stages(since)
     stages.end("start")
@@ -82,10 +73,11 @@ def main(
         tf32 = settings.precision is Precision.TF32
         torch.backends.cuda.matmul.allow_tf32 = tf32
         torch.backends.cudnn.allow_tf32 = tf32
-    # Under ncu nobody else can hold the device for us, and only from here on is it needed.
-    with device_lock(settings.device) if mode in ("ncu", "plain") else nullcontext():
-        stages.end("wait")
-        collected = _collect(folder, mode, request, build, layers, stages, count)
+    if mode in _WATCHED:
+        # Only from here on is it needed.
+        owner.hold_device()
+    stages.end("wait")
+    collected = _collect(folder, mode, request, owner, layers, stages)
     stages.end("collect")
     (folder / COLLECTED).write_text(collected.after(stages.seconds).model_dump_json())
 
@@ -94,10 +86,9 @@ def _collect(
     folder: Path,
     mode: Mode,
     request: EvaluationRequest,
-    build: Build | None,
+    owner: Owner,
     layers: tuple[str, ...],
     stages: Stages,
-    count: Count | None,
 ) -> Collected:
     settings = request.settings
     device = torch.device(settings.device)
@@ -110,14 +101,14 @@ def _collect(
         work = _work(reference, values, settings.precision, settings.device, threads)
     if mode == "cpu":
         output_bytes = sum(t.numel() * t.element_size() for t in reference.expected(values))
-    if layers:
+    if mode not in _WATCHED:
         on_cpu = settings.device == "cpu"
         memory_bytes = settings.memory_limit_bytes if on_cpu else None
         layers += tuple(
             confine(folder, memory_bytes=memory_bytes, cpu_seconds=600, keep_scratch=True)
         )
     stages.end("prepare")
-    module = _candidate(folder, request, reference, state, build)
+    module = _candidate(folder, request, reference, state, owner)
     stages.end("build")
     values = reference.fresh_inputs(_SEED + 1)
 
@@ -138,7 +129,7 @@ def _collect(
             threads=threads,
             output_bytes=output_bytes,
             flush_bytes=max(2 * cache_bytes(settings.device), 2**24),
-            count=count,
+            count=owner.count,
         )
         collected = collected.model_copy(update={"cpu": cpu})
     elif mode == "shares":
@@ -174,11 +165,11 @@ def _candidate(
     request: EvaluationRequest,
     reference: Reference,
     state: dict[str, torch.Tensor],
-    build: Build | None,
+    owner: Owner,
 ) -> torch.nn.Module:
     """The candidate's module with the reference's weights."""
     settings = request.settings
-    build_stub.install(build or make_builder(settings.device).build)
+    build_stub.install(owner.build)
     if settings.device == "cpu":
         _mark_own_functions()
     else:
@@ -260,12 +251,12 @@ def _work(
     )
 
 
-def _main(folder: Path, plain: bool) -> None:
-    if plain:
-        main(folder, "plain")
-    elif (since := handed_over(folder)) is not None:
-        main(folder, "ncu", since=since)
+def _main(folder: Path, mode: WatchedMode) -> None:
+    since = handed_over(folder)
+    if since is not None:
+        layers = (*filter(None, os.environ.get(LAYERS, "").split(",")), "separate_builder")
+        main(folder, mode, at_desk(folder), layers, since)
 
 
 if __name__ == "__main__":
-    _main(Path(sys.argv[1]), sys.argv[2:] == ["plain"])
+    _main(Path(sys.argv[1]), sys.argv[2])  # type: ignore[arg-type]

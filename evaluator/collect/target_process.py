@@ -1,9 +1,8 @@
 """Starts the process that runs a candidate for a profiler, and ends it when it takes too long.
 
-Without `ncu` around it the candidate is confined as it is before the judge. Under `ncu` (which
-needs the driver, and often root, for its counters) an allow-listed environment, a session of its
-own and a time-out that kills the whole group are all there is. That is why a profile is taken
-after the verdict and never feeds it.
+The candidate is confined as it is before the judge, `confined.py` where this package collects and
+`walled.py` where `ncu` or a sanitizer does; builds are made here, and the device is held here
+(`desk.py`). A profile is taken after the verdict and never feeds it.
 """
 
 from __future__ import annotations
@@ -21,34 +20,31 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Literal
 
-from evaluator.build.builder import Builder
-from evaluator.build_request import decode_request, encode_outcome
 from evaluator.cache_folder import cache_folder
 from evaluator.collect.call_counter import CallCounter
 from evaluator.collect.collected import Collected, LoopFacts
 from evaluator.collect.cuda_code import inspect_kernels
+from evaluator.collect.desk import Desk
 from evaluator.collect.static_code import inspect_loops
 from evaluator.device_lock import device_lock
-from evaluator.devices import describe
 from evaluator.errors import ProfilerError
-from evaluator.host_lock import LOCKS, lock_folder
-from evaluator.sealed import sealed_copy
+from evaluator.judge.printed import Printed
 from evaluator.walls.environment import clean_environment
-from evaluator.wire import Channel, ClosedError, Kind, WireError, pair
+from evaluator.wire import WireError, pair
 
-Mode = Literal["ncu", "torch_trace", "static", "cpu", "shares", "plain"]
 ConfinedMode = Literal["torch_trace", "static", "cpu", "shares"]
+WatchedMode = Literal["ncu", "plain"]
+Mode = Literal[ConfinedMode, WatchedMode]
 REQUEST = "request.json"
 COLLECTED = "collected.json"
-_ROOT = Path(__file__).resolve().parents[2]
 _LOG_BYTES = 16384
+_WHOLE_BYTES = 128 * 2**20
+"""Of what a program prints: a profiler's pages come so."""
+_CACHE = "cache"
 _COLLECTED_BYTES = 16 * 2**20
 _NOBODY = 65534
-
-
-def make_builder(device: str) -> Builder:
-    """The builder that the judge of this device has, with the same cache."""
-    return Builder(cache_folder(), cuda_arch=describe(device).cuda_architecture)
+_ENDING_S = 10.0
+"""For a driver to take back what a killed process had of a GPU."""
 
 
 def run_confined(folder: Path, mode: ConfinedMode, *, device: str, timeout_s: float) -> Collected:
@@ -57,19 +53,25 @@ def run_confined(folder: Path, mode: ConfinedMode, *, device: str, timeout_s: fl
     Builds are answered here, mostly from the cache that the judge filled. Raises `ProfilerError`
     with one line when the target fails, is too slow or leaves nothing.
     """
+    with tempfile.TemporaryDirectory(prefix="refinery-") as kept:
+        return _run_confined(folder, mode, device, timeout_s, Path(kept))
+
+
+def _run_confined(
+    folder: Path, mode: ConfinedMode, device: str, timeout_s: float, kept: Path
+) -> Collected:
+    """`kept`: an empty folder of ours for copies of the libraries, which outlive the cache's."""
     _give(folder)
-    builder = make_builder(device)
-    libraries: list[Path] = []
     mine, theirs = pair()
     with device_lock(device), tempfile.TemporaryFile() as sink:
-        deadline = time.monotonic() + timeout_s
+        begin = time.monotonic()
         with theirs:
             process = subprocess.Popen(
                 [sys.executable, "-m", "evaluator.collect.confined", str(folder), mode,
                  str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 cwd=folder,
-                env=_environment(folder),
+                env=target_environment(folder),
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=subprocess.STDOUT,
@@ -78,10 +80,11 @@ def run_confined(folder: Path, mode: ConfinedMode, *, device: str, timeout_s: fl
         counter = CallCounter(process.pid) if mode == "cpu" else None
         # It begins a session of its own once it gives up its privileges.
         try:
-            _serve(mine, builder, libraries, counter, deadline)
-            process.wait(max(0.1, deadline - time.monotonic()))
+            with Desk(device, counter=counter, kept=kept) as desk:
+                left_s = desk.serve(mine, timeout_s - (time.monotonic() - begin))
+            process.wait(left_s)
         except (WireError, subprocess.TimeoutExpired) as error:
-            raise ProfilerError(_why(error, mode, timeout_s)) from None
+            raise ProfilerError(why_broken_off(error, f"the {mode} collector", timeout_s)) from None
         finally:
             mine.close()
             _kill(process)
@@ -92,10 +95,10 @@ def run_confined(folder: Path, mode: ConfinedMode, *, device: str, timeout_s: fl
         raise ProfilerError(f"the {mode} collector failed: {_last_line(text)}")
     collected = collected_in(folder, mode, text)
     if mode == "static":
-        return collected.model_copy(update={"gpu": inspect_kernels(libraries)})
+        return collected.model_copy(update={"gpu": inspect_kernels(desk.libraries)})
     if collected.cpu is not None and counter is not None:
         counted = {"counts": counter.counts(), "no_counts": counter.reason}
-        cpu = collected.cpu.model_copy(update={"loops": _loops(libraries), **counted})
+        cpu = collected.cpu.model_copy(update={"loops": _loops(desk.libraries), **counted})
         return collected.model_copy(update={"cpu": cpu})
     return collected
 
@@ -107,43 +110,51 @@ def run(
     timeout_s: float,
     whole: bool = False,
     may_fail: bool = False,
-    environment: Mapping[str, str] | None = None,
 ) -> str:
-    """Run a command in `folder` and return (the end of) what it printed.
+    """Run a command of ours in `folder` and return (the end of) what it printed.
 
-    `environment` comes on top of the clean one. Raises `ProfilerError` if it takes too long, and,
-    unless it `may_fail`, if it does.
+    Raises `ProfilerError` if it takes too long, and, unless it `may_fail`, if it does.
     """
-    program = Program(command, folder, environment)
+    program = Program(command, folder, clean_environment(folder), apart=True)
     return program.finish(timeout_s, whole=whole, may_fail=may_fail)
 
 
 class Program:
-    """A command that runs in `folder`, in a session of its own and with a clean environment."""
+    """A command that runs in `folder` and is ended with its whole session."""
 
     def __init__(
-        self, command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        apart: bool = False,
+        name: str = "",
     ) -> None:
-        """Start it; `environment` comes on top of the clean one."""
-        self._name = Path(command[0]).name
-        self._sink = tempfile.TemporaryFile()  # noqa: SIM115 - closed in finish() and end()
+        """Start it. `apart`: in a session of its own, which others begin themselves. `name`: what
+        it is called where it fails; by default as the command."""
+        self.name = name or Path(command[0]).name
+        self._printed = Printed(_WHOLE_BYTES)
+        self._ended = False
         try:
             self._process = subprocess.Popen(
                 command,
                 cwd=folder,
-                env=_environment(folder) | dict(environment or {}),
+                env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=self._sink,
+                stdout=self._printed.for_worker,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,
+                start_new_session=apart,
             )
         except BaseException:
-            self._sink.close()
+            self._printed.give_away()
+            self._printed.close()
             raise
+        self._printed.give_away()
 
     @property
     def pid(self) -> int:
-        """Of the command, and of its session."""
+        """Of the command."""
         return self._process.pid
 
     @property
@@ -151,95 +162,76 @@ class Program:
         """Whether it has not ended yet."""
         return self._process.poll() is None
 
-    def finish(self, timeout_s: float, *, whole: bool = False, may_fail: bool = False) -> str:
+    def finish(
+        self,
+        timeout_s: float,
+        *,
+        whole: bool = False,
+        may_fail: bool = False,
+        limit_s: float | None = None,
+    ) -> str:
         """Wait for it, end what it left, and return (the end of) what it printed.
+
+        `limit_s`: what it had in all, where `timeout_s` is the rest of it.
 
         Raises `ProfilerError` if it takes too long, and, unless it `may_fail`, if it fails.
         """
-        with self._sink:
-            try:
-                status = self._process.wait(timeout_s)
-            except subprocess.TimeoutExpired:
-                raise ProfilerError(f"{self._name} took longer than {timeout_s:g} s") from None
-            finally:
-                _kill(self._process)
-            text = _printed(self._sink, None if whole else _LOG_BYTES)
+        try:
+            status = self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            why = f"{self.name} took longer than {limit_s or timeout_s:g} s"
+            raise ProfilerError(why) from None
+        finally:
+            text = self.end()
+        text = text if whole else text[-_LOG_BYTES:]
         if "ERR_NVGPUCTRPERM" in text:
             raise ProfilerError(
                 "the performance counters are not open to this user (ERR_NVGPUCTRPERM)"
             )
         if status != 0 and not may_fail:
-            raise ProfilerError(f"{self._name} ended with {status}: {_last_line(text)}")
+            raise ProfilerError(f"{self.name} ended with {status}: {_last_line(text)}")
         return text
 
-    def end(self) -> None:
-        """Kill it and all that its session holds, unless it is finished."""
-        if not self._sink.closed:
-            with self._sink:
-                _kill(self._process)
-
-
-def _serve(
-    channel: Channel,
-    builder: Builder,
-    libraries: list[Path],
-    counter: CallCounter | None,
-    deadline: float,
-) -> None:
-    """Build and count for the target until it hangs up."""
-    while True:
-        try:
-            message = channel.receive(max(0.1, deadline - time.monotonic()))
-        except ClosedError:
-            return
-        if message.kind is Kind.COUNT and counter is not None:
-            with contextlib.suppress(ClosedError):
-                channel.send(Kind.COUNTED, counter.answer(message.payload))
-            continue
-        if message.kind is not Kind.BUILD:
-            raise WireError(f"{message.kind.name} out of turn")
-        try:
-            request = decode_request(message.payload)
-        except ValueError as error:
-            raise WireError(f"a malformed build request: {error}") from None
-        outcome = builder.build(request, max(1.0, deadline - time.monotonic()))
-        with contextlib.ExitStack() as stack:
-            fds: tuple[int, ...] = ()
-            if outcome.ok:
-                libraries.append(Path(outcome.library))
-                library = sealed_copy(Path(outcome.library))
-                stack.callback(os.close, library)
-                fds = (library,)
-            with contextlib.suppress(ClosedError):
-                channel.send(Kind.BUILT, encode_outcome(outcome), fds)
+    def end(self) -> str:
+        """Kill it and all that its session holds, unless that is done: what it had printed."""
+        if self._ended:
+            return ""
+        self._ended = True
+        # Walls end when all behind them has: whoever has the device next is alone there.
+        self._process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_ENDING_S)
+        _kill(self._process)
+        return self._printed.close()
 
 
 def _give(folder: Path) -> None:
-    """The target gives up its uid: its folder must be its own. Ceilings come along as a copy."""
-    stored = cache_folder() / "ceilings"
-    if stored.is_dir():
-        shutil.copytree(stored, folder / "cache" / "ceilings")
+    """The target gives up its uid: its folder must be its own."""
+    lend_ceilings(folder)
     if os.geteuid() == 0:
         os.chown(folder, _NOBODY, _NOBODY)
 
 
-def _environment(folder: Path) -> dict[str, str]:
-    inherited = os.environ.get("PYTHONPATH")
-    # Where it gave up its uid it can't read ours; builds are answered over a channel then.
-    copied = folder / "cache"
-    return clean_environment(folder) | {
-        "PYTHONPATH": f"{_ROOT}{os.pathsep}{inherited}" if inherited else str(_ROOT),
-        # The judge has built this candidate, with this compiler, and measured this device already.
-        **{name: value for name, value in os.environ.items() if name == "CXX"},
-        "KERNEL_REFINERY_CACHE": str(copied if copied.is_dir() else cache_folder()),
-        "XDG_CACHE_HOME": str(copied) if copied.is_dir() else _cache_home(),
-        # Its TMPDIR is its own; a lock there would keep nobody out.
-        LOCKS: str(lock_folder()),
-    }
+def lend_ceilings(folder: Path) -> None:
+    """What was measured of the devices goes to a target as a copy: the cache is out of its reach.
+
+    Where there is none, the target measures for itself.
+    """
+    stored = cache_folder() / "ceilings"
+    if not stored.is_dir():
+        return
+    lent = folder / _CACHE / stored.name
+    lent.mkdir(parents=True)
+    for file in stored.iterdir():
+        shutil.copyfile(file, lent / file.name)
+    # Whatever our umask: the target is another user.
+    for path in (lent.parent, lent, *lent.iterdir()):
+        path.chmod(0o755)
 
 
-def _cache_home() -> str:
-    return os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+def target_environment(folder: Path) -> dict[str, str]:
+    """For a target in `folder`: nothing in it leads to anything else of ours."""
+    return clean_environment(folder) | {"KERNEL_REFINERY_CACHE": str(folder / _CACHE)}
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -273,16 +265,22 @@ def open_plain(path: Path, most_bytes: int) -> IO[bytes]:
     return file
 
 
-def _printed(sink: IO[bytes], most: int | None = _LOG_BYTES) -> str:
-    sink.seek(0)
-    content = sink.read()
-    return (content if most is None else content[-most:]).decode(errors="replace")
+def is_plain(path: Path) -> bool:
+    """Whether a file is there, and no link: it may have been the candidate's to name."""
+    return path.is_file() and not path.is_symlink()
 
 
-def _why(error: Exception, mode: Mode, timeout_s: float) -> str:
+def _printed(sink: IO[bytes], most: int = _LOG_BYTES) -> str:
+    # A candidate may print as much as the disk holds.
+    sink.seek(max(0, sink.seek(0, os.SEEK_END) - most))
+    return sink.read(most).decode(errors="replace")
+
+
+def why_broken_off(error: Exception, what: str, timeout_s: float) -> str:
+    """What to say where serving a target, or waiting for its end, has failed."""
     if isinstance(error, WireError) and str(error):
-        return f"the {mode} collector broke off: {error}"
-    return f"the {mode} collector took longer than {timeout_s:g} s"
+        return f"{what} broke off: {error}"
+    return f"{what} took longer than {timeout_s:g} s"
 
 
 def _loops(libraries: list[Path]) -> LoopFacts | None:

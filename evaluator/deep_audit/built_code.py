@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import time
 from pathlib import Path
 
 from evaluator.build.builder import Builder
+from evaluator.build.handover import built_and_read
 from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.deep_audit.compiled_text import compiled_texts
 from evaluator.deep_audit.own_code import OwnCode, own_code
@@ -21,6 +24,13 @@ def built_code(
 
     `limit_s` bounds it all.
     """
+    with tempfile.TemporaryDirectory(prefix="refinery-") as kept:
+        return _built_code(bench, builder, request, limit_s, Path(kept))
+
+
+def _built_code(
+    bench: Bench, builder: Builder, request: EvaluationRequest, limit_s: float | None, kept: Path
+) -> OwnCode:
     made: list[Path] = []
     asked: list[BuildRequest] = []
     settings = request.settings
@@ -31,9 +41,13 @@ def built_code(
         left_s = settings.build_timeout_s
         if deadline is not None:
             left_s = max(0.01, min(left_s, deadline - time.monotonic()))
-        outcome = builder.build(order, left_s)
-        if outcome.ok:
-            made.append(Path(outcome.library))
+
+        def keep(library: Path) -> Path:
+            return Path(shutil.copyfile(library, kept / f"{len(made)}.so"))
+
+        outcome, copy = built_and_read(lambda again: builder.build(again, left_s), order, keep)
+        if copy is not None:
+            made.append(copy)
         return outcome
 
     side = bench.new_side()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 
-from evaluator.collect.target_process import REQUEST, run
+from evaluator.collect.desk import Desk
+from evaluator.collect.target_process import REQUEST
 from evaluator.collect.toolkit import find_tool
+from evaluator.collect.warm_target import WarmTarget
 from evaluator.deep_audit.compiled_text import with_lines
 from evaluator.deep_audit.compute_report import assertion_findings, ended_properly, findings_of
 from evaluator.deep_audit.own_code import OwnCode
@@ -47,8 +49,7 @@ def run_compute_sanitizer(
 ) -> list[SanitizerRun]:
     """One record for each tool, each over a process of its own. Nothing is raised.
 
-    Like `ncu` it needs the driver as the user has it, so the candidate runs with the user's rights,
-    without the judge's walls and after the verdict. `timeout_s` is for each tool.
+    The candidate runs behind walls, and after the verdict. `timeout_s` is for each tool.
     """
     program = find_compute_sanitizer()
     if program is None:
@@ -68,14 +69,11 @@ def _watch(
         folder = Path(name)
         (folder / REQUEST).write_text(request.model_dump_json())
         try:
-            text = run(
-                command(program, tool, folder),
-                folder,
-                timeout_s=timeout_s,
-                whole=True,
-                may_fail=True,
-                environment=_ENVIRONMENT,
-            )
+            with (
+                Desk(request.settings.device) as desk,
+                closing(WarmTarget(command(program, tool), "plain", _ENVIRONMENT)) as target,
+            ):
+                text = target.watch(folder, desk, timeout_s=timeout_s, whole=True, may_fail=True)
         except ProfilerError as error:
             return SanitizerRun(
                 tool=tool,
@@ -99,13 +97,12 @@ def _watch(
     )
 
 
-def command(program: Path, tool: Tool, folder: Path) -> list[str]:
-    """What runs the target over the request in `folder` under one of the tools."""
+def command(program: Path, tool: Tool) -> list[str]:
+    """What watches the target under one of the tools."""
     options = ["--tool", tool, "--target-processes", "all", "--print-limit", str(_MOST_ERRORS)]
     if tool is Tool.MEMCHECK:
         # PyTorch asks things of the driver that may well be answered with an error.
         options += ["--report-api-errors", "no"]
         # Allocations lie side by side: without a gap, one beyond the end of one is in the next.
         options += ["--padding", str(_PADDING_BYTES)]
-    target = [sys.executable, "-m", "evaluator.collect.target", str(folder), "plain"]
-    return [str(program), *options, *target]
+    return [str(program), *options]

@@ -8,12 +8,11 @@ looked at, not a proof; what the trusted builder built bounds it. The rule is in
 from __future__ import annotations
 
 import statistics
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from evaluator.collect.collected import CallShares, KernelTrace
+from evaluator.collect.lent_folder import lent_folder
 from evaluator.collect.target_process import REQUEST, ConfinedMode, run_confined
 from evaluator.deep_audit.own_code import OwnCode
 from evaluator.deep_audit.record import Provenance, Shares
@@ -115,8 +114,7 @@ def gpu_shares(trace: KernelTrace, code: OwnCode) -> Shares:
 
 def _traced(request: EvaluationRequest, code: OwnCode) -> Shares:
     device = request.settings.device
-    with tempfile.TemporaryDirectory(prefix="refinery-audit-") as name:
-        folder = Path(name)
+    with lent_folder("refinery-audit-") as folder:
         (folder / REQUEST).write_text(request.model_dump_json())
         mode: ConfinedMode = "shares" if device == "cpu" else "torch_trace"
         collected = run_confined(folder, mode, device=device, timeout_s=_TIMEOUT_S)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import queue
 import threading
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from evaluator.built_ahead import BuiltAhead
 from evaluator.cache_folder import cache_folder
 from evaluator.cores import usable_cores
 from evaluator.evaluation import Backend, Evaluation, EvaluationRequest
@@ -34,14 +34,16 @@ class LocalExecutor:
         cache: Path | None = None,
         judge: str = "evaluator.judge.server",
         builder: str = "evaluator.judge.build_ahead",
+        executors: int = 1,
     ) -> None:
         """`devices` are `cpu`, or `cuda:N` of one kind; `judge` and `builder` are modules that
-        `Service` starts with a device and the folder of the cache."""
+        `Service` starts with a device and the folder of the cache. `executors`: how many share
+        this machine's cores."""
         devices = devices or ("cpu",)
         folder = cache or cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
         self._seats = Seats([Seat(name, Service(judge, name, str(folder))) for name in devices])
-        ahead = builders_for(len(devices)) if devices[0] != "cpu" else 0
+        ahead = builders_for(len(devices), executors) if devices[0] != "cpu" else 0
         self._builders = [Service(builder, devices[0], str(folder)) for _ in range(ahead)]
         # Who built last builds next: the others need not be started as long as it keeps up.
         self._idle: queue.LifoQueue[Service] = queue.LifoQueue()
@@ -68,24 +70,26 @@ class LocalExecutor:
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate on a free device, whichever the request names. Waits for one; raises
-        `InfrastructureError` when our side breaks. `conditions` say `judged_on`."""
+        `InfrastructureError` when our side breaks. `conditions` say `judged_on`: None where the
+        candidate ran into a limit while it was built, and needed no device."""
         ahead = self._builders and request.candidate.backend is Backend.CUDA
         with self._one_more() as candidates:
             # While this one is built, its judge starts.
             self._start(judges=candidates, builders=0)
             built = self._build(request) if ahead else None
+            if built is not None and built.refused is not None:
+                return built.refused
             with self._seats.taken(request.reference) as seat:
                 question = request.on(seat.device).model_dump_json().encode()
                 answer = Evaluation.model_validate_json(seat.judge.ask(question))
         told: dict[str, object] = {"conditions": answer.conditions | {"judged_on": seat.device}}
         if built is not None and answer.build is not None:
-            seconds, cached = built
             again = answer.build.seconds
             told["build"] = answer.build.model_copy(
-                update={"seconds": seconds + again, "cached": cached}
+                update={"seconds": built.seconds + again, "cached": built.cached}
             )
             told["seconds"] = answer.seconds.model_copy(
-                update={"build": seconds + answer.seconds.build}
+                update={"build": built.seconds + answer.seconds.build}
             )
         return answer.model_copy(update=told)
 
@@ -110,13 +114,13 @@ class LocalExecutor:
         """Of the judges' processes that run, by device."""
         return {seat.device: pid for seat in self._seats if (pid := seat.judge.pid) is not None}
 
-    def _build(self, request: EvaluationRequest) -> tuple[float, bool]:
+    def _build(self, request: EvaluationRequest) -> BuiltAhead:
         builder = self._idle.get()
         try:
-            told = json.loads(builder.ask(request.model_dump_json().encode()))
+            answer = builder.ask(request.model_dump_json().encode())
         finally:
             self._idle.put(builder)
-        return float(told["seconds"]), bool(told["cached"])
+        return BuiltAhead.model_validate_json(answer)
 
     def close(self) -> None:
         """End the judges and everything that was started. Nobody may be evaluating any more."""
@@ -137,8 +141,8 @@ class LocalExecutor:
         self.close()
 
 
-def builders_for(devices: int) -> int:
+def builders_for(devices: int, executors: int = 1) -> int:
     """Processes that build for that many devices: four for each, as a build takes several times
     as long as judging, and some to spare, in at most half of the cores, since nvcc runs several
-    processes at once."""
-    return max(1, min(2 + 4 * devices, usable_cores() // 2))
+    processes at once; of the cores an executor has its part."""
+    return max(1, min(2 + 4 * devices, usable_cores() // executors // 2))

@@ -31,6 +31,8 @@ class Place(Record):
     """For the prompt, one fact a line."""
     packages: dict[str, str]
     """Versions of what decides on times and verdicts."""
+    width: int = 1
+    """Candidates at a time that keep the judge there and its builders busy."""
 
     def difference(self, other: Place) -> str:
         """What keeps the two out of one run, as words; empty where nothing does."""
@@ -58,10 +60,11 @@ class Answer(Record):
 class RayJudge:
     """Judges candidates where it was placed. Questions and answers are bytes."""
 
-    def __init__(self, device: str) -> None:
-        """`device` is `cpu` or `cuda:0`, the GPU that Ray gave to this actor."""
+    def __init__(self, device: str, executors: int = 1) -> None:
+        """`device` is `cpu` or `cuda:0`, the GPU that Ray gave to this actor, which is one of so
+        many on its node."""
         self._device = device
-        self._executor = LocalExecutor(device)
+        self._executor = LocalExecutor(device, executors=executors)
         _settle()
         self._executor.prepare()
         self._services: dict[str, Service] = {}
@@ -76,8 +79,12 @@ class RayJudge:
             except UsageError as error:
                 raise DeviceError(str(error)) from None
             packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
-            place = Place(device_name=name, hardware=tuple(hardware), packages=packages)
-            return place.model_dump_json()
+            return Place(
+                device_name=name,
+                hardware=tuple(hardware),
+                packages=packages,
+                width=self._executor.width,
+            ).model_dump_json()
 
         return _told(look)
 

@@ -18,14 +18,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import ray
+from pydantic import ValidationError
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from evaluator.errors import ClusterError, InfrastructureError
 from evaluator.executor.ray_judge import Answer, Place, RayJudge
 
-BUILDS_AHEAD = 1
-"""Candidates that a GPU's judge is given beyond the one that it judges, to build them meanwhile."""
 START_S = 60.0
 """How long the judges of a cluster may take to come up."""
 PATIENCE_S = 60.0
@@ -33,6 +32,8 @@ PATIENCE_S = 60.0
 _LOOK_EVERY_S = 1.0
 _REST_S = 20.0
 """How long a node is left alone on which a judge did not come up."""
+_MOST_CALLS = 16
+"""That the actor of a GPU takes at a time: more than the candidates that keep it busy."""
 
 
 @dataclass(eq=False)
@@ -44,6 +45,8 @@ class Judge:
     number: int
     at_work: int = field(default=0)
     """Candidates that it has been given."""
+    width: int = field(default=1)
+    """Candidates at a time that keep it busy; it tells when it comes up."""
 
 
 class Roster:
@@ -55,11 +58,12 @@ class Roster:
         Raises `ClusterError` where none comes up, or two are not alike.
         """
         self._device = device
-        self._places = 1 + BUILDS_AHEAD if device != "cpu" else 1
         self._ready: list[Judge] = []
         self._called: dict[Any, Judge] = {}
         self._rest_until: dict[str, float] = {}
         self._numbers = itertools.count()
+        self._warned: set[str] = set()
+        """Nodes, or "" for the cluster, of which was told what is wrong, until it is no more."""
         self._why_not = ""
         """What kept the last judge from coming up that did not."""
         self._change = threading.Condition()
@@ -98,7 +102,7 @@ class Roster:
         alone_since = None
         with self._change:
             while True:
-                free = [judge for judge in self._ready if judge.at_work < self._places]
+                free = [judge for judge in self._ready if judge.at_work < judge.width]
                 if free:
                     judge = min(free, key=lambda one: (one in tried, one.at_work))
                     judge.at_work += 1
@@ -135,16 +139,29 @@ class Roster:
     def _watch(self) -> None:
         while True:
             time.sleep(_LOOK_EVERY_S)
-            self._call_up()
-            for judge, place in self._arrivals():
-                if words := place.difference(self.place):
-                    print(f"node {judge.node} is left out: {words}", file=sys.stderr)
-                    self._rest_until[judge.node] = float("inf")
-                    ray.kill(judge.actor)
-                    continue
-                with self._change:
-                    self._ready.append(judge)
-                    self._change.notify_all()
+            try:
+                self._call_up()
+                self._welcome()
+                self._warned.discard("")
+            except RayError as error:
+                # Judges that are there work on; the next look may find the cluster in order.
+                self._warn("", f"the cluster can't be looked over: {error}")
+
+    def _welcome(self) -> None:
+        for judge, place in self._arrivals():
+            if words := place.difference(self.place):
+                print(f"node {judge.node} is left out: {words}", file=sys.stderr)
+                self._rest_until[judge.node] = float("inf")
+                ray.kill(judge.actor)
+                continue
+            with self._change:
+                self._ready.append(judge)
+                self._change.notify_all()
+
+    def _warn(self, node: str, words: str) -> None:
+        if node not in self._warned:
+            self._warned.add(node)
+            print(words, file=sys.stderr)
 
     def _call_up(self) -> None:
         """Start judges on nodes that have fewer than their due."""
@@ -155,8 +172,9 @@ class Roster:
             name = node["NodeID"]
             if not node["Alive"] or self._rest_until.get(name, 0.0) > time.monotonic():
                 continue
-            for _ in range(self._due(node["Resources"]) - have[name]):
-                actor = self._actor(name, node["Resources"])
+            due = self._due(node["Resources"])
+            for _ in range(due - have[name]):
+                actor = self._actor(name, node["Resources"], due)
                 self._called[actor.place.remote()] = Judge(actor, name, next(self._numbers))
 
     def _due(self, resources: dict[str, float]) -> int:
@@ -164,7 +182,7 @@ class Roster:
             return int(resources.get("CPU", 0) >= 1)
         return int(resources.get("GPU", 0))
 
-    def _actor(self, node: str, resources: dict[str, float]) -> Any:
+    def _actor(self, node: str, resources: dict[str, float], due: int) -> Any:
         on_cpu = self._device == "cpu"
         return (
             ray.remote(RayJudge)
@@ -172,10 +190,10 @@ class Roster:
                 # All that Ray counts there, so that nothing of Ray's runs beside a measurement.
                 num_cpus=resources["CPU"] if on_cpu else 0,
                 num_gpus=0 if on_cpu else 1,
-                max_concurrency=self._places,
+                max_concurrency=1 if on_cpu else _MOST_CALLS,
                 scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
             )
-            .remote(self._device)
+            .remote(self._device, due)
         )
 
     def _arrivals(self) -> Iterator[tuple[Judge, Place]]:
@@ -185,11 +203,17 @@ class Roster:
             judge = self._called.pop(ref)
             try:
                 answer = Answer.model_validate_json(ray.get(ref))
-                yield judge, Place.model_validate_json(answer.value())
-            except (RayError, InfrastructureError) as error:
+                place = Place.model_validate_json(answer.value())
+            except (RayError, InfrastructureError, ValidationError) as error:
+                # One that answers what is no answer runs another version of this program.
                 self._why_not = " ".join(str(error).split()[:60])
-                print(f"no judge on node {judge.node}: {error}", file=sys.stderr)
+                self._warn(judge.node, f"no judge on node {judge.node}: {error}")
                 self._rest_until[judge.node] = time.monotonic() + _REST_S
+                ray.kill(judge.actor)
+                continue
+            self._warned.discard(judge.node)
+            judge.width = place.width
+            yield judge, place
 
 
 def _offered() -> str:

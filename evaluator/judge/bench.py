@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from evaluator.build.handover import Build
 from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.cores import usable_cores
 from evaluator.cuda_memory import reset_persisting_l2
@@ -17,7 +18,6 @@ from evaluator.devices import cache_bytes, describe, peaks
 from evaluator.errors import DeviceError, InfrastructureError, UnusableReferenceError
 from evaluator.evaluation import BaselineName, EvaluationRequest, Precision, Settings
 from evaluator.judge.arena import Arena, make_arena
-from evaluator.judge.conversation import Build
 from evaluator.judge.laid import Laid, lay
 from evaluator.judge.placement import MARGINS, Placement, bytes_needed
 from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten_arguments

@@ -1,20 +1,18 @@
 """Builds a candidate before its turn on the device: `python -m evaluator.judge.build_ahead ...`.
 
-The candidate is imported in a worker without a device, as the judge's worker will import it, and
-the trusted builder compiles what it asks for. So the judge finds everything built, and the device
-never waits for a compiler while another candidate is ready. Nothing here is believed later: the
-library comes from the builder's cache by content, and whatever fails here fails again, and is
-told, when the candidate is judged.
+The candidate is rehearsed in a worker without a device (`rehearsal.py`), and the trusted builder
+compiles what it asks for. So the judge finds everything built, and the device never waits for a
+compiler while another candidate is ready. The library comes from the builder's cache by content,
+and what fails here fails again, and is told, when the candidate is judged: only one that ran into
+a limit is refused here and now.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 from evaluator.build.builder import Builder
-from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.devices import describe
 from evaluator.evaluation import EvaluationRequest
 from evaluator.judge.worker_limits import WorkerLimits
@@ -24,17 +22,15 @@ from evaluator.sole_device import see_none
 
 
 def main(fd: int, device: str, cache: Path) -> None:
-    """Serve until the other end is gone. Answers how long building took, and if it was cached."""
+    """Serve until the other end is gone. Answers what was built, a `BuiltAhead`."""
     leave_with(fd)
-    builder = Builder(cache, cuda_arch=describe(device).cuda_architecture)
+    judged_on = describe(device)
+    builder = Builder(cache, cuda_arch=judged_on.cuda_architecture)
     # Another candidate may be timed there just now.
     see_none()
     # Both it and this process import torch, at the same time.
     zygote = Zygote()
-    import torch
-
-    from evaluator.judge.refusal import Refusal
-    from evaluator.judge.side import Side
+    from evaluator.judge.rehearsal import Rehearsal
 
     def answer(question: bytes) -> bytes:
         nonlocal zygote
@@ -42,39 +38,13 @@ def main(fd: int, device: str, cache: Path) -> None:
             zygote.close()
             zygote = Zygote()
         request = EvaluationRequest.model_validate_json(question)
-        settings = request.settings
-        seconds, cached = 0.0, True
-
-        def build(order: BuildRequest) -> BuildOutcome:
-            nonlocal seconds, cached
-            outcome = builder.build(order, settings.build_timeout_s)
-            seconds += outcome.seconds
-            cached &= outcome.cached
-            return outcome
-
-        limit = settings.memory_limit_bytes
+        limit = request.settings.memory_limit_bytes
         limits = WorkerLimits(memory_bytes=limit, family_bytes=limit, cpu_seconds=600)
         worker = zygote.fork(limits)
         # For the next candidate, while this one is built.
         zygote.prepare(limits)
-        side = Side(worker, torch.device("cpu"), settings.call_timeout_s)
-        try:
-            side.load(
-                request.candidate.source,
-                "ModelNew",
-                threads=1,
-                dtype=torch.float32,
-                tf32=None,
-                triton=False,
-                build=build,
-                import_timeout_s=settings.import_timeout_s,
-            )
-        except Refusal as refusal:
-            # Told when it is judged: there, a device may make the difference.
-            print(f"{refusal.reason}: {refusal.message}", file=sys.stderr)
-        finally:
-            side.close()
-        return json.dumps({"seconds": seconds, "cached": cached}).encode()
+        built = Rehearsal(request, builder, judged_on, worker).run()
+        return built.model_dump_json(by_alias=True).encode()
 
     try:
         serve(fd, answer)

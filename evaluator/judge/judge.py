@@ -16,7 +16,7 @@ import torch
 from evaluator.build.builder import Builder
 from evaluator.device_lock import device_lock
 from evaluator.devices import conditions, describe
-from evaluator.errors import DeviceError, IsolationError
+from evaluator.errors import DeviceError
 from evaluator.evaluation import (
     BaselineName,
     Evaluation,
@@ -25,14 +25,21 @@ from evaluator.evaluation import (
     Status,
     Timing,
 )
+from evaluator.host_memory import free_share
 from evaluator.judge.bench import Bench, bench_key
+from evaluator.judge.build_allowance import BuildAllowance
 from evaluator.judge.kept_problems import MOST_PROBLEMS
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
 from evaluator.judge.trial import Trial
 from evaluator.judge.worker_limits import WorkerLimits, worker_limits
 from evaluator.judge.zygote import Zygote
-from evaluator.walls.demands import STRICT, STRICT_COMPILER, missing, refusal
+from evaluator.walls.demands import insist
+
+_FREE_ON_DEVICE = 0.5
+"""Share of a GPU's memory that other problems leave to the one in hand and its candidate."""
+_FREE_ON_HOST = 0.25
+"""The same of the machine's, which others use too."""
 
 
 class Judge:
@@ -51,7 +58,8 @@ class Judge:
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate. Raises `InfrastructureError` when our side breaks."""
         begin = time.monotonic()
-        trial = Trial(request.candidate, self._builder, request.settings.build_timeout_s)
+        builds = BuildAllowance(self._builder, request.settings.build_timeout_s)
+        trial = Trial(request.candidate, builds)
         side: Side | None = None
         status, refusal = Status.CORRECT, None
         with self.holding(request.settings.device):
@@ -60,7 +68,7 @@ class Judge:
                 soon = bool(request.hidden_references) or not bench.baselines
                 side = bench.new_side(another=soon)
                 if request.settings.isolation == "strict":
-                    self._insist(side)
+                    insist(side.worker.isolation, self._builder.isolation)
                 self._try(bench, side, trial, request)
             except Refusal as reason:
                 status, refusal = reason.status, reason
@@ -70,8 +78,8 @@ class Judge:
                 self._free_cached_memory()
             state = conditions(request.settings.device)
         seconds = Seconds(
-            build=trial.build_seconds,
-            judge=time.monotonic() - begin - trial.build_seconds,
+            build=builds.seconds,
+            judge=time.monotonic() - begin - builds.seconds,
             timing=trial.timing_seconds,
             narrowing=trial.narrowing_seconds,
             device=trial.device_seconds,
@@ -112,13 +120,6 @@ class Judge:
                 if self._zygote is not None and self._limits is not None:
                     self._zygote.prepare(self._limits, then=held.pop_all().close)
 
-    def _insist(self, side: Side) -> None:
-        """Raise `IsolationError` unless every wall stands that strict isolation asks for."""
-        lacking = missing(side.worker.isolation, STRICT)
-        lacking += missing(self._builder.isolation, STRICT_COMPILER)
-        if lacking:
-            raise IsolationError(refusal(lacking))
-
     def _isolation(self, side: Side) -> tuple[str, ...]:
         compilers = self._builder.isolation if side.build is not None else ()
         return (*side.worker.isolation, *compilers)
@@ -133,8 +134,9 @@ class Judge:
         self._zygote.prepare(self._limits)
         key = bench_key(request)
         bench = self._benches.pop(key, None)
+        while self._benches and (len(self._benches) >= MOST_PROBLEMS or self._memory_is_short()):
+            self._forget_benches(keep=len(self._benches) - 1)
         if bench is None:
-            self._forget_benches(keep=MOST_PROBLEMS - 1)
             try:
                 bench = Bench(request, self.device, self._zygote)
             except DeviceError:
@@ -146,6 +148,14 @@ class Judge:
         self._benches[key] = bench
         bench.settings = request.settings
         return bench
+
+    def _memory_is_short(self) -> bool:
+        if free_share() < _FREE_ON_HOST:
+            return True
+        if self.device.type != "cuda":
+            return False
+        free, total = torch.cuda.mem_get_info(self.device)
+        return bool(free < _FREE_ON_DEVICE * total)
 
     def _forget_benches(self, *, keep: int) -> None:
         """Close the benches that were used longest ago."""

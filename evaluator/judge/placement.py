@@ -38,9 +38,10 @@ class Placement:
         """First byte and number of bytes of each."""
 
     def place(self, value: Any) -> Any:
-        """The JSON form of `value`; its tensors are copied into the arena."""
+        """The JSON form of `value`; its tensors are copied into the arena, unless they are on
+        `meta` and have no values."""
         if isinstance(value, torch.Tensor):
-            return self._tensor(value)
+            return _shape(value) if value.is_meta else self._tensor(value)
         if isinstance(value, list):
             return {"kind": "list", "items": [self.place(item) for item in value]}
         if isinstance(value, torch.Size):
@@ -90,6 +91,11 @@ class Placement:
             "stride": list(stride),
             "dtype": str(tensor.dtype).removeprefix("torch."),
         }
+
+
+def _shape(tensor: torch.Tensor) -> dict[str, Any]:
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return {"kind": "meta", "shape": list(tensor.shape), "dtype": dtype}
 
 
 def span_of(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:

@@ -1,4 +1,4 @@
-"""What a worker prints: read as it comes, its end kept, the rest dropped."""
+"""What a candidate's process prints: read as it comes, its end kept, the rest dropped."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import fcntl
 import os
 import select
 import threading
+from collections import deque
 
 _KEPT_BYTES = 16384
 _PIPE_BYTES = 2**20
@@ -14,16 +15,19 @@ _CHUNK_BYTES = 2**20
 
 
 class Printed:
-    """A pipe whose reader never stops: a chatty worker neither blocks nor fills a disk."""
+    """A pipe whose reader never stops: a chatty worker neither blocks nor fills a disk, and takes
+    back nothing that it or another program has said."""
 
-    def __init__(self) -> None:
-        """Raises `RuntimeError` where there is no thread to be had."""
+    def __init__(self, most_bytes: int = _KEPT_BYTES) -> None:
+        """`most_bytes` are kept. Raises `RuntimeError` where there is no thread to be had."""
         self._pipe, self.for_worker = os.pipe()
         os.set_blocking(self._pipe, False)
         with contextlib.suppress(OSError):
             fcntl.fcntl(self._pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         self._stop = os.eventfd(0, os.EFD_CLOEXEC)
-        self._kept = b""
+        self._most_bytes = most_bytes
+        self._kept: deque[bytes] = deque()
+        self._kept_bytes = 0
         self._reader = threading.Thread(target=self._read, name="printed", daemon=True)
         try:
             self._reader.start()
@@ -50,7 +54,10 @@ class Printed:
             data = os.read(self._pipe, _CHUNK_BYTES)
         except BlockingIOError:
             return True
-        self._kept = (self._kept + data)[-_KEPT_BYTES:]
+        self._kept.append(data)
+        self._kept_bytes += len(data)
+        while self._kept_bytes - len(self._kept[0]) > self._most_bytes:
+            self._kept_bytes -= len(self._kept.popleft())
         return bool(data)
 
     def give_away(self) -> None:
@@ -58,9 +65,9 @@ class Printed:
         os.close(self.for_worker)
 
     def close(self) -> str:
-        """Stop reading, and return the end of what was printed (16 KiB)."""
+        """Stop reading, and return the end of what was printed."""
         os.eventfd_write(self._stop, 1)
         self._reader.join()
         os.close(self._pipe)
         os.close(self._stop)
-        return self._kept.decode(errors="replace")
+        return b"".join(self._kept)[-self._most_bytes :].decode(errors="replace")

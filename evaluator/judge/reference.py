@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import copy
 import gc
-import linecache
-import types
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -17,6 +15,7 @@ import torch
 from evaluator.errors import UnusableReferenceError
 from evaluator.evaluation import Precision
 from evaluator.judge.kept_buffers import buffers_kept
+from evaluator.judge.problem_file import ProblemFile, converted
 from evaluator.judge.variation import Variation, base
 
 WEIGHT_SEED = 42
@@ -27,7 +26,6 @@ DTYPES = {
     Precision.FP16: torch.float16,
     Precision.BF16: torch.bfloat16,
 }
-_FILE = "reference.py"
 Source = Literal["fp64", "fp64_sliced", "fp64_cpu", "task_precision"]
 
 
@@ -56,18 +54,6 @@ def flatten_arguments(values: list[Any]) -> list[torch.Tensor]:
     ]
 
 
-def converted(value: Any, device: torch.device, dtype: torch.dtype | None) -> Any:
-    """`value` with its tensors on `device`, the floating ones as `dtype` (None: as they are)."""
-    if isinstance(value, torch.Tensor):
-        target = dtype if dtype is not None and value.is_floating_point() else value.dtype
-        return value.detach().to(device=device, dtype=target)
-    if isinstance(value, list | tuple) and not isinstance(value, torch.Size):
-        return type(value)(converted(item, device, dtype) for item in value)
-    if isinstance(value, dict):
-        return {key: converted(item, device, dtype) for key, item in value.items()}
-    return value
-
-
 class Reference:
     """One problem on one device in one precision.
 
@@ -80,12 +66,11 @@ class Reference:
         self.source = source
         self.device = device
         self.dtype = DTYPES[precision]
-        self.module_namespace = self._execute(source)
-        namespace = self.module_namespace.__dict__
-        self.initial_arguments: list[Any] = list(self._call(namespace["get_init_inputs"]))
+        self.problem = ProblemFile(source)
+        self.initial_arguments = self.problem.initial_arguments()
         torch.manual_seed(WEIGHT_SEED)
         try:
-            module = namespace["Model"](*self.initial_arguments)
+            module = self.problem.module.Model(*self.initial_arguments)
         except Exception as error:
             raise UnusableReferenceError(f"Model(...) raised {error!r}") from error
         self.model: torch.nn.Module = module.to(device=device, dtype=self.dtype)
@@ -93,24 +78,6 @@ class Reference:
         self._exact: torch.nn.Module | None = None
         self._exact_device: torch.device | None = device
         self.changes_inputs = False
-
-    def _execute(self, source: str) -> types.ModuleType:
-        namespace = types.ModuleType("reference")
-        linecache.cache[_FILE] = (len(source), None, source.splitlines(keepends=True), _FILE)
-        try:
-            exec(compile(source, _FILE, "exec"), namespace.__dict__)
-        except Exception as error:
-            raise UnusableReferenceError(f"the problem file raised {error!r}") from error
-        for name in ("Model", "get_inputs", "get_init_inputs"):
-            if not hasattr(namespace, name):
-                raise UnusableReferenceError(f"the problem file defines no {name}")
-        return namespace
-
-    def _call(self, function: Any) -> Any:
-        try:
-            return function()
-        except Exception as error:
-            raise UnusableReferenceError(f"{function.__name__}() raised {error!r}") from error
 
     def _floating(self) -> Iterator[tuple[str, torch.Tensor]]:
         for name, tensor in [*self.model.named_parameters(), *self.model.named_buffers()]:
@@ -167,9 +134,7 @@ class Reference:
         if self.device.type == "cuda":
             with torch.cuda.device(self.device):
                 torch.cuda.manual_seed(seed)
-        with torch.device(self.device):
-            values = self._call(self.module_namespace.__dict__["get_inputs"])
-        return list(converted(list(values), self.device, self.dtype))
+        return self.problem.inputs(self.device, self.dtype)
 
     def varied_inputs(self, seed: int) -> list[Any]:
         """The same, with other scales and near repeats, as `Variation` says for this seed."""

@@ -13,10 +13,11 @@ from typing import Any, Literal
 
 import torch
 
+from evaluator.build.handover import Build
 from evaluator.evaluation import BuildReport, Status
 from evaluator.judge import conduct
 from evaluator.judge.arena import Arena, make_arena
-from evaluator.judge.conversation import Build, Conversation
+from evaluator.judge.conversation import Conversation
 from evaluator.judge.foreign_memory import can_read
 from evaluator.judge.laid import Laid
 from evaluator.judge.output_memory import any_overlap, from_slot, from_worker, lies_within
@@ -24,6 +25,7 @@ from evaluator.judge.process import WorkerProcess
 from evaluator.judge.refusal import Refusal
 from evaluator.reply import Reply
 from evaluator.wire import Kind, Message
+from evaluator.worker.stated_gpu import Properties
 
 Fit = Literal["none", "named", "ordered", "seeded"]
 FITS: tuple[Fit, ...] = ("none", "named", "ordered", "seeded")
@@ -92,9 +94,10 @@ class Side:
         triton: bool,
         build: Build,
         import_timeout_s: float,
+        gpu: Properties | None = None,
     ) -> None:
         """Import the source in the worker, building what it asks for, now or later; raises
-        `Refusal`."""
+        `Refusal`. `gpu`: what the worker is to say of a GPU that it has not."""
         self._build = build
         order = {
             "source": source,
@@ -105,22 +108,14 @@ class Side:
             "tf32": tf32,
             "triton": triton,
             "growth_bytes": self.growth_bytes,
+            "gpu": gpu,
         }
         self._said.send(Kind.LOAD, json.dumps(order).encode())
         self._receive("import", import_timeout_s, Kind.IMPORTED)
 
     def _receive(self, phase: str, timeout_s: float, expected: Kind) -> Message:
-        """The worker's word, after whatever it has asked to be built on the way.
-
-        Sources are built at import by most candidates, by some in `__init__` or a first call. A
-        build in a call that is timed counts as the candidate's time.
-        """
-        while True:
-            message = self._said.receive(phase, timeout_s, {Kind.BUILD, expected})
-            if message.kind is expected:
-                return message
-            assert self._build is not None
-            self._said.serve_build(message.payload, self._build)
+        assert self._build is not None
+        return self._said.receive_building(phase, timeout_s, expected, self._build)
 
     def construct(
         self,

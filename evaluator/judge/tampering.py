@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
+from evaluator.build.handover import Build
 from evaluator.evaluation import Backend, Candidate
 from evaluator.judge.arena import make_arena
 from evaluator.judge.bench import Bench, Draw
-from evaluator.judge.conversation import Build
 from evaluator.judge.laid import lay
 from evaluator.judge.placement import Placement
 from evaluator.judge.refusal import Refusal

@@ -9,8 +9,6 @@ from typing import Any, Literal
 
 import torch
 
-from evaluator.build.builder import Builder
-from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.evaluation import (
     Backend,
     BaselineName,
@@ -21,6 +19,7 @@ from evaluator.evaluation import (
     Timing,
 )
 from evaluator.judge.bench import Bench, Draw
+from evaluator.judge.build_allowance import BuildAllowance
 from evaluator.judge.conditioning import MULTIPLE, nudged_outputs
 from evaluator.judge.conduct import works_early
 from evaluator.judge.correctness import OutputVerdict, compare
@@ -42,15 +41,13 @@ class Trial:
     """What is known of the candidate in hand so far, and the steps that find out more."""
 
     candidate: Candidate
-    builder: Builder
-    build_timeout_s: float
+    builds: BuildAllowance
     judged: int = 0
     made: int = 0
     worst_ratio: float | None = None
     limit: float | None = None
     source: Literal["fp64", "fp64_sliced", "fp64_cpu", "task_precision"] = "fp64"
     seeds: list[int] = field(default_factory=list)
-    build_seconds: float = 0.0
     device_seconds: float = 0.0
     timing_seconds: float = 0.0
     narrowing_seconds: float = 0.0
@@ -71,11 +68,6 @@ class Trial:
             mismatch=mismatch,
         )
 
-    def _build(self, order: BuildRequest) -> BuildOutcome:
-        outcome = self.builder.build(order, self.build_timeout_s)
-        self.build_seconds += outcome.seconds
-        return outcome
-
     def first_calls(self, bench: Bench, side: Side) -> None:
         """Import, construct and call the candidate, all calls verified; raises `Refusal`."""
         bench.load(
@@ -83,7 +75,7 @@ class Trial:
             self.candidate.source,
             "ModelNew",
             triton=self.candidate.backend is Backend.TRITON,
-            build=self._build,
+            build=self.builds.build,
         )
         state = bench.reference.randomised(secrets.randbits(62))
         fit = bench.construct(side, state)
@@ -104,7 +96,7 @@ class Trial:
                 if (
                     _is_fault(refusal)
                     and not bench.reference.changes_inputs
-                    and (wrote_to_inputs(bench, self.candidate, state, draw, self._build))
+                    and (wrote_to_inputs(bench, self.candidate, state, draw, self.builds.build))
                 ):
                     raise Refusal(
                         Status.INTEGRITY,

@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
+from evaluator.errors import IsolationError
 from evaluator.walls.memory_group import LAYER as MEMORY_GROUP
 from evaluator.walls.probe import JUDGE_OUT_OF_REACH
 
@@ -46,6 +47,13 @@ def missing(layers: Collection[str], wanted: Collection[str] = STRICT) -> tuple[
     if wanted is STRICT and (who := identity(layers)) not in layers:
         return (who, *lacking)
     return lacking
+
+
+def insist(worker: Collection[str], compilers: Collection[str]) -> None:
+    """Raise `IsolationError` unless every wall stands that strict isolation asks for."""
+    lacking = missing(worker, STRICT) + missing(compilers, STRICT_COMPILER)
+    if lacking:
+        raise IsolationError(refusal(lacking))
 
 
 def identity(layers: Collection[str]) -> str:

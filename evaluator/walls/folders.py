@@ -16,6 +16,9 @@ SYSTEM = (
 RUNNING = ("/run/opengl-driver", "/run/current-system", "/run/nvidia-persistenced")
 """What is needed of /run, whose other sockets lead to services of the system."""
 _OURS = Path(__file__).resolve().parents[2]
+PACKAGES = (_OURS / "evaluator", _OURS / "problems")
+"""What a confined process needs of ours. Not the whole checkout: runs, tests and other candidates'
+kernels lie there."""
 _LINKER = Path("/etc/ld.so.conf")
 _NAMING = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH")
 
@@ -25,9 +28,7 @@ def interpreter_folders() -> list[Path]:
     wanted = {
         Path(sys.prefix),
         Path(sys.base_prefix),
-        # Not the whole checkout: runs, tests and other candidates' kernels lie there.
-        _OURS / "evaluator",
-        _OURS / "problems",
+        *PACKAGES,
         *(Path(p) for p in sys.path if p and Path(p).is_dir() and Path(p).resolve() != _OURS),
     }
     return _outermost(wanted)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from evaluator.walls import (
@@ -29,7 +29,7 @@ from evaluator.walls.probe import Probe
 Reached = Callable[[str], None]
 
 
-def enclose(needed: Path) -> list[str]:
+def enclose(*needed: Path) -> list[str]:
     """The walls that every child inherits; `needed` stays visible, even in a home.
 
     Needs a process with a single thread.
@@ -42,7 +42,7 @@ def enclose(needed: Path) -> list[str]:
     with contextlib.suppress(OSError):
         mounts.leave_shared_mounts()
         layers.append("mount_namespace")
-        mounts.hide_homes(needed)
+        mounts.hide_homes(*needed)
         layers.append("homes_hidden")
     return layers + namespaces.own_namespaces()
 
@@ -55,6 +55,9 @@ def confine(
     file_bytes: int = 2**30,
     enclosed: Collection[str] = (),
     keep_scratch: bool = False,
+    needed: Sequence[Path] = (),
+    writes_proc: bool = False,
+    counters: bool = False,
     reached: Reached = lambda layer: None,
 ) -> list[str]:
     """Give up everything that a candidate must not have; the names of the layers that held.
@@ -62,6 +65,8 @@ def confine(
     `memory_bytes` limits the address space; None on a GPU, where that would break CUDA's
     reservations. `enclosed`: what `enclose` returned, and `pid_namespace` when this process was
     born in one of its own. With `keep_scratch` what is written there is there afterwards.
+    What else is `needed` may be read. `writes_proc`: what will run has threads named that aren't
+    its own. `counters`: root stays root, with the one right that a GPU's counters ask for.
     `reached` is called after each layer. Raises `OSError` if the uid can't be dropped although we
     are root.
     """
@@ -80,20 +85,21 @@ def confine(
     if "mount_namespace" in enclosed and alone:
         with contextlib.suppress(OSError):
             mounts.leave_shared_mounts()
-            mounts.own_temporary_folders(scratch, outlives=keep_scratch)
+            mounts.own_temporary_folders(scratch, outlives=keep_scratch, needed=needed)
             writable += mounts.PRIVATE
             up("own_tmp")
         if "pid_namespace" in enclosed:
             with contextlib.suppress(OSError):
                 mounts.own_proc()
                 up("own_proc")
-    readable = folders.readable()
+    readable = [*folders.readable(), *needed]
     own_uid = ""
-    if os.geteuid() == 0:
+    counters = counters and os.geteuid() == 0
+    if os.geteuid() == 0 and not counters:
         own_uid = privileges.become_nobody(number, scratch)
         up(own_uid)
-    privileges.drop_capabilities()
-    up("no_capabilities")
+    privileges.drop_capabilities(but_counters=counters)
+    up("one_capability" if counters else "no_capabilities")
     privileges.gain_nothing_by_exec()
     up("no_new_privs")
     privileges.die_with_parent()
@@ -110,7 +116,7 @@ def confine(
     os.environ.clear()
     os.environ.update(environment)
     up("clean_environment")
-    threads = Path("/proc/self/task")
+    threads = Path("/proc") if writes_proc else Path("/proc/self/task")
     with contextlib.suppress(OSError):
         # The driver of a GPU names its threads there, and gives up where it can't. Landlock's rule
         # is good for the inode, which lives as long as this descriptor.

@@ -46,21 +46,30 @@ def cover(folder: Path, kept: Sequence[Path], options: str, *, writable: bool) -
     try:
         mount("tmpfs", str(folder), "tmpfs", flags, options)
         for path, handle in handles.items():
-            path.mkdir(parents=True, exist_ok=True)
+            _make(path)
             mount(f"/proc/self/fd/{handle}", str(path), None, MS_BIND | MS_REC)
     finally:
         for handle in handles.values():
             os.close(handle)
     for path, target in links.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make(path.parent)
         path.symlink_to(target)
     if not writable:
         mount("tmpfs", str(folder), None, flags | MS_REMOUNT | MS_RDONLY)
 
 
-def hide_homes(visible: Path) -> None:
+def _make(folder: Path) -> None:
+    """With its parents: whatever our umask, another user must come through."""
+    before = os.umask(0o022)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    finally:
+        os.umask(before)
+
+
+def hide_homes(*visible: Path) -> None:
     """Homes look empty but for the interpreter and `visible`, /run but for what drivers need."""
-    needed = [*folders.interpreter_folders(), *folders.named_folders(), visible]
+    needed = [*folders.interpreter_folders(), *folders.named_folders(), *visible]
     for home in folders.homes():
         inside = [path for path in needed if path.is_relative_to(home)]
         if home not in inside:
@@ -72,19 +81,21 @@ def hide_homes(visible: Path) -> None:
         cover(run, services + inside, "mode=755", writable=False)
 
 
-def own_temporary_folders(scratch: Path, *, outlives: bool) -> None:
+def own_temporary_folders(scratch: Path, *, outlives: bool, needed: Sequence[Path] = ()) -> None:
     """Empty /tmp, /var/tmp and /dev/shm of limited size, and `scratch` with them.
 
-    What is written to `scratch` vanishes with the last process, unless it `outlives` them.
+    What is written to `scratch` vanishes with the last process, unless it `outlives` them. What
+    else is `needed` of them stays where it is.
     """
-    needed = folders.interpreter_folders() + folders.named_folders() + [scratch] * outlives
+    kept = [*folders.interpreter_folders(), *folders.named_folders(), *needed]
+    kept += [scratch] * outlives
     for folder in PRIVATE:
         if not folder.is_dir():
             continue
-        inside = [path for path in needed if path.is_relative_to(folder.resolve())]
+        inside = [path for path in kept if path.is_relative_to(folder.resolve())]
         cover(folder, inside, _PRIVATE_OPTIONS, writable=True)
     if not outlives:
-        scratch.mkdir(parents=True, exist_ok=True)
+        _make(scratch)
         if not any(scratch.is_relative_to(folder.resolve()) for folder in PRIVATE):
             mount("tmpfs", str(scratch), "tmpfs", MS_NOSUID | MS_NODEV, _PRIVATE_OPTIONS)
 

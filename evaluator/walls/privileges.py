@@ -13,6 +13,7 @@ NOBODY = 65534
 _FIRST_UID = 0x60000000
 """Far above what any system hands out to people, services and containers."""
 _VERSION_3 = 0x20080522
+_CAP_SYS_ADMIN = 21
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -41,11 +42,18 @@ def become_nobody(number: int, folder: Path) -> str:
     return "uid_nobody" if uid == NOBODY else "own_uid"
 
 
-def drop_capabilities() -> None:
-    """No right of root's is left, in no user namespace; raises `OSError`."""
+def drop_capabilities(*, but_counters: bool = False) -> None:
+    """No right of root's is left, in no user namespace; raises `OSError`.
+
+    `but_counters`: only that which reading a GPU's performance counters may ask for, also in
+    programs that this process becomes. It is the right to mount, too: only behind a filter that
+    refuses such calls.
+    """
     header = (ctypes.c_uint32 * 2)(_VERSION_3, 0)
-    nothing = (ctypes.c_uint32 * 6)()
-    if _libc.capset(header, nothing) != 0:
+    kept = 1 << _CAP_SYS_ADMIN if but_counters else 0
+    # The lower halves of what is in effect, permitted and inherited, then the upper ones.
+    rights = (ctypes.c_uint32 * 6)(kept, kept, kept, 0, 0, 0)
+    if _libc.capset(header, rights) != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"capset: {os.strerror(number)}")
 

@@ -6,17 +6,16 @@ The signatures and the errors are PyTorch's. Nothing is compiled, printed or wri
 from __future__ import annotations
 
 import importlib.util
-import re
 from collections.abc import Callable, Iterable, Sequence
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from typing import Any
 
 from evaluator.build_request import BuildOutcome, BuildRequest
+from evaluator.worker.own_files import gather, split_folders
 
 Send = Callable[[BuildRequest], BuildOutcome]
 
-_QUOTED_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"\n]+)"', re.MULTILINE)
 _DEVICE_SUFFIXES = (".cu", ".cuh")
 
 
@@ -51,15 +50,20 @@ def install(send: Send) -> None:
     ) -> Any:
         """Builds inline sources, as PyTorch's function of this name."""
         _refuse_sycl(sycl_sources, with_sycl)
-        includes = _include_flags(extra_include_paths)
+        cpp, cuda = _texts(cpp_sources), _texts(cuda_sources)
+        folders, elsewhere = split_folders(_texts(extra_include_paths))
+        own = gather((), folders, (*cpp, *cuda))
+        includes = tuple(f"-I{folder}" for folder in elsewhere)
         request = BuildRequest(
             name=name,
-            cpp_sources=_texts(cpp_sources),
-            cuda_sources=_texts(cuda_sources),
+            cpp_sources=cpp,
+            cuda_sources=cuda,
             functions=_functions(functions),
             cflags=(*includes, *_texts(extra_cflags)),
             cuda_cflags=(*includes, *_texts(extra_cuda_cflags)),
             ldflags=_texts(extra_ldflags),
+            included=own.included,
+            include_folders=own.folders,
             with_cuda=bool(with_cuda) or bool(cuda_sources),
             implicit_headers=not no_implicit_headers,
         )
@@ -86,15 +90,17 @@ def install(send: Send) -> None:
         if is_standalone:
             raise RuntimeError(f"Error building extension '{name}': no standalone programs here")
         paths = [Path(source) for source in _texts(sources)]
-        folders = [Path(folder) for folder in _texts(extra_include_paths)]
-        files, outside = _files(paths, folders)
-        includes = tuple(f"-I{folder}" for folder in outside)
+        folders, elsewhere = split_folders(_texts(extra_include_paths))
+        own = gather(paths, folders)
+        includes = tuple(f"-I{folder}" for folder in elsewhere)
         request = BuildRequest(
             name=name,
             cflags=(*includes, *_texts(extra_cflags)),
             cuda_cflags=(*includes, *_texts(extra_cuda_cflags)),
             ldflags=_texts(extra_ldflags),
-            files=files,
+            files=own.sources,
+            included=own.included,
+            include_folders=own.folders,
             with_cuda=bool(with_cuda) or any(path.suffix in _DEVICE_SUFFIXES for path in paths),
         )
         return _loaded(send(request), is_python_module)
@@ -126,35 +132,6 @@ def _functions(value: str | Sequence[str] | dict[str, str] | None) -> tuple[tupl
 def _refuse_sycl(sources: object, wanted: object) -> None:
     if sources or wanted:
         raise RuntimeError("SYCL sources cannot be built here")
-
-
-def _include_flags(folders: str | Sequence[str] | None) -> tuple[str, ...]:
-    return tuple(f"-I{folder}" for folder in _texts(folders))
-
-
-def _files(
-    sources: list[Path], folders: list[Path]
-) -> tuple[tuple[tuple[str, str], ...], list[Path]]:
-    """The sources and the headers that they quote, flat; and include folders that held none."""
-    found: dict[str, str] = {}
-    used: set[Path] = set()
-    waiting = [(path, path.name) for path in sources]
-    while waiting:
-        path, name = waiting.pop(0)
-        if name in found:
-            continue
-        try:
-            found[name] = path.read_text()
-        except OSError as error:
-            raise RuntimeError(f"cannot read {path}: {error.strerror}") from error
-        for quoted in _QUOTED_INCLUDE.findall(found[name]):
-            for folder in (path.parent, *folders):
-                header = folder / quoted
-                if ".." not in Path(quoted).parts and header.is_file():
-                    used.add(folder)
-                    waiting.append((header, quoted))
-                    break
-    return tuple(found.items()), [folder for folder in folders if folder not in used]
 
 
 def _loaded(outcome: BuildOutcome, is_python_module: bool) -> Any:

@@ -17,6 +17,9 @@ def decode(value: Any, memory: torch.Tensor, adopt: Callable[[torch.Tensor], tor
     match value["kind"]:
         case "tensor":
             return adopt(tensor_at(memory, value))
+        case "meta":
+            dtype = getattr(torch, value["dtype"])
+            return torch.empty(value["shape"], dtype=dtype, device="meta")
         case "list":
             return [decode(item, memory, adopt) for item in value["items"]]
         case "tuple":

@@ -28,7 +28,7 @@ from evaluator.build_request import (
 from evaluator.failure import Failure, Phase
 from evaluator.reply import DTYPES, OutputLayout, Reply
 from evaluator.wire import Channel, Kind
-from evaluator.worker import build_stub
+from evaluator.worker import build_stub, stated_gpu
 from evaluator.worker.memory import SharedMemory, limit_growth, map_shared
 from evaluator.worker.values import decode, flatten
 from evaluator.worker.weights import FITS, load_weights, weights_while_constructing
@@ -110,6 +110,8 @@ class Worker:
         # Before the candidate can; at no cost where it is there.
         _make_context(self.device)
         build_stub.install(self._build)
+        if order["gpu"] is not None:
+            stated_gpu.state(order["gpu"])
         source = order["source"]
         linecache.cache[_FILE] = (len(source), None, source.splitlines(True), _FILE)
         if order["triton"]:

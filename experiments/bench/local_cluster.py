@@ -7,6 +7,7 @@ about how fast a cluster is.
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import socket
@@ -21,7 +22,7 @@ from unittest.mock import patch
 from evaluator.service import Service, respond
 from evaluator.wire import Channel, ClosedError
 
-_NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "include_dashboard": False}
+_NODE = {"object_store_memory": 80 * 2**20, "include_dashboard": False}
 
 
 class LocalCluster:
@@ -32,9 +33,12 @@ class LocalCluster:
         self.address = address
         """HOST:PORT."""
 
-    def join(self) -> None:
-        """Add a node."""
-        self._process.ask(b"join")
+    def join(self, num_cpus: int = 1, num_gpus: int = 0, packages: Path | None = None) -> None:
+        """Add a node that says it has so much; it looks for Python packages in `packages` first."""
+        node: dict[str, Any] = {"num_cpus": num_cpus, "num_gpus": num_gpus}
+        if packages is not None:
+            node["env_vars"] = {"PYTHONPATH": str(packages)}
+        self._process.ask(b"join " + json.dumps(node).encode())
 
     def lose(self) -> None:
         """Kill a node with all its processes, as a power cut would."""
@@ -74,8 +78,8 @@ def main(fd: int, folder: Path) -> None:
     cluster = Cluster(initialize_head=True, head_node_args={**_NODE, **place, "num_cpus": 0})
 
     def answer(question: bytes) -> bytes:
-        if question == b"join":
-            cluster.add_node(**_NODE, **place)
+        if question.startswith(b"join"):
+            cluster.add_node(**_NODE, **place, **json.loads(question.removeprefix(b"join ")))
         elif question == b"lose":
             cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
         return str(cluster.address).encode()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,9 @@ import pytest
 from evaluator.build.builder import Builder
 from tests.advice.case import SIDES, Case, Side
 from tests.advice.planted import CASES
+from tests.nvcc import needs_nvcc
 from tools.advice_rules import GPU_ADVICE
 
-NVCC = shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()
 by_name = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
@@ -43,7 +42,7 @@ def test_the_rules_that_name_a_fault_are_in_the_table(case: Case) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not NVCC, reason="nvcc is not installed")
+@needs_nvcc
 @pytest.mark.parametrize("side", SIDES)
 @by_name
 def test_both_sides_build(case: Case, side: Side, shared_cache: Path) -> None:

@@ -19,7 +19,7 @@ from evaluator.build_request import BuildRequest
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
 from tests.agent.tuner.prompts import SOFTMAX
-from tests.evaluator.build.test_builder import NVCC
+from tests.nvcc import needs_nvcc
 
 NAMES = EXAMPLES["few"]
 HEAD = "import math\n\nimport torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n\n"
@@ -116,7 +116,7 @@ def builder(shared_cache: Path) -> Builder:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not NVCC, reason="nvcc is not installed")
+@needs_nvcc
 @pytest.mark.parametrize("name", NAMES)
 def test_those_in_cuda_compile(
     builder: Builder, name: str, monkeypatch: pytest.MonkeyPatch

@@ -26,7 +26,8 @@ from evaluator.cache_folder import cache_folder
 from evaluator.evaluation import Precision
 from evaluator.judge.correctness import compare
 from evaluator.judge.placement import Placement, bytes_needed
-from evaluator.judge.reference import WEIGHT_SEED, Reference, converted, flatten
+from evaluator.judge.problem_file import converted
+from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten
 from evaluator.judge.work import count_work
 from evaluator.worker import build_stub
 from evaluator.worker.weights import load_weights

@@ -280,6 +280,24 @@ class TestRuntime:
         }
         assert len(texts) == len(reasons)
 
+    def test_a_compiler_that_was_ended_has_the_advice_of_its_phase(self) -> None:
+        log = "main.cpp: error: compile timed out after 180 s\n"
+        evaluation = Evaluation(
+            status=Status.BUILD_ERROR,
+            reason="compile_failed",
+            build=BuildReport(ok=False, log=log, timed_out=True),
+        )
+        text = explain(evaluation, SOURCE)
+        assert "compile timed out after 180 s" in text
+        assert "fewer template instantiations" in text
+
+    def test_builds_without_end_say_what_to_do(self) -> None:
+        message = "load_inline or load was called more than 128 times; build each extension once"
+        evaluation = Evaluation(
+            status=Status.RUNTIME_ERROR, reason="too_many_builds", message=message
+        )
+        assert explain(evaluation, SOURCE) == message
+
     def test_missing_class_says_what_to_send(self) -> None:
         evaluation = Evaluation(
             status=Status.RUNTIME_ERROR,

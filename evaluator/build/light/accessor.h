@@ -16,10 +16,12 @@ template <class T>
 struct DefaultPtrTraits {
   using PtrType = T*;
 };
+#if defined(__CUDACC__)
 template <class T>
 struct RestrictPtrTraits {
   using PtrType = T* __restrict__;
 };
+#endif
 
 template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
           class Index = int64_t>

@@ -71,10 +71,13 @@ PyObject* dispatch(PyObject* self, PyObject* const* given, Py_ssize_t positional
   if (!function) return nullptr;
   try {
     std::vector<PyObject*> arguments;
-    for (auto& candidate : function->overloads) {
-      if (!arrange(candidate, given, positional, keywords, arguments)) continue;
-      PyObject* result = candidate.overload->invoke(arguments.data());
-      if (result || PyErr_Occurred()) return result;
+    // Of several, one that takes the arguments as they are goes before one that converts them.
+    for (int convert = function->overloads.size() < 2; convert < 2; convert++) {
+      for (auto& candidate : function->overloads) {
+        if (!arrange(candidate, given, positional, keywords, arguments)) continue;
+        PyObject* result = candidate.overload->invoke(arguments.data(), convert);
+        if (result || PyErr_Occurred()) return result;
+      }
     }
     refuse(*function, given, positional, keywords);
   } catch (...) {
@@ -84,48 +87,6 @@ PyObject* dispatch(PyObject* self, PyObject* const* given, Py_ssize_t positional
 }
 
 }  // namespace
-
-bool read(PyObject* o, bool& out) {
-  out = o == Py_True;
-  return o == Py_True || o == Py_False;
-}
-
-bool read(PyObject* o, long long& out) {
-  if (PyFloat_Check(o)) return false;
-  PyObject* number = PyIndex_Check(o) ? PyNumber_Index(o) : PyNumber_Long(o);
-  if (number) {
-    out = PyLong_AsLongLong(number);
-    Py_DECREF(number);
-  }
-  if (!PyErr_Occurred()) return true;
-  PyErr_Clear();
-  return false;
-}
-
-bool read(PyObject* o, double& out) {
-  out = PyFloat_AsDouble(o);
-  if (!PyErr_Occurred()) return true;
-  PyErr_Clear();
-  return false;
-}
-
-bool read(PyObject* o, std::string& out) {
-  if (!PyUnicode_Check(o)) return false;
-  Py_ssize_t size;
-  const char* text = PyUnicode_AsUTF8AndSize(o, &size);
-  if (!text) return PyErr_Clear(), false;
-  out.assign(text, size);
-  return true;
-}
-
-bool read(PyObject* o, std::vector<PyObject*>& out) {
-  if (!PyList_Check(o) && !PyTuple_Check(o)) return false;
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(o);
-  for (Py_ssize_t i = 0; i < count; i++) {
-    out.push_back(Py_NewRef(PySequence_Fast_GET_ITEM(o, i)));
-  }
-  return true;
-}
 
 PyObject* make_list(const std::vector<PyObject*>& items) {
   PyObject* list = PyList_New(static_cast<Py_ssize_t>(items.size()));

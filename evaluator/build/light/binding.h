@@ -13,13 +13,6 @@
 
 namespace refinery {
 
-// False: the object is not one, and no Python error is set.
-bool read(PyObject*, bool&);
-bool read(PyObject*, long long&);
-bool read(PyObject*, double&);
-bool read(PyObject*, std::string&);
-// A list's or tuple's items, owned; false for anything else.
-bool read(PyObject*, std::vector<PyObject*>&);
 PyObject* make_list(const std::vector<PyObject*>& owned_items);
 PyObject* make_tuple(std::initializer_list<PyObject*> owned_items);
 // How a parameter's type is called in messages, in three parts: `Sequence[`, `int`, `]`.
@@ -29,7 +22,8 @@ struct TypeName {
   const char* after;
 };
 
-// Read<T>: a Python object as a T (false: not one), and a T as a new reference.
+// Read<T>: a Python object as a T (false: not one), and a T as a new reference. As in pybind11, what
+// is of another type is converted only where `convert` says so.
 template <class T, class = void>
 struct Read {
   static_assert(!std::is_same_v<T, T>, "this type needs PyTorch's own bindings");
@@ -37,7 +31,7 @@ struct Read {
 template <>
 struct Read<at::Tensor> {
   static constexpr TypeName type{"", "torch.Tensor", ""};
-  static bool from(PyObject* o, at::Tensor& out) {
+  static bool from(PyObject* o, bool, at::Tensor& out) {
     Handle* handle = from_python(o);
     if (handle) out = at::Tensor::steal(handle);
     return handle;
@@ -47,26 +41,34 @@ struct Read<at::Tensor> {
 template <>
 struct Read<bool> {
   static constexpr TypeName type{"", "bool", ""};
-  static bool from(PyObject* o, bool& out) { return read(o, out); }
+  static bool from(PyObject* o, bool convert, bool& out) { return read(o, convert, out); }
   static PyObject* to(bool v) { return PyBool_FromLong(v); }
 };
 template <class T>
-struct Read<T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>>> {
+constexpr bool is_letter = std::is_same_v<T, char> || std::is_same_v<T, wchar_t> ||
+                           std::is_same_v<T, char16_t> || std::is_same_v<T, char32_t>;
+template <class T>
+struct Read<T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool> &&
+                                !is_letter<T>>> {
+  using Widest = std::conditional_t<std::is_signed_v<T>, long long, unsigned long long>;
   static constexpr TypeName type{"", "int", ""};
-  static bool from(PyObject* o, T& out) {
-    long long v;
-    if (!read(o, v)) return false;
+  static bool from(PyObject* o, bool convert, T& out) {
+    Widest v;
+    if (!read(o, convert, v)) return false;
     out = static_cast<T>(v);
-    return static_cast<long long>(out) == v;
+    return static_cast<Widest>(out) == v;
   }
-  static PyObject* to(T v) { return PyLong_FromLongLong(v); }
+  static PyObject* to(T v) {
+    return std::is_signed_v<T> ? PyLong_FromLongLong(static_cast<long long>(v))
+                               : PyLong_FromUnsignedLongLong(v);
+  }
 };
 template <class T>
 struct Read<T, std::enable_if_t<std::is_floating_point_v<T>>> {
   static constexpr TypeName type{"", "float", ""};
-  static bool from(PyObject* o, T& out) {
+  static bool from(PyObject* o, bool convert, T& out) {
     double v;
-    if (!read(o, v)) return false;
+    if (!read(o, convert, v)) return false;
     out = static_cast<T>(v);
     return true;
   }
@@ -75,13 +77,13 @@ struct Read<T, std::enable_if_t<std::is_floating_point_v<T>>> {
 template <>
 struct Read<c10::Scalar> {
   static constexpr TypeName type{"", "float", ""};
-  static bool from(PyObject* o, c10::Scalar& out) {
+  static bool from(PyObject* o, bool, c10::Scalar& out) {
     bool flag;
     long long whole;
     double real;
-    if (read(o, flag)) return out = flag, true;
-    if (read(o, whole)) return out = whole, true;
-    if (read(o, real)) return out = real, true;
+    if (read(o, false, flag)) return out = flag, true;
+    if (read(o, false, whole)) return out = whole, true;
+    if (read(o, true, real)) return out = real, true;
     return false;
   }
   static PyObject* to(const c10::Scalar& v) {
@@ -91,7 +93,7 @@ struct Read<c10::Scalar> {
 template <>
 struct Read<c10::ScalarType> {
   static constexpr TypeName type{"", "torch.dtype", ""};
-  static bool from(PyObject* o, c10::ScalarType& out) {
+  static bool from(PyObject* o, bool, c10::ScalarType& out) {
     const int which = dtype_from_python(o);
     out = static_cast<c10::ScalarType>(which);
     return which >= 0;
@@ -100,7 +102,7 @@ struct Read<c10::ScalarType> {
 template <>
 struct Read<std::string> {
   static constexpr TypeName type{"", "str", ""};
-  static bool from(PyObject* o, std::string& out) { return read(o, out); }
+  static bool from(PyObject* o, bool convert, std::string& out) { return read(o, convert, out); }
   static PyObject* to(const std::string& v) {
     return PyUnicode_FromStringAndSize(v.data(), static_cast<Py_ssize_t>(v.size()));
   }
@@ -108,10 +110,10 @@ struct Read<std::string> {
 template <class T>
 struct Read<std::optional<T>> {
   static constexpr TypeName type{"", Read<T>::type.name, " | None"};
-  static bool from(PyObject* o, std::optional<T>& out) {
+  static bool from(PyObject* o, bool convert, std::optional<T>& out) {
     if (o == Py_None) return out.reset(), true;
     T inner{};
-    if (!Read<T>::from(o, inner)) return false;
+    if (!Read<T>::from(o, convert, inner)) return false;
     out = std::move(inner);
     return true;
   }
@@ -126,14 +128,14 @@ struct Read<std::nullopt_t> {
 template <class T>
 struct Read<std::vector<T>> {
   static constexpr TypeName type{"Sequence[", Read<T>::type.name, "]"};
-  static bool from(PyObject* o, std::vector<T>& out) {
+  static bool from(PyObject* o, bool convert, std::vector<T>& out) {
     std::vector<PyObject*> items;
-    if (!read(o, items)) return false;
+    if (!read(o, convert, items)) return false;
     bool fits = true;
     out.clear();
     for (PyObject* item : items) {
       T inner{};
-      fits = fits && Read<T>::from(item, inner);
+      fits = fits && Read<T>::from(item, convert, inner);
       out.push_back(std::move(inner));
       Py_DECREF(item);
     }
@@ -145,16 +147,19 @@ struct Read<std::vector<T>> {
     return make_list(items);
   }
 };
-// A view of the caller's list: backed by a vector for the time of the call.
-template <class T>
+// A view of the caller's list or tuple: backed by a vector for the time of the call. PyTorch has it
+// for integers alone.
 struct Backed {
-  std::vector<T> all;
-  operator c10::ArrayRef<T>() const { return all; }
+  std::vector<int64_t> all;
+  operator c10::IntArrayRef() const { return all; }
 };
-template <class T>
-struct Read<Backed<T>> {
-  static constexpr TypeName type = Read<std::vector<T>>::type;
-  static bool from(PyObject* o, Backed<T>& out) { return Read<std::vector<T>>::from(o, out.all); }
+template <>
+struct Read<Backed> {
+  static constexpr TypeName type{"Tuple[", "int", ", ...]"};
+  static bool from(PyObject* o, bool, Backed& out) {
+    return (PyList_Check(o) || PyTuple_Check(o)) &&
+           Read<std::vector<int64_t>>::from(o, false, out.all);
+  }
 };
 template <class T>
 struct Read<c10::ArrayRef<T>> {
@@ -187,9 +192,9 @@ template <class T>
 struct Storage {
   using type = T;
 };
-template <class T>
-struct Storage<c10::ArrayRef<T>> {
-  using type = Backed<T>;
+template <>
+struct Storage<c10::IntArrayRef> {
+  using type = Backed;
 };
 template <class T>
 using Stored = typename Storage<std::decay_t<T>>::type;
@@ -210,7 +215,7 @@ decltype(auto) pass(S& stored) {
 struct Overload {
   virtual ~Overload() = default;
   // nullptr without a Python error: the arguments do not fit.
-  virtual PyObject* invoke(PyObject* const* arguments) = 0;
+  virtual PyObject* invoke(PyObject* const* arguments, bool convert) = 0;
   const TypeName* types = nullptr;
   size_t count = 0;
 };
@@ -236,13 +241,14 @@ struct Bound final : Overload {
     types = all;
     count = sizeof...(A);
   }
-  PyObject* invoke(PyObject* const* arguments) override {
-    return invoke(arguments, std::index_sequence_for<A...>{});
+  PyObject* invoke(PyObject* const* arguments, bool convert) override {
+    return invoke(arguments, convert, std::index_sequence_for<A...>{});
   }
   template <size_t... I>
-  PyObject* invoke([[maybe_unused]] PyObject* const* arguments, std::index_sequence<I...>) {
+  PyObject* invoke([[maybe_unused]] PyObject* const* arguments, [[maybe_unused]] bool convert,
+                   std::index_sequence<I...>) {
     std::tuple<Stored<A>...> stored;
-    if (!(Read<Stored<A>>::from(arguments[I], std::get<I>(stored)) && ...)) return nullptr;
+    if (!(Read<Stored<A>>::from(arguments[I], convert, std::get<I>(stored)) && ...)) return nullptr;
     if constexpr (std::is_void_v<R>) {
       Unlocked scope;
       function(pass<A>(std::get<I>(stored))...);

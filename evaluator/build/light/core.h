@@ -65,46 +65,38 @@ enum class ScalarType : int8_t {
   Bits16, Float8_e5m2, Float8_e4m3fn, Float8_e5m2fnuz, Float8_e4m3fnuz, UInt16, UInt32, UInt64,
 };
 
-#define REFINERY_SCALAR_CONSTANTS(_)                                                        \
-  _(kByte, Byte) _(kChar, Char) _(kShort, Short) _(kInt, Int) _(kLong, Long) _(kHalf, Half) \
-  _(kFloat, Float) _(kDouble, Double) _(kBool, Bool) _(kBFloat16, BFloat16)                 \
-  _(kUInt8, Byte) _(kInt8, Char) _(kInt16, Short) _(kInt32, Int) _(kInt64, Long)            \
-  _(kFloat16, Half) _(kFloat32, Float) _(kFloat64, Double) _(kF16, Half) _(kF32, Float)     \
-  _(kF64, Double) _(kI8, Char) _(kI16, Short) _(kI32, Int) _(kI64, Long) _(kU8, Byte)       \
-  _(kUInt16, UInt16) _(kUInt32, UInt32) _(kUInt64, UInt64)                                  \
-  _(kFloat8_e5m2, Float8_e5m2) _(kFloat8_e4m3fn, Float8_e4m3fn)
-#define REFINERY_CONSTANT(name, value) constexpr ScalarType name = ScalarType::value;
-REFINERY_SCALAR_CONSTANTS(REFINERY_CONSTANT)
+#define REFINERY_CONSTANT(name) constexpr ScalarType k##name = ScalarType::name;
+REFINERY_CONSTANT(Byte) REFINERY_CONSTANT(Char) REFINERY_CONSTANT(Short) REFINERY_CONSTANT(Int)
+REFINERY_CONSTANT(Long) REFINERY_CONSTANT(Half) REFINERY_CONSTANT(Float) REFINERY_CONSTANT(Double)
+REFINERY_CONSTANT(Bool) REFINERY_CONSTANT(BFloat16) REFINERY_CONSTANT(UInt16)
+REFINERY_CONSTANT(UInt32) REFINERY_CONSTANT(UInt64) REFINERY_CONSTANT(Float8_e5m2)
+REFINERY_CONSTANT(Float8_e4m3fn)
 #undef REFINERY_CONSTANT
 
 template <class T>
 struct CppTypeToScalarType;
+namespace impl {
 template <ScalarType>
 struct ScalarTypeToCPPType;
+}  // namespace impl
+// The C++ types of elements, and what they are called. Whatever PyTorch has for these types alone,
+// it has neither for `long long`, which is not its int64_t, nor for constants.
+#define REFINERY_LITERAL_TYPES(_)                                                             \
+  _(uint8_t, Byte) _(int8_t, Char) _(int16_t, Short) _(int, Int) _(int64_t, Long)             \
+  _(float, Float) _(double, Double) _(bool, Bool)
+#define REFINERY_HALF_TYPES(_) _(::c10::Half, Half) _(::c10::BFloat16, BFloat16)
+#define REFINERY_UNSIGNED_TYPES(_) _(uint16_t, UInt16) _(uint32_t, UInt32) _(uint64_t, UInt64)
+#define REFINERY_ELEMENT_TYPES(_) \
+  REFINERY_LITERAL_TYPES(_) REFINERY_HALF_TYPES(_) REFINERY_UNSIGNED_TYPES(_)
 #define REFINERY_CPP_TYPE(cpp, name)                                                          \
   template <>                                                                                 \
   struct CppTypeToScalarType<cpp> : std::integral_constant<ScalarType, ScalarType::name> {};  \
   template <>                                                                                 \
-  struct ScalarTypeToCPPType<ScalarType::name> {                                              \
+  struct impl::ScalarTypeToCPPType<ScalarType::name> {                                        \
     using type = cpp;                                                                         \
   };
-REFINERY_CPP_TYPE(uint8_t, Byte)
-REFINERY_CPP_TYPE(int8_t, Char)
-REFINERY_CPP_TYPE(int16_t, Short)
-REFINERY_CPP_TYPE(int, Int)
-REFINERY_CPP_TYPE(int64_t, Long)
-REFINERY_CPP_TYPE(::c10::Half, Half)
-REFINERY_CPP_TYPE(float, Float)
-REFINERY_CPP_TYPE(double, Double)
-REFINERY_CPP_TYPE(bool, Bool)
-REFINERY_CPP_TYPE(::c10::BFloat16, BFloat16)
-REFINERY_CPP_TYPE(uint16_t, UInt16)
-REFINERY_CPP_TYPE(uint32_t, UInt32)
-REFINERY_CPP_TYPE(uint64_t, UInt64)
+REFINERY_ELEMENT_TYPES(REFINERY_CPP_TYPE)
 #undef REFINERY_CPP_TYPE
-template <>
-struct CppTypeToScalarType<long long>
-    : std::integral_constant<ScalarType, ScalarType::Long> {};
 
 inline const char* toString(ScalarType type) {
   return ::refinery::dtype_name(static_cast<int>(type));
@@ -120,6 +112,34 @@ inline bool isIntegralType(ScalarType t, bool include_bool = false) {
          (include_bool && t == kBool);
 }
 
+}  // namespace refinery_
+}  // namespace c10
+
+namespace caffe2 {
+inline namespace refinery_ {
+// What Tensor::dtype() gives: compares with a ScalarType, and is none.
+class TypeMeta {
+ public:
+  explicit TypeMeta(c10::ScalarType type) : type_(type) {}
+  c10::ScalarType toScalarType() const { return type_; }
+  size_t itemsize() const { return c10::elementSize(type_); }
+  std::string_view name() const { return ::refinery::type_name(static_cast<int>(type_)); }
+  bool operator==(TypeMeta o) const { return type_ == o.type_; }
+  bool operator!=(TypeMeta o) const { return type_ != o.type_; }
+  bool operator==(c10::ScalarType o) const { return type_ == o; }
+  bool operator!=(c10::ScalarType o) const { return type_ != o; }
+
+ private:
+  c10::ScalarType type_;
+};
+#ifndef REFINERY_LEAN_LIBRARY
+inline std::ostream& operator<<(std::ostream& out, TypeMeta type) { return out << type.name(); }
+#endif
+}  // namespace refinery_
+}  // namespace caffe2
+
+namespace c10 {
+inline namespace refinery_ {
 enum class DeviceType : int8_t { CPU = 0, CUDA = 1, HIP = 6, Meta = 14 };
 constexpr DeviceType kCPU = DeviceType::CPU;
 constexpr DeviceType kCUDA = DeviceType::CUDA;
@@ -227,15 +247,14 @@ class Scalar {
   Scalar(::c10::Half v) : Scalar(static_cast<double>(v)) {}
   Scalar(::c10::BFloat16 v) : Scalar(static_cast<double>(v)) {}
 #endif
+  Scalar(unsigned long long) = delete;  // ambiguous
   template <class T>
-  T to() const {
-    return kind_ == real ? static_cast<T>(real_) : static_cast<T>(integer_);
-  }
-  double toDouble() const { return to<double>(); }
-  float toFloat() const { return to<float>(); }
-  int64_t toLong() const { return to<int64_t>(); }
-  int toInt() const { return to<int>(); }
-  bool toBool() const { return to<bool>(); }
+  T to() const = delete;
+  double toDouble() const { return as<double>(); }
+  float toFloat() const { return as<float>(); }
+  int64_t toLong() const { return as<int64_t>(); }
+  int toInt() const { return as<int>(); }
+  bool toBool() const { return as<bool>(); }
   bool isFloatingPoint() const { return kind_ == real; }
   bool isIntegral(bool include_bool) const {
     return kind_ == integer || (include_bool && kind_ == boolean);
@@ -250,10 +269,22 @@ class Scalar {
   }
 
  private:
+  template <class T>
+  T as() const {
+    return kind_ == real ? static_cast<T>(real_) : static_cast<T>(integer_);
+  }
   enum { real, integer, boolean } kind_;
   int64_t integer_;
   double real_;
 };
+#define REFINERY_TO(cpp, name) \
+  template <>                  \
+  inline cpp Scalar::to<cpp>() const { return as<cpp>(); }
+REFINERY_LITERAL_TYPES(REFINERY_TO) REFINERY_UNSIGNED_TYPES(REFINERY_TO)
+#ifndef REFINERY_LEAN_NUMBERS
+REFINERY_HALF_TYPES(REFINERY_TO)
+#endif
+#undef REFINERY_TO
 
 #ifndef REFINERY_LEAN_LIBRARY
 inline std::ostream& operator<<(std::ostream& out, ScalarType type) {
@@ -273,6 +304,7 @@ template <class T>
 }
 #endif
 
+inline ScalarType typeMetaToScalarType(caffe2::TypeMeta type) { return type.toScalarType(); }
 }  // namespace refinery_
 
 // Messages, part by part: as an ostream would write them.
@@ -281,6 +313,7 @@ inline void append(std::string& out, const char* text) { out += text; }
 inline void append(std::string& out, const std::string& text) { out += text; }
 inline void append(std::string& out, char c) { out += c; }
 inline void append(std::string& out, ScalarType type) { out += toString(type); }
+inline void append(std::string& out, caffe2::TypeMeta type) { out += type.name(); }
 inline void append(std::string& out, DeviceType type) { out += Device(type).str(); }
 inline void append(std::string& out, const Device& device) { out += device.str(); }
 template <class T>
@@ -300,8 +333,6 @@ void append(std::string& out, const T& part) {
     out += part ? "1" : "0";
   } else if constexpr (std::is_integral_v<T>) {
     out += std::to_string(part);
-  } else if constexpr (std::is_convertible_v<const T&, ScalarType>) {
-    out += toString(part);
   } else {
 #ifdef REFINERY_LEAN_LIBRARY
     static_assert(std::is_floating_point_v<T>, "a message needs streams");
@@ -327,32 +358,6 @@ std::string str(const A&... parts) {
   return detail::torchCheckMsgImpl("", parts...);
 }
 }  // namespace c10
-
-namespace caffe2 {
-inline namespace refinery_ {
-// What Tensor::dtype() gives: compares with, and turns into, a ScalarType.
-class TypeMeta {
- public:
-  TypeMeta(c10::ScalarType type) : type_(type) {}
-  operator c10::ScalarType() const { return type_; }
-  c10::ScalarType toScalarType() const { return type_; }
-  size_t itemsize() const { return c10::elementSize(type_); }
-  const char* name() const { return c10::toString(type_); }
-  bool operator==(TypeMeta o) const { return type_ == o.type_; }
-  bool operator!=(TypeMeta o) const { return type_ != o.type_; }
-  bool operator==(c10::ScalarType o) const { return type_ == o; }
-  bool operator!=(c10::ScalarType o) const { return type_ != o; }
-
- private:
-  c10::ScalarType type_;
-};
-#ifndef REFINERY_LEAN_LIBRARY
-inline std::ostream& operator<<(std::ostream& out, TypeMeta type) { return out << type.name(); }
-#endif
-}  // namespace refinery_
-template <class T>
-TypeMeta typeMetaFor() { return TypeMeta(c10::CppTypeToScalarType<T>::value); }
-}  // namespace caffe2
 
 namespace c10 {
 inline namespace refinery_ {
@@ -387,7 +392,8 @@ class TensorOptions {
   TensorOptions pinned_memory(bool on) const { return with([&](auto& o) { o.pinned_ = on; }); }
   TensorOptions memory_format(MemoryFormat f) const { return with([&](auto& o) { o.format_ = f; }); }
   caffe2::TypeMeta dtype() const {
-    return dtype_ ? *dtype_ : static_cast<ScalarType>(::refinery::default_dtype());
+    return caffe2::TypeMeta(
+        dtype_.value_or(static_cast<ScalarType>(::refinery::default_dtype())));
   }
   Device device() const { return device_.value_or(Device(kCPU)); }
   bool requires_grad() const { return requires_grad_; }
@@ -410,6 +416,7 @@ class TensorOptions {
   bool pinned_ = false;
 };
 inline TensorOptions dtype(ScalarType type) { return TensorOptions(type); }
+inline TensorOptions dtype(caffe2::TypeMeta type) { return TensorOptions(type); }
 template <class T>
 TensorOptions dtype() { return TensorOptions(CppTypeToScalarType<T>::value); }
 inline TensorOptions device(Device device) { return TensorOptions(device); }
@@ -424,6 +431,12 @@ using namespace c10;
 namespace torch {
 using namespace at;
 using Dtype = at::ScalarType;
+// Only here, and not in at, do these have names of this kind.
+constexpr auto kUInt8 = at::kByte, kU8 = at::kByte, kInt8 = at::kChar, kI8 = at::kChar,
+               kInt16 = at::kShort, kI16 = at::kShort, kInt32 = at::kInt, kI32 = at::kInt,
+               kInt64 = at::kLong, kI64 = at::kLong, kU16 = at::kUInt16, kU32 = at::kUInt32,
+               kU64 = at::kUInt64, kFloat16 = at::kHalf, kF16 = at::kHalf, kFloat32 = at::kFloat,
+               kF32 = at::kFloat, kFloat64 = at::kDouble, kF64 = at::kDouble;
 }  // namespace torch
 
 #ifndef C10_LIKELY

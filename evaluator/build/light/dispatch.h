@@ -1,18 +1,20 @@
 // AT_DISPATCH_*: one lambda, compiled for each number type.
 #pragma once
 
-#include "core.h"
+#include "tensor.h"
 
 namespace refinery {
 inline c10::ScalarType scalar_type_of(c10::ScalarType type) { return type; }
-template <class T>
-c10::ScalarType scalar_type_of(const T& type) { return type.scalarType(); }
-inline c10::ScalarType scalar_type_of(const caffe2::TypeMeta& type) { return type; }
+#ifdef REFINERY_DISPATCHES_TYPES
+inline c10::ScalarType scalar_type_of(const at::DeprecatedTypeProperties& type) {
+  return type.scalarType();
+}
+#endif
 }  // namespace refinery
 
 #define AT_DISPATCH_CASE(which, ...)                                            \
   case which: {                                                                 \
-    using scalar_t [[maybe_unused]] = ::c10::ScalarTypeToCPPType<which>::type;  \
+    using scalar_t [[maybe_unused]] = ::c10::impl::ScalarTypeToCPPType<which>::type;  \
     return __VA_ARGS__();                                                       \
   }
 #define AT_DISPATCH_SWITCH(type, name, ...)                                     \

@@ -6,3 +6,5 @@
 #include "dispatch.h"
 #include "parallel.h"
 #include "tensor.h"
+
+#include <torch/version.h>

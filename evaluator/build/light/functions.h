@@ -87,16 +87,28 @@ TensorOptions literal_options(const TensorOptions& o) {
   if (o.dtype_opt() || std::is_floating_point_v<T>) return o;
   return o.dtype(std::is_same_v<T, bool> ? c10::kBool : c10::kLong);
 }
-template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
+// Of other types PyTorch's own is ambiguous.
+template <class T>
+constexpr bool is_literal = false;
+#define REFINERY_LITERAL(cpp, name) \
+  template <>                       \
+  inline constexpr bool is_literal<cpp> = true;
+REFINERY_LITERAL_TYPES(REFINERY_LITERAL)
+#undef REFINERY_LITERAL
+template <class T, std::enable_if_t<is_literal<T>, int> = 0>
 Tensor tensor(T v, const TensorOptions& o = {}) {
   return empty({}, literal_options<T>(o)).fill_(v);
 }
-template <class T>
+template <class T, std::enable_if_t<is_literal<T>, int> = 0>
 Tensor tensor(std::initializer_list<T> all, const TensorOptions& o = {}) {
   Tensor made = empty({static_cast<int64_t>(all.size())}, c10::CppTypeToScalarType<T>::value);
   std::copy(all.begin(), all.end(), made.template data_ptr<T>());
   const TensorOptions wanted = literal_options<T>(o);
   return made.to(wanted.dtype(wanted.dtype()));
+}
+
+inline std::optional<c10::Device> device_of(const Tensor& x) {
+  return x.defined() ? std::make_optional(x.device()) : std::nullopt;
 }
 
 // Functions that are a method with its first argument in front.
@@ -198,6 +210,11 @@ inline Tensor einsum(const char* equation, TensorList all) {
                      IntArrayRef stride = 1, IntArrayRef padding = 0, IntArrayRef dilation = 1, \
                      int64_t groups = 1) {                                                    \
     return rf::one("aten::" #name, "", {x, w, b, stride, padding, dilation, groups});           \
+  }                                                                                           \
+  inline Tensor name(const Tensor& x, const Tensor& w, const std::optional<Tensor>& b,        \
+                     IntArrayRef stride, std::string_view padding, IntArrayRef dilation = 1,  \
+                     int64_t groups = 1) {                                                    \
+    return rf::one("aten::" #name, "padding", {x, w, b, stride, padding, dilation, groups});  \
   }
 REFINERY_CONVOLUTION(conv1d)
 REFINERY_CONVOLUTION(conv2d)

@@ -22,6 +22,9 @@ inline Value value(const c10::Device& device) {
 inline Value value(const char* text) {
   return {Value::string, text, static_cast<int64_t>(std::strlen(text))};
 }
+inline Value value(std::string_view text) {
+  return {Value::string, text.data(), static_cast<int64_t>(text.size())};
+}
 inline Value value(c10::IntArrayRef all) {
   return {Value::integers, all.data(), static_cast<int64_t>(all.size())};
 }
@@ -173,6 +176,14 @@ inline Scalar Tensor::item() const {
   return is_floating_point() ? Scalar(r.real)
          : scalar_type() == c10::kBool ? Scalar(r.integer != 0) : Scalar(r.integer);
 }
+#define REFINERY_ITEM(cpp, name) \
+  template <>                    \
+  inline cpp Tensor::item<cpp>() const { return item().to<cpp>(); }
+REFINERY_LITERAL_TYPES(REFINERY_ITEM)
+#ifndef REFINERY_LEAN_NUMBERS
+REFINERY_HALF_TYPES(REFINERY_ITEM)
+#endif
+#undef REFINERY_ITEM
 inline bool Tensor::is_non_overlapping_and_dense() const {
   return rf::call("aten::is_non_overlapping_and_dense", "", {*this}).integer != 0;
 }

@@ -219,6 +219,10 @@ size_t element_size(int dtype) { return c10::elementSize(static_cast<c10::Scalar
 
 const char* dtype_name(int dtype) { return c10::toString(static_cast<c10::ScalarType>(dtype)); }
 
+std::string_view type_name(int dtype) {
+  return c10::scalarTypeToTypeMeta(static_cast<c10::ScalarType>(dtype)).name();
+}
+
 int default_dtype() { return static_cast<int>(c10::get_default_dtype_as_scalartype()); }
 
 void parse_device(const char* text, int* type, int* index) {

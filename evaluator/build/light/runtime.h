@@ -12,6 +12,7 @@
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 typedef struct _object PyObject;
@@ -79,6 +80,7 @@ Handle* from_blob(void* data, const int64_t* sizes, size_t count, const int64_t*
                   size_t stride_count, int dtype, int device_type, int device_index);
 size_t element_size(int dtype);
 const char* dtype_name(int dtype);
+std::string_view type_name(int dtype);  // of the type in C++
 int default_dtype();
 void parse_device(const char* text, int* type, int* index);
 bool set_grad_enabled(bool enabled);
@@ -89,5 +91,14 @@ void warn(const char* message);
 Handle* from_python(PyObject*);
 PyObject* to_python(Handle*);
 int dtype_from_python(PyObject*);
+// What pybind11 itself makes of an argument; with `convert` also of one of another type, which is for
+// when no overload takes it as it is. False: not one; there may be a Python error.
+bool read(PyObject*, bool convert, bool&);
+bool read(PyObject*, bool convert, long long&);
+bool read(PyObject*, bool convert, unsigned long long&);
+bool read(PyObject*, bool convert, double&);
+bool read(PyObject*, bool convert, std::string&);
+// The items, owned, of what it takes for a std::vector.
+bool read(PyObject*, bool convert, std::vector<PyObject*>&);
 
 }  // namespace refinery

@@ -90,7 +90,7 @@ class Tensor {
   c10::ScalarType scalar_type() const {
     return static_cast<c10::ScalarType>(::refinery::dtype(checked()));
   }
-  caffe2::TypeMeta dtype() const { return scalar_type(); }
+  caffe2::TypeMeta dtype() const { return caffe2::TypeMeta(scalar_type()); }
   size_t element_size() const { return c10::elementSize(scalar_type()); }
   size_t itemsize() const { return element_size(); }
   c10::Device device() const {
@@ -114,14 +114,10 @@ class Tensor {
   void* data_ptr() const { return ::refinery::data(checked()); }
   void* mutable_data_ptr() const { return data_ptr(); }
   const void* const_data_ptr() const { return data_ptr(); }
+  // Declared for every type and, as in PyTorch, defined for those of elements: the linker tells of
+  // others.
   template <class T>
-  T* data_ptr() const {
-    using Plain = std::remove_const_t<T>;
-    constexpr auto wanted = c10::CppTypeToScalarType<Plain>::value;
-    TORCH_CHECK(scalar_type() == wanted, "expected scalar type ", wanted, " but found ",
-                scalar_type());
-    return static_cast<T*>(data_ptr());
-  }
+  T* data_ptr() const;
   template <class T>
   T* data() const { return data_ptr<T>(); }
   template <class T>
@@ -130,36 +126,49 @@ class Tensor {
   const std::remove_const_t<T>* const_data_ptr() const {
     return data_ptr<std::remove_const_t<T>>();
   }
+  // Accessors point into the tensor, so there are none of one that is gone at once.
   template <class T, size_t N>
-  TensorAccessor<T, N> accessor() const {
+  TensorAccessor<T, N> accessor() const& {
     check_accessor<N>();
-    return TensorAccessor<T, N>(data_ptr<T>(), sizes().data(), strides().data());
+    return TensorAccessor<T, N>(elements<T>(), sizes().data(), strides().data());
+  }
+  template <class T, size_t N>
+  TensorAccessor<T, N> accessor() && = delete;
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
+            class Index = int64_t>
+  GenericPackedTensorAccessor<T, N, Traits, Index> generic_packed_accessor() const& {
+    check_accessor<N>();
+    return {elements<T>(), sizes().data(), strides().data()};
   }
   template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
             class Index = int64_t>
-  GenericPackedTensorAccessor<T, N, Traits, Index> generic_packed_accessor() const {
-    check_accessor<N>();
-    return {data_ptr<T>(), sizes().data(), strides().data()};
-  }
+  GenericPackedTensorAccessor<T, N, Traits, Index> generic_packed_accessor() && = delete;
   template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
-  PackedTensorAccessor32<T, N, Traits> packed_accessor32() const {
+  PackedTensorAccessor32<T, N, Traits> packed_accessor32() const& {
     TORCH_CHECK(numel() <= std::numeric_limits<int32_t>::max(),
                 "numel needs to be smaller than int32_t max; otherwise, please use "
                 "packed_accessor64");
     return generic_packed_accessor<T, N, Traits, int32_t>();
   }
   template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
-  PackedTensorAccessor64<T, N, Traits> packed_accessor64() const {
+  PackedTensorAccessor32<T, N, Traits> packed_accessor32() && = delete;
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+  PackedTensorAccessor64<T, N, Traits> packed_accessor64() const& {
     return generic_packed_accessor<T, N, Traits, int64_t>();
+  }
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+  PackedTensorAccessor64<T, N, Traits> packed_accessor64() && = delete;
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
+            class Index = int64_t>
+  GenericPackedTensorAccessor<T, N, Traits, Index> packed_accessor() const& {
+    return generic_packed_accessor<T, N, Traits, Index>();
   }
   template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
             class Index = int64_t>
-  GenericPackedTensorAccessor<T, N, Traits, Index> packed_accessor() const {
-    return generic_packed_accessor<T, N, Traits, Index>();
-  }
+  GenericPackedTensorAccessor<T, N, Traits, Index> packed_accessor() && = delete;
   c10::Scalar item() const;
   template <class T>
-  T item() const { return item().to<T>(); }
+  T item() const;
 
 #define REFINERY_METHOD(name) Tensor name() const; Tensor& name##_();
   REFINERY_UNARY(REFINERY_METHOD)
@@ -257,8 +266,6 @@ class Tensor {
   Tensor to(c10::DeviceType type, bool non_blocking = false, bool copy = false) const {
     return to(c10::Device(type), non_blocking, copy);
   }
-  Tensor half() const { return to(c10::kHalf); }
-  Tensor bfloat16() const { return to(c10::kBFloat16); }
   Tensor to(caffe2::TypeMeta type) const { return to(type.toScalarType()); }
   Tensor toType(c10::ScalarType type) const { return to(type); }
   Tensor type_as(const Tensor& o) const { return to(o.options()); }
@@ -326,14 +333,32 @@ class Tensor {
     }
     return static_cast<size_t>(i < 0 ? i + n : i);
   }
+  void* data_of(c10::ScalarType wanted) const {
+    TORCH_CHECK(scalar_type() == wanted, "expected scalar type ", wanted, " but found ",
+                scalar_type());
+    return data_ptr();
+  }
+  template <class T>
+  T* elements() const {
+    return data_ptr<std::remove_const_t<T>>();
+  }
   template <size_t N>
   void check_accessor() const {
+    static_assert(N > 0, "accessor is used for indexing tensor, for scalars use *data_ptr<T>()");
     TORCH_CHECK(dim() == static_cast<int64_t>(N), "TensorAccessor expected ", N, " dims but tensor has ",
                 dim());
   }
   ::refinery::Handle* handle_ = nullptr;
 };
 static_assert(sizeof(Tensor) == sizeof(void*), "arrays of tensors are read as arrays of handles");
+
+#define REFINERY_DATA(cpp, name)                    \
+  template <>                                       \
+  inline cpp* Tensor::data_ptr<cpp>() const {       \
+    return static_cast<cpp*>(data_of(c10::k##name)); \
+  }
+REFINERY_ELEMENT_TYPES(REFINERY_DATA)
+#undef REFINERY_DATA
 
 }  // namespace refinery_
 }  // namespace at

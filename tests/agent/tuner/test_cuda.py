@@ -1,7 +1,6 @@
 """CUDA kernels of the tuner: their arithmetic on an emulated device, and that nvcc takes them."""
 
 import re
-import shutil
 from pathlib import Path
 from random import Random
 
@@ -19,12 +18,8 @@ from tests.agent.tuner.families import FAMILIES
 from tests.agent.tuner.prompts import POINTWISE, SOFTMAX, Turn, prompt
 from tests.agent.tuner.test_numerics import failures, run
 from tests.agent.tuner.variants import renamed, resized
+from tests.nvcc import needs_nvcc
 from tools.profile_report import Bottleneck
-
-nvcc = pytest.mark.skipif(
-    not (shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()),
-    reason="nvcc is not installed",
-)
 
 EVEN = {"129": "136", "19)": "24)", "517": "516", "70001": "70008", "31)": "32)"}
 """Sizes that vectors divide in place of those that they don't."""
@@ -62,8 +57,8 @@ def emulated_case(reference: str, **choices: str) -> tuple[str, str]:
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("builds")
+def cache(shared_cache: Path) -> Path:
+    return shared_cache
 
 
 @pytest.fixture(scope="session")
@@ -83,12 +78,14 @@ def fast(cache: Path) -> dict[str, dict]:
     return run(cache, cases | {"unfenced": (reference, unfenced)})
 
 
+@pytest.mark.slow
 def test_every_family_on_an_emulated_device(fast: dict[str, dict]) -> None:
     report = {name: facts for name, facts in fast.items() if name != "unfenced"}
     assert len(report) == 2 * len(FAMILIES)
     assert not failures(report)
 
 
+@pytest.mark.slow
 def test_an_emulated_kernel_that_does_not_wait_is_found_out(fast: dict[str, dict]) -> None:
     """The emulation is worth something: without its barriers a reduction is wrong."""
     assert failures({"unfenced": fast["unfenced"]})
@@ -112,7 +109,7 @@ def test_every_problem_that_is_claimed_renamed_and_resized(cache: Path) -> None:
     assert not failures(run(cache, cases))
 
 
-@nvcc
+@needs_nvcc
 @pytest.mark.parametrize("name", ["softmax", "frobenius"])
 def test_nvcc_takes_it_over_the_light_headers(builder: Builder, name: str) -> None:
     outcome = builder.build(request(FAMILIES[name], chosen(FAMILIES[name], **BOLD)))
@@ -120,7 +117,7 @@ def test_nvcc_takes_it_over_the_light_headers(builder: Builder, name: str) -> No
     assert outcome.headers == "light"
 
 
-@nvcc
+@needs_nvcc
 def test_a_row_that_static_shared_memory_cannot_hold_does_not_build(builder: Builder) -> None:
     reference = SOFTMAX.replace("700", "60000")
     outcome = builder.build(request(reference, chosen(reference, stage="fix")))
@@ -128,7 +125,7 @@ def test_a_row_that_static_shared_memory_cannot_hold_does_not_build(builder: Bui
     assert "too much shared data" in outcome.log
 
 
-@nvcc
+@needs_nvcc
 @pytest.mark.slow
 @pytest.mark.parametrize("draw", ["default", "one", "two"])
 def test_nvcc_takes_every_problem_that_is_claimed(builder: Builder, draw: str) -> None:

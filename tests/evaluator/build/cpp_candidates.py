@@ -279,18 +279,18 @@ source = """
 std::vector<torch::Tensor> several(torch::Tensor a, torch::Tensor b) {
   auto product = torch::einsum("bij,bjk->bik", {a, b});
   auto sum = torch::baddbmm(product, a, b, 1.0, 0.5);
-  return {sum, sum.var(2), sum.var(1, false, true), product.flip({1, 2}), product.half(),
+  return {sum, sum.var(2), sum.var(1, false, true), product.flip({1, 2}), product.to(torch::kHalf),
           product.to(torch::kCPU)};
 }
 template <typename scalar_t>
-void doubled(torch::PackedTensorAccessor<scalar_t, 2, torch::RestrictPtrTraits, size_t> x) {
+void doubled(torch::PackedTensorAccessor<scalar_t, 2, torch::DefaultPtrTraits, size_t> x) {
   for (size_t i = 0; i < x.size(0); i++)
     for (size_t j = 0; j < x.size(1); j++) x[i][j] *= 2;
 }
 torch::Tensor twice(torch::Tensor x) {
   auto y = x.clone();
   AT_DISPATCH_FLOATING_TYPES_AND4(at::kHalf, at::kBFloat16, at::kInt, at::kLong, y.scalar_type(), "twice", [&] {
-    doubled<scalar_t>(y.packed_accessor<scalar_t, 2, torch::RestrictPtrTraits, size_t>());
+    doubled<scalar_t>(y.packed_accessor<scalar_t, 2, torch::DefaultPtrTraits, size_t>());
   });
   return y;
 }

@@ -130,7 +130,7 @@ torch::Tensor difference(torch::Tensor a, torch::Tensor b) {
   CHECK_INPUT(a); CHECK_INPUT(b);
   TORCH_CHECK(a.sizes() == b.sizes(), "sizes differ: ", a.sizes(), " and ", b.sizes());
   auto result = torch::zeros(a.sizes(), a.options());
-  AT_DISPATCH_FLOATING_TYPES(a.type(), "difference", [&] {
+  AT_DISPATCH_FLOATING_TYPES(a.scalar_type(), "difference", [&] {
     auto x = a.data<scalar_t>(), y = b.data<scalar_t>();
     auto out = result.data_ptr<scalar_t>();
     for (int64_t i = 0; i < a.numel(); i++) out[i] = x[i] - y[i];
@@ -215,19 +215,25 @@ def reference():
 INTERFACES["load_from_files"] = """
 import pathlib, tempfile
 import torch
-from torch.utils.cpp_extension import load
+from torch.utils.cpp_extension import load, load_inline
 
 folder = pathlib.Path(tempfile.mkdtemp())
-(folder / "inc").mkdir()
-(folder / "inc" / "factor.h").write_text("#pragma once\\nconstexpr float factor = 3;\\n")
-(folder / "kernel.h").write_text('#include <torch/extension.h>\\n#include "factor.h"\\nat::Tensor scaled(at::Tensor x);\\n')
-(folder / "kernel.cpp").write_text('#include "kernel.h"\\nat::Tensor scaled(at::Tensor x) { return x * factor; }\\n')
+for each in ("inc", "inc/detail", "src"):
+    (folder / each).mkdir()
+(folder / "inc" / "factor.h").write_text('#pragma once\\n#include "detail/number.h"\\nconstexpr float factor = number;\\n')
+(folder / "inc" / "detail" / "number.h").write_text('#pragma once\\n#include "three.h"\\nconstexpr float number = three;\\n')
+(folder / "inc" / "detail" / "three.h").write_text("#pragma once\\nconstexpr float three = 3;\\n")
+(folder / "kernel.h").write_text('#include <torch/extension.h>\\n#include <factor.h>\\nat::Tensor scaled(at::Tensor x);\\n')
+(folder / "src" / "part.cpp").write_text("static at::Tensor part(at::Tensor x) { return x * factor; }\\n")
+(folder / "src" / "kernel.cpp").write_text('#include "../kernel.h"\\n#include "part.cpp"\\nat::Tensor scaled(at::Tensor x) { return part(x); }\\n')
 (folder / "binding.cpp").write_text('#include "kernel.h"\\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scaled", &scaled); }\\n')
-ext = load(name="from_files", sources=[str(folder / "binding.cpp"), folder / "kernel.cpp"],
+ext = load(name="from_files", sources=[str(folder / "binding.cpp"), folder / "src" / "kernel.cpp"],
            extra_include_paths=[str(folder / "inc")], extra_cflags=["-O2"], verbose=True)
+source = "#include <factor.h>\\nat::Tensor scaled(at::Tensor x) { return x * factor; }"
+inline = load_inline("with_files", source, functions=["scaled"], extra_include_paths=str(folder / "inc"))
 inputs = lambda: (torch.randn(4),)
-reference = lambda x: x * 3
-candidate = ext.scaled
+reference = lambda x: (x * 3, x * 3)
+candidate = lambda x: (ext.scaled(x), inline.scaled(x))
 """
 
 INTERFACES["literals_and_ranges"] = (
@@ -257,3 +263,81 @@ reference = lambda x: [torch.tensor([1.5, 2.5]), torch.tensor([1, 2, 3]), torch.
 candidate = ext.f
 """
 )
+
+INTERFACES["arguments_as_pybind_takes_them"] = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = r"""
+#include <torch/extension.h>
+#if !defined(TORCH_VERSION_MAJOR) || TORCH_VERSION_MAJOR < 2
+#error "an old PyTorch"
+#endif
+torch::Tensor sum(std::vector<torch::Tensor> all) {
+  auto total = torch::zeros_like(all.at(0));
+  for (auto& each : all) total += each;
+  return total;
+}
+int64_t product(const std::vector<int64_t>& all) {
+  int64_t result = 1;
+  for (auto each : all) result *= each;
+  return result;
+}
+uint64_t twice(uint64_t x) { return 2 * x; }
+int8_t small(int8_t x) { return x; }
+bool flag(bool x) { return x; }
+std::string text(std::string x) { return x; }
+int64_t shape(at::IntArrayRef all) { return static_cast<int64_t>(all.size()); }
+std::string of(double) { return "double"; }
+std::string of(int64_t) { return "int64_t"; }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  m.def("sum", &sum);
+  m.def("product", &product);
+  m.def("twice", &twice);
+  m.def("small", &small);
+  m.def("flag", &flag);
+  m.def("text", &text);
+  m.def("shape", &shape);
+  m.def("of", static_cast<std::string (*)(double)>(&of));
+  m.def("of", static_cast<std::string (*)(int64_t)>(&of));
+}
+"""
+ext = load_inline(name="arguments", cpp_sources=[source])
+
+def refused(function, *arguments):
+    try:
+        return function(*arguments)
+    except TypeError:
+        return "refused"
+
+def broken():
+    yield 2
+    raise KeyError("broken")
+
+def said(function, argument):
+    try:
+        return function(argument)
+    except KeyError as error:
+        return str(error)
+
+inputs = lambda: (torch.randn(4, 3), torch.randn(4, 3))
+def reference(a, b):
+    return (
+        a + b, a + b, a + b, 12, 6, 6, 6, 6, 2**64 - 2, "'broken'",
+        *["refused"] * 9,
+        True, False, True, "x", "x", 2, 3, "double", "int64_t", "int64_t",
+    )
+def candidate(a, b):
+    parameters = torch.nn.ParameterList([torch.nn.Parameter(x, requires_grad=False) for x in (a, b)])
+    return (
+        ext.sum(parameters), ext.sum(torch.nn.ParameterList([a, b])), ext.sum(x for x in (a, b)),
+        ext.product(a.shape), ext.product({1, 2, 3}), ext.product(range(1, 4)),
+        ext.product({2: 0, 3: 0}.keys()), ext.product(map(int, "123")), ext.twice(2**63 - 1),
+        said(ext.product, broken()),
+        refused(ext.product, "123"), refused(ext.product, b"123"), refused(ext.product, 3),
+        refused(ext.product, [1.5]), refused(ext.twice, -1), refused(ext.twice, 2**64),
+        refused(ext.small, 128), refused(ext.shape, range(3)), refused(ext.shape, [1.0]),
+        ext.flag(1), ext.flag(None), ext.flag([1] == [1]), ext.text("x"), ext.text(b"x"),
+        ext.shape((1, 2)), ext.shape([1, 2, 3]), ext.of(2.0), ext.of(2), ext.of(True),
+    )
+'''

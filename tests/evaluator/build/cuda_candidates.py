@@ -164,7 +164,7 @@ __global__ void k(const torch::PackedTensorAccessor32<scalar_t, 1, torch::Restri
 torch::Tensor diag_scale(torch::Tensor a, torch::Tensor b) {
   auto out = torch::zeros_like(b);
   const dim3 blocks((b.size(1) + 1023) / 1024, b.size(0));
-  AT_DISPATCH_FLOATING_TYPES(b.type(), "diag_scale", ([&] {
+  AT_DISPATCH_FLOATING_TYPES(b.scalar_type(), "diag_scale", ([&] {
     k<scalar_t><<<blocks, 1024>>>(a.packed_accessor32<scalar_t, 1, torch::RestrictPtrTraits>(),
                                   b.packed_accessor32<scalar_t, 2, torch::RestrictPtrTraits>(),
                                   out.packed_accessor32<scalar_t, 2, torch::RestrictPtrTraits>());
@@ -222,6 +222,7 @@ add(
     """
 #include <torch/extension.h>
 #include <ATen/cuda/CUDAContext.h>
+#include <ATen/cuda/detail/KernelUtils.h>
 #include <cublas_v2.h>
 __global__ void relu_(float* x, int64_t n) {
   CUDA_KERNEL_LOOP(i, n) x[i] = x[i] > 0 ? x[i] : 0;

@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,7 +13,6 @@ import pytest
 
 from evaluator.build import headers
 from evaluator.build.builder import Builder
-from evaluator.build.cache import Cache
 from evaluator.build.toolchain import Toolchain
 from evaluator.build.workshop import Workshop
 from evaluator.build_request import BuildRequest
@@ -23,8 +20,8 @@ from evaluator.errors import BuilderError
 from evaluator.walls.environment import python_path
 from tests.evaluator.build.cuda_candidates import CUDA
 from tests.evaluator.processes import descendants_once, still_running
+from tests.nvcc import needs_nvcc
 
-NVCC = shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()
 CUBLAS = Path("/usr/local/cuda/include/cublas_v2.h").exists()
 
 # Without the implicit headers a build takes a moment: for tests that are about something else.
@@ -124,8 +121,8 @@ def test_a_name_that_no_file_could_have_is_refused(builder):
 
 
 def test_a_file_cannot_be_a_folder_too(builder):
-    files = (("a.cpp", "int x;"), ("a.cpp/b/c.h", ""))
-    outcome = builder.build(BuildRequest("candidate", files=files))
+    files = (("a.cpp", "int x;"),)
+    outcome = builder.build(BuildRequest("candidate", files=files, included=(("a.cpp/b/c.h", ""),)))
     assert not outcome.ok and "a.cpp is the name of a file and of a folder" in outcome.log
 
 
@@ -135,15 +132,38 @@ def test_a_file_cannot_be_a_folder_too(builder):
 def test_file_names_that_reach_out_are_refused(builder, file):
     outcome = builder.build(BuildRequest("candidate", files=((file, "int x;"),)))
     assert not outcome.ok and "not allowed" in outcome.log
+    if file:
+        request = replace(BARE, included=((file, "int x;"),))
+        assert "not allowed" in builder.build(request).log
+        request = replace(BARE, include_folders=(file,))
+        assert "not allowed" in builder.build(request).log
+
+
+@pytest.mark.parametrize("name", ["x.h", "x", "-x.cpp", "x.cuh"])
+def test_what_is_no_source_is_refused(builder, name):
+    outcome = builder.build(BuildRequest("candidate", files=((name, "int x;"),)))
+    assert not outcome.ok and "not allowed" in outcome.log
+
+
+def test_sources_that_pytorch_would_compile_to_one_object_are_refused(builder):
+    files = (("a.cpp", "int x;"), ("b/a.cc", "int y;"))
+    outcome = builder.build(BuildRequest("candidate", files=files))
+    assert not outcome.ok and "multiple rules generate a.o" in outcome.log
+
+
+def test_two_files_of_one_name_are_refused(builder):
+    outcome = builder.build(replace(BARE, included=(("main.cpp", ""),)))
+    assert not outcome.ok and "two files have the same name" in outcome.log
 
 
 def test_files_of_a_load_are_compiled_with_their_own_headers(builder):
     files = (
-        ("one.cpp", f'#include "sub/two.h"\n{SHOWN} one() {{ return two() + 1; }}'),
-        ("two.cc", '#include "sub/two.h"\nint two() { return 2; }'),
-        ("sub/two.h", "int two();"),
+        ("src/one.cpp", f'#include "../sub/two.h"\n{SHOWN} one() {{ return two() + 1; }}'),
+        ("two.cc", '#include <two.h>\n#include "src/part.cpp"\nint two() { return part(); }'),
     )
-    outcome = builder.build(BuildRequest("several", files=files))
+    included = (("sub/two.h", "int two();"), ("src/part.cpp", "int part() { return 2; }"))
+    request = BuildRequest("several", files=files, included=included, include_folders=("sub",))
+    outcome = builder.build(request)
     assert outcome.ok, outcome.log
     assert "one" in exported(outcome.library)
 
@@ -237,7 +257,7 @@ def test_a_compiler_that_runs_for_ever_is_killed_and_not_remembered(builder):
     template <int... N> struct All { static constexpr unsigned long v = (spin<N>() + ...); };
     unsigned long x = All<1, 2, 3, 4, 5, 6, 7, 8, 9>::v;
     """
-    request = BuildRequest("slow", (slow,), implicit_headers=False)
+    request = BuildRequest("slow", (slow,), cflags=("-DSLOW_ONE",), implicit_headers=False)
     before = set(compilers())
     start = time.monotonic()
     outcome = builder.build(request, timeout_s=0.5)
@@ -256,7 +276,7 @@ def slow_one(pid: int) -> bool:
         words = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
-    return b"cc1plus" in words and b"TORCH_EXTENSION_NAME=slow" in words
+    return b"cc1plus" in words and b"-DSLOW_ONE" in words
 
 
 COMPILES = """
@@ -298,29 +318,6 @@ def test_a_cache_that_cannot_be_made_is_told(tmp_path):
         Builder(tmp_path / "file" / "cache")
 
 
-def test_the_cache_forgets_what_was_used_longest_ago(tmp_path):
-    cache = Cache(tmp_path / "cache", max_bytes=2500)
-    for number, name in enumerate("abc"):
-        entry = cache.put(name, {"x": b"0" * 1000})
-        os.utime(entry, (number, number))
-    assert cache.get("a") is None and cache.get("b") is not None
-    cache.put("d", {"x": b"0" * 1000})
-    assert cache.get("c") is None and cache.get("d") is not None
-    assert not list((tmp_path / "cache").glob(".*"))
-
-
-def test_an_entry_is_written_once_whoever_comes_first(tmp_path):
-    cache = Cache(tmp_path / "cache", max_bytes=10**6)
-    barrier = threading.Barrier(8)
-
-    def put(number: int) -> bytes:
-        barrier.wait()
-        return (cache.put("same", {"x": bytes([number]) * 1000}) / "x").read_bytes()
-
-    with ThreadPoolExecutor(8) as pool:
-        assert len(set(pool.map(put, range(8)))) == 1
-
-
 def test_dependencies_outside_the_known_folders_are_found():
     tools = Toolchain.find(None, with_cuda=False)
     listed = "main.o: main.cpp /usr/include/stdio.h \\\n /usr/include/../../etc/passwd\n"
@@ -355,7 +352,7 @@ def test_dependencies_are_read_as_compilers_write_them(tmp_path):
 QUICK = ("streams_and_guards", "dispatch_half", "binding_in_cpp")
 
 
-@pytest.mark.skipif(not NVCC, reason="nvcc is not installed")
+@needs_nvcc
 @pytest.mark.parametrize(
     "name",
     [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in CUDA],
@@ -368,7 +365,7 @@ def test_cuda_candidates_take_the_light_path(builder, name):
     assert outcome.headers == "light"
 
 
-@pytest.mark.skipif(not NVCC, reason="nvcc is not installed")
+@needs_nvcc
 def test_a_mistake_in_a_kernel_reads_as_nvcc_said_it(builder):
     broken = BuildRequest(
         "broken",
@@ -395,3 +392,36 @@ def test_an_error_over_the_full_headers_is_what_is_told(builder):
     outcome = builder.build(source(body), timeout_s=600)
     assert not outcome.ok and outcome.headers == "full"
     assert "has no member named 'no_such_method'" in outcome.log
+
+
+def test_extensions_that_differ_in_name_share_what_is_compiled(builder, monkeypatch):
+    compiled = []
+    run = Workshop.run
+
+    def watched(self, command, folder, timeout_s):
+        compiled.extend(word for word in command if word == "-c")
+        return run(self, command, folder, timeout_s)
+
+    monkeypatch.setattr(Workshop, "run", watched)
+    body = "torch::Tensor shared_by_name(torch::Tensor x) { return x + 1; }"
+    functions = (("shared_by_name", ""),)
+    for name, runs in (("first_name", 1), ("second_name", 0)):
+        compiled.clear()
+        outcome = builder.build(BuildRequest(name, (body,), functions=functions))
+        assert outcome.ok and outcome.headers == "light", outcome.log
+        assert len(compiled) == runs
+        assert f"PyInit_{name}" in exported(outcome.library)
+    # Here the name is not the module's alone.
+    own = "const char* name = C10_STRINGIZE(TORCH_EXTENSION_NAME);"
+    for name in ("third_name", "fourth_name"):
+        compiled.clear()
+        outcome = builder.build(BuildRequest(name, (body, own), functions=functions))
+        assert outcome.ok and compiled and name.encode() in Path(outcome.library).read_bytes()
+
+
+def test_an_error_tells_the_extensions_own_name(builder):
+    outcome = builder.build(
+        BuildRequest("its_own_name", ("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { g; }",))
+    )
+    assert not outcome.ok and "its_own_name" in outcome.log
+    assert "refinery_extension" not in outcome.log

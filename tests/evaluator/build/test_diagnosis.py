@@ -2,7 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.diagnosis import MAX_LOG_BYTES, needs_full_headers, readable
+from evaluator.build.diagnosis import (
+    MAX_LOG_BYTES,
+    is_pytorchs,
+    linker_names,
+    needs_full_headers,
+    readable,
+)
 
 
 @pytest.mark.parametrize(
@@ -21,6 +27,10 @@ from evaluator.build.diagnosis import MAX_LOG_BYTES, needs_full_headers, readabl
         "    3 | TORCH_LIBRARY(x, m) {\n",
         'cuda.cu(9): error: namespace "torch::" has no member "lgamma"\n',
         'cuda.cu(9): error: class "at::Tensor" has no member "lgamma"\n',
+        'cuda.cu(9): error: identifier "i" is undefined\n    CUDA_KERNEL_LOOP(i, n) {\n',
+        "main.cpp:3:5: error: no matching function for call to 'tensor(std::vector<float>&)'\n"
+        "    3 | auto x = torch::tensor(v);\n"
+        "/c/headers-1/refinery/functions.h:88:8: note: candidate: 'template<class T> at::Tensor'\n",
         "/x/torch/include/ATen/ops/add.h(3): error: identifier is undefined\n",
     ],
 )
@@ -37,6 +47,10 @@ def test_errors_that_name_our_headers_ask_for_the_full_ones(log):
         "    3 | PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\n",
         'cuda.cu(9): error: identifier "blockIdy" is undefined\n',
         'cuda.cu(7): error: expected a ";"\n',
+        "main.cpp:3:5: error: no matching function for call to 'scale(int)'\n"
+        "main.cpp:2:5: note: candidate: 'void scale(float*)'\n"
+        "main.cpp:4:5: error: call of overloaded 'max(int)'\n"
+        "/c/headers-1/refinery/functions.h:88:8: note: candidate: 'template<class T> at::Tensor'\n",
         "main.cpp:3:5: error: 'y' was not declared in this scope\n"
         "main.cpp:4:5: error: 'lgamma' is not a member of 'torch'\n",
         "",
@@ -44,6 +58,60 @@ def test_errors_that_name_our_headers_ask_for_the_full_ones(log):
 )
 def test_the_candidates_own_errors_stand(log):
     assert not needs_full_headers(log)
+
+
+_NVCC_OF_STD = (
+    'cuda.cu(9): error: identifier "map" is undefined\n  map<int, int> known;\n  ^\n',
+    "cuda.cu(9): error: deque is not a template\n  deque<int> known;\n  ^\n",
+    'cuda.cu(4): error: name followed by "::" must be a class or namespace name\n'
+    "  void f() { auto t = chrono::steady_clock::now(); }\n"
+    "                      ^\n",
+)
+
+
+@pytest.mark.parametrize("log", _NVCC_OF_STD)
+def test_what_nvcc_misses_of_std_may_be_what_pytorch_brings_along(log):
+    assert needs_full_headers(log, "#include <vector>\nusing namespace  std;\n")
+    assert not needs_full_headers(log, "using std::vector;\n")
+
+
+def test_what_nvcc_misses_of_nobodys_stands_though_std_is_used():
+    source = "using namespace std;\n"
+    for name in ("scale", "known"):
+        assert not needs_full_headers(
+            f'cuda.cu(9): error: identifier "{name}" is undefined\n', source
+        )
+    assert not needs_full_headers(_NVCC_OF_STD[2].replace("chrono", "myname"), source)
+    assert not needs_full_headers(_NVCC_OF_STD[2].partition("\n")[0] + "\n", source)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "pytorchs"),
+    [
+        ("at::native::scale(at::refinery_::Tensor const&)", True),
+        ("at::refinery_::Tensor at::native::scale<float>(at::refinery_::Tensor const&)", True),
+        ("vtable for c10::Event", True),
+        ("long* torch::jit::counts<std::vector<int> >()", True),
+        ("at::refinery_::Tensor::data_ptr<long long>() const", False),
+        ("long long* at::refinery_::Tensor::data_ptr<long long>() const", False),
+        ("scale(at::refinery_::Tensor const&)", False),
+        ("at::refinery_::Tensor mine::scale<at::refinery_::Tensor>(int)", False),
+        ("(anonymous namespace)::scale()", False),
+        ("", False),
+    ],
+)
+def test_a_missing_symbol_is_pytorchs_or_the_candidates(symbol, pytorchs):
+    assert is_pytorchs(symbol) is pytorchs
+
+
+def test_the_symbols_that_a_linker_misses_are_read():
+    said = (
+        "/usr/bin/ld: unit0.o: in function `f(at::Tensor)':\n"
+        "main.cpp:(.text+0x5): undefined reference to `at::native::scale(int)'\n"
+        "/usr/bin/ld: unit0.o: hidden symbol `c10::tell()' isn't defined\n"
+        "/usr/bin/ld: unit1.o: multiple definition of `f(int)'; unit0.o: first defined here\n"
+    )
+    assert linker_names(said) == ["at::native::scale(int)", "c10::tell()", "f(int)"]
 
 
 def test_the_log_has_no_paths_or_names_of_ours_and_a_limit():

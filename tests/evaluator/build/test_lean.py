@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,8 +13,8 @@ from evaluator.build.builder import Builder
 from evaluator.build.lean import lean_flags, may_lack
 from evaluator.build.toolchain import Cuda
 from evaluator.build_request import BuildRequest
+from tests.nvcc import needs_nvcc
 
-NVCC = shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()
 ALL = {"LIBRARY", "NUMBERS", "MACROS", "BINDING"}
 
 
@@ -34,6 +33,11 @@ ALL = {"LIBRARY", "NUMBERS", "MACROS", "BINDING"}
         ("AT_DISPATCH_FLOATING_TYPES_AND_HALF(t, name, f)", {"NUMBERS", "MACROS"}),
         ("x.data_ptr<at::BFloat16>()", {"NUMBERS", "MACROS"}),
         ("C10_HOST_DEVICE float f();", {"MACROS"}),
+        ("CUDA_KERNEL_ASSERT(i < n);", {"MACROS"}),
+        ("CUDA_KERNEL_ASSERT_MSG(i < n, text);", {"MACROS"}),
+        ("TORCH_API void f();", {"MACROS"}),
+        ("TORCH_CUDA_CU_API void f();", {"MACROS"}),
+        ("TORCH_CHECK(x.is_cuda());", set()),
         ("#include <c10/macros/Macros.h>", {"MACROS"}),
         ("__nv_fp8_e4m3 x;", {"NUMBERS", "MACROS"}),
         ("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}", {"BINDING"}),
@@ -110,7 +114,7 @@ __global__ void others(Best* best, __half* half, unsigned char* letter) {
 """
 
 
-@pytest.mark.skipif(not NVCC, reason="nvcc is not installed")
+@needs_nvcc
 def test_kernels_over_cooperative_groups_come_out_the_same(tmp_path: Path) -> None:
     nvcc = Cuda.find().nvcc
     (tmp_path / "groups.cu").write_text(_GROUPS)

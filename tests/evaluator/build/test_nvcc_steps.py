@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,12 +11,11 @@ import pytest
 
 from evaluator.build.nvcc_steps import HALVES, side_by_side
 from evaluator.build.toolchain import Toolchain
+from tests.nvcc import needs_nvcc
 
 SAID = (Path(__file__).parents[2] / "data" / "nvcc" / "dryrun_13_0.txt").read_text()
 """What nvcc 13.0 printed for one file and one architecture; folders have other names."""
 KEY = "0123456789abcdef0"
-NVCC = shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()
-needs_nvcc = pytest.mark.skipif(not NVCC, reason="nvcc is not installed")
 
 
 def lines(*, tool: str) -> tuple[str, str]:

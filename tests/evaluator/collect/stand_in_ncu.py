@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -14,6 +15,11 @@ DATA = Path(__file__).parents[2] / "data" / "ncu"
 GPU = DeviceInfo("NVIDIA H200", "cuda", compute_capability=(9, 0), uuid="GPU-x")
 WORK = Collected(work=Work(bytes=1e6, flops=0.0)).model_dump_json()
 SCRIPT = """#!/bin/sh
+case "$*" in
+  *" -m evaluator.collect.target "*)
+{profile}
+exit ;;
+esac
 echo "$@" >> {log}
 case "$*" in
   *--query-metrics*) printf 'Device X (GH100)\\ngpu__time_duration  Counter  ns  time\\n'
@@ -21,15 +27,15 @@ case "$*" in
   *"--page raw"*) cat {data}/gelu_h200_raw.csv ;;
   *"--page details"*) cat {data}/gelu_h200_details.csv ;;
   *"--page source"*) cat {data}/column_sums_h200_source.csv ;;
-  *) {profile} ;;
 esac
 """
 TARGET = f"""
 while [ "$1" != {sys.executable} ]; do shift; done
 shift 3
-{sys.executable} -m tests.evaluator.collect.target_without_gpu "$@" && echo report > profile.ncu-rep
+{sys.executable} $(dirname $0)/target_without_gpu.py "$@" && cat told > profile.ncu-rep
 """
-"""For `profile`: the true target, in a process below this one as under ncu."""
+"""For `profile`: the true target, in a process below this one as under ncu. The report is what the
+candidate has written to `told`."""
 PROFILES = f"echo report > profile.ncu-rep; echo '{WORK}' > collected.json"
 """For `profile`: what a run of the target leaves, and no run."""
 
@@ -37,9 +43,11 @@ PROFILES = f"echo report > profile.ncu-rep; echo '{WORK}' > collected.json"
 def stand_in_ncu(folder: Path, log: Path, profile: str = TARGET) -> Path:
     """`ncu` in `folder`, which does `profile` (shell) where it is to watch a program.
 
-    What it was called with is in `log`.
+    What it was asked about metrics and reports is in `log`; where it watches, walls keep it in.
     """
     folder.mkdir(exist_ok=True)
+    # Beside it: of our tests nothing is to be seen from behind the walls.
+    shutil.copy(Path(__file__).with_name("target_without_gpu.py"), folder)
     script = folder / "ncu"
     script.write_text(SCRIPT.format(log=log, data=DATA, profile=profile))
     script.chmod(0o755)

@@ -133,7 +133,7 @@ def test_the_libraries_that_a_candidate_builds_are_looked_at(
     with tempfile.TemporaryDirectory() as name:
         request(SOURCE, Path(name))
         collected = run_confined(Path(name), "static", device="cpu", timeout_s=120)
-    assert [library.name for library in looked_at] == ["plus_one.so"]
+    assert [library.name for library in looked_at] == ["0-plus_one.so"]
     assert collected.gpu is not None
     assert collected.gpu.kernels[0].metrics["registers"] == 24
     assert collected.work is not None

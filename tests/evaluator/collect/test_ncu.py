@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from evaluator.collect.ncu import REPORT, collect_ncu, known_metrics
-from evaluator.collect.target_process import COLLECTED, REQUEST
+from evaluator.collect.target_process import COLLECTED
 from evaluator.errors import ProfilerError
 from tests.evaluator.collect.stand_in_ncu import GPU, PROFILES, WORK, stand_in_ncu
+from tests.evaluator.collect.test_target_process import request
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
     folder = tmp_path / "folder"
     folder.mkdir()
-    (folder / REQUEST).write_text("{}")
+    request("", folder)
     return folder
 
 
@@ -27,7 +28,7 @@ def install(folder: Path, profile: str) -> Path:
 
 
 def test_kernels_rules_and_work_come_together(folder: Path) -> None:
-    install(folder, PROFILES)
+    install(folder, PROFILES.replace("echo report", 'echo "$@"'))
     collected = collect_ncu(folder, GPU, timeout_s=20)
     assert collected.gpu is not None
     assert collected.gpu.kernels[0].name == "gelu_k"
@@ -36,11 +37,10 @@ def test_kernels_rules_and_work_come_together(folder: Path) -> None:
     assert collected.work.bytes == 1e6
     # Neither known by the chip nor in the export.
     assert "l1_hit_pct" in collected.gpu.missing
-    asked = (folder.parent / "log").read_text()
+    asked = (folder / REPORT).read_text()
     assert "--profile-from-start off --clock-control none" in asked
     assert "gpu__time_duration.sum" in asked
     assert "lts__t_sector_hit_rate" not in asked
-    assert (folder / REPORT).read_text() == "report\n"
     assert (folder / COLLECTED).is_file()
 
 

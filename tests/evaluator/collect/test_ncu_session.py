@@ -8,9 +8,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,17 +18,17 @@ from evaluator.collect.collected import Collected
 from evaluator.collect.ncu import REPORT, collect_ncu, ncu_command
 from evaluator.collect.ncu_session import NcuSession
 from evaluator.collect.target_process import REQUEST
+from evaluator.collect.warm_target import WarmTarget
 from evaluator.devices import DeviceInfo
 from evaluator.errors import ProfilerError
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
 from evaluator.judge import ceilings
 from evaluator.judge.ceilings import measure_ceilings
 from tests.evaluator.collect.stand_in_ncu import GPU, stand_in_ncu
-from tests.evaluator.collect.test_target_process import REFERENCE
+from tests.evaluator.collect.test_target_process import REFERENCE, request
 from tests.evaluator.processes import descendants, is_running, still_running
 
 ROOT = Path(__file__).parents[3]
-HEAD = "import os, signal, time, torch\nfrom pathlib import Path\n"
+HEAD = "import os, torch\nfrom pathlib import Path\n"
 MODULE = REFERENCE.replace("class Model(", "class ModelNew(")
 
 
@@ -44,45 +44,36 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where temporary files go; what stays there fails the test."""
+def watched(place: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The processes, by their first ones, that a candidate was handed over to."""
     monkeypatch.setenv("KERNEL_REFINERY_CACHE", str(cache))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
     stand_in_ncu(tmp_path / "bin", tmp_path / "log")
-    place = tmp_path / "place"
-    place.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(place))
-    yield place
-    assert not list(place.glob("refinery-*"))
+    pids: list[int] = []
+    watch = WarmTarget.watch
+
+    def noted(target: WarmTarget, *given: Any, **options: Any) -> str:
+        pids.append(target.pid)
+        return watch(target, *given, **options)
+
+    monkeypatch.setattr(WarmTarget, "watch", noted)
+    return pids
 
 
 def profiled(
-    place: Path,
     session: NcuSession | None = None,
     first: str = "",
     *,
     device: DeviceInfo = GPU,
     timeout_s: float = 60,
-) -> tuple[Collected, int]:
-    """What was collected, and the session of processes in which the candidate ran."""
-    told = place.parent / "told"
-    source = f"{HEAD}Path('{told}').open('a').write(f'{{os.getsid(0)}}\\n')\n{first}\n{MODULE}"
-    made = EvaluationRequest(
-        problem_id="p",
-        reference=REFERENCE,
-        candidate=Candidate(source=source, backend=Backend.CPP),
-        settings=Settings(threads=1),
-    )
+) -> Collected:
+    """What was collected of a candidate that leaves word of itself."""
+    source = f"{HEAD}{first}\nPath('told').write_text('here')\n{MODULE}"
     with tempfile.TemporaryDirectory() as name:
-        (Path(name) / REQUEST).write_text(made.model_dump_json())
+        request(source, Path(name))
         found = collect_ncu(Path(name), device, timeout_s=timeout_s, session=session)
-        assert (Path(name) / REPORT).is_file()
-    return found, int(told.read_text().split()[-1])
-
-
-def ran(place: Path) -> int:
-    """How often a candidate was run."""
-    return len((place.parent / "told").read_text().split())
+        assert (Path(name) / REPORT).read_text() == "here"
+    return found
 
 
 def spare_of(session: NcuSession) -> int:
@@ -106,18 +97,18 @@ def asleep_at_the_gate(pid: int) -> None:
 
 
 def test_each_candidate_has_a_process_of_its_own_and_the_second_one_had_the_spare(
-    place: Path,
+    watched: list[int],
 ) -> None:
     with closing(NcuSession()) as session:
-        first, first_ran_in = profiled(place, session)
+        first = profiled(session)
         spare = spare_of(session)
-        assert spare != first_ran_in
+        assert watched != [spare]
         asleep_at_the_gate(spare)
-        second, second_ran_in = profiled(place, session)
-        assert second_ran_in == spare
+        second = profiled(session)
+        assert watched[1:] == [spare]
         last = spare_of(session)
         assert last != spare
-    assert not still_running([first_ran_in, spare, last])
+    assert not still_running([*watched, last])
     stages = {
         "turn",
         "start",
@@ -138,7 +129,7 @@ def test_each_candidate_has_a_process_of_its_own_and_the_second_one_had_the_spar
     assert second.work == first.work
 
 
-def test_with_several_devices_several_profiles_find_a_spare(place: Path) -> None:
+def test_with_several_devices_several_profiles_find_a_spare(watched: list[int]) -> None:
     command = ncu_command(GPU.name)[0]
     with closing(NcuSession(2)) as session:
         for _ in range(3):
@@ -157,72 +148,80 @@ def test_with_several_devices_several_profiles_find_a_spare(place: Path) -> None
     assert not still_running([*pids, third])
 
 
-def test_one_profile_alone_starts_no_spare(place: Path) -> None:
-    _, ran_in = profiled(place)
-    assert not still_running([ran_in])
-    assert (place.parent / "log").read_text().count("--export") == 1
+def test_one_profile_alone_starts_no_spare(watched: list[int]) -> None:
+    profiled()
+    assert not still_running(watched)
+    assert len(watched) == 1
 
 
-def test_a_dead_spare_is_replaced(place: Path) -> None:
+def test_a_dead_spare_is_replaced(watched: list[int]) -> None:
     with closing(NcuSession()) as session:
         session.prepare(ncu_command(GPU.name)[0])
         spare = spare_of(session)
-        os.killpg(spare, signal.SIGKILL)
+        os.kill(spare, signal.SIGKILL)
         assert not still_running([spare])
-        _, ran_in = profiled(place, session)
-        assert ran_in != spare
+        profiled(session)
+        assert watched[-1] != spare
 
 
-def test_what_somebody_left_in_the_folder_of_a_spare_is_not_followed(place: Path) -> None:
-    victim = place.parent / "victim"
+def test_what_somebody_left_in_the_folder_of_a_spare_is_not_followed(
+    watched: list[int], place: Path, tmp_path: Path
+) -> None:
+    victim = tmp_path / "victim"
     victim.write_text("mine")
     with closing(NcuSession()) as session:
         session.prepare(ncu_command(GPU.name)[0])
         spare = spare_of(session)
         (folder,) = place.glob("refinery-target-*")
         (folder / REQUEST).symlink_to(victim)
-        _, ran_in = profiled(place, session)
-        assert ran_in != spare
+        profiled(session)
+        assert watched[-1] != spare
     assert victim.read_text() == "mine"
 
 
-def test_a_candidate_that_breaks_the_spare_gets_a_fresh_process_once(place: Path) -> None:
-    marker = place.parent / "marker"
-    once = f"if not Path('{marker}').exists():\n    Path('{marker}').touch()\n    os._exit(3)\n"
+def test_a_candidate_that_breaks_the_spare_gets_a_fresh_process_once(
+    watched: list[int], place: Path
+) -> None:
+    once = "if Path('doomed').exists():\n    os._exit(3)\n"
     with closing(NcuSession()) as session:
         session.prepare(ncu_command(GPU.name)[0])
         spare = spare_of(session)
-        _, ran_in = profiled(place, session, once)
-        assert ran(place) == 2
-        assert ran_in != spare
+        (folder,) = place.glob("refinery-target-*")
+        (folder / "doomed").touch()
+        profiled(session, once)
+        assert len(watched) == 2
+        assert watched[-1] != spare
         # And one that always breaks gets no third, and no spare for another one.
         with pytest.raises(ProfilerError, match="ended with 3"):
-            profiled(place, session, "os._exit(3)")
-        assert ran(place) == 4
+            profiled(session, "os._exit(3)")
+        assert len(watched) == 4
         assert session.spare_pid is None
 
 
-def test_a_spare_with_other_options_is_dropped(place: Path) -> None:
+def test_a_spare_with_other_options_is_dropped(watched: list[int]) -> None:
     with closing(NcuSession()) as session:
         session.prepare(["sh", "-c", "sleep 300"])
         other = spare_of(session)
-        _, ran_in = profiled(place, session)
+        profiled(session)
         assert not is_running(other)
-        assert ran_in != other
+        assert watched[-1] != other
 
 
-def test_a_spare_that_takes_too_long_is_not_followed_by_another(place: Path) -> None:
-    stand_in_ncu(place.parent / "bin", place.parent / "log", "sleep 300")
+def test_a_spare_that_takes_too_long_is_not_followed_by_another(
+    watched: list[int], tmp_path: Path
+) -> None:
+    stand_in_ncu(tmp_path / "bin", tmp_path / "log", "sleep 300")
     with closing(NcuSession()) as session:
         session.prepare(ncu_command(GPU.name)[0])
         spare = spare_of(session)
         with pytest.raises(ProfilerError, match=r"ncu took longer than 0.5 s"):
-            profiled(place, session, timeout_s=0.5)
+            profiled(session, timeout_s=0.5)
         assert not still_running([spare])
-    assert (place.parent / "log").read_text().count("--export") == 1
+    assert watched == [spare]
 
 
 @pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.usefixtures("watched")
 def test_an_owner_that_is_killed_leaves_nothing(place: Path, waits: bool) -> None:
     code = (
         "import sys, time, tempfile\n"
@@ -249,3 +248,38 @@ def test_an_owner_that_is_killed_leaves_nothing(place: Path, waits: bool) -> Non
     owner.stdout.close()
     assert not still_running({spare} | below)
     # The fixture sees to it that no folder is left either.
+
+
+@pytest.mark.usefixtures("watched")
+def test_an_owner_that_is_killed_while_its_candidate_runs_leaves_no_process(place: Path) -> None:
+    code = (
+        "import sys, tempfile\nfrom pathlib import Path\n"
+        "tempfile.tempdir = sys.argv[1]\n"
+        "from evaluator.collect.desk import Desk\n"
+        "from evaluator.collect.warm_target import WarmTarget\n"
+        "target = WarmTarget(sys.argv[3:])\n"
+        "print(target.pid, flush=True)\n"
+        "target.watch(Path(sys.argv[2]), Desk('cpu'), timeout_s=300)\n"
+    )
+    folder = place / "request"
+    folder.mkdir()
+    request("open('runs', 'w')\nimport time\ntime.sleep(300)", folder)
+    owner = subprocess.Popen(
+        [sys.executable, "-c", code, str(place), str(folder), *ncu_command(GPU.name)[0]],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    assert owner.stdout is not None
+    first = int(owner.stdout.readline())
+    end = time.monotonic() + 60
+    while not list(place.glob("*/runs")):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    below = descendants(first)
+    owner.kill()
+    owner.wait()
+    owner.stdout.close()
+    assert not still_running({first} | below)
+    (folder / REQUEST).unlink()
+    folder.rmdir()

@@ -1,46 +1,47 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from evaluator.collect import target_process
 from evaluator.collect.collected import Collected
+from evaluator.collect.desk import Desk
 from evaluator.collect.target_process import COLLECTED, REQUEST
 from evaluator.collect.warm_target import WarmTarget, handed_over
 from evaluator.errors import ProfilerError
-from tests.evaluator.processes import still_running
+from tests.evaluator.processes import descendants, is_running, still_running
 
 GATE = "gate"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """One with a request. What targets leave in the place for temporary files fails the test."""
-    place = tmp_path / "place"
-    place.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(place))
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    (folder / REQUEST).write_text("the request")
-    yield folder
-    assert not list(place.iterdir())
+def folder(tmp_path: Path, place: Path) -> Path:
+    """One with a request."""
+    (tmp_path / REQUEST).write_text("the request")
+    return tmp_path
 
 
 def shell(script: str) -> WarmTarget:
     return WarmTarget(["sh", "-c", script])
 
 
+def collected(target: WarmTarget, folder: Path, timeout_s: float = 20) -> Collected:
+    with Desk("cpu") as desk:
+        return target.run(folder, desk, report="report", timeout_s=timeout_s)
+
+
 def test_what_was_collected_comes_back_with_the_report(folder: Path) -> None:
     written = Collected(isolation=("a wall",)).model_dump_json()
     script = f"read since < {GATE}; cp {REQUEST} report; echo '{written}' > {COLLECTED}"
     with closing(shell(script)) as target:
-        found = target.run(folder, report="report", timeout_s=20)
+        found = collected(target, folder)
     assert found.isolation == ("a wall",)
     assert found.seconds["process"] > 0
     assert (folder / "report").read_text() == "the request"
@@ -55,7 +56,7 @@ def test_the_request_is_not_there_before_it_is_handed_over(folder: Path) -> None
     with closing(shell(f"{script}; cat before after > report")) as target:
         while not list(Path(tempfile.gettempdir()).glob("*/before")):
             time.sleep(0.01)
-        target.run(folder, report="report", timeout_s=20)
+        collected(target, folder)
     listed = (folder / "report").read_text().split()
     assert listed.count(REQUEST) == 1
 
@@ -73,26 +74,39 @@ def test_the_request_is_not_there_before_it_is_handed_over(folder: Path) -> None
 )
 def test_what_is_left_is_not_trusted(folder: Path, script: str) -> None:
     with closing(shell(script)) as target, pytest.raises(ProfilerError, match="left nothing"):
-        target.run(folder, report="report", timeout_s=20)
+        collected(target, folder)
 
 
-def test_a_report_that_is_a_link_stays_one(folder: Path) -> None:
+def test_a_report_that_is_a_link_stays_where_it_is(folder: Path) -> None:
     written = Collected().model_dump_json()
     with closing(shell(f"ln -s {Path(__file__)} report; echo '{written}' > {COLLECTED}")) as target:
-        target.run(folder, report="report", timeout_s=20)
-    assert (folder / "report").is_symlink()
+        collected(target, folder)
+    # What reads it would follow it.
+    assert not os.path.lexists(folder / "report")
 
 
 def test_the_time_out_counts_from_the_handing_over_and_ends_the_group(
-    folder: Path, tmp_path: Path
+    folder: Path,
 ) -> None:
-    child = tmp_path / "child"
-    with closing(shell(f"sleep 300 & echo $! > {child}; wait")) as target:
-        time.sleep(0.6)
+    with closing(shell("sleep 300 & sleep 300")) as target:
+        end = time.monotonic() + 20
+        while (
+            sum(
+                b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes()
+                for pid in descendants(target.pid)
+            )
+            < 2
+        ):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        below = descendants(target.pid)
+        apart = any(b"walled" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in below)
         assert target.waits
         with pytest.raises(ProfilerError, match=r"sh took longer than 0.5 s"):
-            target.run(folder, report="report", timeout_s=0.5)
-        assert not still_running([int(child.read_text()), target.pid])
+            collected(target, folder, 0.5)
+        # At once, where walls can tell: the device is given back next.
+        assert not apart or not [pid for pid in below if is_running(pid)]
+        assert not still_running({target.pid} | below)
 
 
 def test_closing_ends_one_that_waits(folder: Path) -> None:
@@ -101,9 +115,28 @@ def test_closing_ends_one_that_waits(folder: Path) -> None:
     assert not still_running([target.pid])
 
 
+def test_our_packages_are_found_behind_the_walls_though_they_are_not_installed(
+    folder: Path,
+) -> None:
+    code = (
+        "import sys; from pathlib import Path; "
+        "sys.meta_path = [f for f in sys.meta_path if f.__module__.startswith('_frozen')]; "
+        "import problems, evaluator.collect.target_process as own; "
+        "print(Path(own.__file__).resolve())"
+    )
+    with closing(WarmTarget([sys.executable, "-c", code])) as target, Desk("cpu") as desk:
+        said = target.watch(folder, desk, timeout_s=60)
+    assert said.split() == [target_process.__file__]
+
+
 def test_a_program_that_is_not_there_leaves_nothing(folder: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        WarmTarget(["/no/such/program"])
+    with (
+        closing(WarmTarget(["/no/such/program"])) as target,
+        pytest.raises(
+            ProfilerError, match=r"program ended with 127: /no/such/program: No such file"
+        ),
+    ):
+        collected(target, folder)
 
 
 def test_waiting_until_the_request_is_there(tmp_path: Path) -> None:

@@ -3,8 +3,18 @@
 import sys
 from pathlib import Path
 
+from evaluator.built_ahead import BuiltAhead
+from evaluator.evaluation import Evaluation, Status
 from tests.evaluator.executor.stand_in_service import StandIn
+
+BUILT = BuiltAhead(seconds=2.0, cached=False)
+REFUSED = Evaluation(status=Status.TIMEOUT, reason="import_timeout", device="stand-in")
 
 if __name__ == "__main__":
     stand_in = StandIn("build", sys.argv[2], Path(sys.argv[3]))
-    stand_in.serve(int(sys.argv[1]), b'{"seconds": 2.0, "cached": false}')
+    refusal = BUILT.model_copy(update={"refused": REFUSED})
+    stand_in.serve(
+        int(sys.argv[1]),
+        BUILT.model_dump_json(by_alias=True).encode(),
+        refusal.model_dump_json(by_alias=True).encode(),
+    )

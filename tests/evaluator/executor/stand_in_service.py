@@ -5,7 +5,7 @@ lines of a source that begin with `judge` (or `build`) are orders:
 
 - `meet NAME COUNT`: wait until that many processes have come to that meeting;
 - `await NAME`: wait until somebody has come to that meeting;
-- `sleep SECONDS`, `die`, `no device` (a `DeviceError`).
+- `sleep SECONDS`, `die`, `no device` (a `DeviceError`), `refuse` (the other answer).
 
 So a test that needs several to be at work at once fails by a time-out, and not by bad luck.
 """
@@ -32,18 +32,22 @@ class StandIn:
         self.device = device
         self.folder = folder
 
-    def serve(self, fd: int, answer: bytes) -> None:
-        """Follow the orders in each question's candidate, and give the same answer to all."""
+    def serve(self, fd: int, answer: bytes, refusal: bytes = b"") -> None:
+        """Follow the orders in each question's candidate, and give the same answer to all, or the
+        refusal to those that ask for it."""
 
         def follow(question: bytes) -> bytes:
             request = EvaluationRequest.model_validate_json(question)
             begin = time.monotonic()
+            chosen = answer
             for line in request.candidate.source.splitlines():
                 role, *order = line.split()
-                if role == self.role:
+                if role == self.role and order == ["refuse"]:
+                    chosen = refusal
+                elif role == self.role:
                     self.do(order)
             self.note(request, begin)
-            return answer
+            return chosen
 
         leave_with(fd)
         serve(fd, follow)

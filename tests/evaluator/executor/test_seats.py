@@ -11,6 +11,7 @@ import pytest
 
 from evaluator.errors import JudgeDiedError, UnusableReferenceError
 from evaluator.executor.seats import Seat, Seats
+from evaluator.judge.kept_problems import MOST_PROBLEMS
 from evaluator.service import Service
 
 
@@ -95,14 +96,15 @@ def test_a_problem_set_up_elsewhere_does_not_keep_a_judge_idle(judge: Service) -
         assert first is not second
 
 
-def test_four_problems_are_remembered_the_oldest_forgotten(judge: Service) -> None:
+def test_so_many_problems_are_remembered_the_oldest_forgotten(judge: Service) -> None:
     seats = make(judge, 1)
-    for reference in "abcad":
+    others = [f"other {number}" for number in range(MOST_PROBLEMS - 4)]
+    for reference in ["a", "b", "c", "a", "d", *others]:
         work(seats, reference)
     (seat,) = seats
-    assert list(seat.set_up) == ["b", "c", "a", "d"]
+    assert list(seat.set_up) == ["b", "c", "a", "d", *others]
     work(seats, "e")
-    assert list(seat.set_up) == ["c", "a", "d", "e"]
+    assert list(seat.set_up) == ["c", "a", "d", *others, "e"]
 
 
 def test_a_judge_that_failed_waits_until_another_has_worked(judge: Service) -> None:

@@ -16,6 +16,7 @@ from evaluator.errors import DeviceError, JudgeDiedError
 from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Settings
 from evaluator.executor import local
 from evaluator.executor.local import LocalExecutor, builders_for
+from tests.evaluator.executor.stand_in_builder import REFUSED
 
 DEVICES = ("cuda:0", "cuda:1", "cuda:3", "cuda:4")
 
@@ -55,7 +56,7 @@ def request(source: str, reference: str = "a", backend: Backend = Backend.TRITON
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
-    monkeypatch.setattr(local, "builders_for", lambda devices: 2)
+    monkeypatch.setattr(local, "builders_for", lambda devices, executors: 2)
     modules = "tests.evaluator.executor.stand_in_"
     with (
         LocalExecutor(
@@ -175,6 +176,13 @@ def test_a_slow_build_leaves_the_devices_to_others(lab: Lab) -> None:
     slow.result()
 
 
+def test_what_is_refused_while_it_is_built_never_takes_a_device(lab: Lab) -> None:
+    (refused,) = lab.judge(["build refuse"], backend=Backend.CUDA)
+    assert refused == REFUSED
+    lab.judge(["build sleep 0"], backend=Backend.CUDA)
+    assert [entry["source"] for entry in lab.diary()] == ["build sleep 0"]
+
+
 def test_what_needs_no_compiler_is_not_built_ahead(lab: Lab) -> None:
     lab.judge(["judge sleep 0"], backend=Backend.TRITON)
     assert lab.diary("build") == []
@@ -193,6 +201,7 @@ def test_one_after_the_other_goes_where_the_problem_is_set_up(lab: Lab) -> None:
 def test_four_builders_a_device_and_some_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "usable_cores", lambda: 128)
     assert [builders_for(devices) for devices in (1, 4, 8)] == [6, 18, 34]
+    assert [builders_for(1, executors) for executors in (8, 32)] == [6, 2], "a part of the cores"
     monkeypatch.setattr(local, "usable_cores", lambda: 2)
     assert builders_for(8) == 1
 

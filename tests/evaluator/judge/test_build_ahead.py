@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from evaluator.built_ahead import BuiltAhead
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.service import Service
-from tests.evaluator.conftest import SCALE_AND_BIAS
+from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tests.evaluator.judge.test_inline_sources import LATER
+from tests.evaluator.test_survival import TEMPLATES
 
 KERNEL = '''
 import torch, torch.nn as nn
@@ -46,13 +48,39 @@ class ModelNew(nn.Module):
         return extension.scaled(x, self.scale, self.bias)
 '''
 
+BUILT = {"at import": KERNEL, "in __init__": LATER["construct"], "in forward": LATER["call"]}
+ENDLESS = f"""#include <torch/extension.h>
+{TEMPLATES}
+torch::Tensor f(torch::Tensor x) {{ return x * A<25, 0>::v; }}
+"""
+CAUGHT = f"""
+from torch.utils.cpp_extension import load_inline
+try:
+    load_inline(name="endless", cpp_sources={ENDLESS!r}, functions=["f"])
+except RuntimeError:
+    pass
+{HONEST}
+"""
+IN_A_LOOP = HONEST.replace(
+    "    def forward(self, x):",
+    """    def forward(self, x):
+        from torch.utils.cpp_extension import load_inline
+        while True:
+            try:
+                load_inline(name="no name", cpp_sources="")
+            except RuntimeError:
+                pass""",
+)
 
-def request(source: str) -> EvaluationRequest:
+
+def request(source: str, **settings: float) -> EvaluationRequest:
     return EvaluationRequest(
         problem_id="test",
         reference=SCALE_AND_BIAS,
         candidate=Candidate(source=source, backend=Backend.CPP),
-        settings=Settings(timing_seconds=0.2, import_timeout_s=20.0),
+        settings=Settings.model_validate(
+            {"timing_seconds": 0.2, "import_timeout_s": 20.0, "audit": "never"} | settings
+        ),
     )
 
 
@@ -63,16 +91,18 @@ def ahead(shared_cache: Path) -> Iterator[Service]:
     service.close()
 
 
-def built(ahead: Service, source: str) -> dict[str, float | bool]:
-    return json.loads(ahead.ask(request(source).model_dump_json().encode()))
+def built(ahead: Service, source: str, **settings: float) -> BuiltAhead:
+    asked = request(source, **settings).model_dump_json()
+    return BuiltAhead.model_validate_json(ahead.ask(asked.encode()))
 
 
-def test_the_judge_finds_it_built(ahead: Service, executor: LocalExecutor) -> None:
-    kernel = KERNEL.replace("#include", f"// {uuid.uuid4()}\n#include")
+@pytest.mark.parametrize("where", BUILT)
+def test_the_judge_finds_it_built(ahead: Service, executor: LocalExecutor, where: str) -> None:
+    kernel = BUILT[where].replace("#include", f"// {uuid.uuid4()}\n#include", 1)
     first = built(ahead, kernel)
-    assert first["cached"] is False
-    assert first["seconds"] > 0
-    assert built(ahead, kernel)["cached"] is True
+    assert not first.cached
+    assert first.seconds > 0
+    assert built(ahead, kernel).cached
     evaluation = executor.evaluate(request(kernel))
     assert evaluation.status is Status.CORRECT, evaluation.message
     assert evaluation.build is not None
@@ -92,5 +122,31 @@ def test_the_judge_finds_it_built(ahead: Service, executor: LocalExecutor) -> No
 )
 def test_what_fails_here_costs_nothing_and_the_next_is_built(ahead: Service, source: str) -> None:
     built(ahead, source)
-    assert built(ahead, "class ModelNew: pass") == {"seconds": 0.0, "cached": True}
+    assert built(ahead, "class ModelNew: pass") == BuiltAhead()
     assert ahead.pid is not None
+
+
+@pytest.mark.parametrize(
+    ("source", "settings"),
+    [
+        (CAUGHT, {"build_timeout_s": 2.0}),
+        (f"import time\ntime.sleep(60)\n{KERNEL}", {"import_timeout_s": 1.0}),
+        (IN_A_LOOP, {}),
+    ],
+    ids=["a compiler", "an import", "builds in a loop"],
+)
+def test_what_runs_into_a_limit_is_refused_as_the_judge_would(
+    ahead: Service, executor: LocalExecutor, source: str, settings: dict[str, float]
+) -> None:
+    refused = built(ahead, source, **settings).refused
+    judged = executor.evaluate(request(source, **settings))
+    assert refused is not None
+    for field in ("status", "reason", "message", "detail", "device", "isolation", "is_lasting"):
+        assert getattr(refused, field) == getattr(judged, field), field
+    assert (refused.build is None) == (judged.build is None)
+    if refused.build is not None and judged.build is not None:
+        assert (refused.build.ok, refused.build.timed_out) == (False, judged.build.timed_out)
+        assert refused.build.log == judged.build.log
+        assert (refused.seconds.build > 0) == refused.build.timed_out
+    assert refused.conditions["judged_on"] is None
+    assert set(refused.conditions) >= {"threads", "torch", "python", "cores"}

@@ -54,7 +54,7 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def looked_for(reference: Reference, values: list[Any], wrong: Tensor) -> Counterfactual | None:
     """What a search says of `wrong`, here and now: no change of these ends its process."""
-    model = reference.module_namespace.Model
+    model = reference.problem.module.Model
     search = type("Search", (CounterfactualSearch,), {"kind": model})(*reference.initial_arguments)
     search.model = reference.model
     precision = {torch.float32: Precision.FP32, torch.bfloat16: Precision.BF16}[reference.dtype]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +18,8 @@ from evaluator.worker import build_stub
 from experiments.bench import catalogue as module
 from experiments.bench.catalogue import BenchCandidate, catalogue, runnable
 from problems.errors import UsageError
+from tests.nvcc import needs_nvcc
 
-NVCC = shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()
 CUBLAS = Path("/usr/local/cuda/include/cublas_v2.h").exists()
 QUICK = ("cpp/argmax_undeclared", "cpp/diag_matmul_rows", "cpp/huber_wrong_branch")
 CPP, CUDA = catalogue([Backend.CPP]), catalogue([Backend.CUDA])
@@ -118,7 +117,7 @@ def build_request(candidate: BenchCandidate, monkeypatch: pytest.MonkeyPatch) ->
     return asked[0]
 
 
-@pytest.mark.skipif(not NVCC, reason="nvcc is not installed")
+@needs_nvcc
 @each(CUDA)
 def test_a_cuda_candidate_takes_the_light_path(candidate, shared_cache, monkeypatch):
     if "cublas" in candidate.name and not CUBLAS:

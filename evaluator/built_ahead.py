@@ -1,0 +1,16 @@
+"""What came of a candidate before its turn on a device, as the process that builds it tells."""
+
+from __future__ import annotations
+
+from evaluator.evaluation import Evaluation
+from evaluator.record import Record
+
+
+class BuiltAhead(Record):
+    """The builds that a candidate asked for while it was rehearsed."""
+
+    seconds: float = 0.0
+    cached: bool = True
+    """Whether all of them were found built."""
+    refused: Evaluation | None = None
+    """The last word on a candidate that needs no device any more; None: it is to be judged."""

@@ -1,0 +1,74 @@
+"""A GPU that is not there, as far as a candidate asks about it to choose what it builds.
+
+Only where a candidate is rehearsed. A worker in which it is judged has the GPU itself.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from evaluator.devices import DeviceInfo
+from evaluator.published import KIB, THREADS_PER_SM
+
+Properties = dict[str, str | int]
+"""What is known of `torch.cuda.get_device_properties`, by PyTorch's names; sizes in bytes."""
+
+
+def properties_of(gpu: DeviceInfo) -> Properties:
+    """What can be said of a GPU without CUDA. What is not known is left out.
+
+    `total_memory` is the driver's figure, of which CUDA keeps some for itself.
+    """
+    major, minor = gpu.compute_capability
+    known: Properties = {
+        "name": gpu.name,
+        "multi_processor_count": gpu.sms,
+        "total_memory": gpu.memory_bytes,
+        "L2_cache_size": gpu.l2_bytes,
+        "shared_memory_per_block": 48 * KIB,
+        "shared_memory_per_block_optin": gpu.shared_memory_per_block_bytes,
+        "shared_memory_per_multiprocessor": gpu.shared_memory_per_sm_bytes,
+        "regs_per_multiprocessor": gpu.registers_per_sm,
+        "max_threads_per_multi_processor": THREADS_PER_SM.get(gpu.compute_capability, 2048),
+        "warp_size": 32,
+    }
+    told = {name: value for name, value in known.items() if value}
+    return told | {"major": major, "minor": minor}
+
+
+def state(properties: Properties) -> None:
+    """Have `torch.cuda` answer questions about its devices so, and tensors say that they are there.
+
+    What uses a device still raises.
+    """
+    told = SimpleNamespace(**properties)
+
+    def get_device_properties(device: Any = None) -> SimpleNamespace:
+        return told
+
+    def get_device_capability(device: Any = None) -> tuple[int, int]:
+        return told.major, told.minor
+
+    def get_device_name(device: Any = None) -> str:
+        return str(told.name)
+
+    answers = {
+        "is_available": lambda: True,
+        "device_count": lambda: 1,
+        "current_device": lambda: 0,
+        "get_device_properties": get_device_properties,
+        "get_device_capability": get_device_capability,
+        "get_device_name": get_device_name,
+    }
+    for name, answer in answers.items():
+        setattr(torch.cuda, name, answer)
+    # Many a forward asks before it builds.
+    for name, value in {"is_cuda": property(lambda _: True), "cuda": _itself}.items():
+        setattr(torch.Tensor, name, value)
+
+
+def _itself(tensor: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+    return tensor

@@ -1,0 +1,222 @@
+"""What PyTorch refuses is refused over the light headers too, or left to PyTorch's own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from evaluator.build.builder import Builder
+from evaluator.build.sources import arrange
+from evaluator.build.toolchain import Torch
+from evaluator.build.workshop import Attempt, Flags
+from evaluator.build_request import BuildRequest
+from tests.nvcc import needs_nvcc
+
+
+def over_light_headers(builder: Builder, body: str, cuda: str = "") -> Attempt:
+    """What becomes of sources before PyTorch's own headers are tried."""
+    request = BuildRequest("strict", (body,), (cuda,) if cuda else ())
+    workshop = builder._confined(builder._workshop(with_cuda=bool(cuda)))
+    flags = Flags(host=(), device=(), link=())
+    return workshop.attempt("strict", arrange(request), flags, light=True, timeout_s=120)
+
+
+def in_function(statement: str) -> str:
+    return f"void f(torch::Tensor x) {{\n{statement}\n}}\n"
+
+
+def test_elements_of_types_that_pytorch_has_none_of_do_not_link(builder: Builder) -> None:
+    """PyTorch declares these for every type, and a library that calls them can't be loaded."""
+    statements = (
+        "x.data_ptr<long long>(), x.data_ptr<const float>(), x.mutable_data_ptr<const double>();",
+        "x.const_data_ptr<unsigned long long>(), x.accessor<char, 1>();",
+        "x.packed_accessor32<long double, 1>(), x.item<uint32_t>(), x.item<const int>();",
+    )
+    attempt = over_light_headers(builder, in_function("\n".join(statements)))
+    assert attempt.library is None and not attempt.headers_lacking
+    missing = [line.partition("'")[2] for line in attempt.log.splitlines()]
+    assert sorted(missing) == [
+        "char* at::Tensor::data_ptr<char>() const'",
+        "double const* at::Tensor::data_ptr<double const>() const'",
+        "float const* at::Tensor::data_ptr<float const>() const'",
+        "int const at::Tensor::item<int const>() const'",
+        "long double* at::Tensor::data_ptr<long double>() const'",
+        "long long* at::Tensor::data_ptr<long long>() const'",
+        "unsigned int at::Tensor::item<unsigned int>() const'",
+        "unsigned long long* at::Tensor::data_ptr<unsigned long long>() const'",
+    ]
+
+
+REFUSED = (
+    "torch::zeros({2}).accessor<float, 1>();",
+    "x.contiguous().packed_accessor32<float, 2, torch::RestrictPtrTraits>();",
+    "auto type = at::kFloat32;",
+    "auto type = c10::kInt64;",
+    "at::ScalarType type = x.dtype();",
+    'AT_DISPATCH_FLOATING_TYPES(x.dtype(), "f", [&] {});',
+    "auto number = torch::Scalar(1).to<long long>();",
+    "x.fill_(1ull);",
+    "torch::tensor(1ll);",
+    "auto some = torch::tensor({std::size_t(1)});",
+    "c10::CppTypeToScalarType<long long>::value;",
+    'AT_DISPATCH_FLOATING_TYPES(x.type(), "f", [&] {});',
+    "auto smaller = x.half();",
+    "torch::conv2d(x, x, x, {1, 1}, {0, 0});",
+    "torch::RestrictPtrTraits<float>::PtrType data;",
+)
+"""A line each of a compiler's errors."""
+ALLOWED = (
+    "x.data_ptr<int64_t>(), x.data_ptr<at::Half>(), x.data_ptr<uint32_t>();",
+    "x.const_data_ptr<const float>(), x.const_data_ptr<float>(), x.mutable_data_ptr<bool>();",
+    "x.accessor<const float, 1>(), x.packed_accessor64<double, 2>(), x.item<uint8_t>();",
+    "x.item().to<uint64_t>(), x.item().to<at::BFloat16>(), x.fill_(1ll), x.fill_(1u);",
+    "torch::tensor({1, 2}), torch::tensor(1.5f, torch::kFloat64), torch::tensor({true});",
+    "at::ScalarType type = x.dtype().toScalarType(); type = c10::typeMetaToScalarType(x.dtype());",
+    "x.to(x.dtype()), torch::empty({2}, x.dtype()), x.options().dtype(x.dtype());",
+    "bool same = x.dtype() == x.scalar_type() && x.dtype() != torch::kInt32;",
+    "type = at::kUInt16; type = torch::kF32; type = torch::kUInt8;",
+    'torch::conv2d(x, x, x, {1, 1}, {1, 1}), torch::conv1d(x, x, {}, 1, "same");',
+)
+
+
+def refused(log: str) -> list[str]:
+    """Those of the statements that a compiler told of."""
+    lines = {
+        int(number) for number in re.findall(r"^main\.cpp:(\d+):\d+: error", log, re.MULTILINE)
+    }
+    return [each for number, each in enumerate(REFUSED) if number + 2 in lines]
+
+
+EACH = "\n".join(
+    f"void f{number}(torch::Tensor x) {{ {statement} }}" for number, statement in enumerate(REFUSED)
+)
+
+
+def test_what_pytorch_does_not_compile_is_left_to_its_headers(builder: Builder) -> None:
+    attempt = over_light_headers(builder, EACH)
+    assert refused(attempt.log) == list(REFUSED)
+    assert attempt.headers_lacking
+
+
+@pytest.mark.slow
+def test_pytorch_does_not_compile_them_indeed(cache: Path) -> None:
+    outcome = Builder(cache, light=False).build(BuildRequest("strict", (EACH,)), timeout_s=600)
+    assert refused(outcome.log) == list(REFUSED)
+    body = in_function("\n".join(ALLOWED))
+    outcome = Builder(cache, light=False).build(BuildRequest("strict", (body,)), timeout_s=600)
+    assert outcome.ok, outcome.log
+
+
+DISPATCH = 'AT_DISPATCH_FLOATING_TYPES(x.type(), "f", [&] { x.data_ptr<scalar_t>(); });'
+"""As tutorials and models write it."""
+CUDA = f"""
+    #include <torch/extension.h>
+    void g(torch::Tensor x) {{ {DISPATCH} }}
+"""
+
+
+def test_a_dispatch_over_what_type_gives_fails_without_pytorchs_headers(builder: Builder) -> None:
+    if Torch.find().dispatches_types:
+        pytest.skip("this PyTorch takes it")
+    attempt = over_light_headers(builder, in_function(DISPATCH))
+    assert "cannot convert 'const at::DeprecatedTypeProperties' to 'c10::ScalarType'" in attempt.log
+    assert not attempt.headers_lacking
+
+
+@needs_nvcc
+def test_nvcc_too_has_the_last_word_on_it(builder: Builder) -> None:
+    attempt = over_light_headers(builder, "void g(torch::Tensor x);", CUDA)
+    assert "no suitable conversion function from" in attempt.log
+    assert not attempt.headers_lacking
+
+
+def test_it_is_taken_where_pytorch_takes_it(
+    builder: Builder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Torch, "dispatches_types", True)
+    attempt = over_light_headers(builder, in_function(DISPATCH))
+    assert attempt.library is not None, attempt.log
+
+
+def test_whether_pytorch_takes_it_is_in_its_headers(tmp_path: Path) -> None:
+    header = tmp_path / "include" / "ATen" / "Dispatch.h"
+    header.parent.mkdir(parents=True)
+    header.write_text("inline at::ScalarType scalar_type(const at::DeprecatedTypeProperties& t);")
+    old = Torch(tmp_path, "2.5.0", "-std=c++17")
+    assert old.dispatches_types
+    header.write_text("#include <torch/headeronly/core/Dispatch.h>")
+    assert not old.dispatches_types
+
+
+def test_what_the_light_headers_do_not_have_of_a_function_is_left_to_pytorchs(
+    builder: Builder,
+) -> None:
+    body = in_function("auto numbers = torch::tensor(std::vector<float>{1.5f});")
+    attempt = over_light_headers(builder, body)
+    assert attempt.library is None and attempt.headers_lacking, attempt.log
+
+
+def test_what_pytorch_compiles_is_built(builder: Builder) -> None:
+    attempt = over_light_headers(builder, in_function("\n".join(ALLOWED)))
+    assert attempt.library is not None, attempt.log
+
+
+def test_a_function_of_pytorchs_that_a_candidate_declares_itself_is_left_to_its_headers(
+    builder: Builder,
+) -> None:
+    body = """
+        namespace at::native { Tensor relu(const Tensor& x); }
+        torch::Tensor f(torch::Tensor x) { return at::native::relu(x); }
+    """
+    attempt = over_light_headers(builder, body)
+    assert attempt.library is None and attempt.headers_lacking
+    assert "undefined reference to 'at::native::relu(at::Tensor const&)'" in attempt.log
+    hidden = 'namespace c10 { __attribute__((visibility("hidden"))) int some(); }'
+    attempt = over_light_headers(builder, f"{hidden}\nint f() {{ return c10::some(); }}")
+    assert attempt.library is None and attempt.headers_lacking
+    own = "at::Tensor g(at::Tensor x); at::Tensor f(at::Tensor x) { return g(x); }"
+    attempt = over_light_headers(builder, own)
+    assert attempt.library is None and not attempt.headers_lacking
+
+
+@needs_nvcc
+def test_a_name_of_std_that_nvcc_misses_is_left_to_pytorchs_headers(builder: Builder) -> None:
+    cuda = "using namespace std;\nmap<int, int> known;"
+    attempt = over_light_headers(builder, "torch::Tensor f(torch::Tensor x);", cuda)
+    assert attempt.library is None and attempt.headers_lacking, attempt.log
+
+
+@needs_nvcc
+def test_headers_of_cuda_have_what_pytorchs_of_that_name_have(builder: Builder) -> None:
+    includes = """
+#include <torch/types.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <ATen/cuda/detail/KernelUtils.h>
+"""
+    body = f"""{includes}
+__global__ void k(float* x, int n) {{ CUDA_KERNEL_LOOP(i, n) x[i] = 1; }}
+__global__ void a(float* x, int n) {{ CUDA_KERNEL_ASSERT(n > 0); x[threadIdx.x] = 1; }}
+void f(torch::Tensor x) {{
+  const at::cuda::OptionalCUDAGuard guard(device_of(x));
+  at::DeviceGuard another(x.device());
+  cudaStream_t stream = at::cuda::getCurrentCUDAStream();
+  const int n = x.numel();
+  k<<<at::cuda::detail::GET_BLOCKS(n), 256, 0, stream>>>(x.data_ptr<float>(), n);
+  a<<<1, 1, 0, c10::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>(), n);
+  C10_CUDA_CHECK_WARN(cudaGetLastError());
+  C10_CUDA_IGNORE_ERROR(cudaDeviceSynchronize());
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+}}
+"""
+    attempt = over_light_headers(builder, "void f(torch::Tensor x);", body)
+    assert attempt.library is not None, attempt.log
+    # What one of them lacks, another has.
+    context = "#include <ATen/cuda/CUDAContext.h>\n"
+    for text in (
+        f"{includes}void f() {{ at::cuda::getCurrentDeviceProperties(); }}",
+        f"{context}void f() {{ c10::cuda::CUDAGuard guard(0); }}",
+    ):
+        attempt = over_light_headers(builder, "", text)
+        assert attempt.library is None and attempt.headers_lacking, attempt.log

@@ -1,0 +1,120 @@
+"""Whose work folders are swept: nobody's."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from evaluator.build import headers
+from evaluator.build.builder import Builder
+from evaluator.build.cache import Cache
+from evaluator.build.work_folder import PREFIX, sweep, work_folder
+from evaluator.walls.environment import python_path
+
+WORKS = """
+import sys, time
+from pathlib import Path
+from evaluator.build.work_folder import work_folder
+
+with work_folder(Path(sys.argv[1])) as folder:
+    (folder / "x").touch()
+    print(folder.name, flush=True)
+    time.sleep(300)
+"""
+
+
+@contextmanager
+def working(parent: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """A process with a work folder that was made two minutes ago."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WORKS, str(parent)],
+        env=os.environ | {"PYTHONPATH": python_path()},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            folder = parent / process.stdout.readline().strip()
+            aged(folder, 120.0)
+            yield process, folder
+        finally:
+            process.kill()
+
+
+def aged(folder: Path, seconds: float) -> None:
+    then = time.time() - seconds
+    os.utime(folder, (then, then))
+
+
+def folders(parent: Path) -> list[Path]:
+    return list(parent.glob(f"{PREFIX}*"))
+
+
+def test_a_folder_is_gone_after_its_use(tmp_path):
+    with work_folder(tmp_path) as folder:
+        assert folders(tmp_path) == [folder] and folder.stat().st_mode & 0o777 == 0o755
+    assert not folders(tmp_path)
+
+
+def test_what_a_killed_process_left_is_swept_and_what_a_living_one_has_is_not(tmp_path):
+    with working(tmp_path) as (_, kept), working(tmp_path) as (dies, left):
+        dies.kill()
+        dies.wait()
+        sweep(tmp_path)
+        assert (kept / "x").exists() and not left.exists()
+
+
+def test_a_folder_that_may_be_about_to_be_locked_is_left(tmp_path):
+    (tmp_path / f"{PREFIX}new").mkdir()
+    sweep(tmp_path)
+    assert folders(tmp_path)
+
+
+def test_without_locks_age_decides(tmp_path, monkeypatch):
+    def no_locks(handle: int, operation: int) -> None:
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    with work_folder(tmp_path) as recent, work_folder(tmp_path) as old:
+        aged(recent, 3600.0)
+        aged(old, 2 * 86400.0)
+        sweep(tmp_path)
+        assert recent.exists() and not old.exists()
+
+
+@pytest.mark.parametrize("place", ["", "objects", "libraries"])
+def test_a_builder_sweeps_its_cache(tmp_path, place):
+    (tmp_path / place).mkdir(exist_ok=True)
+    with working(tmp_path / place) as (dies, left):
+        dies.kill()
+    builder = Builder(tmp_path)
+    if place:
+        Cache(tmp_path / place, 2**20).put("first", {"x": b""})
+    else:
+        builder._workshop(with_cuda=False)
+    assert left.exists() == bool(place)
+    if place:
+        Cache(tmp_path / place, 2**20, 1).put("second", {"x": b""})
+        assert not left.exists(), "once room is made"
+
+
+def test_headers_of_an_earlier_version_go_once_nobody_has_used_them_for_long(tmp_path):
+    old, recent = tmp_path / "headers-0123456789abcdef", tmp_path / "headers-fedcba9876543210"
+    for folder, days in ((old, 40), (recent, 20)):
+        (folder / "torch").mkdir(parents=True)
+        aged(folder, days * 86400.0)
+    builder = Builder(tmp_path)
+    workshop = builder._workshop(with_cuda=False)
+    assert recent.exists() and not old.exists() and not folders(tmp_path)
+    aged(installed := workshop.light_headers, 40 * 86400.0)
+    headers.forget_old(tmp_path)
+    assert not installed.exists(), "of a builder that has been idle for so long"
+    assert (workshop.light_headers / "torch" / "extension.h").exists(), "before its next build"

@@ -1,0 +1,159 @@
+"""What a candidate can do that `ncu` profiles, which a script plays: build, and little else."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from evaluator.collect import walled
+from evaluator.collect.ncu import REPORT, collect_ncu
+from evaluator.errors import ProfilerError
+from evaluator.judge import ceilings
+from evaluator.judge.ceilings import measure_ceilings
+from tests.evaluator.collect.stand_in_ncu import GPU, stand_in_ncu
+from tests.evaluator.collect.test_target_process import REFERENCE, request
+
+ATTEMPTS = """
+import json, os, socket
+from pathlib import Path
+
+CACHE, PRIVATE, OWNER, PORT = {given!r}
+
+def outcome(act):
+    try:
+        act()
+    except OSError as error:
+        return "refused"
+    return "done"
+
+told = {{
+    "write the cache": outcome(lambda: (CACHE / "libraries" / "planted").write_text("x")),
+    "remove from the cache": outcome(lambda: (CACHE / "victim").unlink()),
+    "read a file": outcome(PRIVATE.read_text),
+    "signal the owner": outcome(lambda: os.kill(OWNER, 0)),
+    "connect": outcome(lambda: socket.create_connection(("127.0.0.1", PORT)).close()),
+    "write the system": outcome(lambda: Path("/etc/refinery-was-here").write_text("x")),
+}}
+Path("told").write_text(json.dumps(told))
+"""
+BUILDS = """
+from torch.utils.cpp_extension import load_inline
+kernels = load_inline("k", "#include <cmath>\\nint one() { return 1; }", functions=["one"])
+assert kernels.one() == 1
+"""
+
+
+def test_it_builds_and_reaches_nothing_of_its_owner(
+    place: Path, tmp_path: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    area = place / "area"
+    cache = area / "cache"
+    (cache / "libraries").mkdir(parents=True)
+    # What every build is linked with takes long to make.
+    (shared_cache / "objects").mkdir(exist_ok=True)
+    (cache / "objects").symlink_to(shared_cache / "objects")
+    monkeypatch.setenv("KERNEL_REFINERY_CACHE", str(cache))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
+    monkeypatch.setattr(ceilings, "_SECONDS", 0.0)
+    measure_ceilings("cpu", threads=1)
+    stand_in_ncu(tmp_path / "bin", tmp_path / "log")
+    (cache / "victim").touch()
+    private = area / "private"
+    private.write_text("mine")
+    # So that it is the walls that refuse, not the rights of a file.
+    for path in (area, cache, cache / "libraries"):
+        path.chmod(0o777)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        given = (cache, private, os.getpid(), server.getsockname()[1])
+        attempts = ATTEMPTS.format(given=given).replace("PosixPath", "Path")
+        module = REFERENCE.replace("class Model(", "class ModelNew(")
+        with tempfile.TemporaryDirectory() as name:
+            request(attempts + BUILDS + module, Path(name))
+            found = collect_ncu(Path(name), GPU, timeout_s=120)
+            told = json.loads((Path(name) / REPORT).read_text())
+        # They are no attempts if they fail anyway.
+        subprocess.run([sys.executable, "-c", attempts], cwd=tmp_path, check=True)
+    Path("/etc/refinery-was-here").unlink()
+    assert set(json.loads((tmp_path / "told").read_text()).values()) == {"done"}
+    assert set(told.values()) == {"refused"}, told
+    assert {"own_uid", "no_capabilities", "landlock", "seccomp", "separate_builder"} <= set(
+        found.isolation
+    )
+    # Its owner has built for it.
+    (built,) = (cache / "libraries").glob("*/outcome.json")
+    assert json.loads(built.read_text())["ok"]
+    shutil.rmtree(area)
+
+
+@pytest.mark.usefixtures("place")
+def test_who_asks_its_owner_for_what_there_is_not_is_not_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERNEL_REFINERY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
+    stand_in_ncu(tmp_path / "bin", tmp_path / "log")
+    # The device is held for it already.
+    source = "import gc\nfrom evaluator.collect.owner import Owner\n"
+    source += "next(o for o in gc.get_objects() if isinstance(o, Owner)).hold_device()"
+    with tempfile.TemporaryDirectory() as name:
+        request(source, Path(name))
+        with pytest.raises(ProfilerError, match="ncu broke off: DEVICE out of turn"):
+            collect_ncu(Path(name), GPU, timeout_s=60)
+
+
+@pytest.mark.parametrize(
+    ("said", "gpu", "kept"),
+    [
+        ("RmProfilingAdminOnly: 1\n", True, True),
+        ("RmProfilingAdminOnly: 0\n", True, False),
+        (None, True, True),
+        (None, False, False),
+    ],
+)
+def test_whose_the_counters_are(
+    said: str | None, gpu: bool, kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if said is not None:
+        (tmp_path / "params").write_text(f"ResmanDebugLevel: 4294967295\n{said}")
+    if gpu:
+        (tmp_path / "control").touch()
+    monkeypatch.setattr(walled, "_DRIVER", tmp_path / "params")
+    monkeypatch.setattr(walled, "_CONTROL", tmp_path / "control")
+    assert walled.counters_are_for_administrators() is kept
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may have it")
+def test_root_keeps_one_right_where_counters_are_for_administrators(place: Path) -> None:
+    folder = place / "folder"
+    folder.mkdir()
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom evaluator.collect import walled\n"
+        "walled.counters_are_for_administrators = lambda: True\n"
+        "walled.main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])\n"
+    )
+    tries = "grep -E '^(Uid|Cap(Prm|Eff|Bnd)|NoNewPrivs|Seccomp):' /proc/self/status\n"
+    tries += "mount -t tmpfs none . || echo no mount\ntouch /etc/x || echo no file\ntouch own"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder), str(os.getpid()), "sh", "-c", tries],
+        env=os.environ | {walled.COUNTERS: "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        check=True,
+    )
+    said = dict(line.split(":\t") for line in done.stdout.splitlines() if ":\t" in line)
+    assert said["Uid"].split() == ["0"] * 4
+    assert said["CapEff"] == said["CapPrm"] == f"{1 << 21:016x}"
+    assert (said["NoNewPrivs"], said["Seccomp"]) == ("1", "2")
+    assert done.stdout.splitlines()[-2:] == ["no mount", "no file"]
+    assert (folder / "own").exists()
+    (folder / "own").unlink()
+    folder.rmdir()

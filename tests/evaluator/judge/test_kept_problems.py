@@ -1,0 +1,81 @@
+"""Which problems stay set up in a judge: the last ones, as far as memory allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from evaluator import host_memory
+from evaluator.build.builder import Builder
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
+from evaluator.judge import judge as judge_module
+from evaluator.judge.bench import Bench
+from evaluator.judge.judge import Judge
+from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
+    started = Judge(torch.device("cpu"), Builder(tmp_path_factory.mktemp("cache")))
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def bench_of(judge: Judge) -> Iterator[Callable[[int], Bench]]:
+    """The problem of that number, set up."""
+
+    def set_up(number: int) -> Bench:
+        return judge.bench_for(
+            EvaluationRequest(
+                problem_id="test",
+                reference=f"# {number}\n{SCALE_AND_BIAS}",
+                candidate=Candidate(source=HONEST, backend=Backend.CPP),
+                settings=Settings(threads=1),
+            )
+        )
+
+    yield set_up
+    judge._forget_benches(keep=0)
+
+
+def test_the_last_ones_are_kept(judge, bench_of, monkeypatch) -> None:
+    monkeypatch.setattr(judge_module, "MOST_PROBLEMS", 3)
+    monkeypatch.setattr(judge_module, "free_share", lambda: 1.0)
+    first, second, _ = map(bench_of, (1, 2, 3))
+    assert bench_of(1) is first
+    bench_of(4)
+    assert len(judge._benches) == 3
+    assert bench_of(1) is first and bench_of(2) is not second
+
+
+def test_where_memory_is_short_only_as_many_as_it_takes(judge, bench_of, monkeypatch) -> None:
+    left: list[float] = [1.0] * 3
+    monkeypatch.setattr(judge_module, "free_share", lambda: left.pop(0) if left else 0.2)
+    kept = [bench_of(number) for number in (1, 2, 3)]
+    left[:] = [0.2, 0.3]
+    assert bench_of(3) is kept[2]
+    assert list(judge._benches.values()) == [kept[1], kept[2]], "the one used longest ago went"
+    # And where nothing helps, the one in hand.
+    assert bench_of(2) is kept[1]
+    assert list(judge._benches.values()) == [kept[1]]
+
+
+def test_on_a_gpu_half_of_its_memory_is_left(judge, monkeypatch) -> None:
+    told = iter([(39, 80), (41, 80)])
+    with monkeypatch.context() as patch:
+        patch.setattr(judge_module, "free_share", lambda: 1.0)
+        patch.setattr(torch.cuda, "mem_get_info", lambda device: next(told))
+        patch.setattr(judge, "device", torch.device("cuda:0"))
+        assert [judge._memory_is_short() for _ in range(2)] == [True, False]
+
+
+def test_what_the_kernel_says_of_memory(tmp_path: Path) -> None:
+    told = tmp_path / "meminfo"
+    assert host_memory.free_share(told) == 1.0
+    told.write_text("MemTotal:       16 kB\nMemFree:   1 kB\nMemAvailable:    4 kB\nHugePages: 0\n")
+    assert host_memory.free_share(told) == 0.25
+    assert 0.0 < host_memory.free_share() <= 1.0

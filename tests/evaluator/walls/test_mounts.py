@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+CODE = """
+import os, sys
+from pathlib import Path
+from evaluator.walls import mounts
+os.umask(0o077)
+mounts.leave_shared_mounts()
+mounts.own_temporary_folders(Path(sys.argv[1]), outlives=bool(int(sys.argv[2])))
+print(oct(Path(sys.argv[1]).parent.stat().st_mode & 0o777), os.umask(0) == 0o077)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to mount")
+@pytest.mark.parametrize("outlives", [False, True])
+def test_another_user_comes_through_to_the_scratch_folder_whatever_our_umask(
+    outlives: bool,
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name, "between", "scratch")
+        scratch.mkdir(parents=True)
+        said = subprocess.run(
+            [sys.executable, "-c", CODE, str(scratch), str(int(outlives))],
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        ).stdout
+    assert said.split() == ["0o755", "True"]
