@@ -22,6 +22,8 @@ from pathlib import Path
 
 _STOP_TIMEOUT_S = 5.0
 _LOOKS, _LOOK_S = 3, 0.002
+_FEWEST_BUSY_LOOKS = 50
+"""Made in a fraction of the patience, unless the machine itself stood still meanwhile."""
 _FEWEST_CALLS, _EARLY_SLACK_US = 6, 500.0
 PATIENCE_S = 2.0
 """So long may threads stay runnable after a call before this counts as work. Idle OpenMP threads
@@ -59,14 +61,19 @@ def wait_until_held(pid: int) -> bool:
 
 
 def comes_to_rest(pid: int, patience_s: float = PATIENCE_S) -> bool:
-    """Whether all threads of a worker and of its descendants sleep, within `patience_s`."""
+    """Whether all threads of a worker and of its descendants sleep, within `patience_s`.
+
+    Where we came to look a few times only, the worker hardly came to run either: a virtual machine
+    that was paused, or processors that others took. Then it may take longer.
+    """
     deadline = time.monotonic() + patience_s
-    quiet = 0
+    quiet = busy = 0
     while quiet < _LOOKS:
         if any(task.state in "RD" for task in tasks(pid)):
-            if time.monotonic() > deadline:
-                return False
             quiet = 0
+            busy += 1
+            if busy >= _FEWEST_BUSY_LOOKS and time.monotonic() > deadline:
+                return False
         else:
             quiet += 1
         time.sleep(_LOOK_S)

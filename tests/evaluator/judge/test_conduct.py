@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -49,6 +50,18 @@ def test_neither_does_a_child_in_a_session_of_its_own() -> None:
         children = {task.process for task in conduct.tasks(process.pid)} - {process.pid}
         assert len(children) == 1
         os.kill(children.pop(), signal.SIGKILL)
+
+
+def test_a_machine_that_stood_still_blames_nobody(monkeypatch) -> None:
+    """A look that takes longer than all patience: it can say nothing about the time between."""
+    looks = []
+
+    def late(pid: int) -> list[conduct.Task]:
+        looks.append(time.sleep(0.05))
+        return [conduct.Task(pid, "R" if len(looks) < 4 else "S")]
+
+    monkeypatch.setattr(conduct, "tasks", late)
+    assert conduct.comes_to_rest(1, patience_s=0.01)
 
 
 def test_a_held_process_stands_still_until_it_is_let_go() -> None:

@@ -66,7 +66,9 @@ def verdict(shared_judge: Judge) -> Callable[..., Status]:
         request = EvaluationRequest(
             problem_id="test", reference=SCALE_AND_BIAS, candidate=candidate, settings=settings
         )
-        return shared_judge.evaluate(request).status
+        evaluation = shared_judge.evaluate(request)
+        print(evaluation.status, evaluation.reason, evaluation.message)  # shown where a test fails
+        return evaluation.status
 
     return judged
 

@@ -1,0 +1,69 @@
+"""Who is late to get ready for its calls is timed again, and refused where it is late again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from evaluator.build.builder import Builder
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.judge import trial
+from evaluator.judge.judge import Judge
+from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+
+SLOW_TO_GET_READY = f"""
+import json
+import time
+
+loads = json.loads
+
+def late(*arguments, **named):
+    order = loads(*arguments, **named)
+    if "copy" in order:
+        time.sleep(0.02)
+    return order
+
+json.loads = late
+{HONEST}
+"""
+
+
+@pytest.fixture
+def judge(tmp_path: Path) -> Iterator[Judge]:
+    started = Judge(torch.device("cpu"), Builder(tmp_path))
+    yield started
+    started.close()
+
+
+def request(source: str) -> EvaluationRequest:
+    return EvaluationRequest(
+        problem_id="test",
+        reference=SCALE_AND_BIAS,
+        candidate=Candidate(source=source, backend=Backend.CPP),
+        settings=Settings(timing_seconds=0.2, audit="never"),
+    )
+
+
+def test_who_is_late_each_time_is_refused(judge):
+    evaluation = judge.evaluate(request(SLOW_TO_GET_READY))
+    assert (evaluation.status, evaluation.reason) == (Status.INTEGRITY, "work_before_start")
+
+
+def test_who_was_late_once_is_timed_anew(judge, monkeypatch):
+    told, samples = [True, False], []
+    sample = trial.sample
+
+    def noted(*arguments, **named):
+        samples.append(sample(*arguments, **named))
+        return samples[-1]
+
+    monkeypatch.setattr(trial, "sample", noted)
+    monkeypatch.setattr(trial, "works_early", lambda mine, eager: told.pop(0))
+    evaluation = judge.evaluate(request(HONEST))
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    _, counted = samples
+    assert evaluation.timing.baselines["eager"].pairs == len(counted.candidate.total_us)
+    assert not told
