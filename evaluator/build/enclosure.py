@@ -31,6 +31,8 @@ from evaluator.walls.privileges import NOBODY
 _MEMORY_BYTES = 16 * 2**30
 _FILE_BYTES = 2**30
 _OUTPUT_BYTES = 2**20
+_ORDER_BYTES = 2**17 - 1
+"""The longest argument that Linux passes on."""
 _TRIAL_TIMEOUT_S = 20.0
 _DEATH_TIMEOUT_S = 10.0
 _SYSTEM = (
@@ -112,9 +114,12 @@ class Enclosure:
             "environment": self._environment | {"HOME": str(home), "TMPDIR": str(home)},
             "trial": trial,
         }
+        told = json.dumps(order)
+        if len(told) > _ORDER_BYTES:
+            return Finished(1, "error: the flags and folders of headers are too long together\n")
         process = subprocess.Popen(
             # Without `site`, which takes longer than all the rest.
-            [sys.executable, "-S", "-m", "evaluator.build.enclosed", json.dumps(order)],
+            [sys.executable, "-S", "-m", "evaluator.build.enclosed", told],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -113,7 +113,11 @@ class DeviceFlags:
 
 def _split(flags: Iterable[str]) -> list[str]:
     # Models write '-O3 -Wall' as one string; torch's ninja file splits it as well.
-    return [word for flag in flags for word in flag.split()]
+    kept = [word for flag in flags for word in flag.split()]
+    for word in kept:
+        if "\0" in word:
+            raise RefusedFlagError(word)
+    return kept
 
 
 def _include(flag: str, allowed: Iterable[Path]) -> bool:

@@ -275,8 +275,10 @@ class Toolchain:
                 timeout=60,
                 check=False,
             )
-        except subprocess.TimeoutExpired:
-            return ""  # no steps: nvcc does them itself, within the time that a build may take
+        except (OSError, subprocess.TimeoutExpired):
+            # No steps: nvcc does them itself, within the time that a build may take. Of a command
+            # that is too long the enclosure tells.
+            return ""
         return done.stderr
 
     def link_command(

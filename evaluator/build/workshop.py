@@ -209,8 +209,10 @@ class Workshop:
                     headers_lacking=all(each.headers_lacking for each in failed),
                 )
             parts = runtime.result() if runtime else {}
-            if isinstance(parts, str):
-                return Attempt(None, parts, headers_lacking=True)
+        if isinstance(parts, str):
+            return Attempt(None, parts, headers_lacking=True)
+        # Nothing of the candidate's is here but what the compilers made: no name of its is in ours.
+        with self.scratch() as folder:
             objects = []
             for number, each in enumerate(compiled):
                 (folder / f"unit{number}.o").write_bytes(each.content or b"")
@@ -268,7 +270,7 @@ class Workshop:
             return Compiled(None, log, timed_out=True)
         allowed = (folder, *((header_folder,) if header_folder else ()))
         for listed in (folder / f"{unit.file}{ending}" for ending in HALVES):
-            dependencies = listed.read_text() if listed.exists() else ""
+            dependencies = listed.read_text() if listed.is_file() else ""
             bad = self.tools.forbidden_include(dependencies, allowed)
             if bad is not None:
                 return Compiled(None, f"{unit.name}: error: include_not_allowed: {bad}\n")
