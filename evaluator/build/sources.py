@@ -50,6 +50,18 @@ class Sources:
     folders: tuple[str, ...]
     """Those that are searched for them."""
 
+    def seen_by(self, unit: Source) -> Sources:
+        """What one unit is compiled with: of the others those that it, or what it may include,
+        mentions. So all that may be in its object is in these texts."""
+        seen, waiting = self.others, [each for each in self.units if each != unit]
+        while True:
+            text = "\n".join((unit.content, *(content for _, content in seen)))
+            named = [each for each in waiting if each.file in text]
+            if not named:
+                return Sources((unit,), seen, self.folders)
+            seen += tuple((each.name, each.content) for each in named)
+            waiting = [each for each in waiting if each not in named]
+
     def write(self, folder: Path) -> None:
         """Writes all files below `folder`."""
         every = [(unit.name, unit.content) for unit in self.units]

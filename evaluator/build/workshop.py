@@ -23,7 +23,7 @@ from evaluator.build.toolchain import STUBS, Toolchain
 from evaluator.build.work_folder import work_folder
 from evaluator.host_lock import host_lock
 
-REVISION = "6"
+REVISION = "7"
 """Changes whenever the command lines do, so that old entries of the cache are not used."""
 _ANY_NAME = "refinery_extension"
 """What a light object calls its module, so that extensions of any name share it."""
@@ -32,6 +32,8 @@ _RUNTIME_TIMEOUT_S = 900.0
 _RUNTIME_TURN_S = 60.0
 """Several times what making it takes."""
 _LINK_TIMEOUT_S = 120.0
+_MOST_UNITS = 16
+"""Of one request at a time: each has a build folder of its own."""
 
 
 @dataclass(frozen=True)
@@ -187,13 +189,12 @@ class Workshop:
         """Compiles all units side by side and links them. `timeout_s` is for each compiler run."""
         header_folder = self.light_headers if light else None
         called = _ANY_NAME if light and _any_name_does(sources, flags) else name
-        with self.scratch() as folder, ThreadPoolExecutor(len(sources.units) + 1) as pool:
+        with ThreadPoolExecutor(min(len(sources.units), _MOST_UNITS) + 1) as pool:
             runtime = pool.submit(self.runtime) if light else None
-            sources.write(folder)
             compiled = list(
                 pool.map(
                     lambda unit: self._compile(
-                        unit, sources, called, flags, folder, header_folder, timeout_s
+                        unit, sources.seen_by(unit), called, flags, header_folder, timeout_s
                     ),
                     sources.units,
                 )
@@ -234,7 +235,6 @@ class Workshop:
         sources: Sources,
         name: str,
         flags: Flags,
-        folder: Path,
         header_folder: Path | None,
         timeout_s: float,
     ) -> Compiled:
@@ -243,7 +243,7 @@ class Workshop:
         searched = tuple(f"-I./{folder}" for folder in sources.folders)
         for defines in dict.fromkeys((lean, ())):
             given = (*searched, *(flags.device if unit.device else flags.host), *defines)
-            done = self._compile_with(given, unit, sources, name, folder, header_folder, timeout_s)
+            done = self._compile_with(given, unit, sources, name, header_folder, timeout_s)
             if done.content is not None or done.timed_out or not may_lack(done.log):
                 break
         return done
@@ -254,7 +254,6 @@ class Workshop:
         unit: Source,
         sources: Sources,
         name: str,
-        folder: Path,
         header_folder: Path | None,
         timeout_s: float,
     ) -> Compiled:
@@ -264,26 +263,28 @@ class Workshop:
         known = self.objects.read(key)
         if known is not None:
             return Compiled(known["object.o"], known["log"].decode())
-        done = self.run(self._quickest(command, unit, key, folder), folder, timeout_s)
-        if done.code is None:
-            log = f"{unit.name}: error: compile timed out after {timeout_s:g} s\n"
-            return Compiled(None, log, timed_out=True)
-        allowed = (folder, *((header_folder,) if header_folder else ()))
-        for listed in (folder / f"{unit.file}{ending}" for ending in HALVES):
-            dependencies = listed.read_text() if listed.is_file() else ""
-            bad = self.tools.forbidden_include(dependencies, allowed)
-            if bad is not None:
-                return Compiled(None, f"{unit.name}: error: include_not_allowed: {bad}\n")
-        log = readable(done.output, folder, header_folder)
-        if done.code != 0:
-            text = _everything(unit, sources)
-            lacking = header_folder is not None and needs_full_headers(done.output, text)
-            return Compiled(
-                None, log or f"{unit.name}: error: the compiler failed\n", False, lacking
-            )
-        content = (folder / f"{unit.file}.o").read_bytes()
-        self.objects.put(key, {"object.o": content, "log": log.encode()})
-        return Compiled(content, log)
+        with self.scratch() as folder:
+            sources.write(folder)
+            done = self.run(self._quickest(command, unit, key, folder), folder, timeout_s)
+            if done.code is None:
+                log = f"{unit.name}: error: compile timed out after {timeout_s:g} s\n"
+                return Compiled(None, log, timed_out=True)
+            allowed = (folder, *((header_folder,) if header_folder else ()))
+            for listed in (folder / f"{unit.file}{ending}" for ending in HALVES):
+                dependencies = listed.read_text() if listed.is_file() else ""
+                bad = self.tools.forbidden_include(dependencies, allowed)
+                if bad is not None:
+                    return Compiled(None, f"{unit.name}: error: include_not_allowed: {bad}\n")
+            log = readable(done.output, folder, header_folder)
+            if done.code != 0:
+                text = _everything(unit, sources)
+                lacking = header_folder is not None and needs_full_headers(done.output, text)
+                return Compiled(
+                    None, log or f"{unit.name}: error: the compiler failed\n", False, lacking
+                )
+            content = (folder / f"{unit.file}.o").read_bytes()
+            self.objects.put(key, {"object.o": content, "log": log.encode()})
+            return Compiled(content, log)
 
     def _quickest(self, command: list[str], unit: Source, key: str, folder: Path) -> Sequence[str]:
         if not unit.device:

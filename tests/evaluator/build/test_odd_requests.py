@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import pytest
+import torch  # noqa: F401 (its libraries)
 
 from evaluator.build_request import BuildRequest
 
@@ -47,3 +50,24 @@ def test_a_flag_with_a_null_is_refused(builder, flags):
 def test_a_command_that_no_system_takes_is_the_candidates_error(builder, request_changes):
     outcome = builder.build(BuildRequest("odd", files=(FILE,), **request_changes))
     assert not outcome.ok and "too long" in outcome.log
+
+
+def test_an_object_is_of_the_source_that_it_includes_too(builder):
+    main = '#include "part.cpp"\n' + SHOWN + "answer() { return part(); }"
+    made = []
+    for number in (1, 2):
+        part = f"static inline int part() {{ return {number}; }}\n"
+        request = BuildRequest("odd", files=(("main.cpp", main), ("part.cpp", part)))
+        outcome = builder.build(request)
+        assert outcome.ok, outcome.log
+        made.append(ctypes.CDLL(outcome.library).answer())
+    assert made == [1, 2]
+
+
+def test_a_source_that_another_does_not_name_is_out_of_its_reach(builder):
+    main = (
+        "#define TEXT(x) #x\n#define QUOTED(x) TEXT(x)\n#define JOINED(a, b) a##b\n"
+        '#if __has_include(QUOTED(JOINED(par, t).cpp))\n#error "seen"\n#endif\n' + FILE[1]
+    )
+    outcome = builder.build(BuildRequest("odd", files=(("main.cpp", main), ("part.cpp", "//\n"))))
+    assert outcome.ok, outcome.log
