@@ -72,7 +72,8 @@ class Attempt:
 
 def _any_name_does(sources: Sources, flags: Flags) -> bool:
     """Whether the extension's name is its module's and nothing else's, and the linker sees it."""
-    text = "\n".join((*(_everything(unit, sources) for unit in sources.units), *flags.host))
+    texts = [*(unit.content for unit in sources.units), *(text for _, text in sources.others)]
+    text = "\n".join((*texts, *flags.host))
     named = len(re.findall("TORCH_EXTENSION_NAME", text + "\n".join(flags.device)))
     return named == len(_MODULE.findall(text)) and not any("-flto" in flag for flag in flags.host)
 

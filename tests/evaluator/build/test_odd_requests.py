@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import tracemalloc
 
 import pytest
 import torch  # noqa: F401 (its libraries)
 
+from evaluator.build.sources import Source, Sources
+from evaluator.build.workshop import Flags, _any_name_does
 from evaluator.build_request import BuildRequest
 
 SHOWN = 'extern "C" __attribute__((visibility("default"))) int '
@@ -71,3 +74,14 @@ def test_a_source_that_another_does_not_name_is_out_of_its_reach(builder):
     )
     outcome = builder.build(BuildRequest("odd", files=(("main.cpp", main), ("part.cpp", "//\n"))))
     assert outcome.ok, outcome.log
+
+
+def test_the_text_of_many_sources_is_looked_at_once():
+    units = tuple(Source(f"u{number}.cpp", "", device=False) for number in range(100))
+    sources = Sources(units, (("h.h", "x" * 2**20),), ())
+    tracemalloc.start()
+    try:
+        assert _any_name_does(sources, Flags((), (), ()))
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()
