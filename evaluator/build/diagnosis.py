@@ -48,7 +48,7 @@ _STD_OF_PYTORCH = frozenset(
 """What PyTorch's headers bring along of namespace std and ours don't."""
 _NO_NAMESPACE = 'name followed by "::" must be a class or namespace name'
 """nvcc's. The name is above the caret."""
-_CANDIDATE = re.compile(r"[^\s:()]*/refinery/[^\s:()]+:\d+:\d+: note:\s+candidate: ")
+_CANDIDATE = re.compile(r"(?P<file>[^\s:()]+):\d+:\d+: note:\s+candidate: ")
 _PYTORCH_NAME = re.compile(
     r"(?:AT|TORCH|C10|PYBIND11|CUDA|THC)_\w+|cu(?:blas|dnn|sparse|solver)\w*"
 )
@@ -59,7 +59,6 @@ _NOT_DISPATCHED = re.compile(
 )
 """What AT_DISPATCH says of `x.type()`; ours takes it where PyTorch's does."""
 _LINKER = re.compile(r"(?:undefined reference to|multiple definition of|hidden symbol) [`'](.*?)'")
-_TEMPLATE = re.compile(r"<[^<>]*>")
 _MACRO = re.compile(r"\b(?:AT|TORCH|C10|PYBIND11|THC|CUDA_KERNEL)_\w+\b")
 
 _HEADER = re.compile(r"^(In file included from | +from )?(/[^\s:()]*/\.\./[^\s:()]*)", re.MULTILINE)
@@ -95,7 +94,7 @@ def needs_full_headers(log: str, source: str = "") -> bool:
     about = lines[number + 1 : errors[1][0] if len(errors) > 1 else None]
     if _OUR_NAMES.search(text) or _PYTORCH_HEADER.search(text) or _NVCC_MISSING.search(text):
         return True
-    if any(map(_CANDIDATE.match, about)):
+    if any("/refinery/" in found["file"] for found in map(_CANDIDATE.match, about) if found):
         return True
     unknown = {name[1] for pattern in _UNKNOWN if (name := pattern.search(text))}
     if text == _NO_NAMESPACE and len(about) > 1:
@@ -118,11 +117,24 @@ def is_pytorchs(symbol: str) -> bool:
 
     The functions that ours declare and leave undefined are undefined in PyTorch too.
     """
-    while (plainer := _TEMPLATE.sub("", symbol)) != symbol:
-        symbol = plainer
+    symbol = _without_templates(symbol)
     # What stands before it is what it returns.
     name = symbol.partition("(")[0].rpartition(" ")[2].lstrip("*&")
     return name.startswith(("at::", "c10::", "caffe2::", "torch::")) and "refinery_::" not in name
+
+
+def _without_templates(symbol: str) -> str:
+    """The symbol less what stands between angle brackets, however deep, and these."""
+    kept: list[str] = []
+    opened: list[int] = []
+    for letter in symbol:
+        if letter == ">" and opened:
+            del kept[opened.pop() :]
+            continue
+        if letter == "<":
+            opened.append(len(kept))
+        kept.append(letter)
+    return "".join(kept)
 
 
 def readable(log: str, folder: Path, header_folder: Path | None = None) -> str:

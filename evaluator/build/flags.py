@@ -58,7 +58,7 @@ _DEVICE_WITH_VALUE = {
 }
 _ASSEMBLER = re.compile(
     r"-{0,2}(?:O[0-4]|v|verbose|warn-[\w-]+|w|dlcm=\w+|dscm=\w+|def-load-cache=\w+|"
-    r"maxrregcount=\d+|allow-expensive-optimizations=\w+|fmad=\w+|opt-level=\d|suppress-\w+[\w-]*|"
+    r"maxrregcount=\d+|allow-expensive-optimizations=\w+|fmad=\w+|opt-level=\d|suppress-\w[\w-]*|"
     r"generate-line-info|lineinfo|preserve-relocs|disable-optimizer-constants)",
     re.ASCII,
 )

@@ -1,3 +1,4 @@
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from evaluator.build.diagnosis import (
     needs_full_headers,
     readable,
 )
+from evaluator.build.flags import RefusedFlagError, device_flags
 
 
 @pytest.mark.parametrize(
@@ -143,3 +145,14 @@ def test_a_name_that_a_candidate_made_up_is_read_once():
     """`#line` names any file: one pass over it for each of its folders would take minutes."""
     log = readable("/" + "a/../" * 100_000 + "b.h(1): error: no\n" + "/a" * 100_000, Path("/w"))
     assert log.startswith("/b.h(1): error: no\n/a/a")
+
+
+def test_no_output_takes_long_to_read():
+    many = 50_000
+    begin = time.monotonic()
+    assert not is_pytorchs("f" + "<" * many + ">" * many)
+    log = f"main.cpp:3:5: error: hm\n{'/refinery/' * many}x:1:1: note: hm\n"
+    assert not needs_full_headers(log)
+    with pytest.raises(RefusedFlagError):
+        device_flags(("-Xptxas=suppress-" + "a" * many + "!",))
+    assert time.monotonic() - begin < 2.0
