@@ -31,6 +31,8 @@ _UNKNOWN = (
 )
 _OF_STD = re.compile(r"note: 'std::(\w+)' is defined in header")
 """GCC's, where a source says `using namespace std`. nvcc has none."""
+_NAMESPACE_LACKING = re.compile(r"'\w+' is not a namespace-name|name must be a namespace name")
+_USES_PYTORCH = re.compile(r"\busing\s+namespace\s+(?:::\s*)?(?:at|c10|caffe2|torch|py|pybind11)\b")
 _USES_STD = re.compile(r"\busing\s+namespace\s+(?:::\s*)?std\b")
 _STD_OF_PYTORCH = frozenset(
     re.findall(
@@ -72,13 +74,14 @@ def _our_macros() -> frozenset[str]:
     return headers.macros() | _GIVEN
 
 
-def needs_full_headers(log: str, source: str = "") -> bool:
+def needs_full_headers(log: str, source: str = "", operators: Path | None = None) -> bool:
     """Whether the first error may come from what the light headers lack or do otherwise.
 
     It may when it lies in a header of ours or of PyTorch's, or names a type or namespace that ours
     stand in for, a function of theirs that the arguments don't fit, a macro or header that ours
-    lack, or something missing in `std`, which PyTorch's headers may have brought along. `source` is
-    the text that was compiled.
+    lack, or something missing in `std`, which PyTorch's headers may have brought along. A bare name
+    may be PyTorch's where the source uses a namespace of its, or, by its arguments, where it is an
+    operator's. `source` is the text that was compiled, `operators` PyTorch's folder `ATen/ops`.
     """
     lines = log.splitlines()
     matches = [(number, _GCC.match(line) or _NVCC.match(line)) for number, line in enumerate(lines)]
@@ -102,8 +105,14 @@ def needs_full_headers(log: str, source: str = "") -> bool:
     of_std = set(_OF_STD.findall(log)) | (_STD_OF_PYTORCH if _USES_STD.search(source) else set())
     if any(map(_PYTORCH_NAME.fullmatch, unknown)) or unknown & of_std:
         return True
+    if _NAMESPACE_LACKING.search(text) or (unknown and _USES_PYTORCH.search(source)):
+        return True
+    if operators and any((operators / f"{name[:200]}.h").exists() for name in unknown):
+        return True
     # nvcc and gcc quote the line after the message.
     quoted = " ".join(about[:2])
+    if "before '<<' token" in text and _MACRO.search(quoted):
+        return True  # PyTorch's checks take more words by this operator
     return any(macro not in _our_macros() for macro in _MACRO.findall(quoted))
 
 

@@ -279,7 +279,10 @@ class Workshop:
             log = readable(done.output, folder, header_folder)
             if done.code != 0:
                 text = _everything(unit, sources)
-                lacking = header_folder is not None and needs_full_headers(done.output, text)
+                operators = self.tools.torch.includes[0] / "ATen" / "ops"
+                lacking = header_folder is not None and needs_full_headers(
+                    done.output, text, operators
+                )
                 return Compiled(
                     None, log or f"{unit.name}: error: the compiler failed\n", False, lacking
                 )

@@ -156,3 +156,29 @@ def test_no_output_takes_long_to_read():
     with pytest.raises(RefusedFlagError):
         device_flags(("-Xptxas=suppress-" + "a" * many + "!",))
     assert time.monotonic() - begin < 2.0
+
+
+@pytest.mark.parametrize(
+    ("log", "source"),
+    [
+        ("x.cpp:2:24: error: 'indexing' is not a namespace-name\n", ""),
+        ("x.cu(2): error: name must be a namespace name\n", ""),
+        ("x.cpp:4:7: error: 'nn' has not been declared\n", "using namespace torch;"),
+        ("x.cpp:4:7: error: 'Foo' was not declared in this scope\n", "using namespace at ;"),
+        ("x.cpp:4:7: error: 'topk' was not declared in this scope\n", ""),
+        ('x.cu(4): error: identifier "topk" is undefined\n', ""),
+        (
+            "x.cpp:4:7: error: expected primary-expression before '<<' token\n"
+            '    4 | TORCH_CHECK_GE(a, 1) << "few";\n',
+            "",
+        ),
+    ],
+)
+def test_a_bare_name_may_be_pytorchs(log, source, tmp_path):
+    (tmp_path / "topk.h").touch()
+    assert needs_full_headers(log, source, tmp_path)
+
+
+def test_a_bare_name_that_nobody_has_is_the_candidates_own(tmp_path):
+    log = "x.cpp:4:7: error: 'topq' was not declared in this scope\n"
+    assert not needs_full_headers(log, "using namespace torchlike;", tmp_path)
