@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from evaluator.errors import UnusableReferenceError
+
 _ALIGNMENT = 512
 _MARGIN_BYTES = 4096
 _GAP_BYTES = 64
@@ -59,7 +61,9 @@ class Placement:
             return {"kind": "float", "text": repr(value)}
         if value is None or isinstance(value, bool | int | float | str):
             return value
-        raise TypeError(f"an argument of type {type(value).__name__} cannot be handed to a worker")
+        raise UnusableReferenceError(
+            f"an argument of type {type(value).__name__} cannot be handed to a worker"
+        )
 
     def _tensor(self, tensor: torch.Tensor) -> dict[str, Any]:
         tensor = tensor.detach()

@@ -37,14 +37,17 @@ class ProblemFile:
 
     def initial_arguments(self) -> list[Any]:
         """Arguments of the module's constructor."""
-        return list(_call(self.module.get_init_inputs))
+        return _listed(self.module.get_init_inputs)
 
     def inputs(self, device: torch.device, dtype: torch.dtype | None) -> list[Any]:
         """Arguments of one forward call, made on `device` where the file lets that happen; the
         floating ones as `dtype`."""
         with torch.device(device):
-            values = _call(self.module.get_inputs)
-        return list(converted(list(values), device, dtype))
+            values = _listed(self.module.get_inputs)
+        try:
+            return list(converted(values, device, dtype))
+        except TypeError as error:  # a sequence that is made otherwise, such as a named tuple
+            raise UnusableReferenceError(f"what get_inputs() gives: {error}") from error
 
 
 def converted(value: Any, device: torch.device, dtype: torch.dtype | None) -> Any:
@@ -59,8 +62,8 @@ def converted(value: Any, device: torch.device, dtype: torch.dtype | None) -> An
     return value
 
 
-def _call(function: Callable[[], Any]) -> Any:
+def _listed(function: Callable[[], Any]) -> list[Any]:
     try:
-        return function()
+        return list(function())
     except Exception as error:
         raise UnusableReferenceError(f"{function.__name__}() raised {error!r}") from error

@@ -266,3 +266,36 @@ def test_strict_isolation_holds_for_a_rehearsal(zygote: Zygote, builder: Noteboo
     with pytest.raises(IsolationError, match="landlock"):
         Rehearsal(request, builder, H200, worker).run()
     assert builder.names == []
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "def get_init_inputs():\n    return [slice(0, 1)]\n",
+        "def get_init_inputs():\n    return None\n",
+        "def get_inputs():\n    return [torch.rand(4), {1, 2}]\n",
+        "class P(collections.namedtuple('P', 'a b')): ...\n"
+        "def get_inputs():\n    return [P(torch.rand(4), 1)]\n",
+    ],
+)
+def test_a_problem_that_cannot_be_asked_is_left_to_the_judge(zygote, builder, file):
+    request = EvaluationRequest(
+        problem_id="test",
+        reference=f"{SCALE_AND_BIAS}\nimport collections\n{file}",
+        candidate=Candidate(source=LATE, backend=Backend.CUDA),
+        settings=Settings.model_validate({"device": "cuda:0"}),
+    )
+    assert Rehearsal(request, builder, H200, zygote.fork(LIMITS)).run().refused is None
+
+
+LATE = """
+import torch
+from torch.utils.cpp_extension import load_inline
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, *values):
+        super().__init__()
+
+    def forward(self, *values):
+        return load_inline("x", cpp_sources="int a;").f(*values)
+"""
