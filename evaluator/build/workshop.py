@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -32,6 +33,8 @@ _RUNTIME_TIMEOUT_S = 900.0
 _RUNTIME_TURN_S = 60.0
 """Several times what making it takes."""
 _LINK_TIMEOUT_S = 120.0
+_MOST_TIMES = 4
+"""All sources of a request together may take so many times as long as one."""
 _MOST_UNITS = 16
 """Of one request at a time: each has a build folder of its own."""
 
@@ -187,7 +190,9 @@ class Workshop:
     def attempt(
         self, name: str, sources: Sources, flags: Flags, *, light: bool, timeout_s: float
     ) -> Attempt:
-        """Compiles all units side by side and links them. `timeout_s` is for each compiler run."""
+        """Compiles all units side by side and links them. `timeout_s` is for each compiler run;
+        none is begun after `_MOST_TIMES` as long."""
+        end = time.monotonic() + _MOST_TIMES * timeout_s
         header_folder = self.light_headers if light else None
         called = _ANY_NAME if light and _any_name_does(sources, flags) else name
         with ThreadPoolExecutor(min(len(sources.units), _MOST_UNITS) + 1) as pool:
@@ -195,7 +200,7 @@ class Workshop:
             compiled = list(
                 pool.map(
                     lambda unit: self._compile(
-                        unit, sources.seen_by(unit), called, flags, header_folder, timeout_s
+                        unit, sources.seen_by(unit), called, flags, header_folder, timeout_s, end
                     ),
                     sources.units,
                 )
@@ -238,11 +243,15 @@ class Workshop:
         flags: Flags,
         header_folder: Path | None,
         timeout_s: float,
+        end: float,
     ) -> Compiled:
         done = Compiled(None, "")
         lean = lean_flags(_everything(unit, sources)) if header_folder else ()
         searched = tuple(f"-I./{folder}" for folder in sources.folders)
         for defines in dict.fromkeys((lean, ())):
+            if time.monotonic() > end:
+                said = f"all sources together timed out after {_MOST_TIMES * timeout_s:g} s"
+                return Compiled(None, f"{unit.name}: error: {said}\n", timed_out=True)
             given = (*searched, *(flags.device if unit.device else flags.host), *defines)
             done = self._compile_with(given, unit, sources, name, header_folder, timeout_s)
             if done.content is not None or done.timed_out or not may_lack(done.log):

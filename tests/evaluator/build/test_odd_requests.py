@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import time
 import tracemalloc
 
 import pytest
 import torch  # noqa: F401 (its libraries)
 
+from evaluator.build.builder import Builder
 from evaluator.build.sources import Source, Sources
 from evaluator.build.workshop import Flags, _any_name_does
 from evaluator.build_request import BuildRequest
@@ -85,3 +87,13 @@ def test_the_text_of_many_sources_is_looked_at_once():
         assert tracemalloc.get_traced_memory()[1] < 2**24
     finally:
         tracemalloc.stop()
+
+
+def test_many_sources_may_not_take_many_times_as_long(cache):
+    units = tuple((f"u{number}.cpp", f"int f{number};") for number in range(99))
+    builder = Builder(cache, jobs=1)
+    builder.warm_up()
+    begin = time.monotonic()
+    outcome = builder.build(BuildRequest("odd", files=units), timeout_s=0.5)
+    assert outcome.timed_out and not outcome.ok
+    assert time.monotonic() - begin < 20
