@@ -58,7 +58,8 @@ def judged(
                 evaluation = evaluation.model_copy(update={"seconds": Seconds()})
             else:
                 evaluation = judge(path, problem) if future is None else future.result()
-                known.setdefault(content, (evaluation, path))
+                if content not in known or evaluation.is_lasting:
+                    known[content] = evaluation, path
             left[content] -= 1
             if not left[content]:
                 del known[content]

@@ -53,7 +53,7 @@ class Judge:
             assert self.slow.wait(30)
         if source == "broken":
             raise DeviceError("it fell off the bus")
-        if source == "late":
+        if source == "late" or (source == "late once" and self.seen[source] == 1):
             return Evaluation(status=Status.TIMEOUT, reason="call_timeout")
         verdict = Evaluation(
             status=Status.CORRECT,
@@ -157,6 +157,15 @@ def test_what_took_too_long_is_tried_again(tmp_path: Path, judge: Judge) -> None
     verdicts = list(told(tmp_path, judge, "late", "late"))
     assert judge.seen == {"late": 2}
     assert [first for _, first in verdicts] == [None, None]
+
+
+def test_a_later_attempt_that_was_in_time_is_taken_over(tmp_path: Path, judge: Judge) -> None:
+    kernels = [(tmp_path / f"{number}.py", SWISH) for number in range(4)]
+    for path, _ in kernels:
+        path.write_text("late once")
+    found = list(judged(kernels, request, judge, width=1))
+    assert [first and first.name for _, first in found] == [None, None, "1.py", "1.py"]
+    assert judge.seen["late once"] == 2
 
 
 def test_a_failure_of_ours_comes_after_what_was_found_before(tmp_path: Path, judge: Judge) -> None:
