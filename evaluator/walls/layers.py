@@ -66,7 +66,8 @@ def confine(
     reservations. `enclosed`: what `enclose` returned, and `pid_namespace` when this process was
     born in one of its own. With `keep_scratch` what is written there is there afterwards.
     What else is `needed` may be read. `writes_proc`: what will run has threads named that aren't
-    its own. `counters`: root stays root, with the one right that a GPU's counters ask for.
+    its own. `counters`: root stays root, with the one right that a GPU's counters ask for, where
+    it has that one and what of /proc is the whole machine's can be closed to it.
     `reached` is called after each layer. Raises `OSError` if the uid can't be dropped although we
     are root.
     """
@@ -94,7 +95,7 @@ def confine(
                 up("own_proc")
     readable = [*folders.readable(), *needed]
     own_uid = ""
-    counters = counters and os.geteuid() == 0
+    counters = counters and privileges.may_keep_counters() and mounts.kernel_settings_closed()
     if os.geteuid() == 0 and not counters:
         own_uid = privileges.become_nobody(number, scratch)
         up(own_uid)

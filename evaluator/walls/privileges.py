@@ -42,6 +42,12 @@ def become_nobody(number: int, folder: Path) -> str:
     return "uid_nobody" if uid == NOBODY else "own_uid"
 
 
+def may_keep_counters() -> bool:
+    """Whether this is root with the right that counters ask for: a container's may lack it."""
+    said = Path("/proc/self/status").read_text().partition("\nCapPrm:")[2].split()
+    return os.geteuid() == 0 and bool(int(said[0], 16) & 1 << _CAP_SYS_ADMIN)
+
+
 def drop_capabilities(*, but_counters: bool = False) -> None:
     """No right of root's is left, in no user namespace; raises `OSError`.
 

@@ -140,7 +140,11 @@ def test_root_keeps_one_right_where_counters_are_for_administrators(place: Path)
         "walled.main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])\n"
     )
     tries = "grep -E '^(Uid|Cap(Prm|Eff|Bnd)|NoNewPrivs|Seccomp):' /proc/self/status\n"
-    tries += "mount -t tmpfs none . || echo no mount\ntouch /etc/x || echo no file\ntouch own"
+    tries += "mount -t tmpfs none . || echo no mount\ntouch /etc/x || echo no file\ntouch own\n"
+    # What it finds there is what it would write.
+    tries += "was=$(cat /proc/sys/kernel/core_pattern)\n"
+    tries += "(printf %s \"$was\" > /proc/sys/kernel/core_pattern) || echo no setting\n"
+    tries += "(exec 3> /proc/self/comm) && echo a name"
     done = subprocess.run(
         [sys.executable, "-c", code, str(folder), str(os.getpid()), "sh", "-c", tries],
         env=os.environ | {walled.COUNTERS: "1"},
@@ -153,7 +157,7 @@ def test_root_keeps_one_right_where_counters_are_for_administrators(place: Path)
     assert said["Uid"].split() == ["0"] * 4
     assert said["CapEff"] == said["CapPrm"] == f"{1 << 21:016x}"
     assert (said["NoNewPrivs"], said["Seccomp"]) == ("1", "2")
-    assert done.stdout.splitlines()[-2:] == ["no mount", "no file"]
+    assert done.stdout.splitlines()[-4:] == ["no mount", "no file", "no setting", "a name"]
     assert (folder / "own").exists()
     (folder / "own").unlink()
     folder.rmdir()
