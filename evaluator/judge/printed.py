@@ -7,7 +7,6 @@ import fcntl
 import os
 import select
 import threading
-from collections import deque
 
 _KEPT_BYTES = 16384
 _PIPE_BYTES = 2**20
@@ -26,8 +25,9 @@ class Printed:
             fcntl.fcntl(self._pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         self._stop = os.eventfd(0, os.EFD_CLOEXEC)
         self._most_bytes = most_bytes
-        self._kept: deque[bytes] = deque()
-        self._kept_bytes = 0
+        self._kept = bytearray()
+        self.cut = False
+        """Whether more was printed than is kept."""
         self._reader = threading.Thread(target=self._read, name="printed", daemon=True)
         try:
             self._reader.start()
@@ -54,10 +54,12 @@ class Printed:
             data = os.read(self._pipe, _CHUNK_BYTES)
         except BlockingIOError:
             return True
-        self._kept.append(data)
-        self._kept_bytes += len(data)
-        while self._kept_bytes - len(self._kept[0]) > self._most_bytes:
-            self._kept_bytes -= len(self._kept.popleft())
+        # In one piece: a piece for each of many small writes would take many times as much.
+        self._kept += data
+        if (over := len(self._kept) - self._most_bytes) > 0:
+            self.cut = True
+            if over > self._most_bytes // 4:
+                del self._kept[:over]
         return bool(data)
 
     def give_away(self) -> None:
@@ -70,4 +72,4 @@ class Printed:
         self._reader.join()
         os.close(self._pipe)
         os.close(self._stop)
-        return b"".join(self._kept)[-self._most_bytes :].decode(errors="replace")
+        return self._kept[-self._most_bytes :].decode(errors="replace")

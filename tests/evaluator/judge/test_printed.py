@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import select
+import sys
 import threading
 
 from evaluator.judge.printed import Printed
@@ -47,3 +50,24 @@ def test_somebody_who_goes_on_printing_is_left_behind():
     assert set(printed.close()) <= {"x"}
     thread.join(10.0)
     assert not thread.is_alive()
+
+
+def test_many_small_pieces_take_no_more_than_their_bytes():
+    printed = Printed(2**20)
+    for _ in range(5000):
+        os.write(printed.for_worker, b"ab")
+        # Each is read by itself.
+        while select.select([printed._pipe], [], [], 0)[0]:
+            pass
+    held = sum(map(sys.getsizeof, gc.get_referents(printed._kept))) + sys.getsizeof(printed._kept)
+    printed.give_away()
+    assert printed.close() == "ab" * 5000 and not printed.cut
+    assert held < 50_000
+
+
+def test_whether_something_is_missing_is_known():
+    for size, cut in ((100, False), (101, True)):
+        printed = Printed(100)
+        os.write(printed.for_worker, b"x" * size)
+        printed.give_away()
+        assert len(printed.close()) == 100 and printed.cut is cut
