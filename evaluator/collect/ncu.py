@@ -8,7 +8,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from evaluator.cache_folder import cache_folder
@@ -74,7 +74,9 @@ def collect_ncu(
 
     def source_page(name: str) -> str:
         # Figures are worth having without lines, which not every kernel has.
-        return page(*source_options(name), may_fail=True)
+        with suppress(ProfilerError):
+            return page(*source_options(name), may_fail=True)
+        return ""
 
     ahead = likely_kernels(source)
     with ThreadPoolExecutor(1 + len(ahead)) as pool:

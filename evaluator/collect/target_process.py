@@ -130,11 +130,12 @@ class Program:
         *,
         apart: bool = False,
         name: str = "",
+        most_bytes: int = _WHOLE_BYTES,
     ) -> None:
         """Start it. `apart`: in a session of its own, which others begin themselves. `name`: what
-        it is called where it fails; by default as the command."""
+        it is called where it fails; by default as the command. `most_bytes`: of what it prints."""
         self.name = name or Path(command[0]).name
-        self._printed = Printed(_WHOLE_BYTES)
+        self._printed = Printed(most_bytes)
         self._ended = False
         try:
             self._process = subprocess.Popen(
@@ -174,7 +175,8 @@ class Program:
 
         `limit_s`: what it had in all, where `timeout_s` is the rest of it.
 
-        Raises `ProfilerError` if it takes too long, and, unless it `may_fail`, if it fails.
+        Raises `ProfilerError` if it takes too long, if not all of the `whole` was kept, if a signal
+        ended it, and, unless it `may_fail`, if it fails.
         """
         try:
             status = self._process.wait(timeout_s)
@@ -188,7 +190,10 @@ class Program:
             raise ProfilerError(
                 "the performance counters are not open to this user (ERR_NVGPUCTRPERM)"
             )
-        if status != 0 and not may_fail:
+        if whole and self._printed.cut:
+            raise ProfilerError(f"{self.name} printed more than is read of it")
+        # From behind walls a signal's number comes with 128 on top.
+        if status != 0 and (not may_fail or status < 0 or status == 128 + signal.SIGKILL):
             raise ProfilerError(f"{self.name} ended with {status}: {_last_line(text)}")
         return text
 

@@ -45,6 +45,8 @@ from evaluator.wire import Channel, WireError, WireTimeoutError
 _GATE = "gate"
 _PACKAGES = "packages"
 _LOOK_S = 0.2
+_PRINTED_BYTES = 2**20
+"""Many times what a sanitizer says of all the errors that it may tell of."""
 
 
 class WarmTarget:
@@ -77,7 +79,11 @@ class WarmTarget:
             self._gate = os.open(folder / _GATE, os.O_RDWR | os.O_CLOEXEC)
             try:
                 self._program = Program(
-                    [*walled, *prefix, *target], folder, variables, name=Path(prefix[0]).name
+                    [*walled, *prefix, *target],
+                    folder,
+                    variables,
+                    name=Path(prefix[0]).name,
+                    most_bytes=_PRINTED_BYTES,
                 )
             except BaseException:
                 os.close(self._gate)

@@ -12,6 +12,8 @@ from evaluator.deep_audit.record import Finding, Tool
 _MOST_FINDINGS = 16
 _MOST_TEXT = 300
 _MOST_FRAMES = 5
+_MOST_OF_A_LINE = 4096
+"""A candidate prints beside the tool, and looking for a place takes the square of a line."""
 _PREFIX = "========= "
 _NO_ERROR = re.compile(
     r"COMPUTE-SANITIZER|CUDA-MEMCHECK|(?:ERROR|RACECHECK|LEAK|SYNCCHECK|INITCHECK) SUMMARY|"
@@ -76,7 +78,7 @@ def findings_of(
 def assertion_findings(text: str) -> tuple[Finding, ...]:
     """The assertions that failed in kernels, each place once, with the first thread that failed."""
     found: dict[tuple[str, str], Finding] = {}
-    for match in _ASSERTION.finditer(text):
+    for match in _ASSERTION.finditer("\n".join(_lines(text))):
         kernel = base_name(match["kernel"])
         finding = Finding(
             kind="device-side assert",
@@ -97,10 +99,15 @@ def ended_properly(text: str) -> bool:
     return re.search(r"^========= (?:\w+ )?SUMMARY: ", text, re.MULTILINE) is not None
 
 
+def errors_told(text: str) -> bool:
+    """Whether a summary counts errors: none of them read means that they were made unreadable."""
+    return re.search(r"SUMMARY: [1-9]", text) is not None
+
+
 def _blocks(text: str) -> Iterator[list[str]]:
     """The lines of each error, without the mark in front of them."""
     block: list[str] = []
-    for line in text.splitlines():
+    for line in _lines(text):
         said = line[len(_PREFIX) :] if line.startswith(_PREFIX) else ""
         if said.startswith(" "):
             if block:
@@ -111,6 +118,10 @@ def _blocks(text: str) -> Iterator[list[str]]:
         block = [said.strip()] if said.strip() and not _NO_ERROR.match(said) else []
     if block:
         yield block
+
+
+def _lines(text: str) -> list[str]:
+    return [line[:_MOST_OF_A_LINE] for line in text.splitlines()]
 
 
 def _place(block: list[str]) -> re.Match[str] | None:

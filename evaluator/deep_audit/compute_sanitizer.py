@@ -13,7 +13,12 @@ from evaluator.collect.target_process import REQUEST
 from evaluator.collect.toolkit import find_tool
 from evaluator.collect.warm_target import WarmTarget
 from evaluator.deep_audit.compiled_text import with_lines
-from evaluator.deep_audit.compute_report import assertion_findings, ended_properly, findings_of
+from evaluator.deep_audit.compute_report import (
+    assertion_findings,
+    ended_properly,
+    errors_told,
+    findings_of,
+)
 from evaluator.deep_audit.own_code import OwnCode
 from evaluator.deep_audit.record import SanitizerRun, Tool
 from evaluator.errors import ProfilerError
@@ -87,6 +92,8 @@ def _watch(
         found += assertion_findings(text)
     findings = tuple(with_lines(each, code.texts) for each in found)
     note = "" if ended_properly(text) else "the tool printed no summary"
+    if not note and not findings and errors_told(text):
+        note = "the tool counted errors of which none can be read"
     return SanitizerRun(
         tool=tool,
         outcome="findings" if findings else "inconclusive" if note else "clean",

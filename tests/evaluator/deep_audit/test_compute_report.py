@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from evaluator.deep_audit.compute_report import assertion_findings, ended_properly, findings_of
@@ -171,3 +173,10 @@ def test_silence_without_a_summary_means_nothing() -> None:
     assert ended_properly(CLEAN) and ended_properly(RACECHECK)
     assert not ended_properly(NOT_STARTED)
     assert not ended_properly("========= Internal Sanitizer Error: oh\n" + CLEAN)
+
+
+def test_no_line_takes_for_ever():
+    began = time.monotonic()
+    findings_of(Tool.MEMCHECK, "========= Invalid " + "at " * 100_000, OwnCode())
+    assertion_findings("a:1: k" + ": block: [1], thread: [1] Assertion `x" * 10_000)
+    assert time.monotonic() - began < 5.0

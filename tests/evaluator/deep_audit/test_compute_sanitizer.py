@@ -114,6 +114,30 @@ def test_what_the_tool_prints_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert {run.outcome for run in run_compute_sanitizer(request(KERNEL), code)} == {"inconclusive"}
 
 
+@pytest.mark.parametrize(
+    "act",
+    [
+        f"cat found; head -c {2**21} /dev/zero; echo '========= ERROR SUMMARY: 1 error'",
+        "printf x; cat found; echo '========= ERROR SUMMARY: 1 error'",
+        "echo '========= ERROR SUMMARY: 0 errors'; kill -9 $$",
+    ],
+    ids=["drowned", "joined", "killed"],
+)
+def test_who_hides_what_the_tool_found_is_not_clean(
+    act: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    code = OwnCode(libraries=1, kernels=frozenset({"scale_kernel"}))
+    error = "========= Invalid __global__ read of size 4 bytes\\n"
+    error += "=========     at scale_kernel(float const*)+0x70\\n"
+    tmp_path.chmod(0o755)
+    program = tmp_path / "compute-sanitizer"
+    program.write_text(f"#!/bin/sh\nprintf '{error}' > found\n{act}\n")
+    program.chmod(0o755)
+    (run,) = run_compute_sanitizer(request(KERNEL), code, tools=(Tool.MEMCHECK,))
+    assert run.outcome == "inconclusive", run
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize(
     ("barrier", "too_far", "reason"),
