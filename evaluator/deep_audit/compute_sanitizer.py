@@ -21,7 +21,7 @@ from evaluator.deep_audit.compute_report import (
 )
 from evaluator.deep_audit.own_code import OwnCode
 from evaluator.deep_audit.record import SanitizerRun, Tool
-from evaluator.errors import ProfilerError
+from evaluator.errors import InfrastructureError
 from evaluator.evaluation import EvaluationRequest
 
 TOOLS = (Tool.MEMCHECK, Tool.RACECHECK, Tool.INITCHECK, Tool.SYNCCHECK)
@@ -79,7 +79,7 @@ def _watch(
                 closing(WarmTarget(command(program, tool), "plain", _ENVIRONMENT)) as target,
             ):
                 text = target.watch(folder, desk, timeout_s=timeout_s, whole=True, may_fail=True)
-        except ProfilerError as error:
+        except InfrastructureError as error:
             return SanitizerRun(
                 tool=tool,
                 outcome="inconclusive",

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from evaluator.deep_audit.compute_sanitizer import (
 )
 from evaluator.deep_audit.own_code import OwnCode
 from evaluator.deep_audit.record import Provenance, Tool
+from evaluator.errors import DeviceError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
 from tests.evaluator.conftest import SCALE_AND_BIAS
@@ -136,6 +138,30 @@ def test_who_hides_what_the_tool_found_is_not_clean(
     program.chmod(0o755)
     (run,) = run_compute_sanitizer(request(KERNEL), code, tools=(Tool.MEMCHECK,))
     assert run.outcome == "inconclusive", run
+
+
+def test_a_tool_that_our_side_fails_leaves_what_another_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def no_lock(device: str) -> None:
+        raise DeviceError("no such device")
+
+    monkeypatch.setattr("evaluator.collect.desk.device_lock", no_lock)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    code = OwnCode(libraries=1, kernels=frozenset({"scale_kernel"}))
+    tmp_path.chmod(0o755)
+    program = tmp_path / "compute-sanitizer"
+    # The second one asks for the device, as every target does.
+    program.write_text(
+        "#!/bin/sh\ncase \"$*\" in *memcheck*) printf '========= Invalid read\\n=========     at "
+        "scale_kernel(int)+0x7\\n========= ERROR SUMMARY: 1 error\\n'; exit 1;; esac\n"
+        f"while [ \"$1\" != {sys.executable} ]; do shift; done\nexec \"$@\"\n"
+    )
+    program.chmod(0o755)
+    tools = (Tool.MEMCHECK, Tool.RACECHECK)
+    first, second = run_compute_sanitizer(request(KERNEL), code, tools=tools)
+    assert [finding.refuses for finding in first.findings] == [True]
+    assert (second.outcome, second.note) == ("inconclusive", "no such device")
 
 
 @pytest.mark.gpu
