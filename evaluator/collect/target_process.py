@@ -81,7 +81,9 @@ def _run_confined(
         # It begins a session of its own once it gives up its privileges.
         try:
             with Desk(device, counter=counter, kept=kept) as desk:
-                left_s = desk.serve(mine, timeout_s - (time.monotonic() - begin))
+                left_s = desk.serve(
+                    mine, timeout_s - (time.monotonic() - begin), lambda: process.poll() is None
+                )
             process.wait(left_s)
         except (WireError, subprocess.TimeoutExpired) as error:
             raise ProfilerError(why_broken_off(error, f"the {mode} collector", timeout_s)) from None

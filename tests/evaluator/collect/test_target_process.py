@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from evaluator.collect import perf_counters
+from evaluator.collect.lent_folder import lent_folder
 from evaluator.collect.target_process import REQUEST, run, run_confined
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
+from evaluator.host_lock import LOCKS
 from evaluator.judge import ceilings
 from evaluator.judge.ceilings import measure_ceilings
 from tests.evaluator.processes import still_running
@@ -130,3 +132,15 @@ def test_a_confined_target_finds_the_ceilings_that_the_judge_measured(
         collected = run_confined(Path(name), "cpu", device="cpu", timeout_s=90)
     assert collected.work is not None
     assert collected.work.bytes_per_s == pytest.approx(7.0)
+
+
+def test_what_a_candidate_leaves_behind_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(LOCKS, str(tmp_path))
+    # It holds the line to the desk.
+    source = "import os, time\nif os.fork() == 0:\n    time.sleep(300)\n"
+    source += REFERENCE.replace("class Model(", "class ModelNew(")
+    with lent_folder("refinery-") as folder:
+        request(source, folder)
+        assert run_confined(folder, "shares", device="cpu", timeout_s=60).calls
