@@ -45,7 +45,7 @@ from evaluator.wire import Channel, WireError, WireTimeoutError
 _GATE = "gate"
 _PACKAGES = "packages"
 _LOOK_S = 0.2
-_PRINTED_BYTES = 2**20
+_PRINTED_BYTES = 8 * 2**20
 """Many times what a sanitizer says of all the errors that it may tell of."""
 
 

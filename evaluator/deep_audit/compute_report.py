@@ -12,7 +12,7 @@ from evaluator.deep_audit.record import Finding, Tool
 _MOST_FINDINGS = 16
 _MOST_TEXT = 300
 _MOST_FRAMES = 5
-_MOST_OF_A_LINE = 4096
+_MOST_OF_A_LINE = 2048
 """A candidate prints beside the tool, and looking for a place takes the square of a line."""
 _PREFIX = "========= "
 _NO_ERROR = re.compile(

@@ -119,7 +119,7 @@ def test_what_the_tool_prints_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path:
 @pytest.mark.parametrize(
     "act",
     [
-        f"cat found; head -c {2**21} /dev/zero; echo '========= ERROR SUMMARY: 1 error'",
+        f"cat found; head -c {2**24} /dev/zero; echo '========= ERROR SUMMARY: 1 error'",
         "printf x; cat found; echo '========= ERROR SUMMARY: 1 error'",
         "echo '========= ERROR SUMMARY: 0 errors'; kill -9 $$",
     ],
