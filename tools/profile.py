@@ -136,11 +136,12 @@ def _collect(
     reasons: list[str] = []
     for rung, collect in rungs.items():
         place = folder / rung
-        place.mkdir()
-        (place / REQUEST).write_text(request.model_dump_json())
         try:
+            place.mkdir()
+            (place / REQUEST).write_text(request.model_dump_json())
             return rung, "; ".join(reasons), collect(place)
-        except ProfilerError as error:
+        except (ProfilerError, OSError) as error:
+            # An OSError: another device's candidate may have filled the disk.
             reasons.append(str(error))
     raise ProfilerError("; ".join(reasons))
 

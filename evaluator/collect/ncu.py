@@ -62,7 +62,8 @@ def collect_ncu(
     collected = _watched(command, folder, device, timeout_s, session)
     if session is not None:
         # No candidate runs any more, and reading the report takes a second.
-        session.prepare(command)
+        with suppress(OSError):
+            session.prepare(command)
     report = folder / REPORT
     if not report.is_file():
         raise ProfilerError("ncu profiled no kernel")

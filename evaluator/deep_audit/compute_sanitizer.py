@@ -70,22 +70,22 @@ def _watch(
     program: Path, tool: Tool, request: EvaluationRequest, code: OwnCode, timeout_s: float
 ) -> SanitizerRun:
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="refinery-audit-") as name:
-        folder = Path(name)
-        (folder / REQUEST).write_text(request.model_dump_json())
-        try:
-            with (
-                Desk(request.settings.device) as desk,
-                closing(WarmTarget(command(program, tool), "plain", _ENVIRONMENT)) as target,
-            ):
-                text = target.watch(folder, desk, timeout_s=timeout_s, whole=True, may_fail=True)
-        except InfrastructureError as error:
-            return SanitizerRun(
-                tool=tool,
-                outcome="inconclusive",
-                note=str(error),
-                seconds=time.monotonic() - begin,
-            )
+    try:
+        with (
+            tempfile.TemporaryDirectory(prefix="refinery-audit-") as name,
+            Desk(request.settings.device) as desk,
+            closing(WarmTarget(command(program, tool), "plain", _ENVIRONMENT)) as target,
+        ):
+            folder = Path(name)
+            (folder / REQUEST).write_text(request.model_dump_json())
+            text = target.watch(folder, desk, timeout_s=timeout_s, whole=True, may_fail=True)
+    except (InfrastructureError, OSError) as error:
+        return SanitizerRun(
+            tool=tool,
+            outcome="inconclusive",
+            note=str(error),
+            seconds=time.monotonic() - begin,
+        )
     plain = not _OTHER_BARRIERS.search(request.candidate.source)
     found = findings_of(tool, text, code, plain_barriers=plain)
     if tool is Tool.MEMCHECK:

@@ -43,7 +43,7 @@ def origin_of(
     """Trace the candidate behind the judge's walls and label it. Raises nothing."""
     try:
         shares = _traced(request, code)
-    except InfrastructureError as error:
+    except (InfrastructureError, OSError) as error:
         return Origin(None, note=f"provenance is unknown: {error}")
     if request.settings.device != "cpu" and not code.known:
         return Origin(None, shares, "provenance is unknown: the names of its kernels can't be read")

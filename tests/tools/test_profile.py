@@ -208,6 +208,15 @@ def test_command_line_prints_json(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["bottleneck"] == "library"
 
 
+def test_a_full_disk_costs_the_profile_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: object, **options: object) -> Collected:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("evaluator.collect.target_process.run_confined", full)
+    with pytest.raises(ProfilerError, match="No space left"):
+        profile(request(LIBRARY), correct())
+
+
 def test_where_no_profiler_works_the_code_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     data = Path(__file__).parents[1] / "data" / "cuobjdump"
     kernels = read_kernels((data / "usage.txt").read_text(), (data / "sass.txt").read_text())

@@ -140,11 +140,12 @@ def test_who_hides_what_the_tool_found_is_not_clean(
     assert run.outcome == "inconclusive", run
 
 
+@pytest.mark.parametrize("failure", [DeviceError("no such device"), OSError("no such device")])
 def test_a_tool_that_our_side_fails_leaves_what_another_found(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    failure: Exception, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def no_lock(device: str) -> None:
-        raise DeviceError("no such device")
+        raise failure
 
     monkeypatch.setattr("evaluator.collect.desk.device_lock", no_lock)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
