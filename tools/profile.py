@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tools.profile_report import KernelShare, Profile, Rung
 
 _NCU_TIMEOUT_S = 600.0
-"""The wait for the device is part of it: the profiled process takes the lock itself."""
+"""Without the wait for the device, which the desk holds for it."""
 _TIMEOUT_S = 120.0
 
 

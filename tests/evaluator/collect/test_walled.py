@@ -143,7 +143,7 @@ def test_root_keeps_one_right_where_counters_are_for_administrators(place: Path)
     tries += "mount -t tmpfs none . || echo no mount\ntouch /etc/x || echo no file\ntouch own\n"
     # What it finds there is what it would write.
     tries += "was=$(cat /proc/sys/kernel/core_pattern)\n"
-    tries += "(printf %s \"$was\" > /proc/sys/kernel/core_pattern) || echo no setting\n"
+    tries += '(printf %s "$was" > /proc/sys/kernel/core_pattern) || echo no setting\n'
     tries += "(exec 3> /proc/self/comm) && echo a name"
     done = subprocess.run(
         [sys.executable, "-c", code, str(folder), str(os.getpid()), "sh", "-c", tries],

@@ -154,9 +154,9 @@ def test_a_tool_that_our_side_fails_leaves_what_another_found(
     program = tmp_path / "compute-sanitizer"
     # The second one asks for the device, as every target does.
     program.write_text(
-        "#!/bin/sh\ncase \"$*\" in *memcheck*) printf '========= Invalid read\\n=========     at "
+        '#!/bin/sh\ncase "$*" in *memcheck*) printf \'========= Invalid read\\n=========     at '
         "scale_kernel(int)+0x7\\n========= ERROR SUMMARY: 1 error\\n'; exit 1;; esac\n"
-        f"while [ \"$1\" != {sys.executable} ]; do shift; done\nexec \"$@\"\n"
+        f'while [ "$1" != {sys.executable} ]; do shift; done\nexec "$@"\n'
     )
     program.chmod(0o755)
     tools = (Tool.MEMCHECK, Tool.RACECHECK)
