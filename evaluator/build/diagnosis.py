@@ -80,8 +80,8 @@ def needs_full_headers(log: str, source: str = "", operators: Path | None = None
     It may when it lies in a header of ours or of PyTorch's, or names a type or namespace that ours
     stand in for, a function of theirs that the arguments don't fit, a macro or header that ours
     lack, or something missing in `std`, which PyTorch's headers may have brought along. A bare name
-    may be PyTorch's where the source uses a namespace of its, or, by its arguments, where it is an
-    operator's. `source` is the text that was compiled, `operators` PyTorch's folder `ATen/ops`.
+    may be PyTorch's where the source uses a namespace of its, or where an operator of that name
+    is called, by its arguments. `source` is what was compiled, `operators` the folder `ATen/ops`.
     """
     lines = log.splitlines()
     matches = [(number, _GCC.match(line) or _NVCC.match(line)) for number, line in enumerate(lines)]
@@ -107,10 +107,11 @@ def needs_full_headers(log: str, source: str = "", operators: Path | None = None
         return True
     if _NAMESPACE_LACKING.search(text) or (unknown and _USES_PYTORCH.search(source)):
         return True
-    if operators and any((operators / f"{name[:200]}.h").exists() for name in unknown):
-        return True
     # nvcc and gcc quote the line after the message.
     quoted = " ".join(about[:2])
+    called = unknown.intersection(re.findall(r"\b(\w+)\s*\(", quoted))
+    if operators and any((operators / f"{name[:200]}.h").exists() for name in called):
+        return True
     if "before '<<' token" in text and _MACRO.search(quoted):
         return True  # PyTorch's checks take more words by this operator
     return any(macro not in _our_macros() for macro in _MACRO.findall(quoted))

@@ -14,8 +14,11 @@ _CHUNK_BYTES = 2**20
 
 
 class Printed:
-    """A pipe whose reader never stops: a chatty worker neither blocks nor fills a disk, and takes
-    back nothing that it or another program has said."""
+    """A pipe whose reader never stops: a chatty worker neither blocks nor fills a disk.
+
+    What was read stays said. A process of the same user may read from the pipe as well (through
+    /proc), so what a tool says beside a candidate that means harm is no proof of anything.
+    """
 
     def __init__(self, most_bytes: int = _KEPT_BYTES) -> None:
         """`most_bytes` are kept. Raises `RuntimeError` where there is no thread to be had."""

@@ -117,9 +117,10 @@ def kernel_settings_closed() -> bool:
     with contextlib.suppress(OSError):
         leave_shared_mounts()
         for path in _whole_machines():
-            # Without what is mounted below it, which would stay as it is.
-            mount(str(path), str(path), None, MS_BIND)
-            mount("none", str(path), None, flags)
+            with contextlib.suppress(OSError):
+                # Without what is mounted below it, which would stay as it is.
+                mount(str(path), str(path), None, MS_BIND)
+                mount("none", str(path), None, flags)
     return not any(os.access(path, os.W_OK) for path in (*_whole_machines(), _CORE_PATTERN))
 
 

@@ -151,8 +151,8 @@ def test_no_output_takes_long_to_read():
     many = 50_000
     begin = time.monotonic()
     assert not is_pytorchs("f" + "<" * many + ">" * many)
-    log = f"main.cpp:3:5: error: hm\n{'/refinery/' * many}x:1:1: note: hm\n"
-    assert not needs_full_headers(log)
+    for quoted in ("/refinery/" * many + "x:1:1: note: hm", "a" * many):
+        assert not needs_full_headers(f"main.cpp:3:5: error: hm\n{quoted}\n")
     with pytest.raises(RefusedFlagError):
         device_flags(("-Xptxas=suppress-" + "a" * many + "!",))
     assert time.monotonic() - begin < 2.0
@@ -165,8 +165,8 @@ def test_no_output_takes_long_to_read():
         ("x.cu(2): error: name must be a namespace name\n", ""),
         ("x.cpp:4:7: error: 'nn' has not been declared\n", "using namespace torch;"),
         ("x.cpp:4:7: error: 'Foo' was not declared in this scope\n", "using namespace at ;"),
-        ("x.cpp:4:7: error: 'topk' was not declared in this scope\n", ""),
-        ('x.cu(4): error: identifier "topk" is undefined\n', ""),
+        ("x.cpp:4:7: error: 'topk' was not declared in this scope\n    4 | topk (x, 3);\n", ""),
+        ('x.cu(4): error: identifier "topk" is undefined\n  auto a = topk(x, 3);\n', ""),
         (
             "x.cpp:4:7: error: expected primary-expression before '<<' token\n"
             '    4 | TORCH_CHECK_GE(a, 1) << "few";\n',
@@ -179,6 +179,10 @@ def test_a_bare_name_may_be_pytorchs(log, source, tmp_path):
     assert needs_full_headers(log, source, tmp_path)
 
 
-def test_a_bare_name_that_nobody_has_is_the_candidates_own(tmp_path):
-    log = "x.cpp:4:7: error: 'topq' was not declared in this scope\n"
+@pytest.mark.parametrize(
+    ("name", "line"), [("topq", "topq(x, 3);"), ("topk", "n = topk;"), ("topk", "n = topk3(topk);")]
+)
+def test_a_bare_name_that_nobody_has_is_the_candidates_own(name, line, tmp_path):
+    (tmp_path / "topk.h").touch()
+    log = f"x.cpp:4:7: error: '{name}' was not declared in this scope\n    4 | {line}\n"
     assert not needs_full_headers(log, "using namespace torchlike;", tmp_path)

@@ -54,8 +54,8 @@ def test_no_key_reaches_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "hunter2" not in run(["env"], tmp_path, timeout_s=20, whole=True)
 
 
-def test_nobody_takes_back_what_was_printed(tmp_path: Path) -> None:
-    """As a candidate could what a sanitizer has found."""
+def test_nobody_truncates_what_was_printed(tmp_path: Path) -> None:
+    """As a candidate could a file that a sanitizer writes to."""
     code = "import os; os.ftruncate(1, 0)"
     script = shell(f"echo finding; {sys.executable} -c '{code}'")
     assert "finding" in run(script, tmp_path, timeout_s=20, may_fail=True)
