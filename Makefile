@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test check format clean
+.PHONY: install demo test check style format clean
 
 install: $(VENV)/.installed
 
@@ -19,12 +19,15 @@ demo: install
 test: install
 	$(BIN)/python -m pytest
 
+# Types take half a minute, and the first tests leave a core to them.
 check: install
+	$(MAKE) --jobs=2 style test
+
+style: install
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(MAKE) test
 
 format: install
 	$(BIN)/ruff format .

@@ -57,8 +57,8 @@ def run_job(folder: Path, listener: Listener | None = None, **settings: object) 
         )
 
 
-def in_child(work: Callable[[], None], kill_after_s: float | None = None) -> int:
-    """Do `work` in a forked child; its exit status, negative for the signal that ended it."""
+def forked(work: Callable[[], None]) -> int:
+    """The pid of a child that does `work`."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -72,9 +72,19 @@ def in_child(work: Callable[[], None], kill_after_s: float | None = None) -> int
                 traceback.print_exc()
             sys.stderr.flush()
             os._exit(code)
+    return child
+
+
+def in_child(work: Callable[[], None], kill_after_s: float | None = None) -> int:
+    """Do `work` in a forked child; its exit status, negative for the signal that ended it."""
+    child = forked(work)
     if kill_after_s is not None:
         time.sleep(kill_after_s)
         os.kill(child, signal.SIGKILL)
+    return ended_with(child)
+
+
+def ended_with(child: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
@@ -184,8 +194,8 @@ def main(folder: Path) -> None:
     resume(undisturbed)
     took = time.monotonic() - began
     resume(undisturbed)  # a finished run does nothing when it is run again
-    until_it_survives(folder, "event", killed_at_event)
-    until_it_survives(folder, "write", killed_at_write, problems=("first",))
+    # About half of it in a process of its own, since each leaves its processor idle now and then.
+    half = forked(lambda: at_every_border(folder))
     repeating: dict[str, object] = {"problems": ("first",), "repeating": True}
     resume(fresh(folder / "undisturbed-twins"), **repeating)
     until_it_survives(folder, "twins", killed_at_write, **repeating)
@@ -218,6 +228,12 @@ def main(folder: Path) -> None:
     turns = place / "run" / "turns.jsonl"
     turns.write_bytes(turns.read_bytes()[:-40])
     resume(place)
+    expect(ended_with(half), 0, folder)
+
+
+def at_every_border(folder: Path) -> None:
+    until_it_survives(folder, "event", killed_at_event)
+    until_it_survives(folder, "write", killed_at_write, problems=("first",))
 
 
 def killed_at_random(place: Path, *after_s: float, **settings: object) -> None:
