@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from evaluator.build.toolchain import STUBS
@@ -12,6 +13,8 @@ from evaluator.build_request import BuildRequest
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(?:::\w+)*", re.ASCII)
 _FILE_NAME = re.compile(r"[\w+][\w.+-]*", re.ASCII)
+_WORDS = re.compile(r"[\w.+-]+", re.ASCII)
+"""All names of files in a text: `_FILE_NAME` takes no other characters."""
 _HOST_SUFFIXES = (".cpp", ".cc", ".cxx", ".c++", ".c")
 _DEVICE_SUFFIXES = (".cu",)
 _LONGEST_NAME = 200
@@ -51,16 +54,33 @@ class Sources:
     """Those that are searched for them."""
 
     def seen_by(self, unit: Source) -> Sources:
-        """What one unit is compiled with: of the others those that it, or what it may include,
-        mentions. So all that may be in its object is in these texts."""
-        seen, waiting = self.others, [each for each in self.units if each != unit]
-        while True:
-            text = "\n".join((unit.content, *(content for _, content in seen)))
-            named = [each for each in waiting if each.file in text]
-            if not named:
-                return Sources((unit,), seen, self.folders)
-            seen += tuple((each.name, each.content) for each in named)
-            waiting = [each for each in waiting if each not in named]
+        """What one unit is compiled with: of the other units those that it, or what it may include,
+        names. So all that may be in its object is in these texts."""
+        if len(self.units) == 1:
+            return self
+        by_unit, by_others = self._named
+        seen: frozenset[str] = frozenset()
+        waiting = by_unit[unit.name] | by_others
+        while waiting:
+            seen |= waiting
+            waiting = frozenset().union(*(by_unit[name] for name in waiting)) - seen
+        seen -= {unit.name}
+        others = ((each.name, each.content) for each in self.units if each.name in seen)
+        return Sources((unit,), (*self.others, *others), self.folders)
+
+    @cached_property
+    def _named(self) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
+        """The units whose file each unit names, and those that the other files name. Each text is
+        read once, however many there are."""
+        by_file: dict[str, set[str]] = {}
+        for unit in self.units:
+            by_file.setdefault(unit.file, set()).add(unit.name)
+
+        def named(text: str) -> frozenset[str]:
+            return frozenset().union(*(by_file[f] for f in by_file.keys() & _WORDS.findall(text)))
+
+        by_unit = {unit.name: named(unit.content) - {unit.name} for unit in self.units}
+        return by_unit, frozenset().union(*(named(content) for _, content in self.others))
 
     def write(self, folder: Path) -> None:
         """Writes all files below `folder`."""

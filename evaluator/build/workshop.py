@@ -200,7 +200,7 @@ class Workshop:
             compiled = list(
                 pool.map(
                     lambda unit: self._compile(
-                        unit, sources.seen_by(unit), called, flags, header_folder, timeout_s, end
+                        unit, sources, called, flags, header_folder, timeout_s, end
                     ),
                     sources.units,
                 )
@@ -245,15 +245,19 @@ class Workshop:
         timeout_s: float,
         end: float,
     ) -> Compiled:
-        done = Compiled(None, "")
-        lean = lean_flags(_everything(unit, sources)) if header_folder else ()
+        said = f"all sources together timed out after {_MOST_TIMES * timeout_s:g} s"
+        late = Compiled(None, f"{unit.name}: error: {said}\n", timed_out=True)
+        if time.monotonic() > end:
+            return late
+        done = late
+        seen = sources.seen_by(unit)
+        lean = lean_flags(_everything(unit, seen)) if header_folder else ()
         searched = tuple(f"-I./{folder}" for folder in sources.folders)
         for defines in dict.fromkeys((lean, ())):
             if time.monotonic() > end:
-                said = f"all sources together timed out after {_MOST_TIMES * timeout_s:g} s"
-                return Compiled(None, f"{unit.name}: error: {said}\n", timed_out=True)
+                return late
             given = (*searched, *(flags.device if unit.device else flags.host), *defines)
-            done = self._compile_with(given, unit, sources, name, header_folder, timeout_s)
+            done = self._compile_with(given, unit, seen, name, header_folder, timeout_s)
             if done.content is not None or done.timed_out or not may_lack(done.log):
                 break
         return done

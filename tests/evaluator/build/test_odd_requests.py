@@ -78,6 +78,31 @@ def test_a_source_that_another_does_not_name_is_out_of_its_reach(builder):
     assert outcome.ok, outcome.log
 
 
+def test_a_source_is_compiled_with_what_it_names_and_what_that_names():
+    texts = {
+        "deep/first.cpp": '#include "second.cpp"',
+        "deep/second.cpp": '#include "../third.cpp"',
+        "third.cpp": '#include "deep/second.cpp"',
+        "alone.cpp": "// third_cpp, third.cppm",
+        "told.cpp": "",
+    }
+    units = tuple(Source(name, text, device=False) for name, text in texts.items())
+    sources = Sources(units, (("kernels.h", '#include "told.cpp"'),), ())
+    seen = {
+        each.name: {name for name, _ in sources.seen_by(each).others} - {"kernels.h", "told.cpp"}
+        for each in units
+    }
+    assert seen == {
+        "deep/first.cpp": {"deep/second.cpp", "third.cpp"},
+        "deep/second.cpp": {"third.cpp"},
+        "third.cpp": {"deep/second.cpp"},
+        "alone.cpp": set(),
+        "told.cpp": set(),
+    }
+    assert "told.cpp" in dict(sources.seen_by(units[3]).others)
+    assert "told.cpp" not in dict(sources.seen_by(units[4]).others)
+
+
 def test_the_text_of_many_sources_is_looked_at_once():
     units = tuple(Source(f"u{number}.cpp", "", device=False) for number in range(100))
     sources = Sources(units, (("h.h", "x" * 2**20),), ())
