@@ -19,9 +19,9 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from evaluator.collect.lent_folder import remove
 from evaluator.walls.layers import confine, enclose
 from evaluator.walls.namespaces import can_fork_apart, fork_apart
+from evaluator.walls.scratch import remove
 
 LAYERS = "KERNEL_REFINERY_WALLS"
 """Tells the target which walls stand, with commas between them."""

@@ -24,7 +24,6 @@ from pathlib import Path
 
 from evaluator.collect.collected import Collected
 from evaluator.collect.desk import Desk
-from evaluator.collect.lent_folder import remove
 from evaluator.collect.owner import listening
 from evaluator.collect.target_process import (
     COLLECTED,
@@ -40,6 +39,7 @@ from evaluator.collect.target_process import (
 from evaluator.collect.walled import COUNTERS
 from evaluator.errors import ProfilerError
 from evaluator.walls.folders import PACKAGES
+from evaluator.walls.scratch import remove
 from evaluator.wire import Channel, WireError, WireTimeoutError
 
 _GATE = "gate"

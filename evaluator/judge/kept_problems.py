@@ -2,7 +2,4 @@
 
 MOST_PROBLEMS = 16
 """So that several can be refined in turn: twice as many as the evaluations at a time that keep one
-GPU and its builders busy. The one that was used longest ago goes, sooner where memory is short.
-
-On a CPU each of the first twelve of level 1 took 146 MiB on average (PSS of the judge's processes).
-"""
+GPU and its builders busy. The one that was used longest ago goes, sooner where memory is short."""

@@ -1,17 +1,49 @@
-"""Removing a folder that a candidate could fill."""
+"""Removing a folder that a candidate could fill.
+
+`shutil.rmtree` gives up on folders that lie deeper than Python may recurse, or than a process may
+have files open.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import secrets
 import shutil
-import subprocess
 from pathlib import Path
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder with all that is in it, however deep it is; what can't be removed stays."""
+    """Remove a folder with all that is in it, as far as that can be; nothing is raised.
+
+    Nobody may be writing there any more. No link is followed, not even one in the folder's place.
+    """
     with contextlib.suppress(OSError, RecursionError):
         shutil.rmtree(folder)
-    if folder.exists():
-        # Python's function needs a descriptor and a frame for each level.
-        subprocess.run(["rm", "-rf", "--", str(folder)], stderr=subprocess.DEVNULL, check=False)
+        return
+    with contextlib.suppress(OSError):
+        if folder.is_symlink():
+            folder.unlink()
+            return
+        _flatten(folder)
+        folder.rmdir()
+
+
+def _flatten(folder: Path) -> None:
+    """What lies in its folders comes up, one step at a time, until nothing is left."""
+    folder.chmod(0o700)
+    while inside := list(folder.iterdir()):
+        for path in inside:
+            if not _is_folder(path):
+                path.unlink()
+                continue
+            path.chmod(0o700)
+            for below in list(path.iterdir()):
+                if _is_folder(below):
+                    # Who isn't root can't move it otherwise.
+                    below.chmod(0o700)
+                below.rename(folder / secrets.token_hex(16))
+            path.rmdir()
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()

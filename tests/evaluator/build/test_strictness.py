@@ -119,7 +119,7 @@ CUDA = f"""
 
 def test_a_dispatch_over_what_type_gives_fails_without_pytorchs_headers(builder: Builder) -> None:
     if Torch.find().dispatches_types:
-        pytest.skip("this PyTorch takes it")
+        pytest.skip("AT_DISPATCH of this PyTorch takes what type() gives")
     attempt = over_light_headers(builder, in_function(DISPATCH))
     assert "cannot convert 'const at::DeprecatedTypeProperties' to 'c10::ScalarType'" in attempt.log
     assert not attempt.headers_lacking

@@ -31,5 +31,17 @@ def test_links_are_removed_and_not_followed(tmp_path):
     assert not folder.exists() and kept.read_text() == "ours"
 
 
+def test_a_link_in_its_place_goes_and_what_it_leads_to_stays(tmp_path):
+    (tmp_path / "kept" / "below").mkdir(parents=True)
+    (tmp_path / "kept" / "below" / "file").touch(mode=0o640)
+    link = tmp_path / "scratch"
+    link.symlink_to(tmp_path / "kept")
+    before = (tmp_path / "kept").stat().st_mode
+    remove(link)
+    assert not link.is_symlink()
+    assert (tmp_path / "kept" / "below" / "file").exists()
+    assert (tmp_path / "kept").stat().st_mode == before
+
+
 def test_one_that_is_gone_already(tmp_path):
     remove(tmp_path / "never")
