@@ -3,9 +3,8 @@
 `python -m evaluator.collect.walled FOLDER OWNER PROGRAM ...`: `ncu` or a sanitizer, with the target
 behind it. They are a worker's walls, with two exceptions. The driver's threads get their names
 through /proc, in a process whose number isn't known yet, so all of /proc may be written to, by a
-user who owns nothing there; what is the whole machine's is closed to root. And where performance
-counters are for administrators, root stays root, with this one right: everything else of root's is
-gone, and the files are closed to it all the same, but for what may be read of the system's folders.
+user who owns nothing there. And where performance counters are for administrators, one right of
+root's is kept; everything else of root's is gone, and so is root.
 """
 
 from __future__ import annotations

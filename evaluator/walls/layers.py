@@ -66,8 +66,7 @@ def confine(
     reservations. `enclosed`: what `enclose` returned, and `pid_namespace` when this process was
     born in one of its own. With `keep_scratch` what is written there is there afterwards.
     What else is `needed` may be read. `writes_proc`: what will run has threads named that aren't
-    its own. `counters`: root stays root, with the one right that a GPU's counters ask for, where
-    it has that one and what of /proc is the whole machine's can be closed to it.
+    its own. `counters`: root's right that a GPU's counters ask for is kept, where it can be.
     `reached` is called after each layer. Raises `OSError` if the uid can't be dropped although we
     are root.
     """
@@ -95,12 +94,11 @@ def confine(
                 up("own_proc")
     readable = [*folders.readable(), *needed]
     own_uid = ""
-    counters = counters and privileges.may_keep_counters() and mounts.kernel_settings_closed()
-    if os.geteuid() == 0 and not counters:
+    counters = counters and privileges.outlive_change_of_uid()
+    if os.geteuid() == 0:
         own_uid = privileges.become_nobody(number, scratch)
         up(own_uid)
-    privileges.drop_capabilities(but_counters=counters)
-    up("one_capability" if counters else "no_capabilities")
+    up(_rights_given_up(but_counters=counters))
     privileges.gain_nothing_by_exec()
     up("no_new_privs")
     privileges.die_with_parent()
@@ -130,6 +128,16 @@ def confine(
         seccomp.install(all_threads=not alone, stays_stopped=memory_bytes is not None)
         up("seccomp")
     return held
+
+
+def _rights_given_up(*, but_counters: bool) -> str:
+    """The name of the layer: not every kernel lets who isn't root have one right."""
+    if but_counters:
+        with contextlib.suppress(OSError):
+            privileges.keep_counters()
+            return "one_capability"
+    privileges.drop_capabilities()
+    return "no_capabilities"
 
 
 def run_against(

@@ -5,7 +5,6 @@ All of it needs a mount namespace of one's own and the right to mount in it.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +26,6 @@ from evaluator.walls.kernel import (
 
 PRIVATE = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
 """Everybody may write there: each worker gets empty ones of its own, gone with its last process."""
-_CORE_PATTERN = Path("/proc/sys/kernel/core_pattern")
 _PRIVATE_OPTIONS = f"size={2**30},nr_inodes=65536,mode=1777"
 
 
@@ -105,26 +103,3 @@ def own_temporary_folders(scratch: Path, *, outlives: bool, needed: Sequence[Pat
 def own_proc() -> None:
     """A /proc that shows the processes of one's own PID namespace alone; raises `OSError`."""
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
-
-
-def kernel_settings_closed() -> bool:
-    """Close what of /proc is the whole machine's to root, who owns it, for this process and its
-    children; False where something of it stays open for writing.
-
-    `core_pattern`, above all, names a program that the kernel starts as root, outside of all walls.
-    """
-    flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC
-    with contextlib.suppress(OSError):
-        leave_shared_mounts()
-        for path in _whole_machines():
-            with contextlib.suppress(OSError):
-                # Without what is mounted below it, which would stay as it is.
-                mount(str(path), str(path), None, MS_BIND)
-                mount("none", str(path), None, flags)
-    return not any(os.access(path, os.W_OK) for path in (*_whole_machines(), _CORE_PATTERN))
-
-
-def _whole_machines() -> list[Path]:
-    """What lies in /proc beside processes, and may be written to or hold what may."""
-    found = [p for p in Path("/proc").iterdir() if not p.name.isdigit() and not p.is_symlink()]
-    return [path for path in found if path.is_dir() or path.stat().st_mode & 0o222]

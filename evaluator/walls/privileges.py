@@ -7,7 +7,14 @@ import os
 import signal
 from pathlib import Path
 
-from evaluator.walls.kernel import PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, prctl
+from evaluator.walls.kernel import (
+    PR_CAP_AMBIENT,
+    PR_CAP_AMBIENT_RAISE,
+    PR_SET_KEEPCAPS,
+    PR_SET_NO_NEW_PRIVS,
+    PR_SET_PDEATHSIG,
+    prctl,
+)
 
 NOBODY = 65534
 _FIRST_UID = 0x60000000
@@ -42,21 +49,35 @@ def become_nobody(number: int, folder: Path) -> str:
     return "uid_nobody" if uid == NOBODY else "own_uid"
 
 
-def may_keep_counters() -> bool:
-    """Whether this is root with the right that counters ask for: a container's may lack it."""
-    said = Path("/proc/self/status").read_text().partition("\nCapPrm:")[2].split()
-    return os.geteuid() == 0 and bool(int(said[0], 16) & 1 << _CAP_SYS_ADMIN)
+def drop_capabilities() -> None:
+    """No right of root's is left, in no user namespace; raises `OSError`."""
+    _hold(0)
 
 
-def drop_capabilities(*, but_counters: bool = False) -> None:
-    """No right of root's is left, in no user namespace; raises `OSError`.
+def outlive_change_of_uid() -> bool:
+    """Rights outlive the next `become_nobody`, for `keep_counters` to choose from.
 
-    `but_counters`: only that which reading a GPU's performance counters may ask for, also in
-    programs that this process becomes. It is the right to mount, too: only behind a filter that
-    refuses such calls.
+    False where this isn't root with the right that counters ask for: a container's may lack it.
     """
+    said = Path("/proc/self/status").read_text().partition("\nCapPrm:")[2].split()
+    if os.geteuid() != 0 or not int(said[0], 16) & 1 << _CAP_SYS_ADMIN:
+        return False
+    prctl(PR_SET_KEEPCAPS, 1)
+    return True
+
+
+def keep_counters() -> None:
+    """Of root's rights that alone is left which reading a GPU's performance counters may ask for,
+    also in programs that this process becomes; raises `OSError`, where that can't be.
+
+    It is the right to mount, too: only behind a filter that refuses such calls.
+    """
+    _hold(1 << _CAP_SYS_ADMIN)
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, _CAP_SYS_ADMIN)
+
+
+def _hold(kept: int) -> None:
     header = (ctypes.c_uint32 * 2)(_VERSION_3, 0)
-    kept = 1 << _CAP_SYS_ADMIN if but_counters else 0
     # The lower halves of what is in effect, permitted and inherited, then the upper ones.
     rights = (ctypes.c_uint32 * 6)(kept, kept, kept, 0, 0, 0)
     if _libc.capset(header, rights) != 0:
