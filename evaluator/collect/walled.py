@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import shutil
 import signal
@@ -20,13 +21,14 @@ from typing import NoReturn
 
 from evaluator.walls.layers import confine, enclose
 from evaluator.walls.namespaces import can_fork_apart, fork_apart
+from evaluator.walls.privileges import Right, has
 from evaluator.walls.scratch import remove
 
 LAYERS = "KERNEL_REFINERY_WALLS"
 """Tells the target which walls stand, with commas between them."""
 COUNTERS = "KERNEL_REFINERY_COUNTERS"
 """Set where the program reads performance counters."""
-_DRIVER = Path("/proc/driver/nvidia/params")
+_DRIVER = Path("/proc/driver/nvidia")
 _CONTROL = Path("/dev/nvidiactl")
 _CPU_SECONDS = 3600
 
@@ -62,7 +64,7 @@ def main(folder: Path, owner: int, command: list[str]) -> NoReturn:
         keep_scratch=True,
         needed=needed,
         writes_proc=True,
-        counters=COUNTERS in environment and counters_are_for_administrators(),
+        kept=right_for_counters() if COUNTERS in environment else None,
     )
     environment[LAYERS] = ",".join((*enclosed, *held))
     if not os.access(sys.executable, os.X_OK):
@@ -97,16 +99,35 @@ def _stand_by(child: int, owner: int) -> bool:
     return os.getppid() == owner
 
 
-def counters_are_for_administrators() -> bool:
-    """Whether the driver keeps performance counters from other users, as it comes.
+def right_for_counters() -> Right | None:
+    """The least of root's rights that lets one read a GPU's performance counters, of those that
+    this process has; None where the driver shows them to everybody.
 
-    True where it doesn't say so, and there is a GPU.
+    As NVIDIA's page on ERR_NVGPUCTRPERM has it: CAP_SYS_ADMIN, and since R565 CAP_PERFMON.
     """
+    if not _counters_are_for_administrators():
+        return None
+    enough = [Right.PERFMON] * (_release() >= 565) + [Right.SYS_ADMIN]
+    return next((right for right in enough if has(right)), None)
+
+
+def _counters_are_for_administrators() -> bool:
+    """As the driver comes. True where it doesn't say so, and there is a GPU."""
     try:
-        said = _DRIVER.read_text()
+        said = (_DRIVER / "params").read_text()
     except OSError:
         return _CONTROL.exists()
     return "RmProfilingAdminOnly: 0" not in said
+
+
+def _release() -> int:
+    """Of the driver; 0 where it doesn't say so."""
+    try:
+        said = (_DRIVER / "version").read_text()
+    except OSError:
+        return 0
+    found = re.search(r"NVRM version:.*?\s(\d{3,})\.\d+", said)
+    return int(found[1]) if found is not None else 0
 
 
 if __name__ == "__main__":

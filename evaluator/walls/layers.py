@@ -57,7 +57,7 @@ def confine(
     keep_scratch: bool = False,
     needed: Sequence[Path] = (),
     writes_proc: bool = False,
-    counters: bool = False,
+    kept: privileges.Right | None = None,
     reached: Reached = lambda layer: None,
 ) -> list[str]:
     """Give up everything that a candidate must not have; the names of the layers that held.
@@ -66,7 +66,7 @@ def confine(
     reservations. `enclosed`: what `enclose` returned, and `pid_namespace` when this process was
     born in one of its own. With `keep_scratch` what is written there is there afterwards.
     What else is `needed` may be read. `writes_proc`: what will run has threads named that aren't
-    its own. `counters`: root's right that a GPU's counters ask for is kept, where it can be.
+    its own. `kept`: a right of root's that stays, where it can.
     `reached` is called after each layer. Raises `OSError` if the uid can't be dropped although we
     are root.
     """
@@ -94,11 +94,12 @@ def confine(
                 up("own_proc")
     readable = [*folders.readable(), *needed]
     own_uid = ""
-    counters = counters and privileges.outlive_change_of_uid()
+    if kept is not None:
+        privileges.outlive_change_of_uid()
     if os.geteuid() == 0:
         own_uid = privileges.become_nobody(number, scratch)
         up(own_uid)
-    up(_rights_given_up(but_counters=counters))
+    up(_rights_given_up(kept))
     privileges.gain_nothing_by_exec()
     up("no_new_privs")
     privileges.die_with_parent()
@@ -130,12 +131,12 @@ def confine(
     return held
 
 
-def _rights_given_up(*, but_counters: bool) -> str:
-    """The name of the layer: not every kernel lets who isn't root have one right."""
-    if but_counters:
+def _rights_given_up(but: privileges.Right | None) -> str:
+    """The name of the layer: not everywhere may who isn't root have one right."""
+    if but is not None:
         with contextlib.suppress(OSError):
-            privileges.keep_counters()
-            return "one_capability"
+            privileges.keep(but)
+            return f"only_cap_{but.name.lower()}"
     privileges.drop_capabilities()
     return "no_capabilities"
 

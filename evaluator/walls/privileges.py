@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+from enum import IntEnum
 from pathlib import Path
 
 from evaluator.walls.kernel import (
@@ -20,7 +21,6 @@ NOBODY = 65534
 _FIRST_UID = 0x60000000
 """Far above what any system hands out to people, services and containers."""
 _VERSION_3 = 0x20080522
-_CAP_SYS_ADMIN = 21
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -49,38 +49,47 @@ def become_nobody(number: int, folder: Path) -> str:
     return "uid_nobody" if uid == NOBODY else "own_uid"
 
 
+class Right(IntEnum):
+    """One of root's, by the kernel's number for it."""
+
+    SYS_ADMIN = 21
+    """The right to mount, too: only behind a filter that refuses such calls."""
+    PERFMON = 38
+    """To watch performance, and nothing else."""
+
+
+def has(right: Right) -> bool:
+    """Whether this is root with that right: a container's may lack it."""
+    said = Path("/proc/self/status").read_text().partition("\nCapPrm:")[2].split()
+    return os.geteuid() == 0 and bool(int(said[0], 16) >> right & 1)
+
+
 def drop_capabilities() -> None:
     """No right of root's is left, in no user namespace; raises `OSError`."""
-    _hold(0)
+    _hold()
 
 
-def outlive_change_of_uid() -> bool:
-    """Rights outlive the next `become_nobody`, for `keep_counters` to choose from.
-
-    False where this isn't root with the right that counters ask for: a container's may lack it.
-    """
-    said = Path("/proc/self/status").read_text().partition("\nCapPrm:")[2].split()
-    if os.geteuid() != 0 or not int(said[0], 16) & 1 << _CAP_SYS_ADMIN:
-        return False
+def outlive_change_of_uid() -> None:
+    """Rights outlive the next `become_nobody`, for `keep` to choose from."""
     prctl(PR_SET_KEEPCAPS, 1)
-    return True
 
 
-def keep_counters() -> None:
-    """Of root's rights that alone is left which reading a GPU's performance counters may ask for,
-    also in programs that this process becomes; raises `OSError`, where that can't be.
+def keep(right: Right) -> None:
+    """Of root's rights that alone is left, also in programs that this process becomes.
 
-    It is the right to mount, too: only behind a filter that refuses such calls.
+    Raises `OSError` where that can't be.
     """
-    _hold(1 << _CAP_SYS_ADMIN)
-    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, _CAP_SYS_ADMIN)
+    _hold(right)
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, right)
 
 
-def _hold(kept: int) -> None:
+def _hold(*rights: Right) -> None:
     header = (ctypes.c_uint32 * 2)(_VERSION_3, 0)
-    # The lower halves of what is in effect, permitted and inherited, then the upper ones.
-    rights = (ctypes.c_uint32 * 6)(kept, kept, kept, 0, 0, 0)
-    if _libc.capset(header, rights) != 0:
+    bits = sum(1 << right for right in rights)
+    halves = (bits & 0xFFFFFFFF, bits >> 32)
+    # Of each half what is in effect, permitted and inherited.
+    sets = (ctypes.c_uint32 * 6)(*(half for half in halves for _ in range(3)))
+    if _libc.capset(header, sets) != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"capset: {os.strerror(number)}")
 

@@ -18,6 +18,7 @@ from evaluator.collect.ncu import REPORT, collect_ncu
 from evaluator.errors import ProfilerError
 from evaluator.judge import ceilings
 from evaluator.judge.ceilings import measure_ceilings
+from evaluator.walls.privileges import Right, has
 from tests.evaluator.collect.stand_in_ncu import GPU, stand_in_ncu
 from tests.evaluator.collect.test_target_process import REFERENCE, request
 
@@ -109,39 +110,64 @@ def test_who_asks_its_owner_for_what_there_is_not_is_not_answered(
             collect_ncu(Path(name), GPU, timeout_s=60)
 
 
+ADMINISTRATORS = "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n"
+RELEASE = (
+    "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {}  Release Build  (root@host)\n"
+    "GCC version:  gcc version 13.3.0 (Ubuntu 13.3.0-6ubuntu2~24.04)\n"
+)
+
+
 @pytest.mark.parametrize(
-    ("said", "gpu", "kept"),
+    ("params", "release", "gpu", "held", "kept"),
     [
-        ("RmProfilingAdminOnly: 1\n", True, True),
-        ("RmProfilingAdminOnly: 0\n", True, False),
-        (None, True, True),
-        (None, False, False),
+        (ADMINISTRATORS, "580.159.04", True, set(Right), Right.PERFMON),
+        (ADMINISTRATORS, "580.159.04", True, {Right.SYS_ADMIN}, Right.SYS_ADMIN),
+        (ADMINISTRATORS, "580.159.04", True, set(), None),
+        (ADMINISTRATORS, "550.54.15", True, set(Right), Right.SYS_ADMIN),
+        (ADMINISTRATORS, None, True, set(Right), Right.SYS_ADMIN),
+        ("RmProfilingAdminOnly: 0\n", "580.159.04", True, set(Right), None),
+        (None, None, True, set(Right), Right.SYS_ADMIN),
+        (None, None, False, set(Right), None),
     ],
 )
-def test_whose_the_counters_are(
-    said: str | None, gpu: bool, kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_which_right_the_counters_ask_for(
+    params: str | None,
+    release: str | None,
+    gpu: bool,
+    held: set[Right],
+    kept: Right | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if said is not None:
-        (tmp_path / "params").write_text(f"ResmanDebugLevel: 4294967295\n{said}")
+    if params is not None:
+        (tmp_path / "params").write_text(params)
+    if release is not None:
+        (tmp_path / "version").write_text(RELEASE.format(release))
     if gpu:
         (tmp_path / "control").touch()
-    monkeypatch.setattr(walled, "_DRIVER", tmp_path / "params")
+    monkeypatch.setattr(walled, "_DRIVER", tmp_path)
     monkeypatch.setattr(walled, "_CONTROL", tmp_path / "control")
-    assert walled.counters_are_for_administrators() is kept
+    monkeypatch.setattr(walled, "has", held.__contains__)
+    assert walled.right_for_counters() is kept
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may have it")
-@pytest.mark.parametrize("may_be_kept", [True, False])
+# SECBIT_NO_CAP_AMBIENT_RAISE: some containers have it.
+LOCKED = "from evaluator.walls.kernel import prctl\nprctl(28, 64)\n"
+
+
+@pytest.mark.skipif(not all(map(has, Right)), reason="only root may have it")
+@pytest.mark.parametrize(
+    ("before", "right", "rights"),
+    [("", Right.PERFMON, 1 << 38), ("", Right.SYS_ADMIN, 1 << 21), (LOCKED, Right.PERFMON, 0)],
+)
 def test_one_right_of_roots_is_kept_where_counters_are_for_administrators(
-    place: Path, may_be_kept: bool
+    place: Path, before: str, right: Right, rights: int
 ) -> None:
     folder = place / "folder"
     folder.mkdir()
-    # SECBIT_NO_CAP_AMBIENT_RAISE: some containers have it.
-    code = "" if may_be_kept else "from evaluator.walls.kernel import prctl\nprctl(28, 64)\n"
-    code += (
+    code = before + (
         "import sys\nfrom pathlib import Path\nfrom evaluator.collect import walled\n"
-        "walled.counters_are_for_administrators = lambda: True\n"
+        f"walled.right_for_counters = lambda: walled.Right({right:d})\n"
         "walled.main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])\n"
     )
     tries = "grep -E '^(Uid|Cap(Prm|Eff|Bnd)|NoNewPrivs|Seccomp):' /proc/self/status\n"
@@ -161,9 +187,9 @@ def test_one_right_of_roots_is_kept_where_counters_are_for_administrators(
         check=True,
     )
     said = dict(line.split(":\t") for line in done.stdout.splitlines() if ":\t" in line)
-    assert len(uids := set(said["Uid"].split())) == 1
-    assert int(uids.pop()) > 60_000
-    assert said["CapEff"] == said["CapPrm"] == f"{may_be_kept << 21:016x}"
+    (uid,) = set(said["Uid"].split())
+    assert int(uid) > 60_000
+    assert said["CapEff"] == said["CapPrm"] == f"{rights:016x}"
     assert (said["NoNewPrivs"], said["Seccomp"]) == ("1", "2")
     answers = ["no mount", "no file", "no secret", "no setting", "a name"]
     assert done.stdout.splitlines()[-5:] == answers
