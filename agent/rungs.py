@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from evaluator.collect import counter_rights
 from evaluator.collect.perf_counters import refusal
 
-DRIVER_PARAMETERS = Path("/proc/driver/nvidia/params")
-STATUS = Path("/proc/self/status")
-_CAP_SYS_ADMIN = 21
 _GVISOR_RELEASE = "4.4.0"
 """What gVisor answers when it is asked for the kernel's version, whatever runs below it."""
 _OPEN_COUNTERS = (
@@ -23,7 +21,7 @@ _OPEN_COUNTERS = (
     "(in /etc/modprobe.d, then reboot), or run as root"
 )
 _OPEN_CONTAINER = (
-    "ncu says ERR_NVGPUCTRPERM: start the container with --cap-add SYS_ADMIN, or open the counters "
+    "ncu says ERR_NVGPUCTRPERM: start the container with --cap-add {right}, or open the counters "
     "to all users on its host (NVreg_RestrictProfilingToAdminUsers=0)"
 )
 
@@ -47,18 +45,22 @@ def counters(*, root: bool | None = None) -> Rung | None:
         )
         return Rung("counters", "no", "gVisor hides them", remedy)
     try:
-        restricted = "RmProfilingAdminOnly: 1" in DRIVER_PARAMETERS.read_text()
-    except FileNotFoundError:
-        return None
+        restricted = counter_rights.for_administrators()
     except OSError as error:
         return Rung("counters", "note", f"can't tell: {error.strerror}")
+    if restricted is None:
+        return None
     if not restricted:
         return Rung("counters", "yes", "open to users")
     if not root:
         return Rung("counters", "no", "root only", _OPEN_COUNTERS)
-    if not _is_admin():
-        return Rung("counters", "no", "root without CAP_SYS_ADMIN", _OPEN_CONTAINER)
-    return Rung("counters", "yes", "root")
+    held = counter_rights.least_held()
+    if held is None:
+        least = counter_rights.enough()[0].name
+        return Rung(
+            "counters", "no", f"root without CAP_{least}", _OPEN_CONTAINER.format(right=least)
+        )
+    return Rung("counters", "yes", f"root, CAP_{held.name}")
 
 
 def code(program: Path | None) -> Rung:
@@ -75,12 +77,3 @@ def processor() -> Rung:
     if refused is None:
         return Rung("CPU counters", "yes", "open to users")
     return Rung("CPU counters", "note", str(refused), refused.remedy)
-
-
-def _is_admin() -> bool:
-    try:
-        lines = STATUS.read_text().splitlines()
-    except OSError:
-        return True  # it can't be told, and for root it is the rule
-    effective = next((line.split()[1] for line in lines if line.startswith("CapEff:")), "")
-    return bool(int(effective or "0", 16) >> _CAP_SYS_ADMIN & 1)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import select
 import shutil
 import signal
@@ -19,17 +18,16 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
+from evaluator.collect.counter_rights import for_administrators, least_held
 from evaluator.walls.layers import confine, enclose
 from evaluator.walls.namespaces import can_fork_apart, fork_apart
-from evaluator.walls.privileges import Right, has
+from evaluator.walls.privileges import Right
 from evaluator.walls.scratch import remove
 
 LAYERS = "KERNEL_REFINERY_WALLS"
 """Tells the target which walls stand, with commas between them."""
 COUNTERS = "KERNEL_REFINERY_COUNTERS"
 """Set where the program reads performance counters."""
-_DRIVER = Path("/proc/driver/nvidia")
-_CONTROL = Path("/dev/nvidiactl")
 _CPU_SECONDS = 3600
 
 
@@ -100,34 +98,12 @@ def _stand_by(child: int, owner: int) -> bool:
 
 
 def right_for_counters() -> Right | None:
-    """The least of root's rights that lets one read a GPU's performance counters, of those that
-    this process has; None where the driver shows them to everybody.
-
-    As NVIDIA's page on ERR_NVGPUCTRPERM has it: CAP_SYS_ADMIN, and since R565 CAP_PERFMON.
-    """
-    if not _counters_are_for_administrators():
-        return None
-    enough = [Right.PERFMON] * (_release() >= 565) + [Right.SYS_ADMIN]
-    return next((right for right in enough if has(right)), None)
-
-
-def _counters_are_for_administrators() -> bool:
-    """As the driver comes. True where it doesn't say so, and there is a GPU."""
+    """What of root's is kept for reading counters; None where it isn't needed, or isn't there."""
     try:
-        said = (_DRIVER / "params").read_text()
+        needed = for_administrators()
     except OSError:
-        return _CONTROL.exists()
-    return "RmProfilingAdminOnly: 0" not in said
-
-
-def _release() -> int:
-    """Of the driver; 0 where it doesn't say so."""
-    try:
-        said = (_DRIVER / "version").read_text()
-    except OSError:
-        return 0
-    found = re.search(r"NVRM version:.*?\s(\d{3,})\.\d+", said)
-    return int(found[1]) if found is not None else 0
+        needed = True
+    return least_held() if needed else None
 
 
 if __name__ == "__main__":

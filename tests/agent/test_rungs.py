@@ -7,23 +7,23 @@ from pathlib import Path
 import pytest
 
 from agent import rungs
-
-ALL = "CapEff:\t000001ffffffffff\n"
-DOCKER = "CapEff:\t00000000a80425fb\n"
+from evaluator.collect import counter_rights
+from evaluator.walls.privileges import Right
 
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """One with a driver that keeps counters for the administrator, and a root that may do all."""
     monkeypatch.setattr(rungs.platform, "release", lambda: "6.8.0")
-    for name, text in (("DRIVER_PARAMETERS", "RmProfilingAdminOnly: 1\n"), ("STATUS", ALL)):
-        (tmp_path / name).write_text(f"Other: 3\n{text}")
-        monkeypatch.setattr(rungs, name, tmp_path / name)
+    monkeypatch.setattr(counter_rights, "_DRIVER", tmp_path)
+    monkeypatch.setattr(counter_rights, "_CONTROL", tmp_path / "control")
+    monkeypatch.setattr(counter_rights, "has", set(Right).__contains__)
+    (tmp_path / "params").write_text("Other: 3\nRmProfilingAdminOnly: 1\n")
     return tmp_path
 
 
 def test_root_reads_counters(machine: Path) -> None:
-    assert rungs.counters(root=True) == rungs.Rung("counters", "yes", "root")
+    assert rungs.counters(root=True) == rungs.Rung("counters", "yes", "root, CAP_SYS_ADMIN")
 
 
 def test_a_user_needs_the_modules_option(machine: Path) -> None:
@@ -31,15 +31,21 @@ def test_a_user_needs_the_modules_option(machine: Path) -> None:
     assert told is not None and told.state == "no"
     assert "ERR_NVGPUCTRPERM" in told.remedy
     assert "NVreg_RestrictProfilingToAdminUsers=0" in told.remedy
-    (machine / "DRIVER_PARAMETERS").write_text("RmProfilingAdminOnly: 0\n")
+    (machine / "params").write_text("RmProfilingAdminOnly: 0\n")
     assert rungs.counters(root=False) == rungs.Rung("counters", "yes", "open to users")
 
 
-def test_a_containers_root_needs_the_capability(machine: Path) -> None:
-    (machine / "STATUS").write_text(DOCKER)
+@pytest.mark.parametrize(("release", "least"), [("550.54.15", "SYS_ADMIN"), ("580.95", "PERFMON")])
+def test_a_containers_root_needs_the_capability(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, release: str, least: str
+) -> None:
+    (machine / "version").write_text(f"NVRM version: NVIDIA UNIX x86_64 Module  {release}  Mon\n")
+    monkeypatch.setattr(counter_rights, "has", set().__contains__)
     told = rungs.counters(root=True)
-    assert told is not None and told.state == "no"
-    assert "--cap-add SYS_ADMIN" in told.remedy
+    assert told is not None and (told.state, told.found) == ("no", f"root without CAP_{least}")
+    assert f"--cap-add {least}," in told.remedy
+    monkeypatch.setattr(counter_rights, "has", {Right[least]}.__contains__)
+    assert rungs.counters(root=True) == rungs.Rung("counters", "yes", f"root, CAP_{least}")
 
 
 def test_below_gvisor_there_are_none(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +56,7 @@ def test_below_gvisor_there_are_none(machine: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_without_a_driver_there_is_nothing_to_say(machine: Path) -> None:
-    (machine / "DRIVER_PARAMETERS").unlink()
+    (machine / "params").unlink()
     assert rungs.counters(root=True) is None
 
 
