@@ -135,14 +135,14 @@ class Judge:
             self._zygote = Zygote(device=str(self.device))
         key = bench_key(request)
         bench = self._benches.pop(key, None)
-        while self._benches and (len(self._benches) >= MOST_PROBLEMS or self._memory_is_short()):
-            self._forget_benches(keep=len(self._benches) - 1)
         # What isn't there is made while the problem is set up. The next candidate is most likely
         # for the same problem, whose baseline has a worker by then.
         self._limits = worker_limits(self.device, request.settings.memory_limit_bytes)
         self._workers = self._spares_for(request)
         baseline = 1 if bench is None or not bench.baselines else 0
         self._zygote.prepare(self._limits, count=self._workers + baseline)
+        while self._benches and (len(self._benches) >= MOST_PROBLEMS or self._memory_is_short()):
+            self._forget_benches(keep=len(self._benches) - 1)
         if bench is None:
             try:
                 bench = Bench(request, self.device, self._zygote)

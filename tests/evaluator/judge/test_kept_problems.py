@@ -53,7 +53,7 @@ def test_the_last_ones_are_kept(judge, bench_of, monkeypatch) -> None:
 
 
 def test_where_memory_is_short_only_as_many_as_it_takes(judge, bench_of, monkeypatch) -> None:
-    left: list[float] = [1.0] * 5
+    left: list[float] = [1.0] * 3
     monkeypatch.setattr(judge_module, "free_share", lambda: left.pop(0) if left else 0.2)
     kept = [bench_of(number) for number in (1, 2, 3)]
     left[:] = [0.2, 0.3]
