@@ -160,15 +160,18 @@ class Bench:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
-    def new_side(self, *, confine: bool = True) -> Side:
+    def new_side(self, *, confine: bool = True, another: bool = False) -> Side:
         """A worker for this bench that has run nothing yet.
 
-        On a GPU one is begun for whoever comes next, if none waits, whose context comes later.
+        `another`: one more will be asked for soon, so that a spare is made; `settle` waits for it.
+        On a GPU one is begun for the next candidate in any case, whose context comes later.
         """
         limit = self.settings.memory_limit_bytes if confine else None
         limits = worker_limits(self.device, limit)
         worker = self._zygote.fork(limits, confine=confine)
-        if confine and self.device.type == "cuda":
+        if another:
+            self._zygote.prepare(limits)
+        elif confine and self.device.type == "cuda":
             self._zygote.begin(limits)
         return Side(worker, self.device, self.settings.call_timeout_s)
 

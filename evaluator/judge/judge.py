@@ -40,8 +40,6 @@ _FREE_ON_DEVICE = 0.5
 """Share of a GPU's memory that other problems leave to the one in hand and its candidate."""
 _FREE_ON_HOST = 0.25
 """The same of the machine's, which others use too."""
-_MOST_SPARES = 4
-"""On a GPU each holds a context while it waits, some hundred megabytes."""
 
 
 class Judge:
@@ -55,7 +53,6 @@ class Judge:
         self._builder = builder
         self._zygote = zygote
         self._limits: WorkerLimits | None = None
-        self._workers = 1
         self._benches: dict[tuple[object, ...], Bench] = {}
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
@@ -68,7 +65,8 @@ class Judge:
         with self.holding(request.settings.device):
             bench = self.bench_for(request)
             try:
-                side = bench.new_side()
+                soon = bool(request.hidden_references) or not bench.baselines
+                side = bench.new_side(another=soon)
                 if request.settings.isolation == "strict":
                     insist(side.worker.isolation, self._builder.isolation)
                 self._try(bench, side, trial, request)
@@ -112,7 +110,7 @@ class Judge:
 
     @contextmanager
     def holding(self, device: str) -> Iterator[None]:
-        """Hold a device alone. After the block spare workers are made for the next candidate, and
+        """Hold a device alone. After the block a spare worker is made for the next candidate, and
         nothing of ours goes on there once the device is given back."""
         with ExitStack() as held:
             held.enter_context(device_lock(device))
@@ -120,9 +118,7 @@ class Judge:
                 yield
             finally:
                 if self._zygote is not None and self._limits is not None:
-                    self._zygote.prepare(
-                        self._limits, then=held.pop_all().close, count=self._workers
-                    )
+                    self._zygote.prepare(self._limits, then=held.pop_all().close)
 
     def _isolation(self, side: Side) -> tuple[str, ...]:
         compilers = self._builder.isolation if side.build is not None else ()
@@ -133,34 +129,25 @@ class Judge:
         if self._zygote is None or not self._zygote.alive:
             self.close()
             self._zygote = Zygote(device=str(self.device))
+        # If there is none yet, it is made while the problem is set up.
+        self._limits = worker_limits(self.device, request.settings.memory_limit_bytes)
+        self._zygote.prepare(self._limits)
         key = bench_key(request)
         bench = self._benches.pop(key, None)
-        # What isn't there is made while the problem is set up. The next candidate is most likely
-        # for the same problem, whose baseline has a worker by then.
-        self._limits = worker_limits(self.device, request.settings.memory_limit_bytes)
-        self._workers = self._spares_for(request)
-        baseline = 1 if bench is None or not bench.baselines else 0
-        self._zygote.prepare(self._limits, count=self._workers + baseline)
         while self._benches and (len(self._benches) >= MOST_PROBLEMS or self._memory_is_short()):
             self._forget_benches(keep=len(self._benches) - 1)
         if bench is None:
             try:
                 bench = Bench(request, self.device, self._zygote)
             except DeviceError:
-                # The others' inputs and workers, or the spares, may be what leaves no room.
-                if not self._zygote.drop_spares() and not self._benches:
+                # The others' inputs and workers, or the spare, may be what leaves no room.
+                if not self._zygote.drop_spare() and not self._benches:
                     raise
                 self._forget_benches(keep=0)
                 bench = Bench(request, self.device, self._zygote)
         self._benches[key] = bench
         bench.settings = request.settings
         return bench
-
-    def _spares_for(self, request: EvaluationRequest) -> int:
-        """A worker for each size, as far as there is room for them while they wait."""
-        if self._memory_is_short():
-            return 1
-        return min(1 + len(request.hidden_references), _MOST_SPARES)
 
     def _memory_is_short(self) -> bool:
         if free_share() < _FREE_ON_HOST:
@@ -185,8 +172,9 @@ class Judge:
         trial.first_calls(bench, side)
         if side.build is not None and not side.build.ok:
             trial.notes.append("a build failed and the candidate went on without it")
-        for other in bench.hidden(request.hidden_references):
-            trial.at_hidden_sizes(other)
+        hidden = bench.hidden(request.hidden_references)
+        for other in hidden:
+            trial.at_hidden_sizes(other, another=other is not hidden[-1])
         trial.time(bench, side)
 
     def close(self) -> None:

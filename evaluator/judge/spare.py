@@ -97,17 +97,9 @@ class Spare:
         return False
 
     @property
-    def made(self) -> bool:
-        """Whether there is a worker and nothing in the making."""
-        return self.worker is not None and not self._in_the_making()
-
-    @property
     def failed(self) -> bool:
-        """Whether there is no worker and nothing in the making."""
-        return self.worker is None and not self._in_the_making()
-
-    def _in_the_making(self) -> bool:
-        return self._thread is not None and self._thread.is_alive()
+        """Whether nothing is in the making and there is no worker."""
+        return self.worker is None and (self._thread is None or not self._thread.is_alive())
 
     def settle(self) -> None:
         """Wait until what was begun is done, or can't be: from then on it does nothing."""

@@ -109,9 +109,12 @@ class Trial:
             self._verify(bench, side, sealed, draw)
             _refuse_borrowed(bench, *borrowed)
 
-    def at_hidden_sizes(self, bench: Bench) -> None:
-        """The same in a worker of its own, at sizes that the candidate's author was not shown."""
-        side = bench.new_side()
+    def at_hidden_sizes(self, bench: Bench, *, another: bool = False) -> None:
+        """The same in a worker of its own, at sizes that the candidate's author was not shown.
+
+        `another`: they are not the last ones.
+        """
+        side = bench.new_side(another=another)
         try:
             self.first_calls(bench, side)
         except Refusal as refusal:

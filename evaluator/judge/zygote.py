@@ -16,7 +16,7 @@ from typing import Any
 from evaluator.errors import InfrastructureError
 from evaluator.judge.printed import Printed
 from evaluator.judge.process import START_TIMEOUT_S, WorkerProcess
-from evaluator.judge.spares import Spares
+from evaluator.judge.spare import Spare
 from evaluator.judge.worker_limits import WorkerLimits
 from evaluator.walls import memory_group
 from evaluator.walls.bait import bait
@@ -46,7 +46,7 @@ class Zygote:
 
     It starts at once, which takes seconds; who first wants something of it waits until it is there.
 
-    Workers may be made ahead, as spares; nothing else here is for several threads.
+    One worker may be made ahead, as a spare; nothing else here is for several threads.
     """
 
     def __init__(
@@ -61,10 +61,11 @@ class Zygote:
         `probe_bytes` limits the address space of the worker that tries the walls; None where that
         is more than a preloaded runtime can live with. `device`: whose context a spare makes.
         """
+        self._device = device
         self._probe_bytes = probe_bytes
         self._held: tuple[str, ...] | None = None
         """The layers that a worker failed to break; None before that was tried."""
-        self._spares = Spares(device, lambda limits: self._fork_fresh(limits, confine=True))
+        self._spare: Spare | None = None
         self._talks = threading.Lock()
         self._groups = memory_group.tried()
         self._numbers = itertools.count(1)
@@ -120,12 +121,15 @@ class Zygote:
         """A worker that has run nothing yet, confined; raises `InfrastructureError` when none
         could be had.
 
-        It is a spare, if there is one with these limits. Its isolation names the layers that it
+        It is the spare, if there is one with these limits. Its isolation names the layers that it
         could put up and that an attack did not break.
         """
         self._walls()
-        if confine and (worker := self._spares.take(limits)) is not None:
-            return worker
+        if confine and self._spare is not None:
+            spare, self._spare = self._spare, None
+            worker = spare.take(limits)
+            if worker is not None:
+                return worker
         return self._fork_fresh(limits, confine=confine)
 
     def begin(self, limits: WorkerLimits) -> None:
@@ -133,31 +137,36 @@ class Zygote:
 
         Where a candidate could reach it there is none, and `fork` takes as long as it takes.
         """
-        self._begin(limits, 1)
+        spare = self._spare
+        there = spare is not None and spare.limits == limits and not spare.failed
+        if not there and self.alive and not _APART.isdisjoint(self._walls()):
+            self.drop_spare()
+            self._spare = Spare(
+                limits, self._device, lambda: self._fork_fresh(limits, confine=True)
+            )
 
-    def prepare(
-        self, limits: WorkerLimits, then: Callable[[], None] = lambda: None, *, count: int = 1
-    ) -> None:
-        """Have spares made for the next `count` of `fork` with these limits, with the context.
+    def prepare(self, limits: WorkerLimits, then: Callable[[], None] = lambda: None) -> None:
+        """Have a spare made for the next `fork` with these limits, with the context.
 
         `then` is called once nothing is in the making, here or in another thread.
         """
         with contextlib.ExitStack() as after:
             after.callback(then)
-            self._begin(limits, count)
-            self._spares.finish(after.pop_all().close)
-
-    def _begin(self, limits: WorkerLimits, count: int) -> None:
-        if self.alive and not _APART.isdisjoint(self._walls()):
-            self._spares.begin(limits, count)
+            self.begin(limits)
+            if self._spare is not None:
+                self._spare.finish(after.pop_all().close)
 
     def settle(self) -> None:
         """Wait until nothing is in the making: nothing of ours disturbs what is timed now."""
-        self._spares.settle()
+        if self._spare is not None:
+            self._spare.settle()
 
-    def drop_spares(self) -> bool:
-        """End the spares; whether there were any."""
-        return self._spares.drop()
+    def drop_spare(self) -> bool:
+        """End the spare; whether there was one."""
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            spare.end()
+        return spare is not None
 
     def _fork_fresh(self, limits: WorkerLimits, *, confine: bool) -> WorkerProcess:
         group = None
@@ -254,7 +263,7 @@ class Zygote:
 
     def close(self) -> None:
         """End the zygote; its workers die with it."""
-        self.drop_spares()
+        self.drop_spare()
         self._channel.close()
         try:
             self._process.wait(2.0)

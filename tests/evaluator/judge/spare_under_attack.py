@@ -98,9 +98,9 @@ def main() -> dict[str, object]:
     try:
         zygote.prepare(LIMITS)
         zygote.settle()
-        if not zygote._spares.waiting:
+        if zygote._spare is None:
             return {"spare": False}
-        spare = zygote._spares.waiting[0].worker
+        spare = zygote._spare.worker
         assert spare is not None
         attacker = zygote._fork_fresh(LIMITS, confine=True)
         source = ATTACK.format(pid=spare.pid, scratch=str(spare._scratch))

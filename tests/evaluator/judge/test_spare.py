@@ -48,7 +48,7 @@ def shared() -> Iterator[Zygote]:
 @pytest.fixture
 def running(shared: Zygote) -> Iterator[Zygote]:
     yield shared
-    shared.drop_spares()
+    shared.drop_spare()
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +76,8 @@ def verdict(shared_judge: Judge) -> Callable[..., Status]:
 def made(running: Zygote) -> WorkerProcess:
     """The spare, once it is there."""
     running.settle()
-    (waits,) = running._spares.waiting
-    assert waits.worker is not None
-    return waits.worker
+    assert running._spare is not None and running._spare.worker is not None
+    return running._spare.worker
 
 
 def answers(worker: WorkerProcess) -> bool:
@@ -110,7 +109,7 @@ def test_it_is_the_next_worker_behind_the_same_walls(running):
         with running.fork(LIMITS) as taken:
             assert taken is waits
             assert taken.isolation == fresh.isolation
-        assert not running._spares.waiting
+        assert running._spare is None
 
 
 def test_what_was_begun_is_what_is_prepared(running):
@@ -211,7 +210,7 @@ def test_one_that_never_answers_is_given_up(running, monkeypatch):
 
 def test_what_it_could_not_do_is_told_and_not_raised(running, monkeypatch, capsys):
     """A device that isn't there stands for one without room for another context."""
-    monkeypatch.setattr(running._spares, "_device", "cuda:99")
+    monkeypatch.setattr(running, "_device", "cuda:99")
     running.prepare(LIMITS)
     running.settle()
     assert "no spare worker: it could not warm up" in capsys.readouterr().err
@@ -228,7 +227,7 @@ def test_one_that_has_gone_bad_meanwhile_is_not_handed_out(running, monkeypatch,
         monkeypatch.setattr(spare, "START_TIMEOUT_S", 0.5)
     else:
         # A context that was lost with its device fails where it is used next.
-        monkeypatch.setattr(running._spares.waiting[0], "_device", "cuda:99")
+        monkeypatch.setattr(running._spare, "_device", "cuda:99")
     with running.fork(LIMITS) as fresh:
         assert fresh is not waits and gone(waits.pid)
         assert answers(fresh)
@@ -297,7 +296,7 @@ from evaluator.judge.zygote import Zygote
 zygote = Zygote()
 zygote.prepare(WorkerLimits(16 * 2**30, cpu_seconds=60))
 zygote.settle()
-print(zygote._spares.waiting[0].worker.pid, flush=True)
+print(zygote._spare.worker.pid, flush=True)
 time.sleep(600)
 """
 
@@ -320,14 +319,15 @@ def test_the_next_candidate_has_it_however_the_last_one_ended(verdict, shared_ju
         (HONEST.replace("* 2.0", "* 2.5"), Status.INCORRECT),
         (HONEST, Status.CORRECT),
     ):
-        ordered = shared_judge._zygote._spares.waiting if shared_judge._zygote else ()
+        ordered = shared_judge._zygote._spare if shared_judge._zygote else None
         handed.clear()
         assert verdict(source) is status
-        for one in ordered:
-            assert one.worker is not None and handed[0] == one.worker.pid
+        if ordered is not None:
+            assert ordered.worker is not None and handed[0] == ordered.worker.pid
         with device_lock("cpu"):
             # Nothing of ours goes on once a device is given back.
-            assert made(shared_judge._zygote)
+            ready = shared_judge._zygote._spare
+            assert ready is not None and ready.worker is not None
 
 
 def test_one_that_died_costs_no_verdict(verdict, shared_judge, handed):
@@ -347,7 +347,7 @@ def test_without_a_thread_for_it_the_device_is_given_back_all_the_same(
 
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refused)
-        shared_judge._zygote.drop_spares()
+        shared_judge._zygote.drop_spare()
         with shared_judge.holding("cpu"):
             pass
     assert "no spare worker: can't start new thread" in capsys.readouterr().err
@@ -400,14 +400,10 @@ def test_nothing_is_timed_while_one_is_in_the_making(verdict, shared_judge, monk
     monkeypatch.setattr(Spare, "_make", late)
     monkeypatch.setattr(Spare, "settle", waited)
     # One after each worker that is handed out, more than the judge asks for.
-    fork = Zygote.fork
-
-    def forked(self, limits, *, confine=True):
-        worker = fork(self, limits, confine=confine)
-        self.prepare(limits)
-        return worker
-
-    monkeypatch.setattr(Zygote, "fork", forked)
+    new_side = Bench.new_side
+    monkeypatch.setattr(
+        Bench, "new_side", lambda *a, **named: new_side(*a, **named | {"another": True})
+    )
     monkeypatch.setattr(call_cost, "_known", {})
     monkeypatch.setattr(bench, "measure_ceilings", noting("ceilings", bench.measure_ceilings))
     monkeypatch.setattr(sampling, "watch", noting("block", sampling.watch))
