@@ -62,9 +62,10 @@ def confine(
 ) -> list[str]:
     """Give up everything that a candidate must not have; the names of the layers that held.
 
-    `memory_bytes` limits the address space; None on a GPU, where that would break CUDA's
-    reservations. `enclosed`: what `enclose` returned, and `pid_namespace` when this process was
-    born in one of its own. With `keep_scratch` what is written there is there afterwards.
+    `memory_bytes` limits the address space that may be taken from now on; None on a GPU, where that
+    would break CUDA's reservations. `enclosed`: what `enclose` returned, and `pid_namespace` when
+    this process was born in one of its own. With `keep_scratch` what is written there is there
+    afterwards.
     What else is `needed` may be read. `writes_proc`: what will run has threads named that aren't
     its own. `kept`: a right of root's that stays, where it can.
     `reached` is called after each layer. Raises `OSError` if the uid can't be dropped although we
@@ -105,7 +106,7 @@ def confine(
     privileges.die_with_parent()
     up("dies_with_parent")
     limits.limit(
-        memory_bytes=memory_bytes,
+        memory_bytes=limits.mapped_bytes() + memory_bytes if memory_bytes is not None else None,
         cpu_seconds=cpu_seconds,
         file_bytes=file_bytes,
         processes=limits.most_processes(own_uid=own_uid == "own_uid"),

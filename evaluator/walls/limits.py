@@ -46,3 +46,8 @@ def limit(*, memory_bytes: int | None, cpu_seconds: int, file_bytes: int, proces
         hard = resource.getrlimit(which)[1]
         cap = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(which, (cap, cap))
+
+
+def mapped_bytes() -> int:
+    """The address space that this process has taken: gigabytes, with PyTorch for CUDA in it."""
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

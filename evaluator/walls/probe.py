@@ -35,6 +35,8 @@ from evaluator.walls.seccomp import DENIED
 from evaluator.walls.syscall_table import NUMBERS
 
 JUDGE_OUT_OF_REACH = "judge_out_of_reach"
+_GIVEN_BACK = 2**30
+"""More than a worker that has run nothing gives back of its address space."""
 _CONTRADICTION = 0x200
 """CLONE_FS beside a new user namespace is an error: nothing is made if the call gets through."""
 
@@ -177,7 +179,8 @@ class Probe:
 
     def _memory(self) -> bool:
         assert self._memory_bytes is not None
-        size = self._memory_bytes
+        # What was mapped when the limit was set may have become less since then.
+        size = self._memory_bytes + _GIVEN_BACK
         return _works(lambda: mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
 
     def _files(self) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.evaluation import Status
 from evaluator.walls.environment import clean_environment
 from evaluator.walls.seccomp import WAKING
 from evaluator.walls.syscall_table import NUMBERS
@@ -101,6 +102,23 @@ def test_a_layer_that_is_reported_holds(evaluate, layer, monkeypatch, tmp_path):
         assert not (tmp_path / "written").exists()
     else:
         assert os.geteuid() != 0, f"{layer} is missing as root"
+
+
+def test_pytorchs_own_address_space_does_not_count(evaluate):
+    """With CUDA's libraries it is more than many a limit."""
+    # Each thread has some of its own.
+    small = {"memory_limit_bytes": 2**29, "timing_seconds": 0.05, "threads": 1}
+    assert evaluate(HONEST, **small).status is Status.CORRECT
+    body = (
+        "had = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+        "assert had > 2**29, had\n"
+        "kept = []\n"
+        "for _ in range(8):\n"
+        "    kept.append(mmap.mmap(-1, 2**26, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))\n"
+    )
+    evaluation = evaluate(forward(body, "import mmap, resource"), **small)
+    assert evaluation.status is Status.RUNTIME_ERROR
+    assert "Cannot allocate memory" in evaluation.message, evaluation.message
 
 
 def test_what_one_worker_leaves_in_shared_folders_the_next_one_does_not_find(evaluate):
