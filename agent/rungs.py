@@ -13,6 +13,7 @@ from typing import Literal
 
 from evaluator.collect import counter_rights
 from evaluator.collect.perf_counters import refusal
+from evaluator.walls.privileges import may_watch
 
 _GVISOR_RELEASE = "4.4.0"
 """What gVisor answers when it is asked for the kernel's version, whatever runs below it."""
@@ -21,8 +22,12 @@ _OPEN_COUNTERS = (
     "(in /etc/modprobe.d, then reboot), or run as root"
 )
 _OPEN_CONTAINER = (
-    "ncu says ERR_NVGPUCTRPERM: start the container with --cap-add {right}, or open the counters "
+    "ncu says ERR_NVGPUCTRPERM: start the container with --cap-add PERFMON, or open the counters "
     "to all users on its host (NVreg_RestrictProfilingToAdminUsers=0)"
+)
+_NEWER_DRIVER = (
+    "before R565 counters ask for CAP_SYS_ADMIN, which no candidate gets: open them to all users "
+    "(NVreg_RestrictProfilingToAdminUsers=0), or take a newer driver"
 )
 
 
@@ -54,13 +59,12 @@ def counters(*, root: bool | None = None) -> Rung | None:
         return Rung("counters", "yes", "open to users")
     if not root:
         return Rung("counters", "no", "root only", _OPEN_COUNTERS)
-    held = counter_rights.least_held()
-    if held is None:
-        least = counter_rights.enough()[0].name
-        return Rung(
-            "counters", "no", f"root without CAP_{least}", _OPEN_CONTAINER.format(right=least)
-        )
-    return Rung("counters", "yes", f"root, CAP_{held.name}")
+    release = counter_rights.release()
+    if release is not None and release < counter_rights.WATCHERS_SINCE:
+        return Rung("counters", "no", f"driver {release}", _NEWER_DRIVER)
+    if not may_watch():
+        return Rung("counters", "no", "root without CAP_PERFMON", _OPEN_CONTAINER)
+    return Rung("counters", "yes", "root, CAP_PERFMON")
 
 
 def code(program: Path | None) -> Rung:

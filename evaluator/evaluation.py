@@ -280,8 +280,8 @@ class Settings(Record):
     relative_width: float = 0.01
     """Sampling stops when the interval of the ratio is narrower than this."""
     memory_limit_bytes: int = 16 * 2**30
-    """Of a candidate with all that it starts; on a CPU also of the address space that it may take
-    on top of PyTorch's."""
+    """Of a candidate with all that it starts; where it has no GPU also of the address space that it
+    takes on top of PyTorch's."""
     threads: int | None = None
     """None: all cores."""
     audit: AuditSetting = "auto"

@@ -3,8 +3,8 @@
 `python -m evaluator.collect.walled FOLDER OWNER PROGRAM ...`: `ncu` or a sanitizer, with the target
 behind it. They are a worker's walls, with two exceptions. The driver's threads get their names
 through /proc, in a process whose number isn't known yet, so all of /proc may be written to, by a
-user who owns nothing there. And where performance counters are for administrators, one right of
-root's is kept; everything else of root's is gone, and so is root.
+user who owns nothing there. And where performance counters are for administrators, root's
+right to watch performance is kept; everything else of root's is gone, and so is root.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from evaluator.collect.counter_rights import for_administrators, least_held
+from evaluator.collect.counter_rights import for_administrators
 from evaluator.walls.layers import confine, enclose
 from evaluator.walls.namespaces import can_fork_apart, fork_apart
-from evaluator.walls.privileges import Right
+from evaluator.walls.privileges import may_watch
 from evaluator.walls.scratch import remove
 
 LAYERS = "KERNEL_REFINERY_WALLS"
@@ -62,7 +62,7 @@ def main(folder: Path, owner: int, command: list[str]) -> NoReturn:
         keep_scratch=True,
         needed=needed,
         writes_proc=True,
-        kept=right_for_counters() if COUNTERS in environment else None,
+        watches=COUNTERS in environment and counters_ask_for_a_right(),
     )
     environment[LAYERS] = ",".join((*enclosed, *held))
     if not os.access(sys.executable, os.X_OK):
@@ -97,13 +97,13 @@ def _stand_by(child: int, owner: int) -> bool:
     return os.getppid() == owner
 
 
-def right_for_counters() -> Right | None:
-    """What of root's is kept for reading counters; None where it isn't needed, or isn't there."""
+def counters_ask_for_a_right() -> bool:
+    """Whether counters are for administrators, or may be, and this process has what opens them."""
     try:
-        needed = for_administrators()
+        asked = for_administrators()
     except OSError:
-        needed = True
-    return least_held() if needed else None
+        asked = True
+    return bool(asked) and may_watch()
 
 
 if __name__ == "__main__":

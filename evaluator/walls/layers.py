@@ -57,7 +57,7 @@ def confine(
     keep_scratch: bool = False,
     needed: Sequence[Path] = (),
     writes_proc: bool = False,
-    kept: privileges.Right | None = None,
+    watches: bool = False,
     reached: Reached = lambda layer: None,
 ) -> list[str]:
     """Give up everything that a candidate must not have; the names of the layers that held.
@@ -67,7 +67,7 @@ def confine(
     this process was born in one of its own. With `keep_scratch` what is written there is there
     afterwards.
     What else is `needed` may be read. `writes_proc`: what will run has threads named that aren't
-    its own. `kept`: a right of root's that stays, where it can.
+    its own. `watches`: root's right to watch performance stays, where it can and seccomp stands.
     `reached` is called after each layer. Raises `OSError` if the uid can't be dropped although we
     are root.
     """
@@ -95,18 +95,20 @@ def confine(
                 up("own_proc")
     readable = [*folders.readable(), *needed]
     own_uid = ""
-    if kept is not None:
-        privileges.outlive_change_of_uid()
+    watches = watches and _done(privileges.outlive_change_of_uid)
     if os.geteuid() == 0:
         own_uid = privileges.become_nobody(number, scratch)
         up(own_uid)
-    up(_rights_given_up(kept))
+    watches = watches and _done(privileges.keep_watching)
+    if not watches:
+        privileges.drop_capabilities()
+        up("no_capabilities")
     privileges.gain_nothing_by_exec()
     up("no_new_privs")
     privileges.die_with_parent()
     up("dies_with_parent")
     limits.limit(
-        memory_bytes=limits.mapped_bytes() + memory_bytes if memory_bytes is not None else None,
+        memory_bytes=None if memory_bytes is None else limits.mapped_bytes() + memory_bytes,
         cpu_seconds=cpu_seconds,
         file_bytes=file_bytes,
         processes=limits.most_processes(own_uid=own_uid == "own_uid"),
@@ -129,17 +131,20 @@ def confine(
         # On a GPU outputs leave through device memory, and nobody is stopped.
         seccomp.install(all_threads=not alone, stays_stopped=memory_bytes is not None)
         up("seccomp")
+    if watches and "seccomp" in held:
+        up("only_cap_perfmon")
+    elif watches:
+        privileges.drop_capabilities()
+        up("no_capabilities")
     return held
 
 
-def _rights_given_up(but: privileges.Right | None) -> str:
-    """The name of the layer: not everywhere may who isn't root have one right."""
-    if but is not None:
-        with contextlib.suppress(OSError):
-            privileges.keep(but)
-            return f"only_cap_{but.name.lower()}"
-    privileges.drop_capabilities()
-    return "no_capabilities"
+def _done(step: Callable[[], None]) -> bool:
+    """Take a step that not every system allows."""
+    with contextlib.suppress(OSError):
+        step()
+        return True
+    return False
 
 
 def run_against(

@@ -10,6 +10,7 @@ from pathlib import Path
 _SHARED_PROCESSES = 4096
 _FEWEST_PROCESSES = 512
 _PROCESSES_A_CPU = 16
+_MOST_BYTES = 2**63 - 1
 
 
 def most_processes(*, own_uid: bool) -> int:
@@ -41,7 +42,7 @@ def limit(*, memory_bytes: int | None, cpu_seconds: int, file_bytes: int, proces
         resource.RLIMIT_NOFILE: 1024,
     }
     if memory_bytes is not None:
-        limits[resource.RLIMIT_AS] = memory_bytes
+        limits[resource.RLIMIT_AS] = min(memory_bytes, _MOST_BYTES)
     for which, value in limits.items():
         hard = resource.getrlimit(which)[1]
         cap = value if hard == resource.RLIM_INFINITY else min(value, hard)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
-from enum import IntEnum
 from pathlib import Path
 
 from evaluator.walls.kernel import (
@@ -21,6 +20,7 @@ NOBODY = 65534
 _FIRST_UID = 0x60000000
 """Far above what any system hands out to people, services and containers."""
 _VERSION_3 = 0x20080522
+_CAP_PERFMON = 38
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -49,43 +49,37 @@ def become_nobody(number: int, folder: Path) -> str:
     return "uid_nobody" if uid == NOBODY else "own_uid"
 
 
-class Right(IntEnum):
-    """One of root's, by the kernel's number for it."""
-
-    SYS_ADMIN = 21
-    """The right to mount, too: only behind a filter that refuses such calls."""
-    PERFMON = 38
-    """To watch performance, and nothing else."""
-
-
-def has(right: Right) -> bool:
-    """Whether this is root with that right: a container's may lack it."""
+def may_watch() -> bool:
+    """Whether this is the machine's root with CAP_PERFMON, to watch performance and nothing else: a
+    container's may lack it, and a user namespace's has it there alone."""
     said = Path("/proc/self/status").read_text().partition("\nCapPrm:")[2].split()
-    return os.geteuid() == 0 and bool(int(said[0], 16) >> right & 1)
+    held = int(said[0], 16) >> _CAP_PERFMON & 1
+    everybody = Path("/proc/self/uid_map").read_text().split() == ["0", "0", str(2**32 - 1)]
+    return os.geteuid() == 0 and bool(held) and everybody
 
 
 def drop_capabilities() -> None:
     """No right of root's is left, in no user namespace; raises `OSError`."""
-    _hold()
+    _hold(0)
 
 
 def outlive_change_of_uid() -> None:
-    """Rights outlive the next `become_nobody`, for `keep` to choose from."""
+    """Rights outlive the next `become_nobody`, for one of them to be kept; raises `OSError`."""
     prctl(PR_SET_KEEPCAPS, 1)
 
 
-def keep(right: Right) -> None:
-    """Of root's rights that alone is left, also in programs that this process becomes.
+def keep_watching() -> None:
+    """Of root's rights CAP_PERFMON alone is left, also in programs that this process becomes.
 
-    Raises `OSError` where that can't be.
+    Raises `OSError` where that can't be. Other processes can be watched with it too: only behind a
+    filter that refuses such calls.
     """
-    _hold(right)
-    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, right)
+    _hold(1 << _CAP_PERFMON)
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, _CAP_PERFMON)
 
 
-def _hold(*rights: Right) -> None:
+def _hold(bits: int) -> None:
     header = (ctypes.c_uint32 * 2)(_VERSION_3, 0)
-    bits = sum(1 << right for right in rights)
     halves = (bits & 0xFFFFFFFF, bits >> 32)
     # Of each half what is in effect, permitted and inherited.
     sets = (ctypes.c_uint32 * 6)(*(half for half in halves for _ in range(3)))

@@ -37,6 +37,7 @@ from evaluator.walls.syscall_table import NUMBERS
 JUDGE_OUT_OF_REACH = "judge_out_of_reach"
 _GIVEN_BACK = 2**30
 """More than a worker that has run nothing gives back of its address space."""
+_MAP_NORESERVE = 0x4000
 _CONTRADICTION = 0x200
 """CLONE_FS beside a new user namespace is an error: nothing is made if the call gets through."""
 
@@ -181,7 +182,9 @@ class Probe:
         assert self._memory_bytes is not None
         # What was mapped when the limit was set may have become less since then.
         size = self._memory_bytes + _GIVEN_BACK
-        return _works(lambda: mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+        # It must be the limit that refuses, not a kernel that hasn't so much to give.
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+        return _works(lambda: mmap.mmap(-1, size, flags=flags))
 
     def _files(self) -> bool:
         return self._opens(OPEN_TO_ALL, os.O_RDONLY) or self._opens(

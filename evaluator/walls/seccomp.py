@@ -53,9 +53,9 @@ DENIED = (
     "io_uring_register", "add_key", "request_key", "keyctl", "fanotify_init", "lookup_dcookie",
     "modify_ldt", "uselib",
     # new namespaces and file systems
-    "unshare", "setns", "mount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount",
-    "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "open_by_handle_at", "quotactl",
-    "quotactl_fd",
+    "unshare", "setns", "mount", "umount2", "pivot_root", "chroot", "open_tree", "open_tree_attr",
+    "move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "open_by_handle_at",
+    "quotactl", "quotactl_fd",
     # the machine
     "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot",
     "swapon", "swapoff", "acct", "syslog", "settimeofday", "clock_settime", "clock_adjtime",

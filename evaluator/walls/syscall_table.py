@@ -18,6 +18,7 @@ _SAME_EVERYWHERE = {
     "mount_setattr": 442,
     "quotactl_fd": 443,
     "process_mrelease": 448,
+    "open_tree_attr": 467,
 }
 
 _X86_64 = {

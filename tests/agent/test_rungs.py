@@ -8,22 +8,22 @@ import pytest
 
 from agent import rungs
 from evaluator.collect import counter_rights
-from evaluator.walls.privileges import Right
 
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """One with a driver that keeps counters for the administrator, and a root that may do all."""
     monkeypatch.setattr(rungs.platform, "release", lambda: "6.8.0")
-    monkeypatch.setattr(counter_rights, "_DRIVER", tmp_path)
+    monkeypatch.setattr(counter_rights, "_DRIVER", tmp_path / "params")
+    monkeypatch.setattr(counter_rights, "_VERSION", tmp_path / "version")
     monkeypatch.setattr(counter_rights, "_CONTROL", tmp_path / "control")
-    monkeypatch.setattr(counter_rights, "has", set(Right).__contains__)
+    monkeypatch.setattr(rungs, "may_watch", lambda: True)
     (tmp_path / "params").write_text("Other: 3\nRmProfilingAdminOnly: 1\n")
     return tmp_path
 
 
 def test_root_reads_counters(machine: Path) -> None:
-    assert rungs.counters(root=True) == rungs.Rung("counters", "yes", "root, CAP_SYS_ADMIN")
+    assert rungs.counters(root=True) == rungs.Rung("counters", "yes", "root, CAP_PERFMON")
 
 
 def test_a_user_needs_the_modules_option(machine: Path) -> None:
@@ -35,17 +35,28 @@ def test_a_user_needs_the_modules_option(machine: Path) -> None:
     assert rungs.counters(root=False) == rungs.Rung("counters", "yes", "open to users")
 
 
-@pytest.mark.parametrize(("release", "least"), [("550.54.15", "SYS_ADMIN"), ("580.95", "PERFMON")])
 def test_a_containers_root_needs_the_capability(
-    machine: Path, monkeypatch: pytest.MonkeyPatch, release: str, least: str
+    machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (machine / "version").write_text(f"NVRM version: NVIDIA UNIX x86_64 Module  {release}  Mon\n")
-    monkeypatch.setattr(counter_rights, "has", set().__contains__)
+    monkeypatch.setattr(rungs, "may_watch", lambda: False)
     told = rungs.counters(root=True)
-    assert told is not None and (told.state, told.found) == ("no", f"root without CAP_{least}")
-    assert f"--cap-add {least}," in told.remedy
-    monkeypatch.setattr(counter_rights, "has", {Right[least]}.__contains__)
-    assert rungs.counters(root=True) == rungs.Rung("counters", "yes", f"root, CAP_{least}")
+    assert told is not None and told.state == "no"
+    assert "--cap-add PERFMON" in told.remedy
+
+
+@pytest.mark.parametrize(("release", "state"), [("550.54.15", "no"), ("565.57.01", "yes")])
+def test_older_drivers_know_administrators_alone(machine: Path, release: str, state: str) -> None:
+    (machine / "version").write_text(f"{release}\n")
+    told = rungs.counters(root=True)
+    assert told is not None and told.state == state
+    assert ("before R565" in told.remedy) == (state == "no")
+
+
+def test_what_the_driver_does_not_say_is_no_refusal(machine: Path) -> None:
+    (machine / "params").unlink()
+    (machine / "control").touch()
+    told = rungs.counters(root=False)
+    assert told is not None and told.state == "note"
 
 
 def test_below_gvisor_there_are_none(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:

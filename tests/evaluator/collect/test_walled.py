@@ -18,7 +18,7 @@ from evaluator.collect.ncu import REPORT, collect_ncu
 from evaluator.errors import ProfilerError
 from evaluator.judge import ceilings
 from evaluator.judge.ceilings import measure_ceilings
-from evaluator.walls.privileges import Right, has
+from evaluator.walls.privileges import may_watch
 from tests.evaluator.collect.stand_in_ncu import GPU, stand_in_ncu
 from tests.evaluator.collect.test_target_process import REFERENCE, request
 
@@ -110,26 +110,38 @@ def test_who_asks_its_owner_for_what_there_is_not_is_not_answered(
             collect_ncu(Path(name), GPU, timeout_s=60)
 
 
-# SECBIT_NO_CAP_AMBIENT_RAISE: some containers have it.
-LOCKED = "from evaluator.walls.kernel import prctl\nprctl(28, 64)\n"
+KEPT = ["only_cap_perfmon"]
+# SECBIT_NO_CAP_AMBIENT_RAISE and SECBIT_KEEP_CAPS_LOCKED: some containers have them.
+LOCKED = "from evaluator.walls.kernel import prctl\nprctl(28, {})\n"
+UNFILTERED = (
+    "from evaluator.walls import seccomp\n"
+    "def refused(**_): raise OSError\n"
+    "seccomp.install = refused\n"
+)
 
 
-@pytest.mark.skipif(not all(map(has, Right)), reason="only root may have it")
+@pytest.mark.skipif(not may_watch(), reason="only root may have it")
 @pytest.mark.parametrize(
-    ("before", "right", "rights"),
-    [("", Right.PERFMON, 1 << 38), ("", Right.SYS_ADMIN, 1 << 21), (LOCKED, Right.PERFMON, 0)],
+    ("before", "kept"),
+    [
+        ("", KEPT),
+        (LOCKED.format(1 << 6), ["no_capabilities"]),
+        (LOCKED.format(1 << 5), ["no_capabilities"]),
+        (UNFILTERED, ["no_capabilities"]),
+    ],
 )
 def test_one_right_of_roots_is_kept_where_counters_are_for_administrators(
-    place: Path, before: str, right: Right, rights: int
+    place: Path, before: str, kept: list[str]
 ) -> None:
     folder = place / "folder"
     folder.mkdir()
     code = before + (
         "import sys\nfrom pathlib import Path\nfrom evaluator.collect import walled\n"
-        f"walled.right_for_counters = lambda: walled.Right({right:d})\n"
+        "walled.counters_ask_for_a_right = lambda: True\n"
         "walled.main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])\n"
     )
-    tries = "grep -E '^(Uid|Cap(Prm|Eff|Bnd)|NoNewPrivs|Seccomp):' /proc/self/status\n"
+    tries = f"echo ${walled.LAYERS}\n"
+    tries += "grep -E '^(Uid|Cap(Prm|Eff|Bnd)|NoNewPrivs|Seccomp):' /proc/self/status\n"
     tries += "mount -t tmpfs none . || echo no mount\ntouch /etc/x || echo no file\ntouch own\n"
     # Landlock lets all of /etc be read: it is the user who may not.
     tries += "cat /etc/shadow || echo no secret\n"
@@ -148,8 +160,10 @@ def test_one_right_of_roots_is_kept_where_counters_are_for_administrators(
     said = dict(line.split(":\t") for line in done.stdout.splitlines() if ":\t" in line)
     (uid,) = set(said["Uid"].split())
     assert int(uid) > 60_000
-    assert said["CapEff"] == said["CapPrm"] == f"{rights:016x}"
-    assert (said["NoNewPrivs"], said["Seccomp"]) == ("1", "2")
+    assert said["CapEff"] == said["CapPrm"] == f"{(kept == KEPT) << 38:016x}"
+    assert (said["NoNewPrivs"], said["Seccomp"]) == ("1", "0" if before == UNFILTERED else "2")
+    layers = done.stdout.partition("\n")[0].split(",")
+    assert [name for name in layers if "cap" in name] == kept
     answers = ["no mount", "no file", "no secret", "no setting", "a name"]
     assert done.stdout.splitlines()[-5:] == answers
     assert (folder / "own").exists()
