@@ -7,7 +7,7 @@ from pathlib import Path
 
 WATCHERS_SINCE = 565
 """As NVIDIA's page on ERR_NVGPUCTRPERM has it: from R565 on CAP_PERFMON is enough."""
-_DRIVER = Path("/proc/driver/nvidia/params")
+_PARAMETERS = Path("/proc/driver/nvidia/params")
 _VERSION = Path("/sys/module/nvidia/version")
 _CONTROL = Path("/dev/nvidiactl")
 
@@ -18,7 +18,7 @@ def for_administrators() -> bool | None:
     Raises `OSError` where it can't be told: a container may lack the driver's word alone.
     """
     try:
-        return "RmProfilingAdminOnly: 0" not in _DRIVER.read_text()
+        return "RmProfilingAdminOnly: 0" not in _PARAMETERS.read_text()
     except FileNotFoundError:
         if _CONTROL.exists():
             raise

@@ -21,6 +21,8 @@ _FIRST_UID = 0x60000000
 """Far above what any system hands out to people, services and containers."""
 _VERSION_3 = 0x20080522
 _CAP_PERFMON = 38
+_STATUS = Path("/proc/self/status")
+_USERS = Path("/proc/self/uid_map")
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -52,10 +54,18 @@ def become_nobody(number: int, folder: Path) -> str:
 def may_watch() -> bool:
     """Whether this is the machine's root with CAP_PERFMON, to watch performance and nothing else: a
     container's may lack it, and a user namespace's has it there alone."""
-    said = Path("/proc/self/status").read_text().partition("\nCapPrm:")[2].split()
-    held = int(said[0], 16) >> _CAP_PERFMON & 1
-    everybody = Path("/proc/self/uid_map").read_text().split() == ["0", "0", str(2**32 - 1)]
-    return os.geteuid() == 0 and bool(held) and everybody
+    if os.geteuid() != 0 or _in_user_namespace():
+        return False
+    said = _STATUS.read_text().partition("\nCapPrm:")[2].split()
+    return bool(int(said[0], 16) >> _CAP_PERFMON & 1)
+
+
+def _in_user_namespace() -> bool:
+    try:
+        users = _USERS.read_text().split()
+    except FileNotFoundError:
+        return False  # a kernel that has none
+    return users != ["0", "0", str(2**32 - 1)]
 
 
 def drop_capabilities() -> None:

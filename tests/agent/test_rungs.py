@@ -14,7 +14,7 @@ from evaluator.collect import counter_rights
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """One with a driver that keeps counters for the administrator, and a root that may do all."""
     monkeypatch.setattr(rungs.platform, "release", lambda: "6.8.0")
-    monkeypatch.setattr(counter_rights, "_DRIVER", tmp_path / "params")
+    monkeypatch.setattr(counter_rights, "_PARAMETERS", tmp_path / "params")
     monkeypatch.setattr(counter_rights, "_VERSION", tmp_path / "version")
     monkeypatch.setattr(counter_rights, "_CONTROL", tmp_path / "control")
     monkeypatch.setattr(rungs, "may_watch", lambda: True)

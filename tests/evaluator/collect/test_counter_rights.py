@@ -12,7 +12,7 @@ from evaluator.collect import counter_rights, walled
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Without a driver so far."""
-    monkeypatch.setattr(counter_rights, "_DRIVER", tmp_path / "params")
+    monkeypatch.setattr(counter_rights, "_PARAMETERS", tmp_path / "params")
     monkeypatch.setattr(counter_rights, "_VERSION", tmp_path / "version")
     monkeypatch.setattr(counter_rights, "_CONTROL", tmp_path / "control")
     return tmp_path

@@ -120,7 +120,7 @@ UNFILTERED = (
 )
 
 
-@pytest.mark.skipif(not may_watch(), reason="only root may have it")
+@pytest.mark.skipif(not may_watch(), reason="only the machine's root has CAP_PERFMON")
 @pytest.mark.parametrize(
     ("before", "kept"),
     [
