@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from problems.category import derive_category
 from problems.errors import UsageError
 from problems.problem import Problem
 from problems.sizes import metadata, parse
@@ -186,13 +187,13 @@ def _read(entry: _Entry) -> Problem:
             f"{entry.path} defines no {' and no '.join(missing)}; a problem needs"
             " `class Model(nn.Module)`, `get_inputs()` and `get_init_inputs()`"
         )
-    category = metadata(tree).category
+    declared = metadata(tree).category
     return Problem(
         id=entry.id if entry.level else _safe(entry.stem),
         suite=entry.suite,
         level=entry.level,
         name=entry.name if entry.level else entry.stem,
-        category=ast.literal_eval(category.value) if category else "",
+        category=ast.literal_eval(declared.value) if declared else derive_category(tree),
         path=entry.path,
         source=source,
         hash=hashlib.sha256(source.encode()).hexdigest()[:16],

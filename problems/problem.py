@@ -35,7 +35,7 @@ class Problem(BaseModel):
     """0 for a lone file."""
     name: str
     category: str
-    """Empty where the file declares none."""
+    """Declared by the file, else derived from its operators (`problems.category`); may be empty."""
     path: Path
     source: str
     """The whole file, as it stands on disk."""
