@@ -174,7 +174,11 @@ def check(
     ],
     problem: Annotated[str | None, typer.Option(help="Id or file of the problem.")] = None,
     suite: Annotated[
-        Path | None, typer.Option(help="A folder of problems in KernelBench's format.")
+        Path | None,
+        typer.Option(
+            help="A folder of problems in KernelBench's format, or a data set of them: "
+            "hf:NAME[@REVISION], hf:FILE.parquet."
+        ),
     ] = None,
     device: Annotated[
         str, typer.Option(help="auto, cpu, cuda, cuda:N, or for a folder cuda:N,M or all.")
