@@ -15,7 +15,7 @@ from pathlib import Path
 
 from problems.category import derive_category
 from problems.dataset import dataset_name, folder_of, is_dataset
-from problems.errors import UsageError
+from problems.errors import UnknownProblemError, UsageError
 from problems.problem import Problem
 from problems.sizes import metadata, parse
 
@@ -81,7 +81,8 @@ def load_problem(ref: str, suite: Path | None = None) -> Problem:
     `ref` is an id (`level1_19_relu`), an alias (`1/19`, `level1/19_relu`, or the bare name where
     only one problem of the suite has it; case does not matter), or the path of a file. A file
     under a folder `level{L}` keeps its suite, level and number; any other is a lone file, whose
-    id is its stem and whose level is 0. Raises `UsageError` for what can't be found or read.
+    id is its stem and whose level is 0. Raises `UnknownProblemError` for a name that the suite does
+    not have, and `UsageError` for what else can't be found or read.
     """
     path = Path(ref).expanduser()
     if path.is_file():
@@ -103,7 +104,7 @@ def load_problem(ref: str, suite: Path | None = None) -> Problem:
     near = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)
     ids = list(dict.fromkeys(names[name] for name in near))
     hint = f"did you mean {' or '.join(ids)}?" if ids else "`python -m problems.list` names all"
-    raise UsageError(f"no problem {ref!r} in {where}; {hint}")
+    raise UnknownProblemError(f"no problem {ref!r} in {where}; {hint}")
 
 
 def select(

@@ -57,7 +57,7 @@ def test_a_folder_of_kernels_is_judged(kernels: Path) -> None:
     options = ("--suite", SUITE, "--device", "cpu", "--timing-seconds", "0.2")
     done = run("evaluator.check", kernels, *options, "--json")
     assert done.returncode == 1, done.stderr
-    assert done.stderr.splitlines()[-1] == "7 of 12 kernels are correct"
+    assert "7 of 12 kernels are correct" in done.stderr.splitlines()
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(one["kernel"], one["status"], one["reason"]) for one in found] == [
         *(
