@@ -32,7 +32,7 @@ def dataset_name(suite: Path) -> str:
 def folder_of(suite: Path) -> Path:
     """The data set as a folder `level{L}/{number}_{name}.py` in the cache, named by its content.
 
-    Raises `UsageError` for a data set that can't be had, and for one with other columns.
+    Raises `UsageError` for a data set that can't be had or kept, and for one with other columns.
     """
     files: dict[str, str] = {}
     for number, row in enumerate(_rows(suite)):
@@ -51,8 +51,14 @@ def folder_of(suite: Path) -> Path:
             raise UsageError(f"{suite} has two problems {path}; give one of them another name")
     digest = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()[:16]
     folder = cache_folder() / "suites" / digest
-    for path, code in files.items():
-        _write(folder / path, code.encode())
+    try:
+        for path, code in files.items():
+            _write(folder / path, code.encode())
+    except OSError as error:
+        raise UsageError(
+            f"{suite} can't be kept in {folder} ({error.strerror}); name a folder that can be"
+            " written in KERNEL_REFINERY_CACHE"
+        ) from None
     return folder
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -66,6 +67,28 @@ def test_a_folder_with_a_file_for_each_level(tmp_path: Path) -> None:
     assert {p.suite for p in loaded} == {"set"}
 
 
+def test_a_name_on_the_hub_is_asked_for_with_its_revision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The Hub's part is played by a folder that is laid out like the published data set."""
+    for level in (1, 2, 4):
+        name = f"level_{level}-00000-of-00001.parquet"
+        write(tmp_path / "hub" / "data" / name, [r for r in rows() if r["level"] == level])
+    asked = []
+    load = datasets.load_dataset
+
+    def from_folder(name: str, revision: str | None) -> object:
+        asked.append((name, revision))
+        return load(str(tmp_path / "hub"), cache_dir=str(tmp_path / "arrow"))
+
+    monkeypatch.setattr(datasets, "load_dataset", from_folder)
+    for suite in ("hf:someone/tasks@v0.1", "hf:someone/tasks"):
+        loaded = load_suite(Path(suite))
+        assert [(p.id, p.hash) for p in loaded] == [(p.id, p.hash) for p in load_suite(SUITE)]
+        assert {p.suite for p in loaded} == {suite}
+    assert asked == [("someone/tasks", "v0.1"), ("someone/tasks", None)]
+
+
 def test_the_path_is_the_same_until_the_text_changes(tmp_path: Path, cache: Path) -> None:
     first = load_suite(write(tmp_path / "a.parquet", rows()))
     again = load_suite(write(tmp_path / "b.parquet", rows()))
@@ -115,6 +138,8 @@ def test_what_is_no_data_set(tmp_path: Path) -> None:
     refused(Path(f"hf:{SUITE}"), "holds no .parquet file")
     refused(write(tmp_path / "empty.parquet", []), "can't be read")
     (tmp_path / "text.parquet").write_text("no Parquet")
+    (tmp_path / "cache").write_text("no folder")
+    refused(write(tmp_path / "tasks.parquet", rows()), "can't be kept")
     refused(Path(f"hf:{tmp_path / 'text.parquet'}"), "can't be read")
 
 
