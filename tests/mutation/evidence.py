@@ -23,7 +23,6 @@ from torch import Tensor
 
 from evaluator.build.builder import Builder
 from evaluator.build_request import BuildOutcome, BuildRequest
-from evaluator.cache_folder import cache_folder
 from evaluator.evaluation import Precision
 from evaluator.judge.correctness import compare
 from evaluator.judge.exact_reference import ExactReference
@@ -32,6 +31,7 @@ from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten
 from evaluator.judge.work import count_work
 from evaluator.worker import build_stub
 from evaluator.worker.weights import load_weights
+from problems.cache_folder import cache_folder
 from tests.mutation.mutant import Mutant
 
 ROOT = Path(__file__).parents[2]
