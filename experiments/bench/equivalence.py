@@ -44,14 +44,17 @@ class Difference(Record):
     """RMSE of a floating output against fp64, over the root mean square of the latter."""
     times_pytorch: float | None = None
     """That RMSE over the right version's; None where the right version has no error."""
+    left_out: str = ""
+    """The operator that the version leaves out."""
 
     @property
     def reason(self) -> str:
         """Why the version is not wrong; empty where it is."""
+        without = f" without {self.left_out}" if self.left_out else ""
         if self.same:
-            return f"the outputs are the same values on {_DRAWS} draws"
+            return f"the outputs are the same values on {_DRAWS} draws{without}"
         if self.times_pytorch is not None and self.times_pytorch <= _NO_FURTHER:
-            return f"it is no further from fp64 than PyTorch on {_DRAWS} draws"
+            return f"it is no further from fp64 than PyTorch on {_DRAWS} draws{without}"
         return ""
 
 
@@ -108,6 +111,7 @@ def compare(job: Job) -> Difference:
         same=same,
         relative_error=relative,
         times_pytorch=None if right_is_exact or relative == 0.0 else times,
+        left_out=version._left_out,
     )
 
 

@@ -7,37 +7,27 @@ import ast
 from problems.problem import Problem
 from problems.sizes import parse
 
-_OPERATORS = (ast.Mult, ast.Add, ast.Sub, ast.Pow, ast.LShift, ast.FloorDiv)
+_NUMBERS = (ast.Constant, ast.Tuple, ast.List, ast.Load, ast.BinOp, ast.operator)
 
 
 def shrunk(problem: Problem, largest: int) -> Problem:
     """The task with every integer in its module-level constants cut to `largest`.
 
-    It is a trial's task and no longer the suite's: constants that depend on one another in other
-    ways than through their names may not fit together any more. A task that says its own CPU sizes
-    is left alone.
+    It is a trial's task and no longer the suite's. Constants that depend on one another otherwise
+    than through their names may not fit together any more.
     """
     tree = parse(problem.source, str(problem.path))
-    sizes = {}
     for statement in tree.body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            name = statement.targets[0].id
-            if name == "CPU_SIZES":
-                return problem
-            value = _literal(statement.value)
-            if value is not None and (small := _cut(value, largest)) != value:
-                sizes[name] = small
-    source = f"{problem.source}\n\nCPU_SIZES = {sizes!r}\n"
-    return problem.model_copy(update={"source": source})
+        if isinstance(statement, ast.Assign) and _is_number(statement.value):
+            code = compile(ast.Expression(statement.value), "size", "eval")
+            small = _cut(eval(code, {"__builtins__": {}}), largest)
+            statement.value = ast.parse(repr(small), mode="eval").body
+    return problem.model_copy(update={"source": ast.unparse(tree) + "\n"})
 
 
-def _literal(node: ast.expr) -> object:
-    """The value of numbers, lists and tuples of them, and arithmetic on them; None for others."""
-    for part in ast.walk(node):
-        known = isinstance(part, ast.Constant | ast.Tuple | ast.List | ast.BinOp | ast.Load)
-        if not known and not isinstance(part, _OPERATORS):
-            return None
-    return eval(compile(ast.Expression(node), "size", "eval"), {"__builtins__": {}})
+def _is_number(node: ast.expr) -> bool:
+    """Numbers, strings, tuples and lists of them, and arithmetic: nothing that reads a name."""
+    return all(isinstance(part, _NUMBERS) for part in ast.walk(node))
 
 
 def _cut(value: object, largest: int) -> object:

@@ -35,6 +35,7 @@ def wrong_version(
     class Wrong(right):  # type: ignore[misc]
         _calls = 0
         _operators = 0
+        _left_out = ""
 
         def forward(self, *arguments: Any) -> Any:
             self._calls += 1
@@ -51,7 +52,7 @@ def wrong_version(
                 which = None if self._calls == 1 else int(figure * self._operators)
                 with _LeftOut(which) as mode:
                     outputs = super().forward(*arguments)
-                self._operators = mode.found
+                self._operators, self._left_out = mode.found, mode.left_out
                 return outputs
             outputs = super().forward(*arguments)
             if self._calls <= right_calls:
@@ -154,6 +155,7 @@ class _LeftOut(TorchDispatchMode):  # type: ignore[misc]
     def __init__(self, which: int | None) -> None:
         super().__init__()
         self.found = 0
+        self.left_out = ""
         self._which = which
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -165,26 +167,29 @@ class _LeftOut(TorchDispatchMode):  # type: ignore[misc]
         alias = next((r.alias_info for r in func._schema.returns), None)
         if alias is not None:
             # In place, or a view.
-            left_out = alias.is_write and self._is_it()
+            left_out = alias.is_write and self._is_it(name)
             return args[0] if left_out else func(*args, **kwargs)
         if name in _PRODUCTS:
-            if self._is_it():
+            if self._is_it(name):
                 args = _one_term_less(args)
             return func(*args, **kwargs)
         if name == "convolution":
-            if self._is_it():
+            if self._is_it(name):
                 args = (args[0], _last_weight_zero(args[1]), *args[2:])
             return func(*args, **kwargs)
         result = func(*args, **kwargs)
         made = result[0] if isinstance(result, tuple) else result
         like = isinstance(made, Tensor) and made.is_floating_point()
-        if like and made.shape == operands[0].shape and self._is_it():
+        if like and made.shape == operands[0].shape and self._is_it(name):
             made.copy_(operands[0])
         return result
 
-    def _is_it(self) -> bool:
+    def _is_it(self, name: str) -> bool:
         self.found += 1
-        return self.found - 1 == self._which
+        if self.found - 1 != self._which:
+            return False
+        self.left_out = name
+        return True
 
 
 def _one_term_less(args: Any) -> Any:

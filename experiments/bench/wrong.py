@@ -214,6 +214,8 @@ class _Version:
         )
         if isinstance(found, str):
             return self._row(Outcome.ACCEPTED, made, why=found)
+        if self._kind is Kind.MISSING_TERM and not found.left_out:
+            return self._row(Outcome.NOT_MADE, made, why="it has no operator to leave out")
         outcome = Outcome.EQUIVALENT if found.reason else Outcome.ACCEPTED
         return self._row(outcome, made, why=found.reason, found=found)
 

@@ -95,4 +95,5 @@ def test_sizes_are_cut_for_a_trial(tmp_path: Path):
     folder = suite(tmp_path / "suite", good="return self.linear(x) + 1024")
     source = shrunk(load_problem("1/0", folder), 64).reference(SizeClass.CPU)
     assert "batch = 64\n" in source
-    assert "rows, features = 8, 8\nbatch" in source and "+ 1024" in source
+    assert "rows, features = (8, 8)\n" in source and "shape = (batch, features)" in source
+    assert "+ 1024" in source
