@@ -8,7 +8,14 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evaluator.evaluation import AuditSetting, Backend, BaselineName, Precision, Requirement
+from evaluator.evaluation import (
+    AuditSetting,
+    Backend,
+    BaselineName,
+    Precision,
+    Protocol,
+    Requirement,
+)
 
 
 class Strategy(StrEnum):
@@ -41,7 +48,8 @@ class RunConfig(BaseModel):
     ray_address: str | None = None
     """Of the cluster; None: with `ray`, one of our own on this machine."""
     precision: Precision = Precision.FP32
-    protocol: Literal["refinery", "kernelbench"] = "refinery"
+    protocol: Protocol = "refinery"
+    inputs: Literal["varied", "recipe"] = "varied"
     hardware: str | None = None
     """Named device for the prompt's hardware block; None: the device at hand."""
     examples: Literal["none", "one", "few"] = "none"

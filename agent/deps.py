@@ -64,6 +64,7 @@ def settings_of(config: RunConfig) -> Settings:
         device=config.first_device,
         precision=config.precision,
         protocol=config.protocol,
+        inputs=config.inputs,
         baselines=config.baselines,
         timing_seconds=config.timing_seconds,
         audit=config.audit,

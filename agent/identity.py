@@ -27,7 +27,11 @@ MAY_CHANGE = frozenset(
 """Settings that decide how far and how fast a run goes, not what its turns are; and where the
 user's templates lie, of which `prompts_hash` says what they are."""
 
-ADDED_LATER: dict[str, object] = {"examples": "none", "prompts_hash": ""}
+ADDED_LATER: dict[str, object] = {
+    "examples": "none",
+    "prompts_hash": "",
+    "inputs": "varied",
+}
 """Settings that runs were once made without, and the value that means the same: it is left out of
 the digest, so that the same command still finds them."""
 

@@ -13,7 +13,14 @@ from agent.config import Strategy
 from agent.letters import canonical_letters
 from agent.settings_file import ALIASES, Scalar, nearest, read_settings
 from evaluator.device_choice import FORMS, is_device_choice
-from evaluator.evaluation import AuditSetting, BaselineName, Precision, Requirement, audit_setting
+from evaluator.evaluation import (
+    AuditSetting,
+    BaselineName,
+    Precision,
+    Protocol,
+    Requirement,
+    audit_setting,
+)
 from problems.errors import UsageError
 
 _OPTION_OF = {key: option for option, key in ALIASES.items()}
@@ -71,7 +78,8 @@ class RunOptions(BaseModel):
     executor: Literal["local", "ray"] | None = None
     ray_address: str | None = None
     precision: Precision | None = None
-    protocol: Literal["refinery", "kernelbench"] | None = None
+    protocol: Protocol | None = None
+    inputs: Literal["varied", "recipe"] | None = None
     hardware: str | None = None
     examples: Literal["none", "one", "few"] | None = None
     prompts: Path | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -30,6 +31,9 @@ PRECISION_NOTES = {
 
 EXAMPLES = {"none": (), "one": ("gelu",), "few": ("gelu", "matmul", "attention")}
 """What `--examples` shows. The short file that shows the form of an answer always stands there."""
+
+_RANDOM = re.compile(r"nn\.\w*Dropout|\bdropout|bernoulli|rand\w*_like", re.IGNORECASE)
+"""What a module calls that draws random numbers in forward."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,13 @@ def _pieces(config: RunConfig, frame: Frame, turn: int, spent: Spent) -> Iterato
     yield Section("task", task)
     reference = frame.reference.strip("\n")
     yield Section("reference", templates.render("reference", reference=reference))
-    yield Section("contract", templates.render("contract", hidden_sizes=frame.hidden_sizes))
+    contract = templates.render(
+        "contract",
+        hidden_sizes=frame.hidden_sizes,
+        varied_inputs=config.protocol == "refinery" and config.inputs == "varied",
+        draws_random_numbers=_RANDOM.search(reference) is not None,
+    )
+    yield Section("contract", contract)
     form = templates.render(f"example_{backend}")
     yield Section("answer", templates.render("answer", example=form))
     examples = [templates.render(f"{name}_{backend}") for name in EXAMPLES[config.examples]]

@@ -113,8 +113,17 @@ def run(
         str | None,
         Option(
             "--protocol",
-            metavar="refinery|kernelbench",
+            metavar="refinery|kernelbench|verified",
             help="Whose rules decide what is correct. [refinery]",
+        ),
+    ] = None,
+    inputs: Annotated[
+        str | None,
+        Option(
+            "--inputs",
+            metavar="varied|recipe",
+            help="Whether some calls get inputs of other scales and signs than the problem draws. "
+            "[varied]",
         ),
     ] = None,
     hardware: Annotated[

@@ -64,7 +64,10 @@ def check(
         str, typer.Option(help="auto, cpu, cuda, cuda:N, or for a folder cuda:N,M or all.")
     ] = "auto",
     precision: Annotated[str, typer.Option(help="fp32, tf32, fp16 or bf16.")] = "fp32",
-    protocol: Annotated[str, typer.Option(help="refinery or kernelbench.")] = "refinery",
+    protocol: Annotated[str, typer.Option(help="refinery, kernelbench or verified.")] = "refinery",
+    inputs: Annotated[
+        str, typer.Option(help="varied (other scales and signs at times) or recipe.")
+    ] = "varied",
     baseline: Annotated[
         list[str] | None, typer.Option(help="compile, beside eager. Repeatable.")
     ] = None,
@@ -121,6 +124,7 @@ def check(
                     "device": devices[0],
                     "precision": precision,
                     "protocol": protocol,
+                    "inputs": inputs,
                     "baselines": tuple(BaselineName(name) for name in names),
                     "timing_seconds": timing_seconds,
                     "audit": audit_setting(audit),

@@ -13,6 +13,10 @@ class BugError(InfrastructureError):
     """One of our processes met an error that it does not know; it has ended, or begins anew."""
 
 
+class UnknownFailureError(InfrastructureError):
+    """An error of ours that we do not know ended one evaluation; the process goes on."""
+
+
 class ClusterError(InfrastructureError):
     """The Ray cluster can't be reached, has no judge left, or can't be used as it is."""
 

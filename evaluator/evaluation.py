@@ -133,6 +133,8 @@ class Correctness(Record):
     with the reference in the task's precision, by a rule that is no more lenient. None: unknown."""
     reference: Literal["fp64", "fp64_sliced", "fp64_cpu", "task_precision"] = "fp64"
     """Where the reference came from; `task_precision` where the module can't run in fp64."""
+    input_kinds: tuple[str, ...] = ()
+    """Kinds of inputs that were used: plain, smaller, uneven, larger, signed (`variation.py`)."""
     error_ratio: float | None = None
     """Worst RMSE of the candidate over that of the task-precision reference, both against fp64."""
     error_ratio_limit: float | None = None
@@ -278,6 +280,8 @@ class Evaluation(Record):
         return self
 
 
+Protocol = Literal["refinery", "kernelbench", "verified"]
+"""Whose rules decide what is correct: ours, KernelBench's or KernelBench-Verified's."""
 AuditSetting = Literal["auto", "always", "never"]
 Requirement = Literal["any", "custom"]
 
@@ -288,7 +292,10 @@ class Settings(Record):
     device: str = "cpu"
     """`cpu` or `cuda:N`."""
     precision: Precision = Precision.FP32
-    protocol: Literal["refinery", "kernelbench"] = "refinery"
+    protocol: Protocol = "refinery"
+    inputs: Literal["varied", "recipe"] = "varied"
+    """Whether some calls get inputs of other scales and signs than the recipe draws; only under
+    our own protocol."""
     baselines: tuple[BaselineName, ...] = (BaselineName.EAGER,)
     build_timeout_s: float = 180.0
     import_timeout_s: float = 60.0

@@ -142,7 +142,7 @@ def respond(channel: Channel, answer: Callable[[bytes], bytes], question: bytes)
         channel.send(Kind.ERROR, f"{type(error).__name__}\n{error}".encode())
     except Exception as error:  # noqa: BLE001 - the boundary of the process, which records
         traceback.print_exc()
-        channel.send(Kind.ERROR, f"{BugError.__name__}\n{error!r} in {_place(error)}".encode())
+        channel.send(Kind.ERROR, f"{BugError.__name__}\n{error!r} in {place_of(error)}".encode())
         return False
     return True
 
@@ -157,7 +157,7 @@ def answer_of(message: Message) -> bytes:
     raise errors.named(name, text)
 
 
-def _place(error: BaseException) -> str:
+def place_of(error: BaseException) -> str:
     """Where in our own code an error arose: `evaluator/judge/judge.py:83`."""
     root = Path(__file__).parents[1]
     frames = [

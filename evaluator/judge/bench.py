@@ -8,7 +8,7 @@ import re
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,13 +24,14 @@ from evaluator.evaluation import BaselineName, EvaluationRequest, Precision, Set
 from evaluator.judge.arena import Arena, make_arena
 from evaluator.judge.blockwise import close, same
 from evaluator.judge.exact_reference import ExactReference, Source
+from evaluator.judge.input_kinds import InputKinds, kinds_for
 from evaluator.judge.laid import Laid, lay
 from evaluator.judge.placement import MARGINS, Placement, bytes_needed
 from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten_arguments
 from evaluator.judge.refusal import Refusal
-from evaluator.judge.side import Side
+from evaluator.judge.side import Call, Side
 from evaluator.judge.speed_of_light import bounds, count_work, measure_ceilings
-from evaluator.judge.variation import fresh_seed, nearly
+from evaluator.judge.variation import Kind, fresh_seed, kind_of, nearly, of_kind
 from evaluator.judge.worker_limits import worker_limits
 from evaluator.judge.zygote import Zygote
 
@@ -55,6 +56,8 @@ class Draw:
     seed: int
     order: Laid
     kept: list[Any] | None
+    random_seed: int | None = None
+    """For PyTorch's generators before the call, where the reference draws random numbers."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ class Bench:
             device,
             request.settings.precision,
             as_pytorch=request.settings.protocol == "kernelbench",
+            allow_tf32=request.settings.protocol == "verified",
         )
         self._exact = ExactReference(self.reference)
         self.exact_seconds = 0.0
@@ -93,6 +97,8 @@ class Bench:
         self.forward_bytes = 0
         """Most of a GPU's memory that the reference takes during a call, outputs included."""
         self._tensor_bytes = 0
+        self.is_random = False
+        """Whether the reference draws random numbers, as dropout does in training."""
         self._reproducible = True
         """Whether the same seed gives the same inputs again."""
         values = self._examine(fresh_seed())
@@ -105,6 +111,7 @@ class Bench:
             max(2 * cache_bytes(str(device)), 16 * 2**20), dtype=torch.uint8, device=device
         )
         self.work = count_work(self.reference.model, values, request.settings.precision)
+        self._kinds = InputKinds(kinds_for(request.settings, gentle=self.work.asserts_values))
         needed = bytes_needed(values) + (1 + _SHIFTS) * _SHIFT_BYTES
         del values
         self.give_memory_back()
@@ -146,11 +153,15 @@ class Bench:
         if self.reference.changes_inputs:
             return values
         torch.manual_seed(fresh_seed())
-        for first, second in zip(outputs, self._run(values), strict=True):
-            if first.is_floating_point() and not close(first, second, rtol=1e-2, atol=1e-3):
+        if not _all_close(outputs, self._run(values)):
+            self.is_random = True
+            del outputs
+            random_seed = fresh_seed()
+            if not _all_close(*(self._run(values, random_seed) for _ in range(2))):
                 raise UnusableReferenceError(
-                    "the reference gives other outputs for the same inputs (dropout or another "
-                    "random operator): such problems are not judged"
+                    "the reference gives other outputs for the same inputs and the same random "
+                    "seed: it keeps something from call to call, or draws from a generator that "
+                    "torch.manual_seed does not seed"
                 )
         return values
 
@@ -162,7 +173,9 @@ class Bench:
             outputs = self._run(values)
         return outputs, taken[0]
 
-    def _run(self, values: list[Any]) -> list[torch.Tensor]:
+    def _run(self, values: list[Any], random_seed: int | None = None) -> list[torch.Tensor]:
+        if random_seed is not None:
+            torch.manual_seed(random_seed)
         try:
             return self.reference.expected(values)
         except torch.OutOfMemoryError:
@@ -177,13 +190,26 @@ class Bench:
 
         `near`: those of the last draw but for an element or two; that happens at times anyway.
         """
-        near = near or secrets.randbelow(_NEAR_ONE_IN) == 0
-        self._seed = nearly(self._seed) if near and self._seed is not None else fresh_seed()
+        if self.settings.protocol == "refinery":
+            near = near or secrets.randbelow(_NEAR_ONE_IN) == 0
+        else:
+            near = False
+        if near and self._seed is not None:
+            self._seed = nearly(self._seed)
+        else:
+            self._seed = fresh_seed(self._kinds.next())
+            if not self._kinds.known(kind_of(self._seed)) and not self._stays_finite(self._seed):
+                self._seed = of_kind(self._seed, Kind.PLAIN)
         if secrets.randbelow(2):
             self._start = (1 + secrets.randbelow(_SHIFTS)) * _SHIFT_BYTES
         values = self._values(self._seed)
         placement = Placement(self.inputs.bytes, self._start, next(self._margins))
-        return Draw(self._seed, lay(placement, values), values if self._keeps_inputs else None)
+        return Draw(
+            self._seed,
+            lay(placement, values),
+            values if self._keeps_inputs else None,
+            secrets.randbits(62) if self.is_random else None,
+        )
 
     def values_of(self, draw: Draw) -> list[Any]:
         """The arguments of a call, made anew where they were not kept. A module that works in
@@ -191,17 +217,49 @@ class Bench:
         return self._values(draw.seed) if draw.kept is None else draw.kept
 
     def _values(self, seed: int) -> list[Any]:
-        """KernelBench's protocol knows only what the recipe gives."""
-        if self.settings.protocol == "kernelbench":
-            return self.reference.fresh_inputs(seed)
         return self.reference.varied_inputs(seed)
+
+    def _stays_finite(self, seed: int) -> bool:
+        """Whether inputs of this seed's kind may be used from now on: the reference takes them,
+        its outputs are finite, and integers among them are those of a plain draw."""
+        usual, varied = (
+            flatten_arguments(self._values(each)) for each in (of_kind(seed, Kind.PLAIN), seed)
+        )
+        fits = all(
+            torch.equal(a, b)
+            for a, b in zip(usual, varied, strict=True)
+            if not (a.is_floating_point() or a.is_complex() or a.dtype is torch.bool)
+        )
+        del usual, varied
+        if fits:
+            try:
+                outputs = self._run(self._values(seed))
+            except UnusableReferenceError:
+                fits = False
+            else:
+                fits = all(bool(torch.isfinite(tensor).all()) for tensor in outputs)
+        self._kinds.note(kind_of(seed), fits=fits)
+        return fits
+
+    def calling(
+        self, side: Side, draw: Draw, *, timeout_s: float | None = None
+    ) -> AbstractContextManager[Call]:
+        """One call of a side with the inputs of a draw; see `Side.call`."""
+        return side.call(draw.order, random_seed=draw.random_seed, timeout_s=timeout_s)
 
     def lay_again(self, draw: Draw) -> Laid:
         """The same inputs once more, for a module that changes them."""
         return lay(Placement(self.inputs.bytes, _SHIFT_BYTES), self.values_of(draw))
 
+    def expected(self, draw: Draw) -> list[torch.Tensor]:
+        """The reference's outputs for one call, in the task's precision."""
+        return self._run(self.values_of(draw), draw.random_seed)
+
     def exact(self, draw: Draw) -> Exact:
         """The fp64 reference's outputs for one call. Raises `torch.OutOfMemoryError`."""
+        if self.is_random:
+            # In fp64 the same seed leads to other random numbers.
+            return Exact(None, "task_precision")
         begin = time.monotonic()
         outputs, source = self._exact.outputs(lambda: list(self.values_of(draw)))
         if self.device.type == "cuda":
@@ -316,7 +374,7 @@ class Bench:
         """The flag for the worker; None leaves PyTorch's default, as KernelBench does."""
         if self.settings.protocol == "kernelbench":
             return None
-        return self.settings.precision is Precision.TF32
+        return self.settings.protocol == "verified" or self.settings.precision is Precision.TF32
 
     def load(self, side: Side, source: str, class_name: str, *, triton: bool, build: Build) -> None:
         """Import a source on a side."""
@@ -380,7 +438,7 @@ class Bench:
             self.construct(side, {}, compiled=compiled, timeout_s=_TRUSTED_TIMEOUT_S)
             for _ in range(3):
                 draw = self.draw()
-                with side.call(draw.order, timeout_s=_TRUSTED_TIMEOUT_S):
+                with self.calling(side, draw, timeout_s=_TRUSTED_TIMEOUT_S):
                     pass
             side.note_memory()
         except Refusal as refusal:
@@ -422,6 +480,14 @@ def _all_same(values: list[Any], others: list[Any]) -> bool:
     return all(same(one, other) for one, other in pairs)
 
 
+def _all_close(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
+    return all(
+        close(one, other, rtol=1e-2, atol=1e-3)
+        for one, other in zip(some, others, strict=True)
+        if one.is_floating_point()
+    )
+
+
 def no_build(request: BuildRequest) -> BuildOutcome:
     """A reference compiles nothing of its own."""
     raise UnusableReferenceError(f"the reference calls load_inline itself ({request.name})")
@@ -437,4 +503,5 @@ def bench_key(request: EvaluationRequest) -> tuple[object, ...]:
         settings.protocol,
         settings.threads,
         settings.memory_limit_bytes,
+        settings.inputs,
     )

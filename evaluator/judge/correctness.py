@@ -10,12 +10,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Literal
 
 import torch
 from torch import Tensor
 
-from evaluator.evaluation import Mismatch, Precision
+from evaluator.evaluation import Mismatch, Precision, Protocol
 from evaluator.judge.accept_rule import Rule, rule
 from evaluator.judge.error_sums import ErrorSums, blocks, chunk
 from evaluator.judge.mismatch import Allowance, describe, structural
@@ -25,12 +24,21 @@ ROW = 64
 """Fewest elements in a row: with fewer, L's error could be nil by luck."""
 _WORTH_A_KERNEL = 2**20
 """Elements from which a kernel of our own is compiled, which takes a second, once."""
-KERNELBENCH_TOLERANCE = {
-    Precision.FP32: 1e-4,
-    Precision.TF32: 1e-4,
-    Precision.FP16: 1e-2,
-    Precision.BF16: 1e-2,
+TOLERANCES: dict[Protocol, dict[Precision, float]] = {
+    "kernelbench": {
+        Precision.FP32: 1e-4,
+        Precision.TF32: 1e-4,
+        Precision.FP16: 1e-2,
+        Precision.BF16: 1e-2,
+    },
+    "verified": {
+        Precision.FP32: 1e-3,
+        Precision.TF32: 1e-3,
+        Precision.FP16: 1e-2,
+        Precision.BF16: 1e-2,
+    },
 }
+"""Relative and absolute, of the protocols that use `torch.allclose`."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,7 @@ def compare(
     inputs: Sequence[Tensor],
     precision: Precision,
     *,
-    protocol: Literal["refinery", "kernelbench"] = "refinery",
+    protocol: Protocol = "refinery",
     accumulation: int | None = None,
     poison: bytes | int | None = None,
     multiple: float | None = None,
@@ -92,7 +100,7 @@ def compare(
         exact: R, the same from an fp64 reference (floating ones in fp64, any device), or None.
         inputs: the call's flattened input tensors: for ties, and to recognise copies.
         precision: the task's precision.
-        protocol: `kernelbench` is `torch.allclose` at KernelBench's tolerances instead.
+        protocol: whose rule; those in `TOLERANCES` use `torch.allclose` instead of ours.
         accumulation: longest sum behind one output element (`Work.accumulation`); None: guessed
             from the shapes.
         poison: what the output slots were filled with before the call, as bytes that repeat.
@@ -127,9 +135,9 @@ def compare(
         if not (k.is_floating_point() or k.is_complex()):
             wrong = _wrong_integers(k, reference, r, inputs)
             ok = wrong is None
-            excusable = not ok and protocol != "kernelbench"
-        elif protocol == "kernelbench":
-            wrong = _not_close(k, reference, precision)
+            excusable = not ok and protocol not in TOLERANCES
+        elif protocol in TOLERANCES:
+            wrong = _not_close(k, reference, TOLERANCES[protocol][precision])
             ok = wrong is None
         else:
             n = accumulation or _longest_accumulation(inputs, k)
@@ -180,9 +188,8 @@ def _wrong_integers(
     return wrong
 
 
-def _not_close(k: Tensor, reference: Tensor, precision: Precision) -> Tensor | None:
+def _not_close(k: Tensor, reference: Tensor, tolerance: float) -> Tensor | None:
     """The elements that `torch.allclose` would refuse, bool of k's shape; None for none."""
-    tolerance = KERNELBENCH_TOLERANCE[precision]
     flat_k, flat_l = k.reshape(-1), reference.reshape(-1)
     wrong = torch.empty(k.numel(), dtype=torch.bool, device=k.device)
     for start in range(0, k.numel(), chunk(k)):

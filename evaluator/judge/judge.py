@@ -84,8 +84,8 @@ class Judge:
                     side.close()
                 self._free_cached_memory()
             if shortage is not None:
-                # Its problem begins anew the next time: what it holds may be what is too much.
-                self._benches.pop(bench_key(request)).close()
+                # What the problem holds may be what is too much.
+                self.forget(request)
                 raise self._shortage(request, shortage)
             state = conditions(request.settings.device)
         seconds = Seconds(
@@ -198,6 +198,18 @@ class Judge:
             f"{request.problem_id} needs {about} to be judged, and {free / 2**30:.1f} of the "
             f"{total / 2**30:.1f} GiB of {self.device} are free"
         )
+
+    def forget(self, request: EvaluationRequest) -> None:
+        """Set a problem up anew the next time, after an error that may have left it in any state.
+
+        Raises what the device raises where that error has spoilt it for this process.
+        """
+        bench = self._benches.pop(bench_key(request), None)
+        if bench is not None:
+            bench.close()
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+        self._free_cached_memory()
 
     def _memory_is_short(self) -> bool:
         if free_share() < _FREE_ON_HOST:

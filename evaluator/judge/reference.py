@@ -17,7 +17,7 @@ from evaluator.errors import UnusableReferenceError
 from evaluator.evaluation import Precision
 from evaluator.judge.kept_buffers import buffers_kept
 from evaluator.judge.problem_file import ProblemFile
-from evaluator.judge.variation import Variation, base
+from evaluator.judge.variation import FACTORS, Variation, base, kind_of
 from evaluator.worker.initial_values import repeated_initial_values
 
 WEIGHT_SEED = 42
@@ -64,9 +64,16 @@ class Reference:
     """
 
     def __init__(
-        self, source: str, device: torch.device, precision: Precision, *, as_pytorch: bool = False
+        self,
+        source: str,
+        device: torch.device,
+        precision: Precision,
+        *,
+        as_pytorch: bool = False,
+        allow_tf32: bool = False,
     ) -> None:
-        """`as_pytorch`: initial values are drawn as PyTorch draws them, however long it takes."""
+        """`as_pytorch`: initial values are drawn as PyTorch draws them, however long it takes.
+        `allow_tf32`: outputs in fp32 are computed with TF32 products."""
         self.source = source
         self.device = device
         self.dtype = DTYPES[precision]
@@ -84,6 +91,7 @@ class Reference:
         self.seeded = {name: tensor.detach().clone() for name, tensor in self.floating()}
         self.model.to(device)
         self._spreads = {name: _centre_and_spread(t.detach()) for name, t in self.floating()}
+        self._allow_tf32 = allow_tf32
         self.changes_inputs = False
         self.state_changes = 0
         """How often the model was given another state."""
@@ -162,12 +170,29 @@ class Reference:
     def varied_inputs(self, seed: int) -> list[Any]:
         """The same, with other scales and near repeats, as `Variation` says for this seed."""
         with Variation(seed):
-            return self.fresh_inputs(base(seed))
+            values = self.fresh_inputs(base(seed))
+        factor = FACTORS.get(kind_of(seed))
+        if factor is not None:
+            for tensor in flatten_arguments(values):
+                if tensor.is_floating_point():
+                    tensor.mul_(factor)
+        return values
 
     def expected(self, arguments: list[Any]) -> list[torch.Tensor]:
         """Outputs in the task's dtype; a module that works in place changes `arguments`."""
-        with torch.no_grad(), buffers_kept(self.model):
+        with torch.no_grad(), buffers_kept(self.model), _tf32(self._allow_tf32):
             return flatten(self.model(*arguments))
+
+
+@contextlib.contextmanager
+def _tf32(allowed: bool) -> Iterator[None]:
+    before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+    if allowed:
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
 
 
 def _centre_and_spread(tensor: torch.Tensor) -> tuple[float, float]:

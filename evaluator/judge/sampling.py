@@ -141,7 +141,7 @@ class _Sampler:
             if bench.reference.changes_inputs:
                 draw = replace(draw, order=bench.lay_again(draw))
             bench.flush_caches()
-            with side.call(draw.order) as call:
+            with bench.calling(side, draw) as call:
                 if which is None and self._is_verified(made):
                     sealed = side.outputs(call.reply, bench.outputs)
             calls[which] = call

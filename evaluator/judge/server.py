@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import traceback
 from pathlib import Path
 
 from evaluator.build.builder import Builder
 from evaluator.devices import describe
-from evaluator.errors import InfrastructureError
+from evaluator.errors import InfrastructureError, UnknownFailureError
 from evaluator.evaluation import EvaluationRequest
 from evaluator.judge.zygote import Zygote
-from evaluator.service import leave_with, serve
+from evaluator.service import leave_with, place_of, serve
 from evaluator.sole_device import see_only
 
 
@@ -46,7 +47,15 @@ def main(fd: int, device: str, cache: Path) -> None:
         if where.type == "cpu":
             # A compiler beside it would disturb the timing.
             warm_up.join()
-        evaluation = auditor.audited(request, judge.evaluate(request))
+        try:
+            evaluation = auditor.audited(request, judge.evaluate(request))
+        except InfrastructureError:
+            raise
+        except Exception as error:
+            # It ends this evaluation and not the judge, unless the device is spoilt as well.
+            traceback.print_exc()
+            judge.forget(request)
+            raise UnknownFailureError(f"{error!r} in {place_of(error)}") from error
         return evaluation.model_dump_json(by_alias=True).encode()
 
     try:

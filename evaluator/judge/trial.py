@@ -25,7 +25,7 @@ from evaluator.judge.blockwise import same
 from evaluator.judge.build_allowance import BuildAllowance
 from evaluator.judge.conditioning import MULTIPLE, nudged_outputs
 from evaluator.judge.conduct import works_early
-from evaluator.judge.correctness import OutputVerdict, compare
+from evaluator.judge.correctness import TOLERANCES, OutputVerdict, compare
 from evaluator.judge.counterfactual import find_counterfactual
 from evaluator.judge.exact_reference import Source
 from evaluator.judge.mismatch import add_counterfactual, add_race
@@ -35,6 +35,7 @@ from evaluator.judge.sampling import Sampling, sample
 from evaluator.judge.side import Side
 from evaluator.judge.tampering import wrote_to_inputs
 from evaluator.judge.timing import timing_of
+from evaluator.judge.variation import kind_of
 
 _FIRST_CALLS = 3
 """Calls that are all verified before any time is spent on timing."""
@@ -74,6 +75,7 @@ class Trial:
             calls_judged_in_fp64=self.judged_in_fp64,
             calls_made=self.made,
             reference=self.source,
+            input_kinds=tuple(sorted({kind_of(seed) for seed in self.seeds})),
             error_ratio=self.worst_ratio,
             error_ratio_limit=self.limit,
             mismatch=mismatch,
@@ -100,7 +102,7 @@ class Trial:
             draw = bench.draw(near=index == 1)
             self.made += 1
             try:
-                with side.call(draw.order) as call:
+                with bench.calling(side, draw) as call:
                     sealed = side.outputs(call.reply, bench.outputs)
                     borrowed = side.borrowed(call.reply)
             except Refusal as refusal:
@@ -143,7 +145,7 @@ class Trial:
         """Compare the sealed outputs of one call with the reference's; raises `Refusal`."""
         self.judged += 1
         self.seeds.append(draw.seed)
-        expected = bench.reference.expected(bench.values_of(draw))
+        expected = bench.expected(draw)
         verdict = None
         if not self._wants_fp64(bench):
             # What passes here would pass in fp64; what does not is looked at in fp64 after all.
@@ -158,7 +160,7 @@ class Trial:
         mismatch = verdict.mismatch
         assert mismatch is not None
         if mismatch.kind == "values" and not bench.reference.changes_inputs:
-            with side.call(draw.order) as repeated:
+            with bench.calling(side, draw) as repeated:
                 again = side.outputs(repeated.reply, bench.outputs)
             if all(same(one, other) for one, other in zip(actual, again, strict=False)):
                 mismatch = self._explained(bench, actual, bench.values_of(draw), mismatch)
@@ -188,7 +190,7 @@ class Trial:
     ) -> OutputVerdict:
         """The verdict by the rule; what is wrong is described."""
         exact = None
-        if bench.settings.protocol != "kernelbench":
+        if bench.settings.protocol not in TOLERANCES:
             with bench.measured_verification():
                 found = bench.exact(draw)
             exact, self.source = found.outputs, found.source
@@ -246,6 +248,8 @@ class Trial:
         self, bench: Bench, actual: list[torch.Tensor], values: list[Any], mismatch: Mismatch
     ) -> Mismatch:
         """With the change of the reference that leads to the same output, where one is found."""
+        if bench.is_random:
+            return mismatch
         found = find_counterfactual(bench, values, actual[mismatch.output], mismatch.output)
         return mismatch if found is None else add_counterfactual(mismatch, found.code, found.words)
 

@@ -1,31 +1,74 @@
-"""Inputs that a problem's recipe allows, but rarely gives: other scales, or nearly the last ones.
+"""Inputs that a problem's recipe allows, but rarely gives: other scales and signs, or nearly the
+last ones.
 
-A candidate may rely on what the recipe says of its inputs, not on what a draw from it usually looks
-like. Where a recipe draws normal numbers, any number of their size may come: some calls get smaller
-ones, or rows of different sizes, never larger ones than a plain draw could hold. And some calls get
-the inputs of the call before with one element of each changed, so that whoever remembers outputs by
-a look at a few elements is wrong. What is made from the draws afterwards (a spread, labels) follows
-them, so that whatever must fit still fits.
+A candidate may rely on what kind of numbers the recipe draws, not on what a draw usually looks
+like. So some calls get draws that are smaller, that differ in size from row to row, that are much
+larger, or whose uniform numbers have random signs. Without these the identity would pass for a ReLU
+of uniform numbers, and a softmax that takes off no maximum would pass as well. The draws are
+changed and not the finished tensors: what is made from them afterwards (targets of +1 and -1,
+probabilities) stays what it is. `Bench` uses a kind only where the reference stays finite with it.
+
+And some calls get the inputs of the call before with one element of each changed, so that a
+candidate that recognises inputs by a few elements is wrong.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
 _BASE_BITS, _TOUCH_BITS = 56, 6
-_NORMAL = (torch.randn, torch.randn_like)
-_DRAWS = (*_NORMAL, torch.rand, torch.rand_like, torch.randint)
+_KIND_BITS = 3
+_UNIFORM = (torch.rand, torch.rand_like)
+_REAL = (torch.randn, torch.randn_like, *_UNIFORM)
+_DRAWS = (*_REAL, torch.randint)
 _SMALLEST = 2.0**-3
+_LARGER = (2.0**5, 2.0**7)
+"""Least and greatest factor: exp of the greatest overflows in fp32 for uniform numbers, too."""
+_BLOCK = 2**24
 
 
-def fresh_seed() -> int:
-    """A secret seed, 62 bits: what it leads to is fixed by it alone."""
-    return secrets.randbits(_BASE_BITS)
+class Kind(StrEnum):
+    """What is done to real numbers that a recipe draws."""
+
+    PLAIN = "plain"
+    SMALLER = "smaller"
+    """All by the same factor, down to an eighth."""
+    UNEVEN = "uneven"
+    """Each index of one dimension by a factor of its own, down to an eighth."""
+    LARGER = "larger"
+    """All by the same factor, 32 to 128."""
+    SIGNED = "signed"
+    """Uniform numbers get random signs."""
+    TRIPLED = "tripled"
+    HUNDREDTH = "hundredth"
+    NEGATED = "negated"
+
+
+FACTORS = {Kind.TRIPLED: 3.0, Kind.HUNDREDTH: 0.01, Kind.NEGATED: -1.0}
+"""Of KernelBench-Verified (arXiv 2607.16241): the finished real tensors times a factor."""
+_KINDS = tuple(Kind)
+
+
+def fresh_seed(kind: Kind = Kind.PLAIN) -> int:
+    """A secret seed whose lowest bits name a kind: what it leads to is fixed by it alone."""
+    bits = secrets.randbits(_BASE_BITS - _KIND_BITS)
+    return bits << _KIND_BITS | _KINDS.index(kind)
+
+
+def kind_of(seed: int) -> Kind:
+    """What `Variation` does to the draws of this seed."""
+    return _KINDS[seed & ((1 << _KIND_BITS) - 1)]
+
+
+def of_kind(seed: int, kind: Kind) -> int:
+    """The seed of the same random numbers, treated in another way."""
+    return seed >> _KIND_BITS << _KIND_BITS | _KINDS.index(kind)
 
 
 def nearly(seed: int) -> int:
@@ -34,27 +77,27 @@ def nearly(seed: int) -> int:
     steps = 1 + secrets.randbelow((1 << _TOUCH_BITS) - 2)
     most = (1 << _TOUCH_BITS) - 1
     touch = (seed >> _BASE_BITS) - 1 + steps if seed >> _BASE_BITS else steps
-    return base(seed) | (1 + touch % most) << _BASE_BITS
+    return seed & ((1 << _BASE_BITS) - 1) | (1 + touch % most) << _BASE_BITS
 
 
 def base(seed: int) -> int:
-    """The part of a seed that the random numbers come from."""
-    return seed & ((1 << _BASE_BITS) - 1)
+    """The part of a seed that the random numbers come from, whatever their kind."""
+    return (seed & ((1 << _BASE_BITS) - 1)) >> _KIND_BITS
 
 
 class Variation(TorchFunctionMode):  # type: ignore[misc]
     """While it is entered, what PyTorch draws is varied as `seed` says.
 
-    Half of the seeds leave scales alone, a quarter make all draws smaller by the same factor, a
-    quarter each index of one dimension. Draws that have this dimension in common get the same
-    factors: a row's mean and its spread, drawn apart, keep the proportion that the recipe gives
-    them, and with it how exactly an honest kernel can compute.
+    Draws that have a dimension in common get the same factors: a row's mean and its spread, drawn
+    apart, keep the proportion that the recipe gives them, and with it how exactly an honest kernel
+    can compute.
     """
 
     def __init__(self, seed: int) -> None:
         super().__init__()
-        self._kind = ("plain", "plain", "smaller", "uneven")[seed & 3]
-        self._touched = seed != base(seed)
+        self._kind = kind_of(seed)
+        self._seed = seed
+        self._touched = seed >> _BASE_BITS > 0
         self._scales = torch.Generator().manual_seed(base(seed))
         self._dimension = int(torch.randint(12, (), generator=self._scales, device="cpu"))
         self._exponents: dict[tuple[int, int], torch.Tensor] = {}
@@ -74,12 +117,28 @@ class Variation(TorchFunctionMode):  # type: ignore[misc]
         drawn = func(*args, **(kwargs or {}))
         if func in _DRAWS and drawn.is_contiguous():
             # The same memory; one that asks for its gradient may not be written to otherwise.
-            self._vary(drawn.detach(), normal=func in _NORMAL)
+            changed = drawn.detach()
+            if func in _REAL and changed.dim():
+                self._rescale(changed, uniform=func in _UNIFORM)
+            self._touch(changed)
         return drawn
 
-    def _vary(self, drawn: torch.Tensor, *, normal: bool) -> None:
-        if normal and self._kind != "plain" and drawn.dim():
+    def _rescale(self, drawn: torch.Tensor, *, uniform: bool) -> None:
+        if self._kind is Kind.SIGNED:
+            if uniform:
+                self._sign(drawn)
+        elif self._kind in (Kind.SMALLER, Kind.UNEVEN, Kind.LARGER):
             drawn.mul_(self._scales_of(drawn))
+
+    def _sign(self, drawn: torch.Tensor) -> None:
+        generator = torch.Generator(device=drawn.device).manual_seed(base(self._seed))
+        flat = drawn.view(-1)
+        for start in range(0, flat.numel(), _BLOCK):
+            part = flat[start : start + _BLOCK]
+            signs = torch.randint(0, 2, part.shape, generator=generator, device=drawn.device)
+            part.mul_(signs.mul_(2).sub_(1))
+
+    def _touch(self, drawn: torch.Tensor) -> None:
         if self._touched and drawn.numel() > 1:
             count = drawn.numel()
             here, step = torch.randint(
@@ -89,7 +148,7 @@ class Variation(TorchFunctionMode):  # type: ignore[misc]
 
     def _scales_of(self, drawn: torch.Tensor) -> torch.Tensor:
         which, size = 0, 1
-        if self._kind == "uneven":
+        if self._kind is Kind.UNEVEN:
             which = self._dimension % drawn.dim()
             size = drawn.shape[which]
         if (which, size) not in self._exponents:
@@ -97,4 +156,10 @@ class Variation(TorchFunctionMode):  # type: ignore[misc]
             self._exponents[which, size] = exponents
         shape = [1] * drawn.dim()
         shape[which] = size
-        return (_SMALLEST ** self._exponents[which, size]).view(shape).to(drawn)
+        exponents = self._exponents[which, size]
+        if self._kind is Kind.LARGER:
+            least, greatest = _LARGER
+            factors = least * (greatest / least) ** exponents
+        else:
+            factors = _SMALLEST**exponents
+        return factors.view(shape).to(drawn)

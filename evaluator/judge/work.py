@@ -48,6 +48,8 @@ class Work:
     """Length of the longest sum behind an output element."""
     operators: int = 0
     """Calls of operators that make something; views are none."""
+    asserts_values: bool = False
+    """An operator was seen that may end the process on numbers beyond some range."""
     bytes_out: int = 0
     """The part of `bytes_soft` that is written: the outputs."""
 
@@ -106,6 +108,7 @@ def count_work(
         transcendental=counter.transcendental,
         accumulation=accumulation,
         operators=counter.operators,
+        asserts_values=counter.asserts_values,
         bytes_out=written,
     )
 
@@ -170,6 +173,8 @@ def _probed(
                 part.mul_(noise[: part.numel()])
             return changed
 
+        # What is random must not make a difference that no input makes.
+        torch.manual_seed(0)
         result = copy.deepcopy(module)(*tree_map(other, list(inputs)))
         return [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
 

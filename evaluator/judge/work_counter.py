@@ -35,6 +35,8 @@ class WorkCounter(TorchDispatchMode):  # type: ignore[misc]
         self.transcendental = 0.0
         self.accumulation = 1
         self.operators = 0
+        self.asserts_values = False
+        """A CUDA assertion on values, or an index made from real numbers, may fail."""
         self.opaque = False
         """Attention ran whose operations are not counted."""
         self._precision = precision
@@ -113,6 +115,7 @@ class WorkCounter(TorchDispatchMode):  # type: ignore[misc]
         if not in_place and made and all(_key(t) in before for t in made):
             return result
         self.operators += 1
+        self.asserts_values |= work_rules.asserts_values(name, operands, made)
         self._note_reads(name, operands)
         self._note_operations(func, name, args, kwargs, operands, made, result)
         own = work_rules.accumulation(name, args, operands, made)

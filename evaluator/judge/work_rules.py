@@ -63,6 +63,9 @@ def only_writes(name: str, position: int) -> bool:
     return position == 0 and name in ("copy_", "fill_", "zero_", "normal_", "uniform_")
 
 
+_ASSERTING = frozenset({"binary_cross_entropy", "multinomial", "bernoulli", "poisson"})
+
+
 def reach(
     name: str,
     func: Any,
@@ -173,6 +176,15 @@ def _takes_batch_statistics(name: str, args: tuple[Any, ...]) -> bool:
     """Whether a batch norm sums over the batch; in eval it scales and shifts each element."""
     flags = [value for value in args if isinstance(value, bool)]
     return flags[0] if flags else "with_update" in name
+
+
+def asserts_values(name: str, operands: Sequence[Tensor], made: Sequence[Tensor]) -> bool:
+    """Whether an operator asserts on a GPU that real numbers lie in some range, which ends the
+    process where they don't, or makes integers of real numbers, which may become indices."""
+    if name.rstrip("_") in _ASSERTING:
+        return True
+    converts = name == "_to_copy" and bool(operands) and operands[0].is_floating_point()
+    return converts and any(str(t.dtype).startswith(("torch.int", "torch.uint")) for t in made)
 
 
 def is_recurrent(name: str) -> bool:

@@ -176,6 +176,8 @@ class Worker:
         inputs = self.memory["inputs"]
         arguments = [decode(value, inputs, lambda tensor: tensor) for value in order["arguments"]]
         slot = self.memory["outputs"]
+        if order["seed"] is not None:
+            torch.manual_seed(order["seed"])
         if self.device == "cpu":
             _line_up_threads()
         self.channel.send(Kind.PREPARED)

@@ -28,6 +28,7 @@ from evaluator.judge.correctness import compare
 from evaluator.judge.exact_reference import ExactReference
 from evaluator.judge.placement import Placement, bytes_needed
 from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten
+from evaluator.judge.variation import Kind, of_kind
 from evaluator.judge.work import count_work
 from evaluator.worker import build_stub
 from evaluator.worker.weights import load_weights
@@ -39,6 +40,7 @@ FRESH, VARIED = 8, 8
 """Draws of the problem's own inputs, and of them at the judge's other scales; the adversarial ones
 come on top."""
 _TIMEOUT_S = 300.0
+_SCALED = (Kind.SMALLER, Kind.UNEVEN)
 
 ADVERSARIAL: dict[str, Callable[[Tensor], Tensor]] = {
     "a thousand times as large": lambda x: x * 1e3,
@@ -141,8 +143,7 @@ def _draws(reference: Reference) -> Iterator[tuple[str, list[Any]]]:
     for number in range(FRESH):
         yield f"fresh {number}", reference.fresh_inputs(1000 + number)
     for number in range(VARIED):
-        # `Variation` leaves scales alone unless the second bit of a seed is set.
-        yield f"varied {number}", reference.varied_inputs(4 * number + 2 + number % 2)
+        yield f"varied {number}", reference.varied_inputs(of_kind(8 * number, _SCALED[number % 2]))
     for name, change in ADVERSARIAL.items():
         values = reference.fresh_inputs(2000)
         yield (

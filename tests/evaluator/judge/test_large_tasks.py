@@ -1,0 +1,153 @@
+"""What keeps large tasks within memory and time."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from evaluator import host_memory
+from evaluator.evaluation import Precision, Status
+from evaluator.judge.blockwise import close, same, same_bytes
+from evaluator.judge.correctness import compare
+from evaluator.judge.footprint import footprint_of
+from evaluator.worker.initial_values import repeated_initial_values
+from tests.evaluator.conftest import HONEST
+
+ELEMENTWISE = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.linear = torch.nn.Linear(features, 2 * features, bias=False)
+
+    def forward(self, x):
+        y = self.linear(x)
+        return torch.sigmoid(y) * y
+
+def get_inputs():
+    return [torch.rand(ROWS, 1024)]
+
+def get_init_inputs():
+    return [1024]
+"""
+
+
+def test_the_footprint_of_a_task_is_what_its_tensors_take() -> None:
+    found = footprint_of(ELEMENTWISE.replace("ROWS", "2**16"), torch.float32)
+    assert found.inputs == 2**28
+    assert found.weights == 2**23
+    assert found.outputs == 2**29
+    # The product and its sigmoid are alive while they are multiplied.
+    assert found.forward == 3 * 2**29
+    assert found.needed > found.inputs + 2 * found.worker
+
+
+def test_a_task_that_does_not_fit_the_machine_is_told_with_how_much_it_needs(evaluate) -> None:
+    """4 TiB of inputs, which nobody may try to make."""
+    from evaluator.errors import DeviceError
+
+    with pytest.raises(
+        DeviceError, match=r"needs about \d{5,}\.\d GiB to be judged, and [\d.]+ of"
+    ):
+        evaluate(HONEST, ELEMENTWISE.replace("ROWS", "2**30"))
+    # The judge goes on.
+    assert evaluate(HONEST).status is Status.CORRECT
+
+
+def test_a_task_that_grows_beyond_memory_from_small_inputs_is_no_crash(evaluate) -> None:
+    from evaluator.errors import DeviceError
+
+    reference = ELEMENTWISE.replace("ROWS", "16").replace(
+        "y = self.linear(x)", "y = self.linear(x).repeat(2**27, 1)"
+    )
+    with pytest.raises(DeviceError, match="to be judged"):
+        evaluate(HONEST, reference)
+    assert evaluate(HONEST).status is Status.CORRECT
+
+
+def test_growth_is_limited_and_set_free_again() -> None:
+    with host_memory.growth_limited(2**28), pytest.raises(RuntimeError, match="allocate memory"):
+        torch.empty(2**29, dtype=torch.uint8).fill_(1)
+    assert torch.empty(2**29, dtype=torch.uint8).numel() == 2**29
+
+
+def test_an_error_of_ours_ends_one_evaluation_and_not_the_judge(
+    executor, evaluate, monkeypatch
+) -> None:
+    """A reference whose outputs have a dtype that no rule knows."""
+    from evaluator.errors import InfrastructureError
+
+    assert evaluate(HONEST).status is Status.CORRECT
+    before = executor.judge_pids
+    odd = ELEMENTWISE.replace("ROWS", "4").replace(
+        "return torch.sigmoid(y) * y", "return y.to(torch.float8_e4m3fn)"
+    )
+    with pytest.raises(InfrastructureError):
+        evaluate(odd.replace("class Model(", "class ModelNew("), odd)
+    assert evaluate(HONEST).status is Status.CORRECT
+    assert executor.judge_pids == before
+
+
+def test_large_initial_values_are_repeated_and_small_ones_are_pytorchs() -> None:
+    def weights(size: int) -> torch.Tensor:
+        torch.manual_seed(42)
+        return torch.nn.Linear(size, size).weight.detach()
+
+    plain = weights(256)
+    with repeated_initial_values():
+        assert torch.equal(weights(256), plain)
+        large = weights(2304)
+        assert torch.equal(weights(2304), large)
+    assert abs(float(large.std()) * 2304**0.5 * 3**0.5 - 1.0) < 0.01
+    assert len(large.unique()) > 2**19
+    assert not torch.equal(weights(2304), large)
+
+
+def test_blocks_compare_as_the_whole_does() -> None:
+    one = torch.randn(1000, 77)
+    one[3, 5] = torch.nan
+    other = one.clone()
+    assert same(one, other) and same_bytes(one, other) and close(one, other, rtol=0, atol=0)
+    other[-1, -1] += 1e-3
+    assert not same(one, other) and not same_bytes(one, other)
+    assert close(one, other, rtol=0, atol=1e-2) and not close(one, other, rtol=0, atol=1e-4)
+    assert not same(one, one.double())
+
+
+@pytest.mark.parametrize("precision", Precision)
+def test_what_passes_beside_the_reference_alone_passes_in_fp64(precision: Precision) -> None:
+    """Errors of a growing size: the rule without fp64 gives way first."""
+    dtype = {Precision.FP16: torch.float16, Precision.BF16: torch.bfloat16}.get(
+        precision, torch.float32
+    )
+    torch.manual_seed(0)
+    exact = torch.randn(300, 200, dtype=torch.float64)
+    unit = torch.finfo(dtype).eps * (2**13 if precision is Precision.TF32 else 1)
+    noise = torch.randn_like(exact) * exact.abs()
+    half = dtype is not torch.float32
+    off = torch.zeros_like(exact) if half else unit * torch.randn_like(exact) * exact.abs()
+    expected = (exact + off).to(dtype)
+    seen = set()
+    for step in range(-60, 90):
+        actual = (exact + unit * 2.0 ** (step / 10) * noise).to(dtype)
+        in_fp64 = compare([actual], [expected], [exact], [], precision, accumulation=1)
+        alone = compare(
+            *([actual], [expected], None, [], precision),
+            accumulation=1,
+            assumed_errors=in_fp64.reference_errors,
+            describing=False,
+        )
+        assert in_fp64.ok or not alone.ok
+        seen.add((in_fp64.ok, alone.ok))
+    assert seen >= {(True, True), (False, False)}
+
+
+def test_peak_memory_of_both_sides_is_in_the_record(evaluate) -> None:
+    hungry = HONEST.replace(
+        "return torch.relu", "x = x + torch.zeros(2**26).sum()\n        return torch.relu"
+    )
+    plain, more = evaluate(HONEST).memory, evaluate(hungry).memory
+    assert plain.candidate_bytes > 0 and plain.baseline_bytes > 0
+    assert more.candidate_bytes - plain.candidate_bytes > 2**27
+    assert plain.judge_bytes is None
