@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from problems.errors import UsageError
+from problems.source_file import read_source
 
 if TYPE_CHECKING:
     from evaluator.evaluation import Backend, Evaluation, EvaluationRequest, Mismatch, Settings
@@ -146,7 +147,7 @@ def judge_all(
     from evaluator.many import judged
 
     def request(path: Path, problem: Problem) -> EvaluationRequest:
-        return request_for(path.read_text(), problem, settings)
+        return request_for(read_source(path), problem, settings)
 
     correct = 0
     verdicts = judged(kernels, request, executor, width=width)

@@ -30,8 +30,8 @@ _ESCAPED = re.compile(r"[\\$]([ \t#$])")
 _FOR_A_DEBUGGER = frozenset({"-G", "--device-debug", "-device-debug"})
 STUBS = "stubs"
 """Folder, in the build folder, of the libraries that a light link finds first."""
-# Nothing of a light library can stand in for libtorch's. The linker's -Bsymbolic is for the reverse.
-# Symbols are as visible as in PyTorch's own builds: ctypes finds a candidate's functions by them.
+# Symbols are as visible as PyTorch's own build leaves them, so that ctypes finds functions. None of
+# them is shared with another library: -fno-gnu-unique is for that, and the linker's -Bsymbolic.
 _LIGHT_HOST = ("-fno-gnu-unique",)
 
 

@@ -101,9 +101,7 @@ def install(send: Send) -> None:
         _refuse_sycl(None, with_sycl)
         if is_standalone:
             if is_python_module:
-                raise ValueError(
-                    "`is_python_module` and `is_standalone` are mutually exclusive."
-                )
+                raise ValueError("`is_python_module` and `is_standalone` are mutually exclusive.")
             raise RuntimeError(f"Error building extension '{name}': no standalone programs here")
         paths = [Path(source) for source in _texts(sources)]
         folders, elsewhere = split_folders(_texts(extra_include_paths))

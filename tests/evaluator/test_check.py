@@ -94,6 +94,18 @@ def test_a_refusal_for_a_person(tmp_path: Path) -> None:
     assert "provenance: library: 0 % of the time in its own kernels" in done.stderr
 
 
+def test_a_file_with_a_byte_order_mark_is_judged_as_python_reads_it(tmp_path: Path) -> None:
+    done = check(tmp_path, "\ufeff" + HONEST, "--no-audit")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_file_that_python_cannot_decode_is_a_mistake_of_usage(tmp_path: Path) -> None:
+    done = check(tmp_path, "# coding: nonsense\n" + HONEST)
+    assert done.returncode == 2
+    assert "kernel.py" in done.stderr and "declare its encoding" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_an_unknown_requirement_is_a_mistake_of_usage(tmp_path: Path) -> None:
     done = check(tmp_path, HONEST, "--require", "handmade")
     assert done.returncode == 2
