@@ -6,7 +6,6 @@ pace: slow
 
 from concurrent.futures import ThreadPoolExecutor
 
-import torch
 import torch.nn as nn
 from torch.utils.cpp_extension import load_inline
 
