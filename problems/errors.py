@@ -6,3 +6,11 @@ class UsageError(Exception):
 
     Command lines print the text on stderr, without a traceback, and leave with exit code 2.
     """
+
+
+class UnknownProblemError(UsageError):
+    """The suite has no problem of that name."""
+
+
+class UndecodableError(UsageError):
+    """A Python file is not text in UTF-8 or in the encoding that it declares."""

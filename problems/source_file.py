@@ -5,18 +5,21 @@ from __future__ import annotations
 import tokenize
 from pathlib import Path
 
-from problems.errors import UsageError
+from problems.errors import UndecodableError, UsageError
 
 
 def read_source(path: Path) -> str:
     """Reads a file by its byte order mark or its encoding declaration (PEP 263), else as UTF-8.
 
-    Raises `UsageError` for a file that cannot be read or decoded.
+    Raises `UndecodableError` where Python could not decode it either, and `UsageError` for a file
+    that cannot be read.
     """
     try:
         with tokenize.open(path) as file:
             return file.read()
-    except (OSError, SyntaxError, UnicodeDecodeError) as error:
-        raise UsageError(
+    except OSError as error:
+        raise UsageError(f"can't read {path}: {error}") from None
+    except (SyntaxError, UnicodeDecodeError) as error:
+        raise UndecodableError(
             f"can't read {path}: {error}; save it as UTF-8, or declare its encoding"
         ) from None
