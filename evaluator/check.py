@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from problems.errors import UsageError
+from problems.errors import UndecodableError, UsageError
+from problems.source_file import read_source
 
 if TYPE_CHECKING:
     from evaluator.evaluation import Backend, EvaluationRequest, Settings
@@ -44,8 +45,11 @@ def request_for(source: str, problem: Problem, settings: Settings) -> Evaluation
 
 
 def _source(path: Path) -> str:
-    # What is no UTF-8 is a kernel that Python does not take either: it gets its verdict.
-    return path.read_text(encoding="utf-8", errors="replace")
+    try:
+        return read_source(path)
+    except UndecodableError as error:
+        # An import of the file would raise this: the kernel gets its verdict.
+        return f"raise SyntaxError({str(error)!r})\n"
 
 
 def check(

@@ -10,3 +10,7 @@ class UsageError(Exception):
 
 class UnknownProblemError(UsageError):
     """The suite has no problem of that name."""
+
+
+class UndecodableError(UsageError):
+    """A Python file is not text in UTF-8 or in the encoding that it declares."""

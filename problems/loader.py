@@ -18,6 +18,7 @@ from problems.dataset import dataset_name, folder_of, is_dataset
 from problems.errors import UnknownProblemError, UsageError
 from problems.problem import Problem
 from problems.sizes import metadata, parse
+from problems.source_file import read_source
 
 OUR_SUITE = "refinery"
 DEMO: tuple[str, ...] = (
@@ -184,10 +185,7 @@ def _entry_at(path: Path) -> _Entry:
 
 
 def _read(entry: _Entry) -> Problem:
-    try:
-        source = entry.path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"can't read {entry.path}: {error}; it must be UTF-8 text") from None
+    source = read_source(entry.path)
     tree = parse(source, str(entry.path))
     missing = [name for name in _NEEDED if name not in _defined(tree.body)]
     if missing:

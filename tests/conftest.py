@@ -32,4 +32,5 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("kernel-refinery")
         patch.setenv("KERNEL_REFINERY_CACHE", str(folder))
+        patch.setenv("TORCH_EXTENSIONS_DIR", str(folder / "extensions"))
         yield folder

@@ -213,6 +213,7 @@ def command(
     from evaluator.executor.local import LocalExecutor
     from problems.errors import UsageError
     from problems.loader import load_problem
+    from problems.source_file import read_source
     from tools.advice_words import advice_lines
     from tools.diagnose import explain
 
@@ -220,7 +221,7 @@ def command(
         if not kernel.is_file():
             raise UsageError(f"{kernel} is no file: give a kernel file")
         settings = Settings(device=resolve_device(device), timing_seconds=3.0)
-        request = request_for(kernel.read_text(), load_problem(problem, suite), settings)
+        request = request_for(read_source(kernel), load_problem(problem, suite), settings)
         with LocalExecutor(settings.device) as executor:
             evaluation = executor.evaluate(request)
         if evaluation.status is not Status.CORRECT:

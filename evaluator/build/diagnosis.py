@@ -60,6 +60,8 @@ _NOT_DISPATCHED = re.compile(
     r"to ['\"]c10::(?:refinery_::)?ScalarType['\"]"
 )
 """What AT_DISPATCH says of `x.type()`; ours takes it where PyTorch's does."""
+_BOUND = re.compile(r'm\.def\("(\w+)", torch::wrap_pybind_function\(\1\)')
+"""How the binding that `functions` asks for names each of them, always on a line of its own."""
 _LINKER = re.compile(r"(?:undefined reference to|multiple definition of|hidden symbol) [`'](.*?)'")
 _MACRO = re.compile(r"\b(?:AT|TORCH|C10|PYBIND11|THC|CUDA_KERNEL)_\w+\b")
 
@@ -95,11 +97,13 @@ def needs_full_headers(log: str, source: str = "", operators: Path | None = None
     if _NOT_DISPATCHED.match(text):
         return False
     about = lines[number + 1 : errors[1][0] if len(errors) > 1 else None]
+    unknown = {name[1] for pattern in _UNKNOWN if (name := pattern.search(text))}
+    if _never_declared(unknown, about, source):
+        return False
     if _OUR_NAMES.search(text) or _PYTORCH_HEADER.search(text) or _NVCC_MISSING.search(text):
         return True
     if any("/refinery/" in found["file"] for found in map(_CANDIDATE.match, about) if found):
         return True
-    unknown = {name[1] for pattern in _UNKNOWN if (name := pattern.search(text))}
     if text == _NO_NAMESPACE and len(about) > 1:
         unknown.update(re.findall(r"^\w+", about[0][about[1].find("^") :]))
     of_std = set(_OF_STD.findall(log)) | (_STD_OF_PYTORCH if _USES_STD.search(source) else set())
@@ -115,6 +119,20 @@ def needs_full_headers(log: str, source: str = "", operators: Path | None = None
     if "before '<<' token" in text and _MACRO.search(quoted):
         return True  # PyTorch's checks take more words by this operator
     return any(macro not in _our_macros() for macro in _MACRO.findall(quoted))
+
+
+def _never_declared(unknown: set[str], about: list[str], source: str) -> bool:
+    """Whether the binding lists a function that the source says nothing else of.
+
+    Then no header declares it, unless the source uses a namespace of a header's.
+    """
+    bound = _BOUND.search(about[0]) if about else None
+    if bound is None or bound[1] not in unknown or _PYTORCH_NAME.fullmatch(bound[1]):
+        return False
+    if _USES_PYTORCH.search(source) or _USES_STD.search(source):
+        return False
+    rest = "\n".join(line for line in source.splitlines() if not _BOUND.search(line))
+    return re.search(rf"\b{bound[1]}\b", rest) is None
 
 
 def linker_names(log: str) -> list[str]:

@@ -30,8 +30,9 @@ _ESCAPED = re.compile(r"[\\$]([ \t#$])")
 _FOR_A_DEBUGGER = frozenset({"-G", "--device-debug", "-device-debug"})
 STUBS = "stubs"
 """Folder, in the build folder, of the libraries that a light link finds first."""
-# Names in a light library stay its own: nothing of it can stand in for libtorch's, or the reverse.
-_LIGHT_HOST = ("-fvisibility=hidden", "-fno-gnu-unique")
+# Symbols are as visible as PyTorch's own build leaves them, so that ctypes finds functions. None of
+# them is shared with another library: -fno-gnu-unique is for that, and the linker's -Bsymbolic.
+_LIGHT_HOST = ("-fno-gnu-unique",)
 
 
 def _output(command: list[str]) -> str:

@@ -24,7 +24,7 @@ from evaluator.build.toolchain import STUBS, Toolchain
 from evaluator.build.work_folder import work_folder
 from evaluator.host_lock import host_lock
 
-REVISION = "7"
+REVISION = "8"
 """Changes whenever the command lines do, so that old entries of the cache are not used."""
 _ANY_NAME = "refinery_extension"
 """What a light object calls its module, so that extensions of any name share it."""

@@ -28,7 +28,10 @@ _NEUTRAL = frozenset(
 
 def own_namespaces(source: str) -> frozenset[str]:
     """Namespaces in which the source registers operators of its own."""
-    return frozenset(re.findall(r"\bTORCH_LIBRARY(?:_FRAGMENT|_IMPL)?\s*\(\s*(\w+)", source))
+    found = set(re.findall(r"\bTORCH_LIBRARY(?:_FRAGMENT|_IMPL)?\s*\(\s*(\w+)", source))
+    if "TORCH_EXTENSION_NAME" in found:
+        found.update(re.findall(r"\b(?:name\s*=|load(?:_inline)?\()\s*[\"'](\w+)", source))
+    return frozenset(found - {"aten"})
 
 
 def collect_shares(

@@ -27,6 +27,7 @@ import setuptools  # type: ignore[import-untyped]  # noqa: F401
 import torch
 
 from evaluator.collect.collected import Collected, Work
+from evaluator.collect.own_functions import mark_own_functions
 from evaluator.collect.owner import Owner, at_desk
 from evaluator.collect.stages import Stages
 from evaluator.collect.target_process import COLLECTED, REQUEST, Mode, WatchedMode
@@ -171,7 +172,7 @@ def _candidate(
     settings = request.settings
     build_stub.install(owner.build)
     if settings.device == "cpu":
-        _mark_own_functions()
+        mark_own_functions()
     else:
         torch.cuda.set_device(settings.device)
     source = request.candidate.source
@@ -192,42 +193,6 @@ def _candidate(
     load_weights(module, [{"name": name} | placement.place(t) for name, t in tensors], memory)
     module = module.to(settings.device)
     return module if reference.dtype is torch.float32 else module.to(reference.dtype)
-
-
-def _mark_own_functions() -> None:
-    """Let functions of built extensions show up in a CPU trace under their names."""
-    from torch.utils import cpp_extension
-
-    from evaluator.collect.cpu_trace import OWN_PREFIX
-
-    def marked(builds: Callable[..., Any]) -> Callable[..., Any]:
-        def load(*arguments: Any, **options: Any) -> Any:
-            built = builds(*arguments, **options)
-            return _Marked(built, OWN_PREFIX) if isinstance(built, types.ModuleType) else built
-
-        return load
-
-    cpp_extension.load_inline = marked(cpp_extension.load_inline)
-    cpp_extension.load = marked(cpp_extension.load)
-
-
-class _Marked:
-    """An extension module each of whose functions announces itself to the profiler."""
-
-    def __init__(self, module: Any, prefix: str) -> None:
-        self._module = module
-        self._prefix = prefix
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._module, name)
-        if not callable(found) or isinstance(found, type):
-            return found
-
-        def announced(*arguments: Any, **options: Any) -> Any:
-            with torch.profiler.record_function(self._prefix + name):
-                return found(*arguments, **options)
-
-        return announced
 
 
 def _work(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
@@ -118,6 +119,8 @@ def confine(
     environment = clean_environment(scratch)
     os.environ.clear()
     os.environ.update(environment)
+    # Some imports, such as dill's, have asked for the temporary folder already.
+    tempfile.tempdir = None
     up("clean_environment")
     threads = Path("/proc") if writes_proc else Path("/proc/self/task")
     with contextlib.suppress(OSError):

@@ -1,17 +1,19 @@
 """What `load_inline` and `load` are in a worker: they ask the trusted builder for a library.
 
-The signatures and the errors are PyTorch's. Nothing is compiled, printed or written here.
+The signatures, the errors and the place of the library are PyTorch's. Nothing is compiled or
+printed here.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import threading
 from collections.abc import Callable, Iterable, Sequence
-from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from typing import Any
 
 from evaluator.build_request import BuildOutcome, BuildRequest
+from evaluator.worker.build_directory import placed
 from evaluator.worker.own_files import gather, split_folders
 
 Send = Callable[[BuildRequest], BuildOutcome]
@@ -26,6 +28,16 @@ def install(send: Send) -> None:
     that this process can open, `/proc/self/fd/N` included.
     """
     import torch.utils.cpp_extension as cpp_extension
+
+    one_at_a_time = threading.Lock()
+
+    def built(request: BuildRequest, build_directory: object, *, is_python_module: bool) -> Any:
+        with one_at_a_time:  # candidates build in several threads, and `send` is for one
+            outcome = send(request)
+            if not outcome.ok:
+                raise RuntimeError(f"Error building extension '{request.name}':\n{outcome.log}")
+            library = str(placed(Path(outcome.library), request.name, build_directory))
+        return _module(request.name, library) if is_python_module else _loaded(library)
 
     def load_inline(
         name: str,
@@ -67,7 +79,7 @@ def install(send: Send) -> None:
             with_cuda=bool(with_cuda) or bool(cuda_sources),
             implicit_headers=not no_implicit_headers,
         )
-        return _loaded(send(request), is_python_module)
+        return built(request, build_directory, is_python_module=is_python_module)
 
     def load(
         name: str,
@@ -88,6 +100,8 @@ def install(send: Send) -> None:
         """Builds source files of this worker's disk, as PyTorch's function of this name."""
         _refuse_sycl(None, with_sycl)
         if is_standalone:
+            if is_python_module:
+                raise ValueError("`is_python_module` and `is_standalone` are mutually exclusive.")
             raise RuntimeError(f"Error building extension '{name}': no standalone programs here")
         paths = [Path(source) for source in _texts(sources)]
         folders, elsewhere = split_folders(_texts(extra_include_paths))
@@ -103,7 +117,7 @@ def install(send: Send) -> None:
             include_folders=own.folders,
             with_cuda=bool(with_cuda) or any(path.suffix in _DEVICE_SUFFIXES for path in paths),
         )
-        return _loaded(send(request), is_python_module)
+        return built(request, build_directory, is_python_module=is_python_module)
 
     cpp_extension.load_inline = load_inline
     cpp_extension.load = load
@@ -134,19 +148,16 @@ def _refuse_sycl(sources: object, wanted: object) -> None:
         raise RuntimeError("SYCL sources cannot be built here")
 
 
-def _loaded(outcome: BuildOutcome, is_python_module: bool) -> Any:
-    if not outcome.ok:
-        raise RuntimeError(f"Error building extension '{outcome.module_name}':\n{outcome.log}")
-    if not is_python_module:
-        import torch
-
-        torch.ops.load_library(outcome.library)
-        return outcome.library
-    loader = ExtensionFileLoader(outcome.module_name, outcome.library)
-    spec = importlib.util.spec_from_file_location(
-        outcome.module_name, outcome.library, loader=loader
-    )
-    assert spec is not None
+def _module(name: str, library: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, library)
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
+    spec.loader.exec_module(module)
     return module
+
+
+def _loaded(library: str) -> str:
+    import torch
+
+    torch.ops.load_library(library)
+    return library

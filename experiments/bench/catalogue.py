@@ -15,6 +15,7 @@ from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
 from problems.errors import UsageError
 from problems.loader import load_problem
 from problems.problem import Problem, SizeClass
+from problems.source_file import read_source
 
 FOLDER = Path(__file__).parent / "candidates"
 _HEAD = re.compile(r"# problem: (\S+)\n# expected: (\w+)\n")
@@ -68,7 +69,7 @@ def runnable(device: str) -> tuple[Backend, ...]:
 
 
 def _read(path: Path, backend: Backend) -> BenchCandidate:
-    source = path.read_text()
+    source = read_source(path)
     head = _HEAD.match(source)
     if head is None:
         raise UsageError(f"{path} must begin with '# problem: ID' and '# expected: STATUS'")

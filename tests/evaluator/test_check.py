@@ -15,10 +15,12 @@ from evaluator.evaluation import Evaluation
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 
 
-def check(folder: Path, source: str, *options: str) -> subprocess.CompletedProcess[str]:
+def check(
+    folder: Path, source: str, *options: str, kernel: str = "kernel.py"
+) -> subprocess.CompletedProcess[str]:
     (folder / "problem.py").write_text(SCALE_AND_BIAS)
     (folder / "kernel.py").write_text(source)
-    command = [sys.executable, "-m", "evaluator.check", str(folder / "kernel.py")]
+    command = [sys.executable, "-m", "evaluator.check", str(folder / kernel)]
     command += ["--problem", str(folder / "problem.py"), "--device", "cpu", "--timing-seconds", "1"]
     return subprocess.run(
         [*command, *options],
@@ -92,6 +94,19 @@ def test_a_refusal_for_a_person(tmp_path: Path) -> None:
     assert "kernel.py on problem: integrity" in done.stderr
     assert "not_custom: custom kernels are required, and this is library" in done.stderr
     assert "provenance: library: 0 % of the time in its own kernels" in done.stderr
+
+
+def test_a_file_with_a_byte_order_mark_is_judged_as_python_reads_it(tmp_path: Path) -> None:
+    done = check(tmp_path, "\ufeff" + HONEST, "--no-audit")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("head", [b"# coding: nonsense\n", b"# \xe9\n"])
+def test_a_file_that_python_cannot_decode_is_a_syntax_error(tmp_path: Path, head: bytes) -> None:
+    (tmp_path / "latin.py").write_bytes(head + HONEST.encode())
+    done = check(tmp_path, HONEST, "--no-audit", kernel="latin.py")
+    assert done.returncode == 1
+    assert "syntax_error" in done.stderr and "declare its encoding" in done.stderr
 
 
 def test_an_unknown_requirement_is_a_mistake_of_usage(tmp_path: Path) -> None:

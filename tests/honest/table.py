@@ -26,9 +26,9 @@ def document_with_table() -> str:
 def _language(kernel: HonestKernel) -> str:
     if "import triton" in kernel.source:
         return "Triton"
-    if "cuda_sources" in kernel.source:
+    if "__global__" in kernel.source:
         return "CUDA"
-    return "C++" if "load_inline" in kernel.source else "PyTorch"
+    return "C++" if "cpp_extension" in kernel.source else "PyTorch"
 
 
 def main() -> None:

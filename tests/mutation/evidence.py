@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import types
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -84,15 +85,16 @@ def gather(mutant: Mutant) -> Evidence:
         "mutant": mutant.source,
         "kind": mutant.rule.kind,
     }
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.mutation.evidence"],
-        input=json.dumps(question),
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "OMP_WAIT_POLICY": "passive"},
-        timeout=_TIMEOUT_S,
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.mutation.evidence"],
+            input=json.dumps(question),
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, "OMP_WAIT_POLICY": "passive", "TORCH_EXTENSIONS_DIR": folder},
+            timeout=_TIMEOUT_S,
+        )
     if done.returncode != 0:
         raise RuntimeError(f"ended with {done.returncode}: {done.stderr[-2000:]}")
     return Evidence.model_validate_json(done.stdout.splitlines()[-1])

@@ -124,6 +124,17 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
         load_problem(str(path))
 
 
+@pytest.mark.parametrize(
+    ("head", "encoding"),
+    [("", "utf-8-sig"), ("# -*- coding: latin-1 -*-\n", "latin-1"), ("# caf\xe9\n", "utf-8")],
+)
+def test_a_file_is_decoded_as_python_decodes_it(tmp_path: Path, head: str, encoding: str) -> None:
+    path = tmp_path / "encoded.py"
+    path.write_bytes((head + GOOD + "NAME = 'caf\xe9'\n").encode(encoding))
+    source = load_problem(str(path)).source
+    assert source == head + GOOD + "NAME = 'caf\xe9'\n"
+
+
 def test_a_folder_without_levels(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no folder level1"):
         load_suite(tmp_path)

@@ -341,3 +341,68 @@ def candidate(a, b):
         ext.shape((1, 2)), ext.shape([1, 2, 3]), ext.of(2.0), ext.of(2), ext.of(True),
     )
 '''
+
+INTERFACES["a_plain_c_library"] = '''
+import ctypes
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+extern "C" {
+int calls = 0;
+void scale(const float* in, float* out, int64_t n, float by) {
+  calls++;
+  for (int64_t i = 0; i < n; i++) out[i] = in[i] * by;
+}
+}
+"""
+path = load_inline(name="plain_c", cpp_sources=source, extra_cflags=["-O3"], is_python_module=False)
+library = ctypes.CDLL(path)
+library.scale.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_float]
+torch.ops.load_library(path)
+
+inputs = lambda: (torch.randn(1000),)
+reference = lambda x: (3 * x, 1, True)
+def candidate(x):
+    out = torch.empty_like(x)
+    library.scale(x.data_ptr(), out.data_ptr(), x.numel(), 3.0)
+    calls = ctypes.c_int.in_dll(ctypes.CDLL(path), "calls").value
+    return out, calls, path in torch.ops.loaded_libraries
+'''
+
+INTERFACES["a_module_in_its_build_directory"] = '''
+import ctypes, os, tempfile
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = """
+static int made = 0;
+extern "C" int count() { return ++made; }
+torch::Tensor twice(torch::Tensor x) { count(); return x + x; }
+"""
+folder = tempfile.mkdtemp()
+ext = load_inline(name="placed", cpp_sources=source, functions=["twice"], build_directory=folder)
+path = os.path.join(folder, "placed.so")
+torch.ops.load_library(path)
+
+inputs = lambda: (torch.randn(10),)
+reference = lambda x: (2 * x, 2, True)
+candidate = lambda x: (ext.twice(x), ctypes.CDLL(path).count(), ext.__file__ == path)
+'''
+
+INTERFACES["several_libraries_of_one_name"] = """
+import os
+import torch
+from torch.utils.cpp_extension import load_inline
+
+def build(number):
+    source = f"int number() {{ return {number}; }}"
+    return load_inline(name="numbered", cpp_sources=source, functions=["number"])
+
+first, second, again = build(1), build(2), build(1)
+files = lambda: [os.path.basename(module.__file__) for module in (first, second, again)]
+
+inputs = lambda: ()
+reference = lambda: (1, 2, 1, "numbered.so", "numbered_v1.so", "numbered.so")
+candidate = lambda: (first.number(), second.number(), again.number(), *files())
+"""

@@ -25,7 +25,7 @@ from tests.nvcc import needs_nvcc
 CUBLAS = Path("/usr/local/cuda/include/cublas_v2.h").exists()
 
 # Without the implicit headers a build takes a moment: for tests that are about something else.
-SHOWN = 'extern "C" __attribute__((visibility("default"))) int '
+SHOWN = 'extern "C" int '
 BARE = BuildRequest("bare", (f"{SHOWN} answer() {{ return 42; }}",), implicit_headers=False)
 
 
@@ -49,6 +49,21 @@ def test_a_library_is_built_cached_and_read_only(builder):
     assert "answer" in exported(first.library)
     assert Path(first.library).stat().st_mode & 0o222 == 0
     assert Path(first.library).name == "bare.so"
+
+
+@pytest.mark.parametrize("light", [True, False])
+def test_symbols_are_as_visible_as_pytorchs_own_build_leaves_them(cache, light):
+    text = (
+        f"{SHOWN} one() {{ return 1; }} int table[4]; namespace n {{ int two() {{ return 2; }} }}\n"
+        'extern "C" { static int three() { return 3; } int (*user)() = three; }\n'
+        'extern "C" __attribute__((visibility("hidden"))) int four() { return 4; }\n'
+    )
+    request = BuildRequest("visible", (text,), implicit_headers=False)
+    outcome = Builder(cache, light=light).build(request)
+    assert outcome.ok, outcome.log
+    names = {line.split()[-1] for line in exported(outcome.library).splitlines()}
+    assert {"one", "table", "_ZN1n3twoEv", "user"} <= names
+    assert not {"three", "four"} & names
 
 
 def test_a_light_library_needs_pytorchs_by_name(builder, cache):
@@ -96,6 +111,10 @@ def test_a_function_that_nobody_wrote(builder):
     assert declared.log == "error: undefined reference to 'f(at::Tensor)'\n"
     unknown = builder.build(source("int g() { return 1; }"))
     assert not unknown.ok and "'f' was not declared in this scope" in unknown.log
+    listed = replace(source("int g() { return 1; }"), functions=(("cumsum", ""), ("g", "")))
+    outcome = builder.build(listed)
+    assert not outcome.ok and "'cumsum' was not declared in this scope" in outcome.log
+    assert outcome.headers == "light", "PyTorch's headers declare at::cumsum, and refuse the same"
 
 
 def test_refused_flags_are_named_and_nothing_is_compiled(builder):

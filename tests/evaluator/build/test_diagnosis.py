@@ -62,6 +62,42 @@ def test_the_candidates_own_errors_stand(log):
     assert not needs_full_headers(log)
 
 
+def _unbound(name: str, suggested: str) -> str:
+    return (
+        f"main.cpp:4:46: error: '{name}' was not declared in this scope; did you mean "
+        f"'{suggested}{name}'?\n"
+        f'    4 | m.def("{name}", torch::wrap_pybind_function({name}), "{name}");\n'
+        f"      |                                              ^~~~~~~\n"
+        f"/c/headers-1/refinery/functions.h:15:15: note: '{suggested}{name}' declared here\n"
+    )
+
+
+def _bound(before: str, name: str) -> str:
+    binding = f'm.def("{name}", torch::wrap_pybind_function({name}), "{name}");'
+    return f"#include <torch/extension.h>\n{before}\nPYBIND11_MODULE(x, m) {{\n{binding}\n}}"
+
+
+@pytest.mark.parametrize(
+    ("name", "suggested"), [("forward", "std::"), ("cumsum", "at::refinery_::")]
+)
+def test_a_function_that_is_listed_and_never_declared_is_in_no_header(name, suggested):
+    log = _unbound(name, suggested)
+    assert not needs_full_headers(log, _bound("", name))
+    assert not needs_full_headers(log, _bound(f"at::Tensor {name}_cuda(at::Tensor x);", name))
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "using namespace torch;",
+        "using namespace std;",
+        "#if TORCH_VERSION_MAJOR >= 2\nat::Tensor forward(at::Tensor x);\n#endif",
+    ],
+)
+def test_a_function_that_a_header_may_declare_is_looked_for_in_pytorchs(before):
+    assert needs_full_headers(_unbound("forward", "std::"), _bound(before, "forward"))
+
+
 _NVCC_OF_STD = (
     'cuda.cu(9): error: identifier "map" is undefined\n  map<int, int> known;\n  ^\n',
     "cuda.cu(9): error: deque is not a template\n  deque<int> known;\n  ^\n",

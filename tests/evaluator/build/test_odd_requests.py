@@ -14,7 +14,7 @@ from evaluator.build.sources import Source, Sources
 from evaluator.build.workshop import Flags, _any_name_does
 from evaluator.build_request import BuildRequest
 
-SHOWN = 'extern "C" __attribute__((visibility("default"))) int '
+SHOWN = 'extern "C" int '
 FILE = ("x.cpp", f"{SHOWN} answer() {{ return 42; }}")
 
 

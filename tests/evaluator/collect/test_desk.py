@@ -19,7 +19,7 @@ from evaluator.device_lock import device_lock
 from evaluator.host_lock import LOCKS
 from evaluator.wire import Channel, WireError, WireTimeoutError, pair
 
-BODY = 'extern "C" __attribute__((visibility("default"))) int answer() { return 42; }'
+BODY = 'extern "C" int answer() { return 42; }'
 ASKED = BuildRequest("bare", (BODY,), implicit_headers=False)
 
 

@@ -40,6 +40,42 @@ class ModelNew(nn.Module):
         FORWARD
 '''
 
+_PLAIN_C = '''
+import ctypes
+import torch
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+source = r"""
+extern "C" void scale_and_bias(
+    const float* from, const float* by, const float* plus, float* to, long rows, long columns) {
+  for (long row = 0; row < rows; ++row)
+    for (long column = 0; column < columns; ++column) {
+      const float value = from[row * columns + column] * by[column] + plus[column];
+      to[row * columns + column] = value > 0 ? 2.0f * value : 0.0f;
+    }
+  EXTRA
+}
+"""
+kernels = ctypes.CDLL(
+    load_inline("kernels", source, extra_cflags=["-O2"], is_python_module=False)
+)
+kernels.scale_and_bias.argtypes = 4 * [ctypes.c_void_p] + 2 * [ctypes.c_long]
+kernels.scale_and_bias.restype = None
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.scale = nn.Parameter(torch.ones(features))
+
+    def forward(self, x):
+        y = torch.empty_like(x)
+        tensors = (x, self.scale, self.bias, y)
+        kernels.scale_and_bias(*(each.data_ptr() for each in tensors), *x.shape)
+        return y
+'''
+
 
 def program(
     extra: str = "",
@@ -52,6 +88,10 @@ def program(
 
 
 OWN = program()
+OWN_PLAIN_C = _PLAIN_C.replace("EXTRA", "")
+PLAIN_C_READS_TOO_FAR = _PLAIN_C.replace(
+    "EXTRA", "volatile float taken = from[rows * columns]; (void)taken;"
+)
 READS_TOO_FAR = program("volatile float taken = from[rows * columns]; (void)taken;")
 INDEX_TOO_LARGE = program(
     "float table[4] = {0, 0, 0, 0}; volatile float taken = table[rows % 7]; (void)taken;"

@@ -31,6 +31,8 @@ from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.deep_audit.programs import (
     INDEX_TOO_LARGE,
     OWN,
+    OWN_PLAIN_C,
+    PLAIN_C_READS_TOO_FAR,
     READS_TOO_FAR,
     SHIFTS_TOO_FAR,
     program,
@@ -44,8 +46,9 @@ def run_of(evaluation: Evaluation, tool: Tool) -> SanitizerRun:
     return next(run for run in evaluation.audit.sanitizers if run.tool is tool)
 
 
-def test_a_clean_kernel_of_its_own_stays_correct(evaluate):
-    evaluation = evaluate(OWN, audit="always")
+@pytest.mark.parametrize("source", [OWN, OWN_PLAIN_C], ids=["module", "plain C"])
+def test_a_clean_kernel_of_its_own_stays_correct(evaluate, source):
+    evaluation = evaluate(source, audit="always")
     assert evaluation.status is Status.CORRECT, evaluation.detail
     assert evaluation.timing is not None
     for tool in (Tool.ADDRESS, Tool.UNDEFINED):
@@ -61,6 +64,7 @@ def test_a_clean_kernel_of_its_own_stays_correct(evaluate):
     ("source", "tool", "kind", "text"),
     [
         (READS_TOO_FAR, Tool.ADDRESS, "heap-buffer-overflow", "READ of size 4"),
+        (PLAIN_C_READS_TOO_FAR, Tool.ADDRESS, "heap-buffer-overflow", "READ of size 4"),
         (INDEX_TOO_LARGE, Tool.UNDEFINED, "index-out-of-bounds", "index 4 out of bounds"),
     ],
 )

@@ -59,6 +59,27 @@ def test_operators_are_sorted_by_whose_they_are() -> None:
     assert call.neutral_us == 4.0
 
 
+@pytest.mark.parametrize(
+    ("source", "namespaces"),
+    [
+        ("TORCH_LIBRARY(mine, m) {} TORCH_LIBRARY_IMPL( mine, CPU, m) {}", {"mine"}),
+        ("TORCH_LIBRARY_FRAGMENT(mine, m) {}", {"mine"}),
+        (
+            "TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {}\nload_inline(name='mine', x=1)",
+            {"mine", "TORCH_EXTENSION_NAME"},
+        ),
+        (
+            "TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {}\nload_inline('mine', text)",
+            {"mine", "TORCH_EXTENSION_NAME"},
+        ),
+        ("TORCH_LIBRARY_IMPL(aten, CPU, m) {}", set()),
+        ("load_inline(name='aten')", set()),
+    ],
+)
+def test_operators_namespaces_are_told_from_the_source(source: str, namespaces: set[str]) -> None:
+    assert own_namespaces(source) == namespaces
+
+
 def test_the_median_call_counts_and_a_little_python_does_not() -> None:
     def call(own: float, wall: float) -> CallShares:
         return CallShares(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.evaluation import Status
-from evaluator.walls.environment import clean_environment
+from evaluator.walls.environment import clean_environment, python_path
 from evaluator.walls.seccomp import WAKING
 from evaluator.walls.syscall_table import NUMBERS
 from tests.evaluator.conftest import HONEST
@@ -86,6 +86,31 @@ def test_large_temporaries_come_from_warm_memory(tmp_path, _):
         check=True,
     )
     assert int(ran.stdout) < 1000
+
+
+ASKED_BEFORE = """
+import sys, tempfile
+from pathlib import Path
+from evaluator.walls.layers import confine
+tempfile.gettempdir()
+confine(Path(sys.argv[1]), memory_bytes=None, cpu_seconds=60)
+print(tempfile.mkdtemp())
+"""
+
+
+def test_the_temporary_folder_is_the_workers_own_though_an_import_asked_before(tmp_path):
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    ran = subprocess.run(
+        [sys.executable, "-c", ASKED_BEFORE, str(scratch)],
+        env={"PYTHONPATH": python_path()},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert Path(ran.stdout.strip()).parent == scratch
 
 
 @pytest.mark.parametrize("layer", PROBES)
