@@ -16,7 +16,7 @@ from evaluator.cores import usable_cores
 from evaluator.cuda_memory import reset_persisting_l2
 from evaluator.devices import cache_bytes, describe, peaks
 from evaluator.errors import DeviceError, InfrastructureError, UnusableReferenceError
-from evaluator.evaluation import BaselineName, EvaluationRequest, Precision, Settings
+from evaluator.evaluation import BaselineName, Precision, ProblemRequest, Settings
 from evaluator.judge.arena import Arena, make_arena
 from evaluator.judge.laid import Laid, lay
 from evaluator.judge.placement import MARGINS, Placement, bytes_needed
@@ -47,7 +47,7 @@ class Draw:
 class Bench:
     """One problem set up on one device. Raises `UnusableReferenceError` or `DeviceError`."""
 
-    def __init__(self, request: EvaluationRequest, device: torch.device, zygote: Zygote) -> None:
+    def __init__(self, request: ProblemRequest, device: torch.device, zygote: Zygote) -> None:
         self.key = bench_key(request)
         self._request = request
         self._hidden: dict[str, Bench] = {}
@@ -284,7 +284,7 @@ def no_build(request: BuildRequest) -> BuildOutcome:
     raise UnusableReferenceError(f"the reference calls load_inline itself ({request.name})")
 
 
-def bench_key(request: EvaluationRequest) -> tuple[object, ...]:
+def bench_key(request: ProblemRequest) -> tuple[object, ...]:
     """What must agree for two requests to share a bench."""
     settings: Settings = request.settings
     return (

@@ -21,6 +21,7 @@ from evaluator.evaluation import (
     BaselineName,
     Evaluation,
     EvaluationRequest,
+    ProblemRequest,
     Seconds,
     Status,
     Timing,
@@ -54,6 +55,19 @@ class Judge:
         self._zygote = zygote
         self._limits: WorkerLimits | None = None
         self._benches: dict[tuple[object, ...], Bench] = {}
+
+    def check(self, request: ProblemRequest) -> None:
+        """Set a problem up with its hidden sizes and its eager baseline, which later evaluations
+        use. Raises `InfrastructureError` where one of them cannot be had."""
+        with self.holding(request.settings.device):
+            bench = self.bench_for(request)
+            try:
+                bench.hidden(request.hidden_references)
+                baseline = bench.baseline(BaselineName.EAGER)
+                if baseline is not None and request.settings.isolation == "strict":
+                    insist(baseline.worker.isolation, self._builder.isolation)
+            finally:
+                self._free_cached_memory()
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate. Raises `InfrastructureError` when our side breaks."""
@@ -124,7 +138,7 @@ class Judge:
         compilers = self._builder.isolation if side.build is not None else ()
         return (*side.worker.isolation, *compilers)
 
-    def bench_for(self, request: EvaluationRequest) -> Bench:
+    def bench_for(self, request: ProblemRequest) -> Bench:
         """The problem of this request, set up; from earlier where it stays so."""
         if self._zygote is None or not self._zygote.alive:
             self.close()

@@ -7,10 +7,12 @@ import sys
 import threading
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from evaluator.build.builder import Builder
 from evaluator.devices import describe
 from evaluator.errors import InfrastructureError
-from evaluator.evaluation import EvaluationRequest
+from evaluator.evaluation import EvaluationRequest, ProblemRequest
 from evaluator.judge.zygote import Zygote
 from evaluator.service import leave_with, serve
 from evaluator.sole_device import see_only
@@ -40,12 +42,18 @@ def main(fd: int, device: str, cache: Path) -> None:
     warm_up.start()
     judge = Judge(where, builder, zygote)
     auditor = DeepAuditor(judge, builder)
+    requests: TypeAdapter[EvaluationRequest | ProblemRequest] = TypeAdapter(
+        EvaluationRequest | ProblemRequest
+    )
 
     def answer(question: bytes) -> bytes:
-        request = EvaluationRequest.model_validate_json(question).on(device)
+        request = requests.validate_json(question).on(device)
         if where.type == "cpu":
             # A compiler beside it would disturb the timing.
             warm_up.join()
+        if not isinstance(request, EvaluationRequest):
+            judge.check(request)
+            return b""
         evaluation = auditor.audited(request, judge.evaluate(request))
         return evaluation.model_dump_json(by_alias=True).encode()
 
