@@ -10,6 +10,7 @@ from agent.command_line import serve
 from agent.events import TurnStarted, Waiting
 from agent.result import Stop
 from agent.run import app
+from agent.show import app as show
 from evaluator.errors import DeviceError, JudgeDiedError, UnusableReferenceError
 from tests.agent.llm.provider_server import ProviderServer, answer
 from tests.agent.world import World
@@ -89,7 +90,7 @@ def test_only_the_problem_that_can_be_judged_is_billed(
         [
             *("--suite", str(suite), "--level", "1", "--device", "cpu", "--output", str(run)),
             *("--model", "hosted_vllm/test-model-2026", "--budget", "2", "--strategy", "sample"),
-            *("--timing-seconds", "0.2", "--json", "--display", "plain"),
+            *("--timing-seconds", "0.2", "--no-audit", "--json", "--display", "plain"),
             *(
                 word
                 for name, value in priced.items()
@@ -105,6 +106,11 @@ def test_only_the_problem_that_can_be_judged_is_billed(
         assert reason in entry["error"]
         assert entry["spent"]["calls"] == entry["turns"] == 0
         assert entry["error"] in told.err
+    assert serve(show, "agent.show", [str(run)]) == 0
+    shown = capsys.readouterr().out
+    assert all(
+        f"{entry['problem']}: no turn was taken: {entry['error']}" in shown for entry in broken
+    )
     assert (good["stop"], good["turns"], good["correct"]) == ("calls", 2, 2)
     assert len(server.requests) == 2, "only those of the good problem"
     assert good["spent"]["cost_usd"] == pytest.approx(2 * (1000 * 1e-6 + 500 * 1e-5))
@@ -162,8 +168,12 @@ def test_a_failure_that_may_pass_is_tried_again_before_anything_is_asked(world: 
     assert world.diary.count("check") == {"first": 3}
 
 
-def test_a_failure_that_lasts_ends_the_problem_unbilled(world: World) -> None:
+def test_a_failure_that_lasts_ends_the_problem_unbilled(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
     world.executor.unusable = [DeviceError("gone")] * 3
     result = world.run(problems=("first",), budget=1)
     assert (result.problems[0].stop, result.problems[0].error) == (Stop.ERROR, "gone")
     assert not world.client.requests
+    assert serve(show, "agent.show", [str(world.files.path)]) == 0
+    assert capsys.readouterr().out == "first: no turn was taken: gone\n"
