@@ -196,6 +196,7 @@ class Bench:
             triton=triton,
             build=build,
             import_timeout_s=self.settings.import_timeout_s,
+            configurations=self.reference.problem.configurations,
         )
 
     def construct(

@@ -23,6 +23,7 @@ from evaluator.judge.laid import Laid
 from evaluator.judge.output_memory import any_overlap, from_slot, from_worker, lies_within
 from evaluator.judge.process import WorkerProcess
 from evaluator.judge.refusal import Refusal
+from evaluator.pretrained import Configurations
 from evaluator.reply import Reply
 from evaluator.wire import Kind, Message
 from evaluator.worker.stated_gpu import Properties
@@ -95,9 +96,11 @@ class Side:
         build: Build,
         import_timeout_s: float,
         gpu: Properties | None = None,
+        configurations: Configurations | None = None,
     ) -> None:
         """Import the source in the worker, building what it asks for, now or later; raises
-        `Refusal`. `gpu`: what the worker is to say of a GPU that it has not."""
+        `Refusal`. `gpu`: what the worker is to say of a GPU that it has not. `configurations`:
+        those of the Hugging Face models that the problem names; None where it names none."""
         self._build = build
         order = {
             "source": source,
@@ -109,6 +112,7 @@ class Side:
             "triton": triton,
             "growth_bytes": self.growth_bytes,
             "gpu": gpu,
+            "configurations": configurations,
         }
         self._said.send(Kind.LOAD, json.dumps(order).encode())
         self._receive("import", import_timeout_s, Kind.IMPORTED)
