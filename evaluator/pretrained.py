@@ -14,10 +14,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from evaluator.configuration_cache import Configurations, keep
 from evaluator.errors import UnusableReferenceError
 
-Configurations = dict[str, dict[str, Any]]
-"""The content of each `config.json`, by the name that the problem gives."""
 _Find = Callable[..., tuple[dict[str, Any], dict[str, Any]]]
 _IMPORTS = re.compile(r"^\s*(?:from|import)\s+transformers\b", re.MULTILINE)
 _HUB = frozenset(
@@ -58,6 +57,7 @@ def find_configurations() -> Configurations:
                 " config.json`, or name a local folder that holds a config.json"
             ) from None
         _found[-1][str(name)] = copy.deepcopy(values)
+        keep(str(name), values)
         return values, rest
 
     if original.__module__ != __name__:

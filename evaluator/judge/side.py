@@ -14,6 +14,7 @@ from typing import Any, Literal
 import torch
 
 from evaluator.build.handover import Build
+from evaluator.configuration_cache import Configurations
 from evaluator.evaluation import BuildReport, Status
 from evaluator.judge import conduct
 from evaluator.judge.arena import Arena, make_arena
@@ -23,7 +24,6 @@ from evaluator.judge.laid import Laid
 from evaluator.judge.output_memory import any_overlap, from_slot, from_worker, lies_within
 from evaluator.judge.process import WorkerProcess
 from evaluator.judge.refusal import Refusal
-from evaluator.pretrained import Configurations
 from evaluator.reply import Reply
 from evaluator.wire import Kind, Message
 from evaluator.worker.stated_gpu import Properties

@@ -10,8 +10,17 @@ from pathlib import Path
 import pytest
 
 from evaluator.errors import InfrastructureError, UnusableReferenceError
-from evaluator.evaluation import Evaluation, ProblemRequest, Settings, Status
+from evaluator.evaluation import (
+    Backend,
+    Candidate,
+    Evaluation,
+    EvaluationRequest,
+    ProblemRequest,
+    Settings,
+    Status,
+)
 from evaluator.executor.local import LocalExecutor
+from tools.profile import profile
 
 Evaluate = Callable[..., Evaluation]
 
@@ -180,3 +189,21 @@ def test_without_transformers_the_remedy_is_to_install_it() -> None:
     assert last.startswith("evaluator.errors.UnusableReferenceError: the problem needs transfor")
     assert last.endswith("pip install -c constraints.txt -e '.[hf]'")
     assert issubclass(UnusableReferenceError, InfrastructureError)
+
+
+def test_it_is_audited_and_profiled_behind_the_walls(
+    executor: LocalExecutor, tmp_path: Path
+) -> None:
+    reference = task(tmp_path, "gpt2")
+    request = EvaluationRequest(
+        problem_id="test",
+        reference=reference,
+        candidate=Candidate(source=candidate(reference), backend=Backend.CPP),
+        settings=Settings(timing_seconds=0.2, audit="always"),
+    )
+    found = executor.evaluate(request)
+    assert found.status is Status.CORRECT, f"{found.reason}: {found.message} {found.detail}"
+    assert found.provenance is not None, found.notes
+    # The folder is beyond the target's reach by then, as the hub is.
+    (tmp_path / "config.json").unlink()
+    assert profile(request, found).summary
