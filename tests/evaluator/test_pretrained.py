@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,9 @@ from evaluator.evaluation import (
     Status,
 )
 from evaluator.executor.local import LocalExecutor
+from evaluator.judge.rehearsal import Rehearsal
+from evaluator.judge.zygote import Zygote
+from tests.evaluator.judge.test_rehearsal import H200, HEAD, LIMITS, Notebook
 from tools.profile import profile
 
 Evaluate = Callable[..., Evaluation]
@@ -150,8 +154,9 @@ def test_a_candidate_knows_no_other_model(evaluate: Evaluate, tmp_path: Path) ->
     assert f"no configuration of gpt2-xl here; the problem's own: {tmp_path}" in found.message
 
 
-def check(executor: LocalExecutor, reference: str) -> None:
-    executor.check(ProblemRequest(problem_id="test", reference=reference, settings=Settings()))
+def check(executor: LocalExecutor, reference: str, device: str = "cpu") -> None:
+    settings = Settings(device=device)
+    executor.check(ProblemRequest(problem_id="test", reference=reference, settings=settings))
 
 
 def test_random_hashes_are_found_out_before_any_candidate(
@@ -207,3 +212,34 @@ def test_it_is_audited_and_profiled_behind_the_walls(
     # The folder is beyond the target's reach by then, as the hub is.
     (tmp_path / "config.json").unlink()
     assert profile(request, found).summary
+
+
+def test_a_candidate_that_is_built_ahead_finds_its_configuration(tmp_path: Path) -> None:
+    reference = task(tmp_path, "gpt2")
+    builder = Notebook(tmp_path)
+    source = f"{HEAD}\n{candidate(reference)}\nAutoConfig.from_pretrained({str(tmp_path)!r})\n"
+    request = EvaluationRequest(
+        problem_id="test",
+        reference=reference,
+        candidate=Candidate(source=source + "build('after')\n", backend=Backend.CUDA),
+        settings=Settings(device="cuda:0"),
+    )
+    with closing(Zygote()) as zygote:
+        Rehearsal(request, builder, H200, zygote.fork(LIMITS)).run()
+    assert builder.names == ["after"]
+
+
+@pytest.mark.gpu
+def test_its_own_module_is_a_correct_candidate_on_a_gpu(tmp_path: Path) -> None:
+    reference = task(tmp_path, "gpt2")
+    request = EvaluationRequest(
+        problem_id="test",
+        reference=reference,
+        candidate=Candidate(source=candidate(reference), backend=Backend.CUDA),
+        settings=Settings(device="cuda:0", timing_seconds=0.2, audit="always"),
+    )
+    with LocalExecutor("cuda:0") as executor:
+        check(executor, reference, device="cuda:0")
+        found = executor.evaluate(request)
+    assert found.status is Status.CORRECT, f"{found.reason}: {found.message} {found.detail}"
+    assert found.provenance is not None, found.notes
