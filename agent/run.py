@@ -60,7 +60,10 @@ def run(
     suite: Annotated[
         str | None,
         Option(
-            "--suite", metavar="DIR", help="A folder of problems in KernelBench's format. [our own]"
+            "--suite",
+            metavar="DIR|hf:NAME",
+            help="A folder of problems in KernelBench's format, or a data set of them: "
+            "hf:NAME[@REVISION] on the Hugging Face Hub, hf:FOLDER or hf:FILE.parquet. [our own]",
         ),
     ] = None,
     model: Annotated[

@@ -77,11 +77,12 @@ def summary_lines(
     if config.model == figures.TUNER:
         yield "dim", f"{figures.TUNER_NOTE}."
     solved = sum(entry.best is not None for entry in result.problems)
-    spent = result.spent
+    unjudged = sum(map(_is_unjudged, result.problems))
+    missing = f", {unjudged} could not be judged" if unjudged else ""
     yield (
         "",
-        f"{solved} of {len(result.problems)} problems have a correct kernel; {_spent(spent)};"
-        f" run: {result.run}",
+        f"{solved} of {len(result.problems)} problems have a correct kernel{missing};"
+        f" {_spent(result.spent)}; run: {result.run}",
     )
     if result.interrupted:
         yield "yellow", "interrupted: the same command again goes on from here"
@@ -91,6 +92,10 @@ def summary_lines(
 def _problem_lines(entry: ProblemResult, config: RunConfig, problem: Problem) -> Iterator[Line]:
     stopped = entry.error if entry.stop is Stop.ERROR else _STOPPED[entry.stop]
     counts = f"correct {entry.correct}/{entry.turns}, {_spent(entry.spent)}"
+    if _is_unjudged(entry):
+        yield "red", f"  not judged: {entry.error}"
+        yield "", f"  {_spent(entry.spent)}"
+        return
     if entry.best is None or entry.best_path is None:
         last = f", the last turn: {figures.outcome(entry.last)}" if entry.last else ""
         yield "yellow", f"  no correct kernel{last}"
@@ -104,6 +109,11 @@ def _problem_lines(entry: ProblemResult, config: RunConfig, problem: Problem) ->
         yield "cyan", f"  {check_command(entry.best_path, problem, config)}"
     if stopped:
         yield "red" if entry.stop is Stop.ERROR else "yellow", f"  {stopped}"
+
+
+def _is_unjudged(entry: ProblemResult) -> bool:
+    """Our side or the provider failed before any turn came to an end."""
+    return entry.stop is Stop.ERROR and entry.turns == 0
 
 
 def _best(record: TurnRecord) -> str:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from evaluator.evaluation import Precision
+from evaluator.judge.exact_reference import ExactReference
 from evaluator.judge.reference import Reference
 from evaluator.judge.work import count_work
 
@@ -73,7 +74,8 @@ class Scene:
         self.reference.set_state(self.state)
         self.arguments = self.reference.fresh_inputs(self.seed + 1)
         self.expected = self.run(self.arguments)
-        self.exact, _ = self.reference.exact(_copied(self.arguments))
+        exact = ExactReference(self.reference)
+        self.exact, _ = exact.outputs(lambda: _copied(self.arguments))
         work = count_work(self.reference.model, self.arguments, Precision.FP32, probe=False)
         self.accumulation = work.accumulation
 
@@ -192,7 +194,7 @@ def _parameter(scene: Scene) -> Iterator[Attempt | NotApplicable]:
     if not seeded:
         yield NotApplicable("no floating parameters or buffers")
     for name, value in seeded.items():
-        if torch.equal(value, scene.state[name]):
+        if torch.equal(value, scene.state[name].cpu()):
             yield NotApplicable(f"{name} is a table that construction gives")
             continue
         outputs = scene.run_with({**scene.state, name: value}, scene.arguments)

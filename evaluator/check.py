@@ -1,4 +1,4 @@
-"""`python -m evaluator.check`: the evaluator's face. One kernel, one verdict; or many."""
+"""`python -m evaluator.check`: judges one kernel, or a folder of them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,8 @@ import typer
 from problems.errors import UsageError
 
 if TYPE_CHECKING:
-    from evaluator.evaluation import Backend, Evaluation, EvaluationRequest, Mismatch, Settings
-    from evaluator.executor.executor import Executor
-    from evaluator.many import Kernel
+    from evaluator.evaluation import Backend, EvaluationRequest, Settings
     from problems.problem import Problem
-
-_KERNELBENCH_NAME = re.compile(r"level_(\d+)_problem_(\d+)_sample_(\d+)_kernel\.py$")
-_VERDICTS = {
-    "faster": "faster than",
-    "slower": "slower than",
-    "same": "as fast as",
-    "unclear": "not clearly faster or slower than",
-}
 
 
 def backend_of(source: str, device: str) -> Backend:
@@ -53,119 +43,9 @@ def request_for(source: str, problem: Problem, settings: Settings) -> Evaluation
     )
 
 
-def _kernels(path: Path, problem: str | None, suite: Path | None) -> list[Kernel]:
-    from problems.loader import load_problem
-
-    if not path.exists():
-        raise UsageError(f"{path} does not exist: give a kernel file, or a folder of them")
-    if path.is_file():
-        if problem is None:
-            raise UsageError("say which problem the kernel is for: --problem ID or --problem FILE")
-        return [(path, load_problem(problem, suite))]
-    named = []
-    for file in path.iterdir():
-        if match := _KERNELBENCH_NAME.match(file.name):
-            level, number, sample = map(int, match.groups())
-            named.append((level, number, sample, file))
-    found = [
-        (file, load_problem(f"{level}/{number}", suite)) for level, number, _, file in sorted(named)
-    ]
-    if not found:
-        raise UsageError(f"{path} holds no file named like level_1_problem_1_sample_0_kernel.py")
-    return found
-
-
-def _print(path: Path, problem: Problem, evaluation: Evaluation) -> None:
-    from evaluator.deep_audit.summary import audit_lines
-
-    timing, correctness = evaluation.timing, evaluation.correctness
-    print(f"{path.name} on {problem.id}: {evaluation.status}", file=sys.stderr)
-    if evaluation.reason:
-        print(f"  {evaluation.reason}: {evaluation.message}", file=sys.stderr)
-    if evaluation.detail:
-        print("  " + evaluation.detail.rstrip().replace("\n", "\n  "), file=sys.stderr)
-    if evaluation.build and not evaluation.build.ok:
-        print("  " + evaluation.build.log[:4000].rstrip().replace("\n", "\n  "), file=sys.stderr)
-    if correctness and correctness.mismatch and evaluation.reason != "wrong_layout":
-        print(f"  {_facts(correctness.mismatch)}", file=sys.stderr)
-    if correctness and correctness.error_ratio is not None:
-        print(
-            f"  {correctness.calls_judged} of {correctness.calls_made} calls judged; error "
-            f"{correctness.error_ratio:.2f}x PyTorch's own (limit "
-            f"{correctness.error_ratio_limit:g}x)",
-            file=sys.stderr,
-        )
-    if timing:
-        print(
-            f"  {timing.latency_us:.1f} us [{timing.latency_low_us:.1f}, "
-            f"{timing.latency_high_us:.1f}]",
-            file=sys.stderr,
-        )
-        for name, baseline in timing.baselines.items():
-            print(
-                f"  {_VERDICTS[baseline.verdict]} {name} ({baseline.latency_us:.1f} us): "
-                f"{baseline.speedup:.3f}x [{baseline.speedup_low:.3f}, "
-                f"{baseline.speedup_high:.3f}], {baseline.pairs} pairs",
-                file=sys.stderr,
-            )
-        if timing.sol_fraction is not None:
-            share = 100 * timing.sol_fraction
-            figure = f"{share:.0f}" if share >= 1 else f"{share:.1g}"
-            print(f"  {figure} % of the speed of light", file=sys.stderr)
-    for line in audit_lines(evaluation):
-        print(f"  {line}", file=sys.stderr)
-    for note in evaluation.notes:
-        print(f"  note: {note}", file=sys.stderr)
-    print(f"  isolation: {', '.join(evaluation.isolation)}", file=sys.stderr)
-
-
-def _facts(mismatch: Mismatch) -> str:
-    if mismatch.kind == "values":
-        looks = f"; looks like: {', '.join(mismatch.patterns)}" if mismatch.patterns else ""
-        if changed := mismatch.details.get("counterfactual"):
-            looks += f"; in the reference, {changed}"
-        first = mismatch.examples[0] if mismatch.examples else None
-        shown = (
-            f"; at {first.index} {first.actual:g} instead of {first.expected:g}" if first else ""
-        )
-        return (
-            f"{mismatch.wrong} of {mismatch.total} values are wrong, by up to "
-            f"{mismatch.max_abs_error:.3g}{shown}{looks}"
-        )
-    return (
-        f"{mismatch.kind}: {mismatch.actual_shape} {mismatch.actual_dtype} instead of "
-        f"{mismatch.expected_shape} {mismatch.expected_dtype}"
-    )
-
-
-def judge_all(
-    kernels: list[Kernel], settings: Settings, executor: Executor, *, width: int, as_json: bool
-) -> bool:
-    """Judge the kernels, telling each verdict in its turn; whether all were correct."""
-    from evaluator.evaluation import Status
-    from evaluator.many import judged
-
-    def request(path: Path, problem: Problem) -> EvaluationRequest:
-        return request_for(path.read_text(), problem, settings)
-
-    correct = 0
-    verdicts = judged(kernels, request, executor, width=width)
-    for (path, problem), (evaluation, first) in zip(kernels, verdicts, strict=True):
-        correct += evaluation.status is Status.CORRECT
-        if as_json:
-            record = evaluation.model_dump(mode="json", by_alias=True)
-            if len(kernels) > 1:
-                place = {"kernel": path.name, "problem": problem.id}
-                record = place | {"judged_with": first.name if first else ""} | record
-            print(json.dumps(record), flush=True)
-        elif first is not None:
-            told = f"{evaluation.status}, as {first.name}, which is identical"
-            print(f"{path.name} on {problem.id}: {told}", file=sys.stderr)
-        else:
-            _print(path, problem, evaluation)
-    if len(kernels) > 1:
-        print(f"{correct} of {len(kernels)} kernels are correct", file=sys.stderr)
-    return correct == len(kernels)
+def _source(path: Path) -> str:
+    # What is no UTF-8 is a kernel that Python does not take either: it gets its verdict.
+    return path.read_text(encoding="utf-8", errors="replace")
 
 
 def check(
@@ -174,7 +54,11 @@ def check(
     ],
     problem: Annotated[str | None, typer.Option(help="Id or file of the problem.")] = None,
     suite: Annotated[
-        Path | None, typer.Option(help="A folder of problems in KernelBench's format.")
+        Path | None,
+        typer.Option(
+            help="A folder of problems in KernelBench's format, or a data set of them: "
+            "hf:NAME[@REVISION], hf:FILE.parquet."
+        ),
     ] = None,
     device: Annotated[
         str, typer.Option(help="auto, cpu, cuda, cuda:N, or for a folder cuda:N,M or all.")
@@ -202,15 +86,31 @@ def check(
             "--require-isolation", help="strict: judge only if every wall stands. Or: available."
         ),
     ] = "available",
-    json_: Annotated[bool, typer.Option("--json", help="One evaluation on stdout.")] = False,
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            help="Of a folder: where the results go, in KernelBench's format. "
+            "[eval_results.json in the folder]"
+        ),
+    ] = None,
+    json_: Annotated[
+        bool, typer.Option("--json", help="One evaluation on stdout; of a folder one a line.")
+    ] = False,
 ) -> None:
-    """Judge a kernel. Exit code 0: correct; 1: refused; 2: wrong usage."""
+    """Judge a kernel, or a folder of them.
+
+    Exit code 0: correct, all of them; 1: refused, or some cannot be judged; 2: wrong usage, or this
+    machine can judge nothing.
+    """
     from pydantic import ValidationError
 
     from evaluator.device_choice import resolve_devices
     from evaluator.errors import InfrastructureError
-    from evaluator.evaluation import BaselineName, Settings, audit_setting
+    from evaluator.evaluation import BaselineName, Settings, Status, audit_setting
     from evaluator.executor.local import LocalExecutor
+    from evaluator.kernel_folder import judge_folder
+    from evaluator.verdict_lines import verdict_lines
+    from problems.loader import load_problem
 
     try:
         names = dict.fromkeys(["eager", *(baseline or [])])
@@ -234,9 +134,31 @@ def check(
             from evaluator.walls.survey import insist
 
             insist()
-        kernels = _kernels(kernel, problem, suite)
+        if not kernel.exists():
+            raise UsageError(f"{kernel} does not exist: give a kernel file, or a folder of them")
         with LocalExecutor(*devices) as executor:
-            good = judge_all(kernels, settings, executor, width=executor.width, as_json=json_)
+            if kernel.is_dir():
+                good = judge_folder(
+                    kernel,
+                    suite,
+                    lambda path, problem: request_for(_source(path), problem, settings),
+                    executor,
+                    width=executor.width,
+                    as_json=json_,
+                    results=results,
+                )
+            elif problem is None:
+                raise UsageError("name the kernel's problem: --problem ID or --problem FILE")
+            elif results is not None:
+                raise UsageError("--results is for a folder of kernels; --json prints one verdict")
+            else:
+                asked = load_problem(problem, suite)
+                evaluation = executor.evaluate(request_for(_source(kernel), asked, settings))
+                good = evaluation.status is Status.CORRECT
+                if json_:
+                    print(json.dumps(evaluation.model_dump(mode="json", by_alias=True)))
+                else:
+                    print(*verdict_lines(kernel, asked, evaluation), sep="\n", file=sys.stderr)
     except (UsageError, InfrastructureError) as error:
         print(f"error: {error}", file=sys.stderr)
         raise typer.Exit(2) from None

@@ -8,7 +8,7 @@ import json
 import os
 from typing import Any
 
-from evaluator.cache_folder import cache_folder
+from problems.cache_folder import cache_folder
 
 Configurations = dict[str, dict[str, Any]]
 """The content of each `config.json`, by the name that the problem gives."""

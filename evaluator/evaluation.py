@@ -128,6 +128,9 @@ class Correctness(Record):
 
     calls_judged: int
     calls_made: int
+    calls_judged_in_fp64: int | None = None
+    """Those of `calls_judged` that were compared with an fp64 reference. All others were compared
+    with the reference in the task's precision, by a rule that is no more lenient. None: unknown."""
     reference: Literal["fp64", "fp64_sliced", "fp64_cpu", "task_precision"] = "fp64"
     """Where the reference came from; `task_precision` where the module can't run in fp64."""
     error_ratio: float | None = None
@@ -179,6 +182,20 @@ class Timing(Record):
     """On GPU: the judge's own clock around the same calls."""
 
 
+class DeviceMemory(Record):
+    """Most bytes held of the memory of the device, by process; None where that is not known.
+
+    Both workers are measured alike, by what the system counts for their processes beyond a context
+    and the slot for their outputs: weights, intermediate results, caches and workspaces.
+    """
+
+    candidate_bytes: int | None = None
+    baseline_bytes: int | None = None
+    """Of eager."""
+    judge_bytes: int | None = None
+    """On a GPU: inputs, slots for outputs, and all that verifying took."""
+
+
 class Seconds(Record):
     """Where the evaluation's time went; `device` is the time that the device was ours."""
 
@@ -210,6 +227,7 @@ class Evaluation(Record):
     build: BuildReport | None = None
     correctness: Correctness | None = None
     timing: Timing | None = None
+    memory: DeviceMemory = DeviceMemory()
     provenance: Provenance | None = None
     """Whose code the time was spent in; None where nobody asked, or where a note says why not."""
     audit: DeepAudit | None = None

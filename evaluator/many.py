@@ -1,4 +1,4 @@
-"""Many kernels, judged side by side and told in their order; identical ones are judged once."""
+"""Many kernels, judged side by side and reported in order; identical ones are judged once."""
 
 from __future__ import annotations
 
@@ -9,13 +9,20 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
+from evaluator.errors import InfrastructureError, UnusableReferenceError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Seconds
 from evaluator.executor.executor import Executor
 from problems.problem import Problem
 
 Kernel = tuple[Path, Problem]
+Outcome = Evaluation | InfrastructureError
+"""A verdict, or the failure of ours because of which there is none."""
 AHEAD = 16
 """How far others may be ahead of the slowest, in multiples of those that are under way."""
+MOST_FAILURES = 10
+"""Equal failures of ours in a row after which no further kernel is tried."""
+_PROBLEMS = 3
+"""How many problems these must concern, if there are so many: one may be too large for a judge."""
 
 
 def judged(
@@ -24,24 +31,29 @@ def judged(
     executor: Executor,
     *,
     width: int,
-) -> Iterator[tuple[Evaluation, Path | None]]:
-    """The evaluation of each kernel, in order, as soon as it is there and all before it are.
+) -> Iterator[tuple[Outcome, Path | None]]:
+    """The outcome of each kernel, in order, as soon as it is there and all before it are.
 
     Beside it stands the earlier file that it was taken over from, with no seconds of its own, or
     None. `width` evaluations are under way at a time. Kept in memory are those that an identical
     file still waits for, and those that wait for a slower one before them, of which there is a
-    limit. Raises `InfrastructureError` when our side breaks; what has not begun by then is left.
+    limit. A failure of ours is the outcome of its kernel, and the others are judged. Raises
+    `InfrastructureError` where every kernel fails alike; what has not begun by then is left.
     """
 
-    def judge(path: Path, problem: Problem) -> Evaluation:
-        return executor.evaluate(request(path, problem))
+    def judge(path: Path, problem: Problem) -> Outcome:
+        try:
+            return executor.evaluate(request(path, problem))
+        except InfrastructureError as error:
+            return error
 
     contents = [(problem.id, _digest(path)) for path, problem in kernels]
     left = Counter(contents)
     known: dict[tuple[str, str], tuple[Evaluation, Path]] = {}
+    streak = _Streak(min(_PROBLEMS, len({problem.id for _, problem in kernels})))
     pool = ThreadPoolExecutor(width, thread_name_prefix="kernels")
 
-    def beginnings() -> Iterator[Future[Evaluation] | None]:
+    def beginnings() -> Iterator[Future[Outcome] | None]:
         seen = set()
         for kernel, content in zip(kernels, contents, strict=True):
             yield None if content in seen else pool.submit(judge, *kernel)
@@ -53,20 +65,45 @@ def judged(
         for (path, problem), content in zip(kernels, contents, strict=True):
             future = begun.popleft()
             first = None
-            if future is None and known[content][0].is_lasting:
+            outcome: Outcome
+            if future is None and content in known and known[content][0].is_lasting:
                 evaluation, first = known[content]
-                evaluation = evaluation.model_copy(update={"seconds": Seconds()})
+                outcome = evaluation.model_copy(update={"seconds": Seconds()})
             else:
-                evaluation = judge(path, problem) if future is None else future.result()
-                if content not in known or evaluation.is_lasting:
-                    known[content] = evaluation, path
+                outcome = judge(path, problem) if future is None else future.result()
+                if isinstance(outcome, Evaluation) and (content not in known or outcome.is_lasting):
+                    known[content] = outcome, path
             left[content] -= 1
             if not left[content]:
-                del known[content]
+                known.pop(content, None)
             begun.extend(islice(to_begin, 1))
-            yield evaluation, first
+            yield outcome, first
+            streak.add(problem, outcome)
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+class _Streak:
+    """Equal failures of ours, one after the other."""
+
+    def __init__(self, problems: int) -> None:
+        """`problems`: equal failures on fewer than these say nothing of the judge."""
+        self._needed = problems
+        self._said = ""
+        self._of: list[str] = []
+
+    def add(self, problem: Problem, outcome: Outcome) -> None:
+        """Raises `InfrastructureError` once the judge itself must be what fails."""
+        if isinstance(outcome, Evaluation | UnusableReferenceError):
+            self._of.clear()
+            return
+        if str(outcome) != self._said:
+            self._of.clear()
+        self._said = str(outcome)
+        self._of.append(problem.id)
+        if len(self._of) >= MOST_FAILURES and len(set(self._of)) >= self._needed:
+            count = len(self._of)
+            raise type(outcome)(f"{count} kernels in a row cannot be judged: {outcome}")
 
 
 def _digest(path: Path) -> str:

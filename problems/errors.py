@@ -6,3 +6,7 @@ class UsageError(Exception):
 
     Command lines print the text on stderr, without a traceback, and leave with exit code 2.
     """
+
+
+class UnknownProblemError(UsageError):
+    """The suite has no problem of that name."""

@@ -19,7 +19,11 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command()
 def main(
     suite: Annotated[
-        Path | None, typer.Option(help="A folder in KernelBench's format; default: our own.")
+        Path | None,
+        typer.Option(
+            help="A folder in KernelBench's format, or a data set: hf:NAME[@REVISION], "
+            "hf:FILE.parquet; default: our own."
+        ),
     ] = None,
     level: Annotated[int | None, typer.Option(help="Only this level.")] = None,
     filter: Annotated[

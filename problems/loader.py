@@ -1,4 +1,4 @@
-"""Where problems are found: our own levels, a folder in KernelBench's format, or a lone file.
+"""Where problems are found: our own levels, a folder or data set in KernelBench's format, a file.
 
 Nothing of a problem is executed here: what the loader knows, it reads from the syntax tree.
 """
@@ -13,7 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from problems.errors import UsageError
+from problems.category import derive_category
+from problems.dataset import dataset_name, folder_of, is_dataset
+from problems.errors import UnknownProblemError, UsageError
 from problems.problem import Problem
 from problems.sizes import metadata, parse
 
@@ -66,8 +68,9 @@ class _Entry:
 def load_suite(suite: Path | None = None) -> list[Problem]:
     """All problems of a suite, by level and number; None is our own.
 
-    A suite is a folder with `level{L}/{number}_{name}.py` in it. Raises `UsageError` for a folder
-    without levels and for a file that is no problem.
+    A suite is a folder with `level{L}/{number}_{name}.py` in it, or a data set with KernelBench's
+    columns (`problems.dataset`): `hf:NAME[@REVISION]`, `hf:FOLDER`, `hf:FILE.parquet`. Raises
+    `UsageError` for a suite that can't be found or read and for a file that is no problem.
     """
     return [_read(entry) for entry in _entries(suite)]
 
@@ -78,7 +81,8 @@ def load_problem(ref: str, suite: Path | None = None) -> Problem:
     `ref` is an id (`level1_19_relu`), an alias (`1/19`, `level1/19_relu`, or the bare name where
     only one problem of the suite has it; case does not matter), or the path of a file. A file
     under a folder `level{L}` keeps its suite, level and number; any other is a lone file, whose
-    id is its stem and whose level is 0. Raises `UsageError` for what can't be found or read.
+    id is its stem and whose level is 0. Raises `UnknownProblemError` for a name that the suite does
+    not have, and `UsageError` for what else can't be found or read.
     """
     path = Path(ref).expanduser()
     if path.is_file():
@@ -100,7 +104,7 @@ def load_problem(ref: str, suite: Path | None = None) -> Problem:
     near = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)
     ids = list(dict.fromkeys(names[name] for name in near))
     hint = f"did you mean {' or '.join(ids)}?" if ids else "`python -m problems.list` names all"
-    raise UsageError(f"no problem {ref!r} in {where}; {hint}")
+    raise UnknownProblemError(f"no problem {ref!r} in {where}; {hint}")
 
 
 def select(
@@ -131,11 +135,16 @@ def select(
 
 
 def _suite_name(suite: Path | None) -> str:
-    return OUR_SUITE if suite is None else (suite.resolve().name or str(suite))
+    if suite is None:
+        return OUR_SUITE
+    return dataset_name(suite) if is_dataset(suite) else suite.resolve().name or str(suite)
 
 
 def _entries(suite: Path | None) -> Iterator[_Entry]:
-    folder = Path(__file__).parent if suite is None else suite.expanduser()
+    if suite is None:
+        folder = Path(__file__).parent
+    else:
+        folder = folder_of(suite) if is_dataset(suite) else suite.expanduser()
     if not folder.is_dir():
         raise UsageError(
             f"no such suite: {folder} is no folder; --suite takes one with level1/ ..."
@@ -186,13 +195,13 @@ def _read(entry: _Entry) -> Problem:
             f"{entry.path} defines no {' and no '.join(missing)}; a problem needs"
             " `class Model(nn.Module)`, `get_inputs()` and `get_init_inputs()`"
         )
-    category = metadata(tree).category
+    declared = metadata(tree).category
     return Problem(
         id=entry.id if entry.level else _safe(entry.stem),
         suite=entry.suite,
         level=entry.level,
         name=entry.name if entry.level else entry.stem,
-        category=ast.literal_eval(category.value) if category else "",
+        category=ast.literal_eval(declared.value) if declared else derive_category(tree),
         path=entry.path,
         source=source,
         hash=hashlib.sha256(source.encode()).hexdigest()[:16],

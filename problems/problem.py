@@ -30,15 +30,17 @@ class Problem(BaseModel):
     id: str
     """Safe as a file name and unique in its suite: `level1_19_relu`, or the stem of a lone file."""
     suite: str
-    """`refinery` for our own, else the name of the suite's folder."""
+    """`refinery` for our own, else the name of the suite's folder or data set, with the revision
+    that was asked for; `hash` says which text it had."""
     level: int
     """0 for a lone file."""
     name: str
     category: str
-    """Empty where the file declares none."""
+    """Declared by the file, else derived from its operators (`problems.category`); may be empty."""
     path: Path
+    """Of a data set's problem: a copy in the cache."""
     source: str
-    """The whole file, as it stands on disk."""
+    """The whole file."""
     hash: str
     """SHA-256 of `source`, first 16 hex digits."""
 

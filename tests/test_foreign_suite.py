@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from agent.turn_log import read_turns
@@ -25,13 +27,16 @@ WRONG = {
 """Kernels that are refused: what is replaced in the right one, by what, and why it is refused."""
 
 
-def run(module: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+def run(
+    module: str, *arguments: object, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", module, *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""},
         capture_output=True,
         text=True,
         timeout=1500,
+        cwd=cwd,
     )
 
 
@@ -57,7 +62,7 @@ def test_a_folder_of_kernels_is_judged(kernels: Path) -> None:
     options = ("--suite", SUITE, "--device", "cpu", "--timing-seconds", "0.2")
     done = run("evaluator.check", kernels, *options, "--json")
     assert done.returncode == 1, done.stderr
-    assert done.stderr.splitlines()[-1] == "7 of 12 kernels are correct"
+    assert "7 of 12 kernels are correct" in done.stderr.splitlines()
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(one["kernel"], one["status"], one["reason"]) for one in found] == [
         *(
@@ -112,3 +117,29 @@ def test_the_main_job_takes_a_turn_on_every_problem(tmp_path: Path) -> None:
     assert "correct" in {turn.evaluation.status for turn in turns}
     assert "7 problems" in done.stderr
     assert f"--suite {SUITE}" in done.stderr  # the line that judges the best kernel once more
+
+
+def test_every_command_takes_a_parquet_file(tmp_path: Path, kernels: Path) -> None:
+    rows = [
+        {
+            "code": path.read_bytes().decode(),
+            "level": int(path.parent.name[5:]),
+            "name": path.stem,
+            "problem_id": int(path.name.partition("_")[0]),
+        }
+        for path in sorted(SUITE.rglob("*.py"))
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "tasks.parquet")
+    suite = ("--suite", "hf:./tasks.parquet")
+    kernel = kernels / "level_1_problem_19_sample_0_kernel.py"
+    one = ("--problem", "1/19", *suite, "--device", "cpu", "--json")
+
+    listed = run("problems.list", *suite, "--level", "2", "--json", cwd=tmp_path)
+    assert json.loads(listed.stdout)["id"] == "level2_7_Conv2d_BatchNorm_Bias_Scale"
+    checked = run("evaluator.check", kernel, *one, "--timing-seconds", "0.2", cwd=tmp_path)
+    assert json.loads(checked.stdout)["status"] == "correct", checked.stderr
+    profiled = run("tools.profile", kernel, *one, cwd=tmp_path)
+    assert json.loads(profiled.stdout)["rung"] == "cpu", profiled.stderr
+    planned = run("agent.run", *one, "--dry-run", cwd=tmp_path)
+    (problem,) = json.loads(planned.stdout)["problems"]
+    assert (problem["id"], problem["suite"]) == ("level1_19_ReLU", "tasks.parquet")

@@ -194,7 +194,11 @@ def command(
     kernel: Annotated[Path, typer.Argument(help="A file with ModelNew.")],
     problem: Annotated[str, typer.Option(help="Id or file of the problem.")],
     suite: Annotated[
-        Path | None, typer.Option(help="A folder of problems in KernelBench's format.")
+        Path | None,
+        typer.Option(
+            help="A folder of problems in KernelBench's format, or a data set of them: "
+            "hf:NAME[@REVISION], hf:FILE.parquet."
+        ),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
     keep: Annotated[

@@ -16,12 +16,12 @@ from pathlib import Path
 from evaluator.build.builder import Builder
 from evaluator.build.handover import built_and_read
 from evaluator.build_request import decode_request, encode_outcome
-from evaluator.cache_folder import cache_folder
 from evaluator.collect.call_counter import CallCounter
 from evaluator.device_lock import device_lock
 from evaluator.devices import describe
 from evaluator.sealed import sealed_copy
 from evaluator.wire import Channel, ClosedError, Kind, Message, WireError, WireTimeoutError
+from problems.cache_folder import cache_folder
 
 _LOOK_S = 0.2
 """How soon it is seen that a target has ended while something it started holds the line."""

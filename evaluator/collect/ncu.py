@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from evaluator.cache_folder import cache_folder
 from evaluator.collect.collected import Collected
 from evaluator.collect.desk import Desk
 from evaluator.collect.ncu_export import parse_hints, parse_raw, with_hints
@@ -31,6 +30,7 @@ from evaluator.collect.warm_target import WarmTarget
 from evaluator.device_lock import ncu_lock
 from evaluator.devices import DeviceInfo
 from evaluator.errors import ProfilerError
+from problems.cache_folder import cache_folder
 
 REPORT = "profile.ncu-rep"
 _MOST_KERNELS = 200

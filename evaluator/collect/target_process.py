@@ -20,7 +20,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Literal
 
-from evaluator.cache_folder import cache_folder
 from evaluator.collect.call_counter import CallCounter
 from evaluator.collect.collected import Collected, LoopFacts
 from evaluator.collect.cuda_code import inspect_kernels
@@ -31,6 +30,7 @@ from evaluator.errors import ProfilerError
 from evaluator.judge.printed import Printed
 from evaluator.walls.environment import clean_environment
 from evaluator.wire import WireError, pair
+from problems.cache_folder import cache_folder
 
 ConfinedMode = Literal["torch_trace", "static", "cpu", "shares"]
 WatchedMode = Literal["ncu", "plain"]

@@ -111,7 +111,10 @@ def _sizes(bench: Bench) -> dict[int, list[str]]:
     """By their bytes, the tensors that the author of a candidate knows of."""
     names: dict[int, list[str]] = {}
     for name, tensor in (
-        *((f"input {n}", each) for n, each in enumerate(flatten_arguments(bench.draw().values))),
+        *(
+            (f"input {n}", each)
+            for n, each in enumerate(flatten_arguments(bench.values_of(bench.draw())))
+        ),
         *((f"output {n}", each) for n, each in enumerate(bench.outputs)),
         *bench.reference.seeded.items(),
     ):

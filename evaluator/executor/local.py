@@ -11,11 +11,11 @@ from types import TracebackType
 from typing import Self
 
 from evaluator.built_ahead import BuiltAhead
-from evaluator.cache_folder import cache_folder
 from evaluator.cores import usable_cores
 from evaluator.evaluation import Backend, Evaluation, EvaluationRequest, ProblemRequest
 from evaluator.executor.seats import Seat, Seats
 from evaluator.service import Service
+from problems.cache_folder import cache_folder
 
 
 class LocalExecutor:

@@ -47,6 +47,8 @@ class Rule:
     """n."""
     ceiling: float
     """Largest RMSE relative to rms(R) that the reference's error can buy."""
+    assumed_error: float | None = None
+    """L's error relative to R, of each element, where L itself stands in for R."""
 
     @property
     def floor(self) -> float:

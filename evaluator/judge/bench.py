@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +19,11 @@ from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.cores import usable_cores
 from evaluator.cuda_memory import reset_persisting_l2
 from evaluator.devices import cache_bytes, describe, peaks
-from evaluator.errors import DeviceError, InfrastructureError, UnusableReferenceError
+from evaluator.errors import InfrastructureError, UnusableReferenceError
 from evaluator.evaluation import BaselineName, Precision, ProblemRequest, Settings
 from evaluator.judge.arena import Arena, make_arena
+from evaluator.judge.blockwise import close, same
+from evaluator.judge.exact_reference import ExactReference, Source
 from evaluator.judge.laid import Laid, lay
 from evaluator.judge.placement import MARGINS, Placement, bytes_needed
 from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten_arguments
@@ -32,16 +38,31 @@ _SLACK = 2**20
 _SHIFTS = 128
 _SHIFT_BYTES = 512
 _NEAR_ONE_IN = 8
+_KEPT_INPUT_BYTES = 2**26
+"""Inputs that are larger are made anew from their seed when they are needed again."""
+_NO_MEMORY = re.compile(r"can't allocate memory|not enough memory")
+"""What PyTorch's allocator says on a CPU, in a RuntimeError."""
+_CACHED_BYTES = 2**30
+"""More than this of a GPU's memory is not left unused in the judge while workers are called."""
 _TRUSTED_TIMEOUT_S = 300.0
 
 
 @dataclass(frozen=True)
 class Draw:
-    """Fresh inputs of one call: the seed, the values, and where they lie in the input arena."""
+    """Fresh inputs of one call: the seed, where they lie in the input arena, and their values
+    where these are kept."""
 
     seed: int
-    values: list[Any]
     order: Laid
+    kept: list[Any] | None
+
+
+@dataclass(frozen=True)
+class Exact:
+    """What the fp64 reference gave for one call, if it could be run, and how."""
+
+    outputs: list[torch.Tensor] | None
+    source: Source
 
 
 class Bench:
@@ -58,25 +79,38 @@ class Bench:
         self.settings = request.settings
         self.device = device
         self._zygote = zygote
-        try:
-            self.reference = Reference(request.reference, device, request.settings.precision)
-            values = self.reference.fresh_inputs(fresh_seed())
-            self.outputs = self._examine(values)
-        except torch.OutOfMemoryError as error:
-            raise DeviceError(f"the reference does not fit {device}: {error}") from None
+        self.reference = Reference(
+            request.reference,
+            device,
+            request.settings.precision,
+            as_pytorch=request.settings.protocol == "kernelbench",
+        )
+        self._exact = ExactReference(self.reference)
+        self.exact_seconds = 0.0
+        """What the last call of the fp64 reference took."""
+        self.verifying_bytes = 0
+        """Most of a GPU's memory that the judge has taken while it verified one call."""
+        self.forward_bytes = 0
+        """Most of a GPU's memory that the reference takes during a call, outputs included."""
+        self._tensor_bytes = 0
+        self._reproducible = True
+        """Whether the same seed gives the same inputs again."""
+        values = self._examine(fresh_seed())
+        self._keeps_inputs = not self._reproducible or (
+            bytes_needed(values) < _KEPT_INPUT_BYTES and not self.reference.changes_inputs
+        )
         self.threads = request.settings.threads or usable_cores()
         self.output_bytes = sum(t.numel() * t.element_size() + 512 for t in self.outputs) + _SLACK
-        needed = bytes_needed(values) + (1 + _SHIFTS) * _SHIFT_BYTES
-        self.inputs = make_arena(
-            device, needed, read_only_for_others=not self.reference.changes_inputs
-        )
-        state = list(self.reference.seeded.values())
-        arguments = self.reference.initial_arguments
-        self._weights_bytes = bytes_needed(state) + bytes_needed(arguments) + _SLACK
         self.flush = torch.zeros(
             max(2 * cache_bytes(str(device)), 16 * 2**20), dtype=torch.uint8, device=device
         )
         self.work = count_work(self.reference.model, values, request.settings.precision)
+        needed = bytes_needed(values) + (1 + _SHIFTS) * _SHIFT_BYTES
+        del values
+        self.give_memory_back()
+        self.inputs = make_arena(
+            device, needed, read_only_for_others=not self.reference.changes_inputs
+        )
         # A spare may be in the making, and what the device reaches is measured here at times.
         self.settle()
         self.bounds = bounds(
@@ -90,33 +124,43 @@ class Bench:
         self.baselines: dict[BaselineName, Side] = {}
         self.baseline_notes: dict[BaselineName, str] = {}
 
-    def _examine(self, values: list[Any]) -> list[torch.Tensor]:
-        """Run the reference twice on the same values: it must repeat itself."""
-        before = [tensor.clone() for tensor in flatten_arguments(values)]
-        outputs = self._run(values)
+    def _examine(self, seed: int) -> list[Any]:
+        """Run the reference twice on the same inputs, which are returned: it must repeat itself."""
+        values = self.reference.fresh_inputs(seed)
+        self._reproducible = _all_same(values, self.reference.fresh_inputs(seed))
+        before = None if self._reproducible else [t.clone() for t in flatten_arguments(values)]
+        outputs, self.forward_bytes = self._measured_run(values)
         own = [tensor.untyped_storage().data_ptr() for tensor in outputs]
         lent = {tensor.untyped_storage().data_ptr() for tensor in flatten_arguments(values)}
         self.returns_inputs = not lent.isdisjoint(own)
         self.returns_overlaps = len(set(own)) < len(own)
-        first = [tensor.clone() for tensor in outputs]
-        after = flatten_arguments(values)
-        self.reference.changes_inputs = any(
-            not torch.equal(a.nan_to_num(), b.nan_to_num())
-            for a, b in zip(before, after, strict=True)
-        )
+        self.outputs = [torch.empty_like(tensor, device="meta") for tensor in outputs]
+        """Without values: shapes, strides and dtypes."""
+        if before is None:
+            again = self.reference.fresh_inputs(seed)
+            self.reference.changes_inputs = not _all_same(values, again)
+            values = again
+        else:
+            self.reference.changes_inputs = not _all_same(values, before)
+        del before
         if self.reference.changes_inputs:
-            return first
+            return values
         torch.manual_seed(fresh_seed())
-        second = self._run(values)
-        for a, b in zip(first, second, strict=True):
-            if a.is_floating_point() and not torch.allclose(
-                a.double(), b.double(), rtol=1e-2, atol=1e-3, equal_nan=True
-            ):
+        for first, second in zip(outputs, self._run(values), strict=True):
+            if first.is_floating_point() and not close(first, second, rtol=1e-2, atol=1e-3):
                 raise UnusableReferenceError(
                     "the reference gives other outputs for the same inputs (dropout or another "
                     "random operator): such problems are not judged"
                 )
-        return first
+        return values
+
+    def _measured_run(self, values: list[Any]) -> tuple[list[torch.Tensor], int]:
+        """Outputs, and the most bytes of a GPU's memory that the call took."""
+        if self.device.type != "cuda":
+            return self._run(values), 0
+        with self._measured() as taken:
+            outputs = self._run(values)
+        return outputs, taken[0]
 
     def _run(self, values: list[Any]) -> list[torch.Tensor]:
         try:
@@ -124,6 +168,8 @@ class Bench:
         except torch.OutOfMemoryError:
             raise
         except Exception as error:
+            if _NO_MEMORY.search(str(error)):
+                raise torch.OutOfMemoryError(str(error)) from None
             raise UnusableReferenceError(f"the reference's forward raised {error!r}") from error
 
     def draw(self, *, near: bool = False) -> Draw:
@@ -137,7 +183,12 @@ class Bench:
             self._start = (1 + secrets.randbelow(_SHIFTS)) * _SHIFT_BYTES
         values = self._values(self._seed)
         placement = Placement(self.inputs.bytes, self._start, next(self._margins))
-        return Draw(self._seed, values, lay(placement, values))
+        return Draw(self._seed, lay(placement, values), values if self._keeps_inputs else None)
+
+    def values_of(self, draw: Draw) -> list[Any]:
+        """The arguments of a call, made anew where they were not kept. A module that works in
+        place changes them."""
+        return self._values(draw.seed) if draw.kept is None else draw.kept
 
     def _values(self, seed: int) -> list[Any]:
         """KernelBench's protocol knows only what the recipe gives."""
@@ -147,14 +198,96 @@ class Bench:
 
     def lay_again(self, draw: Draw) -> Laid:
         """The same inputs once more, for a module that changes them."""
-        return lay(Placement(self.inputs.bytes, _SHIFT_BYTES), self._values(draw.seed))
+        return lay(Placement(self.inputs.bytes, _SHIFT_BYTES), self.values_of(draw))
+
+    def exact(self, draw: Draw) -> Exact:
+        """The fp64 reference's outputs for one call. Raises `torch.OutOfMemoryError`."""
+        begin = time.monotonic()
+        outputs, source = self._exact.outputs(lambda: list(self.values_of(draw)))
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+        self.exact_seconds = time.monotonic() - begin
+        return Exact(outputs, source)
+
+    @contextmanager
+    def measured_verification(self) -> Iterator[None]:
+        """Note how much of a GPU's memory the judge takes meanwhile, beyond what it has now."""
+        if self.device.type != "cuda":
+            yield
+            return
+        with self._measured() as taken:
+            yield
+        self.verifying_bytes = max(self.verifying_bytes, taken[0])
+
+    @contextmanager
+    def _measured(self) -> Iterator[list[int]]:
+        before = torch.cuda.memory_allocated(self.device)
+        self.note_memory()
+        torch.cuda.reset_peak_memory_stats(self.device)
+        taken: list[int] = []
+        yield taken
+        taken.append(torch.cuda.max_memory_allocated(self.device) - before)
+        self.note_memory()
+
+    def note_memory(self) -> None:
+        """See what the judge itself has taken of a GPU's memory for this problem."""
+        if self.device.type == "cuda":
+            taken = torch.cuda.max_memory_allocated(self.device)
+            self._tensor_bytes = max(self._tensor_bytes, taken)
+
+    def judge_bytes(self, side: Side) -> int | None:
+        """Most of a GPU's memory that the judge has held while `side` was judged, with what it
+        lends to the workers; None on a CPU."""
+        if self.device.type != "cuda":
+            return None
+        self.note_memory()
+        slots = sum(each.slot_bytes for each in (side, *self.baselines.values()))
+        return self._tensor_bytes + self.inputs.size + slots
+
+    def has_room_for_exact(self) -> bool:
+        """Whether a GPU has the memory free that verifying a call in fp64 took before."""
+        return self.device.type != "cuda" or self._obtainable_bytes() >= self.verifying_bytes
+
+    def has_room_for_forward(self) -> bool:
+        """Whether a GPU's memory leaves a candidate what a call of the reference takes."""
+        if self.device.type != "cuda":
+            return True
+        self.give_large_caches_back()
+        return int(torch.cuda.mem_get_info(self.device)[0]) >= self.forward_bytes
+
+    def _obtainable_bytes(self) -> int:
+        """Of a GPU: what is free and what PyTorch keeps for the judge's next tensors."""
+        unused = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
+        return int(torch.cuda.mem_get_info(self.device)[0] + unused)
+
+    def make_room(self) -> None:
+        """End the baselines, which are started again when they are needed, and give memory back."""
+        for side in self.baselines.values():
+            side.close()
+        self.baselines.clear()
+        self.give_memory_back()
+
+    def give_large_caches_back(self) -> None:
+        """Leave a GPU's memory to the workers, except for what costs more time than memory."""
+        if self.device.type == "cuda":
+            reserved = torch.cuda.memory_reserved(self.device)
+            if reserved - torch.cuda.memory_allocated(self.device) > _CACHED_BYTES:
+                torch.cuda.empty_cache()
+
+    def give_memory_back(self) -> None:
+        """Give back the memory of a GPU that PyTorch keeps for the judge's next tensors."""
+        self._exact.forget()
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
 
     def flush_caches(self) -> None:
         """Push everything else out of the caches; waits until that is done on a GPU.
 
         A kernel may have marked lines of a GPU's L2 cache as persisting: they would outlive this.
+        Memory that the judge keeps for later is given back where there is much of it.
         """
         if self.device.type == "cuda":
+            self.give_large_caches_back()
             self.persisting_l2_reset = reset_persisting_l2(self.device.index or 0)
         self.flush.add_(1)
         if self.device.type == "cuda":
@@ -209,11 +342,15 @@ class Bench:
         timeout_s: float | None = None,
     ) -> str:
         """Construct a side's module with these weights; how they fitted."""
-        weights = make_arena(torch.device("cpu"), self._weights_bytes, read_only_for_others=True)
+        size = bytes_needed(state) + bytes_needed(self.reference.initial_arguments) + _SLACK
+        weights = make_arena(torch.device("cpu"), size, read_only_for_others=True)
         try:
+            if self.device.type == "cuda":
+                # All cores fault its pages in; a copy from a device does that on one core.
+                weights.bytes.zero_()
             placement = Placement(weights.bytes)
             arguments = [placement.place(value) for value in self.reference.initial_arguments]
-            tensors = [{"name": n} | placement.place(t.cpu()) for n, t in state.items()]
+            tensors = [{"name": n} | placement.place(t) for n, t in state.items()]
             return side.construct(
                 seed=WEIGHT_SEED,
                 arguments=arguments,
@@ -223,6 +360,7 @@ class Bench:
                 inputs_writable=inputs is not None or self.reference.changes_inputs,
                 output_bytes=self.output_bytes,
                 compiled=compiled,
+                repeated_values=self.settings.protocol != "kernelbench",
                 timeout_s=timeout_s or self.settings.import_timeout_s,
             )
         finally:
@@ -239,13 +377,13 @@ class Bench:
         side = self.new_side(confine=not compiled)
         try:
             self.load(side, self.reference.source, "Model", triton=compiled, build=no_build)
-            self.construct(
-                side, self.reference.seeded, compiled=compiled, timeout_s=_TRUSTED_TIMEOUT_S
-            )
+            # Its own initial values are as good as any: only its time counts.
+            self.construct(side, {}, compiled=compiled, timeout_s=_TRUSTED_TIMEOUT_S)
             for _ in range(3):
                 draw = self.draw()
                 with side.call(draw.order, timeout_s=_TRUSTED_TIMEOUT_S):
                     pass
+            side.note_memory()
         except Refusal as refusal:
             side.close()
             said = f"baseline {name} could not be run: {refusal.message} {refusal.detail[-500:]}"
@@ -278,6 +416,11 @@ class Bench:
         self.inputs.close()
         with contextlib.suppress(AttributeError):
             del self.flush
+
+
+def _all_same(values: list[Any], others: list[Any]) -> bool:
+    pairs = zip(flatten_arguments(values), flatten_arguments(others), strict=True)
+    return all(same(one, other) for one, other in pairs)
 
 
 def no_build(request: BuildRequest) -> BuildOutcome:

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 
 import torch
 
-from evaluator.cache_folder import cache_folder
 from evaluator.devices import cache_bytes, describe
+from problems.cache_folder import cache_folder
 
 _REVISION = 2
 """Changes whenever what is measured does, so that figures kept by an older version are not used."""

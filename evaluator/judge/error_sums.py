@@ -84,7 +84,8 @@ def _sums(
     any_r = any_r.to(low_k.device)
     k, reference, r = low_k.double(), low_l.double(), any_r.double()
     misplaced = torch.zeros((), dtype=torch.bool, device=k.device)
-    off_k, off_l = k - r, reference - r
+    off_k = k - r
+    off_l = reference - r if law.assumed_error is None else r * law.assumed_error
     if not bool(torch.isfinite(off_k.sum() + off_l.sum())):
         rounded = any_r.to(low_k.dtype)
         misplaced = (~(_same_class(low_k, rounded) | _same_class(low_k, low_l))).any()

@@ -19,6 +19,7 @@ from evaluator.devices import conditions, describe
 from evaluator.errors import DeviceError
 from evaluator.evaluation import (
     BaselineName,
+    DeviceMemory,
     Evaluation,
     EvaluationRequest,
     ProblemRequest,
@@ -26,10 +27,12 @@ from evaluator.evaluation import (
     Status,
     Timing,
 )
-from evaluator.host_memory import free_share
+from evaluator.host_memory import available_bytes, free_share, growth_limited
 from evaluator.judge.bench import Bench, bench_key
 from evaluator.judge.build_allowance import BuildAllowance
+from evaluator.judge.footprint import footprint_of
 from evaluator.judge.kept_problems import MOST_PROBLEMS
+from evaluator.judge.reference import DTYPES
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
 from evaluator.judge.trial import Trial
@@ -66,6 +69,9 @@ class Judge:
                 baseline = bench.baseline(BaselineName.EAGER)
                 if baseline is not None and request.settings.isolation == "strict":
                     insist(baseline.worker.isolation, self._builder.isolation)
+            except torch.OutOfMemoryError as error:
+                self._benches.pop(bench_key(request)).close()
+                raise self._shortage(request, error) from None
             finally:
                 self._free_cached_memory()
 
@@ -78,6 +84,7 @@ class Judge:
         status, refusal = Status.CORRECT, None
         with self.holding(request.settings.device):
             bench = self.bench_for(request)
+            shortage: Exception | None = None
             try:
                 soon = bool(request.hidden_references) or not bench.baselines
                 side = bench.new_side(another=soon)
@@ -86,10 +93,17 @@ class Judge:
                 self._try(bench, side, trial, request)
             except Refusal as reason:
                 status, refusal = reason.status, reason
+            except torch.OutOfMemoryError as error:
+                shortage = error.with_traceback(None)
             finally:
+                memory = _memory(bench, side)
                 if side is not None:
                     side.close()
                 self._free_cached_memory()
+            if shortage is not None:
+                # Its problem begins anew the next time: what it holds may be what is too much.
+                self._benches.pop(bench_key(request)).close()
+                raise self._shortage(request, shortage)
             state = conditions(request.settings.device)
         seconds = Seconds(
             build=builds.seconds,
@@ -107,6 +121,7 @@ class Judge:
             build=side.build if side else None,
             correctness=trial.correctness(refusal.mismatch if refusal else None),
             timing=trial.timing if refusal is None else None,
+            memory=memory,
             isolation=self._isolation(side) if side else (),
             device=describe(request.settings.device).name,
             conditions=state
@@ -151,17 +166,55 @@ class Judge:
         while self._benches and (len(self._benches) >= MOST_PROBLEMS or self._memory_is_short()):
             self._forget_benches(keep=len(self._benches) - 1)
         if bench is None:
-            try:
-                bench = Bench(request, self.device, self._zygote)
-            except DeviceError:
-                # The others' inputs and workers, or the spare, may be what leaves no room.
-                if not self._zygote.drop_spare() and not self._benches:
-                    raise
-                self._forget_benches(keep=0)
-                bench = Bench(request, self.device, self._zygote)
+            bench = self._new_bench(request)
         self._benches[key] = bench
         bench.settings = request.settings
         return bench
+
+    def _new_bench(self, request: ProblemRequest) -> Bench:
+        assert self._zygote is not None
+        if self.device.type == "cpu":
+            # A process that takes too much of a machine's memory is killed without an exception.
+            self._insist_on_memory(request)
+        try:
+            with growth_limited(available_bytes() if self.device.type == "cpu" else None):
+                return Bench(request, self.device, self._zygote)
+        except (DeviceError, torch.OutOfMemoryError) as error:
+            # The others' inputs and workers, or the spare, may be what leaves no room.
+            if not self._zygote.drop_spare() and not self._benches:
+                raise self._shortage(request, error) from None
+        self._forget_benches(keep=0)
+        try:
+            return Bench(request, self.device, self._zygote)
+        except torch.OutOfMemoryError as error:
+            raise self._shortage(request, error) from None
+
+    def _insist_on_memory(self, request: ProblemRequest) -> None:
+        """Raise `DeviceError` where a problem needs more memory than this machine has left."""
+        needed = footprint_of(request.reference, DTYPES[request.settings.precision])
+        free = available_bytes()
+        if needed is None or free is None or needed.needed <= free:
+            return
+        self._forget_benches(keep=0)
+        free = available_bytes() or 0
+        if needed.needed > free:
+            raise self._shortage(request, torch.OutOfMemoryError())
+
+    def _shortage(self, request: ProblemRequest, error: Exception) -> DeviceError:
+        """What to say where a problem does not fit the device's memory."""
+        if not isinstance(error, torch.OutOfMemoryError):
+            return DeviceError(str(error))
+        self._free_cached_memory()
+        needed = footprint_of(request.reference, DTYPES[request.settings.precision])
+        about = f"about {needed.needed / 2**30:.1f} GiB" if needed else "more memory than there is"
+        if self.device.type == "cuda":
+            free, total = torch.cuda.mem_get_info(self.device)
+        else:
+            free, total = available_bytes() or 0, describe("cpu").memory_bytes
+        return DeviceError(
+            f"{request.problem_id} needs {about} to be judged, and {free / 2**30:.1f} of the "
+            f"{total / 2**30:.1f} GiB of {self.device} are free"
+        )
 
     def _memory_is_short(self) -> bool:
         if free_share() < _FREE_ON_HOST:
@@ -197,6 +250,17 @@ class Judge:
         if self._zygote is not None:
             self._zygote.close()
             self._zygote = None
+
+
+def _memory(bench: Bench, side: Side | None) -> DeviceMemory:
+    if side is None:
+        return DeviceMemory()
+    eager = bench.baselines.get(BaselineName.EAGER)
+    return DeviceMemory(
+        candidate_bytes=side.memory_bytes,
+        baseline_bytes=eager.memory_bytes if eager else None,
+        judge_bytes=bench.judge_bytes(side),
+    )
 
 
 def _praise(timing: Timing | None) -> str:

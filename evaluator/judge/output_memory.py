@@ -22,14 +22,14 @@ _WIDEST_VIEW = 2**30
 """Bytes from the first to the last element, in a view of a much larger tensor."""
 
 
-def from_slot(slot: Arena, layout: OutputLayout) -> torch.Tensor:
-    """A copy of an output that the worker copied into the slot; raises `Refusal`."""
+def in_slot(slot: Arena, layout: OutputLayout) -> torch.Tensor:
+    """A view of an output that the worker copied into the slot; raises `Refusal`."""
     dtype: torch.dtype = getattr(torch, layout.dtype)
     end = layout.place + math.prod(layout.shape) * dtype.itemsize
     if layout.place % dtype.itemsize or end > slot.size:
         raise Refusal(Status.INTEGRITY, "protocol_broken", "an output outside its slot")
     flat = slot.bytes[layout.place : end].view(dtype)
-    return flat.view(layout.shape).clone()
+    return flat.view(layout.shape)
 
 
 def from_worker(pid: int, number: int, layout: OutputLayout) -> torch.Tensor:

@@ -77,5 +77,7 @@ def converted(value: Any, device: torch.device, dtype: torch.dtype | None) -> An
 def _listed(function: Callable[[], Any]) -> list[Any]:
     try:
         return list(function())
+    except torch.OutOfMemoryError:
+        raise
     except Exception as error:
         raise UnusableReferenceError(f"{function.__name__}() raised {error!r}") from error

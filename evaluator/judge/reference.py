@@ -5,18 +5,20 @@ Runs in the judge only. A problem file is the user's own code and is trusted.
 
 from __future__ import annotations
 
-import copy
-import gc
+import contextlib
+import random
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
+import numpy as np
 import torch
 
 from evaluator.errors import UnusableReferenceError
 from evaluator.evaluation import Precision
 from evaluator.judge.kept_buffers import buffers_kept
-from evaluator.judge.problem_file import ProblemFile, converted
+from evaluator.judge.problem_file import ProblemFile
 from evaluator.judge.variation import Variation, base
+from evaluator.worker.initial_values import repeated_initial_values
 
 WEIGHT_SEED = 42
 """Public: KernelBench's contract relies on it."""
@@ -26,7 +28,6 @@ DTYPES = {
     Precision.FP16: torch.float16,
     Precision.BF16: torch.bfloat16,
 }
-Source = Literal["fp64", "fp64_sliced", "fp64_cpu", "task_precision"]
 
 
 def flatten(value: Any) -> list[torch.Tensor]:
@@ -57,74 +58,93 @@ def flatten_arguments(values: list[Any]) -> list[torch.Tensor]:
 class Reference:
     """One problem on one device in one precision.
 
-    Its state is kept twice: `seeded`, as the public seed constructs it, and `randomised`, with
-    secret parameters and running statistics, so that one that ignores a bias can't pass.
-    Raises `UnusableReferenceError` when the file does not do what a problem file must.
+    `seeded` is its state as the public seed constructs it, on the CPU. What it computes with is
+    randomised: secret parameters and running statistics, so that a candidate that ignores a bias
+    can't pass. Raises `UnusableReferenceError` when the file does not do what a problem file must.
     """
 
-    def __init__(self, source: str, device: torch.device, precision: Precision) -> None:
+    def __init__(
+        self, source: str, device: torch.device, precision: Precision, *, as_pytorch: bool = False
+    ) -> None:
+        """`as_pytorch`: initial values are drawn as PyTorch draws them, however long it takes."""
         self.source = source
         self.device = device
         self.dtype = DTYPES[precision]
         self.problem = ProblemFile(source)
         self.initial_arguments = self.problem.initial_arguments()
         torch.manual_seed(WEIGHT_SEED)
-        try:
-            module = self.problem.module.Model(*self.initial_arguments)
-        except Exception as error:
-            raise UnusableReferenceError(f"Model(...) raised {error!r}") from error
-        self.model: torch.nn.Module = module.to(device=device, dtype=self.dtype)
-        self.seeded = self.state()
-        self._exact: torch.nn.Module | None = None
-        self._exact_device: torch.device | None = device
+        with contextlib.nullcontext() if as_pytorch else repeated_initial_values():
+            try:
+                module = self.problem.module.Model(*self.initial_arguments)
+            except torch.OutOfMemoryError:
+                raise
+            except Exception as error:
+                raise UnusableReferenceError(f"Model(...) raised {error!r}") from error
+        self.model: torch.nn.Module = module.to(dtype=self.dtype)
+        self.seeded = {name: tensor.detach().clone() for name, tensor in self.floating()}
+        self.model.to(device)
+        self._spreads = {name: _centre_and_spread(t.detach()) for name, t in self.floating()}
         self.changes_inputs = False
+        self.state_changes = 0
+        """How often the model was given another state."""
 
-    def _floating(self) -> Iterator[tuple[str, torch.Tensor]]:
+    def floating(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """The parameters and buffers that hold floating-point or complex numbers, by name."""
         for name, tensor in [*self.model.named_parameters(), *self.model.named_buffers()]:
             if tensor.is_floating_point() or tensor.is_complex():
                 yield name, tensor
 
     def state(self) -> dict[str, torch.Tensor]:
-        """Copies of the parameters and buffers that the model has now."""
-        return {name: tensor.detach().clone() for name, tensor in self._floating()}
+        """The parameters and buffers that the model has now; no copies."""
+        return {name: tensor.detach() for name, tensor in self.floating()}
 
     def set_state(self, state: dict[str, torch.Tensor]) -> None:
         """Give the model these parameters and buffers."""
-        with torch.no_grad():
-            for name, tensor in self._floating():
-                tensor.copy_(state[name])
-        self._exact = None
+        self._fill(iter(state.items()))
+
+    def randomise(self, seed: int) -> None:
+        """Give the model other parameters and running statistics of the same kind of spread."""
+        self._fill(self._random(seed))
 
     def randomised(self, seed: int) -> dict[str, torch.Tensor]:
-        """Parameters and running statistics with other values of the same kind of spread.
+        """The state that `randomise` leads to."""
+        return dict(self._random(seed))
+
+    def _fill(self, values: Iterator[tuple[str, torch.Tensor]]) -> None:
+        own = dict(self.floating())
+        with torch.no_grad():
+            for name, value in values:
+                own[name].copy_(value)
+        self.state_changes += 1
+
+    def _random(self, seed: int) -> Iterator[tuple[str, torch.Tensor]]:
+        """One tensor after the other, in the task's dtype.
 
         Constant ones (a zero bias, a unit scale) get a spread of their own; variances are spread
         from a sixteenth to four times their mean. Other buffers (tables, masks) stay as they are.
         """
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator(device=self.device).manual_seed(seed)
         parameters = {name for name, _ in self.model.named_parameters()}
-        state = {}
         for name, tensor in self.seeded.items():
             leaf = name.rsplit(".", 1)[-1]
             if name not in parameters and leaf not in ("running_mean", "running_var"):
-                state[name] = tensor
+                yield name, tensor
                 continue
-            old = tensor.double().cpu()
-            spread = float(old.std()) if old.numel() > 1 else 0.0
-            centre = float(old.mean()) if old.numel() else 0.0
-            noise = torch.rand(old.shape, generator=generator, dtype=torch.float64)
+            centre, spread = self._spreads[name]
+            noise = torch.rand(
+                tensor.shape, generator=generator, dtype=torch.float32, device=self.device
+            )
             if leaf == "running_var":
                 # Small ones among them: beside a variance of 1 no epsilon shows.
                 new = (centre or 1.0) * 4.0 ** (3 * noise - 2)
             elif spread == 0.0 and centre > 0.0:
-                new = centre * (0.5 + noise)
+                new = noise.add_(0.5).mul_(centre)
             elif spread == 0.0:
-                new = centre + (noise - 0.5)
+                new = noise.add_(centre - 0.5)
             else:
                 # Uniform with the same mean and standard deviation.
-                new = centre + (noise - 0.5) * spread * 12**0.5
-            state[name] = new.to(device=tensor.device, dtype=tensor.dtype)
-        return state
+                new = noise.sub_(0.5).mul_(spread * 12**0.5).add_(centre)
+            yield name, new.to(tensor.dtype)
 
     def fresh_inputs(self, seed: int) -> list[Any]:
         """Arguments of one forward call, made on the device where the file lets that happen."""
@@ -134,6 +154,9 @@ class Reference:
         if self.device.type == "cuda":
             with torch.cuda.device(self.device):
                 torch.cuda.manual_seed(seed)
+        # A file may draw with other generators: the same seed must give the same inputs again.
+        random.seed(seed)
+        np.random.seed(seed % 2**32)
         return self.problem.inputs(self.device, self.dtype)
 
     def varied_inputs(self, seed: int) -> list[Any]:
@@ -146,30 +169,14 @@ class Reference:
         with torch.no_grad(), buffers_kept(self.model):
             return flatten(self.model(*arguments))
 
-    def exact(self, arguments: list[Any]) -> tuple[list[torch.Tensor] | None, Source]:
-        """Outputs in fp64 and where they were made; None where the module can't run in fp64."""
-        if self._exact_device is None:
-            return None, "task_precision"
-        try:
-            return self._in_fp64(arguments, self._exact_device), (
-                "fp64" if self._exact_device == self.device else "fp64_cpu"
-            )
-        except torch.OutOfMemoryError:
-            pass
-        except (RuntimeError, TypeError, ValueError, NotImplementedError):
-            # Some modules name fp32 in their own forward; then the task's dtype must do.
-            self._exact_device = None
-            return None, "task_precision"
-        self._exact = None
-        gc.collect()
-        torch.cuda.empty_cache()
-        self._exact_device = torch.device("cpu")
-        return self._in_fp64(arguments, self._exact_device), "fp64_cpu"
 
-    def _in_fp64(self, arguments: list[Any], device: torch.device) -> list[torch.Tensor]:
-        if self._exact is None:
-            self._exact = copy.deepcopy(self.model).to(device=device, dtype=torch.float64)
-        values = converted(arguments, device, torch.float64)
-        # Made in the task's dtype and then widened: both references see the same numbers.
-        with torch.no_grad(), buffers_kept(self._exact):
-            return [tensor.to(self.device) for tensor in flatten(self._exact(*values))]
+def _centre_and_spread(tensor: torch.Tensor) -> tuple[float, float]:
+    """Mean and standard deviation; of a constant tensor exactly its value and 0."""
+    if tensor.numel() == 0:
+        return 0.0, 0.0
+    real = tensor.real if tensor.is_complex() else tensor
+    low, high = (float(bound) for bound in real.aminmax())
+    if low == high:
+        return low, 0.0
+    spread, centre = torch.std_mean(real.float())
+    return float(centre), float(spread)

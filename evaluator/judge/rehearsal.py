@@ -121,6 +121,7 @@ class Rehearsal:
                 inputs_writable=False,
                 output_bytes=_SLACK_BYTES,
                 compiled=False,
+                repeated_values=True,
                 timeout_s=_PATIENCE_S,
             )
         finally:

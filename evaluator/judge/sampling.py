@@ -6,7 +6,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -139,7 +139,7 @@ class _Sampler:
         for which in order:
             side = self._sides[which]
             if bench.reference.changes_inputs:
-                draw = Draw(draw.seed, draw.values, bench.lay_again(draw))
+                draw = replace(draw, order=bench.lay_again(draw))
             bench.flush_caches()
             with side.call(draw.order) as call:
                 if which is None and self._is_verified(made):

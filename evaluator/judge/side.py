@@ -18,10 +18,12 @@ from evaluator.configuration_cache import Configurations
 from evaluator.evaluation import BuildReport, Status
 from evaluator.judge import conduct
 from evaluator.judge.arena import Arena, make_arena
+from evaluator.judge.blockwise import same_bytes
 from evaluator.judge.conversation import Conversation
 from evaluator.judge.foreign_memory import can_read
 from evaluator.judge.laid import Laid
-from evaluator.judge.output_memory import any_overlap, from_slot, from_worker, lies_within
+from evaluator.judge.memory_use import WorkerMemory
+from evaluator.judge.output_memory import any_overlap, from_worker, in_slot, lies_within
 from evaluator.judge.process import WorkerProcess
 from evaluator.judge.refusal import Refusal
 from evaluator.reply import Reply
@@ -73,7 +75,15 @@ class Side:
         self._inputs_fd = -1
         self._sealed: list[torch.Tensor] | None = None
         self._looks = 0
+        self._memory: WorkerMemory | None = None
+        self.memory_bytes: int | None = None
+        """The most that the worker held of its device, as seen after its calls."""
         self._readable = device.type == "cpu" and can_read(worker.pid)
+
+    @property
+    def _reads_in_place(self) -> bool:
+        """Whether outputs are read where they lie in the worker, and not from its slot."""
+        return self.device.type == "cpu" and self._readable
 
     @property
     def build(self) -> BuildReport | None:
@@ -116,6 +126,7 @@ class Side:
         }
         self._said.send(Kind.LOAD, json.dumps(order).encode())
         self._receive("import", import_timeout_s, Kind.IMPORTED)
+        self._memory = WorkerMemory(self.device, self.worker.pid)
 
     def _receive(self, phase: str, timeout_s: float, expected: Kind) -> Message:
         assert self._build is not None
@@ -132,9 +143,13 @@ class Side:
         inputs_writable: bool,
         output_bytes: int,
         compiled: bool,
+        repeated_values: bool,
         timeout_s: float,
     ) -> Fit:
-        """Build the module and give it its weights; how they fitted. Raises `Refusal`."""
+        """Build the module and give it its weights; how they fitted. Raises `Refusal`.
+
+        `repeated_values`: large tensors get their initial values as `initial_values` makes them.
+        """
         self._outputs = make_arena(self.device, output_bytes, read_only_for_others=False)
         order = {
             "seed": seed,
@@ -148,6 +163,7 @@ class Side:
             },
             "outputs": {"size": self._outputs.size},
             "compile": compiled,
+            "repeated_values": repeated_values,
         }
         fds = (weights.fd, inputs.fd, self._outputs.fd)
         self._said.send(Kind.CONSTRUCT, json.dumps(order).encode(), fds)
@@ -171,7 +187,7 @@ class Side:
         """
         assert self._outputs is not None
         limit = self._call_timeout_s if timeout_s is None else timeout_s
-        copied = self.device.type == "cuda" or not self._readable
+        copied = not self._reads_in_place
         if copied:
             self.poison = random.SystemRandom().choice(_POISON)
             self._outputs.bytes.fill_(self.poison)
@@ -209,6 +225,18 @@ class Side:
         if not copied:
             self._said.send(Kind.RELEASE)
 
+    def note_memory(self) -> None:
+        """See what the worker holds of its device; nothing else may come or go there meanwhile."""
+        if self._memory is not None and self._outputs is not None:
+            held = self._memory.most_bytes(self._outputs.size)
+            if held is not None:
+                self.memory_bytes = max(held, self.memory_bytes or 0)
+
+    @property
+    def slot_bytes(self) -> int:
+        """Size of the slot for outputs; 0 before there is one."""
+        return self._outputs.size if self._outputs is not None else 0
+
     def _hold(self) -> None:
         """Have the worker stand still until its next call."""
         if self.device.type == "cpu":
@@ -230,7 +258,7 @@ class Side:
         else:
             time.sleep(_SLOT_REST_S)
         now = self._read(reply)
-        if any(not torch.equal(_raw(old), _raw(new)) for old, new in zip(sealed, now, strict=True)):
+        if not all(same_bytes(old, new) for old, new in zip(sealed, now, strict=True)):
             raise Refusal(
                 Status.INTEGRITY,
                 "output_changed",
@@ -251,7 +279,7 @@ class Side:
         element. Of the call whose context lasts; (False, False) where outputs are copied into the
         slot.
         """
-        if self.device.type == "cuda" or not self._readable:
+        if not self._reads_in_place:
             return False, False
         inputs = conduct.mapped_at(self.worker.pid, self._inputs_fd)
         return lies_within(reply.outputs, inputs), any_overlap(reply.outputs)
@@ -265,13 +293,15 @@ class Side:
         layouts = [(layout.shape, getattr(torch, layout.dtype)) for layout in reply.outputs]
         if layouts != wanted:
             return [torch.empty(shape, dtype=dtype, device="meta") for shape, dtype in layouts]
-        self._sealed = self._read(reply)
+        outputs = self._read(reply)
+        self._sealed = outputs if self._reads_in_place else [each.clone() for each in outputs]
         return self._sealed
 
     def _read(self, reply: Reply) -> list[torch.Tensor]:
-        if self.device.type == "cuda" or not self._readable:
+        """The outputs as they are now: copies from a worker's memory, or views of the slot."""
+        if not self._reads_in_place:
             assert self._outputs is not None
-            return [from_slot(self._outputs, layout) for layout in reply.outputs]
+            return [in_slot(self._outputs, layout) for layout in reply.outputs]
         if not conduct.wait_until_held(self.worker.pid):
             raise Refusal(
                 Status.INTEGRITY, "never_rests", "a thread of the candidate could not be stopped"
@@ -294,11 +324,6 @@ class Side:
         if self._outputs is not None:
             self._outputs.close()
             self._outputs = None
-
-
-def _raw(tensor: torch.Tensor) -> torch.Tensor:
-    """Its bytes: a NaN equals itself."""
-    return tensor.contiguous().view(-1).view(torch.uint8)
 
 
 def _decoded(message: Message) -> Reply:

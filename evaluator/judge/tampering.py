@@ -13,9 +13,7 @@ from evaluator.judge.placement import Placement
 from evaluator.judge.refusal import Refusal
 
 
-def wrote_to_inputs(
-    bench: Bench, candidate: Candidate, state: dict[str, torch.Tensor], draw: Draw, build: Build
-) -> bool:
+def wrote_to_inputs(bench: Bench, candidate: Candidate, draw: Draw, build: Build) -> bool:
     """Call the candidate once more, in a fresh worker, on inputs that it may write to.
 
     Read-only inputs end a worker that writes to them, but a crash alone does not say why. The
@@ -25,12 +23,12 @@ def wrote_to_inputs(
     side = bench.new_side()
     try:
         placement = Placement(arena.bytes)
-        order = lay(placement, draw.values)
+        order = lay(placement, bench.values_of(draw))
         before = [tensor.view(-1).view(torch.uint8).clone() for tensor in _bytes(placement)]
         triton = candidate.backend is Backend.TRITON
         try:
             bench.load(side, candidate.source, "ModelNew", triton=triton, build=build)
-            bench.construct(side, state, inputs=arena)
+            bench.construct(side, bench.reference.state(), inputs=arena)
             with side.call(order):
                 pass
         except Refusal:

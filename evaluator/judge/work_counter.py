@@ -36,7 +36,7 @@ class WorkCounter(TorchDispatchMode):  # type: ignore[misc]
         self.accumulation = 1
         self.operators = 0
         self.opaque = False
-        """A recurrent layer or attention ran whose operations are not counted."""
+        """Attention ran whose operations are not counted."""
         self._precision = precision
         self._views: dict[int, dict[tuple[object, ...], int]] = {}
         self._changed: set[int] = set()
@@ -165,15 +165,19 @@ class WorkCounter(TorchDispatchMode):  # type: ignore[misc]
         result: Any,
     ) -> None:
         formula = flop_registry.get(func._overloadpacket)
-        if formula is not None:
+        recurrent = work_rules.is_recurrent(name)
+        if formula is not None or recurrent:
             kind = str(operands[0].dtype).removeprefix("torch.")
             if kind == "float32" and self._precision is Precision.TF32:
                 kind = "tfloat32"
-            count = float(formula(*args, **kwargs, out_val=result))
+            if recurrent:
+                count = work_rules.recurrent_flops(operands)
+            else:
+                count = float(formula(*args, **kwargs, out_val=result))
             self.flops[kind] = self.flops.get(kind, 0.0) + count
             return
         counted = made if name in work_rules.GATHERS else [*operands, *made]
-        self.opaque |= "rnn" in name or "attention" in name
+        self.opaque |= "attention" in name
         size = float(max((t.numel() for t in counted), default=0))
         self.elementwise += size
         if name.rstrip("_") in work_rules.TRANSCENDENTAL:

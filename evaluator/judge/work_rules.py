@@ -175,6 +175,22 @@ def _takes_batch_statistics(name: str, args: tuple[Any, ...]) -> bool:
     return flags[0] if flags else "with_update" in name
 
 
+def is_recurrent(name: str) -> bool:
+    """Whether an operator is a whole recurrent layer."""
+    return "rnn" in name
+
+
+def recurrent_flops(operands: Sequence[Tensor]) -> float:
+    """Operations of a recurrent layer's products: each weight meets each step of each sequence.
+
+    `operands`: the input, shape (steps, batch, features) in either order of the first two, then
+    the weights among others; those are its matrices.
+    """
+    steps: int = operands[0].numel() // max(1, operands[0].shape[-1])
+    weights: int = sum(t.numel() for t in operands[1:] if t.dim() == 2)
+    return 2.0 * steps * weights
+
+
 def accumulation(
     name: str, args: tuple[Any, ...], operands: Sequence[Tensor], made: Sequence[Tensor]
 ) -> int:
@@ -198,6 +214,8 @@ def accumulation(
         return max(1, int(args[0].numel() // max(1, args[0].shape[1])))
     if plain in _ATTENTION:
         return int(max(args[0].shape[-1], args[1].shape[-2]))
+    if is_recurrent(plain):
+        return max((int(t.shape[1]) for t in operands[1:] if t.dim() == 2), default=1)
     if plain in _EXTREMES or plain in GATHERS:
         return 1
     if operands and made and made[0].numel():

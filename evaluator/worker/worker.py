@@ -13,6 +13,7 @@ import sys
 import traceback
 import types
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from evaluator.pretrained import know_configurations
 from evaluator.reply import DTYPES, OutputLayout, Reply
 from evaluator.wire import Channel, Kind
 from evaluator.worker import build_stub, stated_gpu
+from evaluator.worker.initial_values import repeated_initial_values
 from evaluator.worker.memory import SharedMemory, limit_growth, map_shared
 from evaluator.worker.values import decode, flatten
 from evaluator.worker.weights import FITS, load_weights, weights_while_constructing
@@ -166,7 +168,8 @@ class Worker:
     def _new_module(self, order: dict[str, Any], weights: torch.Tensor) -> torch.nn.Module:
         torch.manual_seed(order["seed"])
         arguments = [decode(value, weights, torch.Tensor.clone) for value in order["arguments"]]
-        module = getattr(self.namespace, self.class_name)(*arguments)
+        with repeated_initial_values() if order["repeated_values"] else nullcontext():
+            module = getattr(self.namespace, self.class_name)(*arguments)
         if not isinstance(module, torch.nn.Module):
             raise TypeError(f"{self.class_name} is not a torch.nn.Module")
         return module

@@ -1,7 +1,8 @@
 """`python -m experiments.bench`: how quick the feedback is, in figures of this machine.
 
 Each section is a module of this folder with `measure_SECTION(...)`, a record of figures, and
-`told(figures)`, the lines for a person. It is imported when it is asked for.
+`told(figures)`, the lines for a person. It is imported when it is asked for. What is measured over
+a whole suite has commands of its own: `experiments.bench.tasks` and `experiments.bench.wrong`.
 """
 
 from __future__ import annotations

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Settings, Status
 from evaluator.executor.executor import Executor
 from evaluator.executor.local import LocalExecutor
 from experiments.bench.catalogue import BenchCandidate
+from experiments.bench.wrong_candidate import own_module
 from problems.errors import UsageError
 
 _REFERENCE = """
@@ -88,16 +89,38 @@ def warm_up(executor: LocalExecutor, settings: Settings) -> float:
                 settings=short,
             )
         )
-        if evaluation.status is not Status.CORRECT:
-            raise UsageError(
-                f"a trifle is {evaluation.status} on {settings.device}: {evaluation.message}"
-                f" {evaluation.detail[-500:]}; `python -m agent.doctor` says what is missing here"
-            )
+        _insist(evaluation, settings.device)
 
     # Each process starts when it is first asked.
     with ThreadPoolExecutor(executor.width) as pool:
         list(pool.map(judge, range(executor.width)))
     return time.monotonic() - begin
+
+
+def _insist(evaluation: Evaluation, device: str) -> None:
+    if evaluation.status is not Status.CORRECT:
+        raise UsageError(
+            f"a trifle is {evaluation.status} on {device}: {evaluation.message}"
+            f" {evaluation.detail[-500:]}; `python -m agent.doctor` says what is missing here"
+        )
+
+
+def start(executor: Executor, settings: Settings) -> None:
+    """Judge a trifle that compiles nothing, so that the processes for such candidates run.
+
+    Raises `UsageError` where not even this is correct.
+    """
+    short = settings.model_copy(update={"timing_seconds": 0.1})
+    candidate = Candidate(
+        source=own_module(_REFERENCE),
+        backend=Backend.CPP if settings.device == "cpu" else Backend.CUDA,
+    )
+    evaluation = executor.evaluate(
+        EvaluationRequest(
+            problem_id="warm_up", reference=_REFERENCE, candidate=candidate, settings=short
+        )
+    )
+    _insist(evaluation, settings.device)
 
 
 def set_up(executor: Executor, candidate: BenchCandidate, settings: Settings) -> float:

@@ -16,12 +16,12 @@ from pathlib import Path
 
 from evaluator.build.builder import Builder
 from evaluator.build_request import BuildOutcome
-from evaluator.cache_folder import cache_folder
 from evaluator.cores import usable_cores
 from evaluator.devices import describe
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
+from problems.cache_folder import cache_folder
 from tests.advice.case import SIDES, Case, Side
 from tests.advice.planted import CASES
 from tests.advice.result import Result, stored

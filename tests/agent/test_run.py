@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -256,3 +257,26 @@ def test_the_first_interruption_drains_and_saves(tmp_path: Path) -> None:
     assert process.returncode == 130, told
     assert "interrupted: finishing what is in flight and saving; Ctrl-C again ends at once" in told
     assert "Traceback" not in told
+
+
+def test_a_problem_that_cannot_be_judged_costs_the_run_nothing_else(tmp_path: Path) -> None:
+    suite, relay = tmp_path / "suite", tmp_path / "relay"
+    (suite / "level1").mkdir(parents=True)
+    relay.mkdir()
+    task = (ROOT / "tests" / "data" / "suite" / "level1" / "19_ReLU.py").read_text()
+    bad = task.replace("torch.relu(x)", "torch.relu(x).no_such_method()")
+    (suite / "level1" / "1_bad.py").write_text(bad)
+    (suite / "level1" / "2_relu.py").write_text(task)
+    right = re.sub(r"(class |super\()Model\b", r"\1ModelNew", task.split("batch_size")[0])
+    options = ["--suite", suite, "-m", f"relay/{relay}", "-o", tmp_path / "run", "--budget", 1]
+    judging = ["--device", "cpu", "--feedback", "none", "--timing-seconds", 0.2, "--no-audit"]
+    with answering(relay, f"```python\n{right}\n```"):
+        done = run(*options, *judging, "--json")
+    assert done.returncode == 2, done.stderr
+    bad_one, good_one = json.loads(done.stdout)["problems"]
+    assert (bad_one["stop"], bad_one["turns"], bad_one["spent"]["calls"]) == ("error", 0, 1)
+    assert "no_such_method" in bad_one["error"]
+    assert (good_one["stop"], good_one["correct"]) == ("calls", 1)
+    summary = done.stderr.split("\n\n", 1)[1]
+    assert f"level1_1_bad\n  not judged: {bad_one['error']}\n" in summary
+    assert "1 of 2 problems have a correct kernel, 1 could not be judged" in summary

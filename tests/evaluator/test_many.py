@@ -14,7 +14,7 @@ from typing import Self
 
 import pytest
 
-from evaluator.errors import DeviceError
+from evaluator.errors import DeviceError, UnusableReferenceError
 from evaluator.evaluation import (
     Backend,
     Candidate,
@@ -25,7 +25,7 @@ from evaluator.evaluation import (
     Settings,
     Status,
 )
-from evaluator.many import AHEAD, judged
+from evaluator.many import AHEAD, MOST_FAILURES, Outcome, judged
 from problems.loader import load_problem
 from problems.problem import Problem
 
@@ -53,6 +53,10 @@ class Judge:
             assert self.slow.wait(30)
         if source == "broken":
             raise DeviceError("it fell off the bus")
+        if source == "other":
+            raise DeviceError("it is held by another")
+        if source == "unusable":
+            raise UnusableReferenceError("its forward raised")
         if source == "late" or (source == "late once" and self.seen[source] == 1):
             return Evaluation(status=Status.TIMEOUT, reason="call_timeout")
         verdict = Evaluation(
@@ -95,7 +99,7 @@ def request(path: Path, problem: Problem) -> EvaluationRequest:
 
 def told(
     folder: Path, judge: Judge, *sources: str, problems: tuple[Problem, ...] = (), width: int = 1
-) -> Iterator[tuple[Evaluation, Path | None]]:
+) -> Iterator[tuple[Outcome, Path | None]]:
     kernels = []
     for index, source in enumerate(sources):
         path = folder / f"{index}.py"
@@ -168,8 +172,36 @@ def test_a_later_attempt_that_was_in_time_is_taken_over(tmp_path: Path, judge: J
     assert judge.seen["late once"] == 2
 
 
-def test_a_failure_of_ours_comes_after_what_was_found_before(tmp_path: Path, judge: Judge) -> None:
-    verdicts = told(tmp_path, judge, "a", "broken", "b", "c")
-    assert next(verdicts)[0].status is Status.CORRECT
-    with pytest.raises(DeviceError):
-        next(verdicts)
+def test_a_failure_of_ours_is_the_outcome_of_its_kernel(tmp_path: Path, judge: Judge) -> None:
+    outcomes = [outcome for outcome, _ in told(tmp_path, judge, "a", "broken", "b", "broken", "a")]
+    assert [isinstance(outcome, DeviceError) for outcome in outcomes] == [0, 1, 0, 1, 0]
+    assert judge.seen == {"a": 1, "broken": 2, "b": 1}  # a failure is not taken over
+
+
+def test_what_keeps_failing_alike_is_given_up(tmp_path: Path, judge: Judge) -> None:
+    problems = (SWISH, RMS_NORM) * 50
+    outcomes = told(tmp_path, judge, "a", *["broken"] * 99, problems=problems)
+    seen = []
+    with pytest.raises(DeviceError, match="10 kernels in a row cannot be judged: it fell off"):
+        for outcome, _ in outcomes:
+            seen.append(outcome)
+    assert len(seen) == 1 + MOST_FAILURES
+    assert judge.seen["broken"] < 99
+
+
+@pytest.mark.parametrize("between", ["a", "unusable", "other"])
+def test_a_judge_that_still_works_is_not_given_up(
+    tmp_path: Path, judge: Judge, between: str
+) -> None:
+    sources = [*["broken"] * (MOST_FAILURES - 1), between] * 3
+    assert len(list(told(tmp_path, judge, *sources))) == len(sources)
+
+
+def test_one_problem_that_a_judge_does_not_survive_is_not_the_end(
+    tmp_path: Path, judge: Judge
+) -> None:
+    sources = [*["broken"] * (MOST_FAILURES + 5), "a"]
+    problems = (*[SWISH] * (MOST_FAILURES + 5), RMS_NORM)
+    *failed, last = told(tmp_path, judge, *sources, problems=problems)
+    assert len(failed) == MOST_FAILURES + 5
+    assert isinstance(last[0], Evaluation)

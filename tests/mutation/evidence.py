@@ -13,6 +13,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,15 @@ from torch import Tensor
 
 from evaluator.build.builder import Builder
 from evaluator.build_request import BuildOutcome, BuildRequest
-from evaluator.cache_folder import cache_folder
 from evaluator.evaluation import Precision
 from evaluator.judge.correctness import compare
+from evaluator.judge.exact_reference import ExactReference
 from evaluator.judge.placement import Placement, bytes_needed
-from evaluator.judge.problem_file import converted
 from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten
 from evaluator.judge.work import count_work
 from evaluator.worker import build_stub
 from evaluator.worker.weights import load_weights
+from problems.cache_folder import cache_folder
 from tests.mutation.mutant import Mutant
 
 ROOT = Path(__file__).parents[2]
@@ -203,7 +204,7 @@ def _compare(question: dict[str, str]) -> Evidence:
         for kernel in (right, mutant):
             kernel.construct(reference, state)
         theirs, ours = right(arguments), mutant(arguments)
-        exact, _ = reference.exact(converted(arguments, torch.device("cpu"), None))
+        exact, _ = ExactReference(reference).outputs(partial(_copied, arguments))
         if not _same_bytes(theirs, ours):
             differing.append(name)
             if _accepted(reference, arguments, theirs, exact) and not _accepted(

@@ -26,7 +26,11 @@ def test_json_is_one_object_a_line() -> None:
 def test_plain_lines_where_there_is_no_terminal() -> None:
     done = _run("--suite", str(SUITE), "--level", "1", "--filter", "relu")
     assert done.returncode == 0
-    assert done.stdout.split() == ["level1_19_ReLU", "-", str(SUITE / "level1" / "19_ReLU.py")]
+    assert done.stdout.split() == [
+        "level1_19_ReLU",
+        "elementwise",
+        str(SUITE / "level1" / "19_ReLU.py"),
+    ]
 
 
 def test_a_mistake_is_one_line_and_exit_code_2() -> None:

@@ -33,7 +33,7 @@ def test_a_foreign_suite_is_loaded_as_it_stands() -> None:
     assert {p.level for p in loaded} == {1, 2, 4}
     for problem in loaded:
         assert problem.suite == "suite"
-        assert problem.category == ""
+        assert problem.category
         assert problem.source == problem.path.read_text(encoding="utf-8")
         assert problem.hash == hashlib.sha256(problem.source.encode()).hexdigest()[:16]
         for size in SizeClass:

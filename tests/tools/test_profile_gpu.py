@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.cache_folder import cache_folder
 from evaluator.collect.ncu import REPORT, find_ncu
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.service import Service
+from problems.cache_folder import cache_folder
 from tools.kept_report import kept_reports
 from tools.profile import profile
 from tools.profile_report import Bottleneck, Profile, Rung

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import torch
 from evaluator.evaluation import Precision
 from evaluator.judge.conditioning import MULTIPLE, nudged_outputs
 from evaluator.judge.correctness import compare
+from evaluator.judge.exact_reference import ExactReference
 from evaluator.judge.reference import Reference
 
 CPU = torch.device("cpu")
@@ -57,7 +59,7 @@ def refused(candidate: Kernel, draws: int) -> tuple[int, int, int]:
     plain = with_nudges = beyond = 0
     for seed in range(draws):
         values = right.fresh_inputs(seed)
-        exact, _ = right.exact(values)
+        exact = _in_fp64(right, values)
         assert exact is not None
         verdict = partial(
             compare,
@@ -110,11 +112,11 @@ def test_what_no_reference_could_allow_is_told_at_once(factor: float) -> None:
 def test_a_threshold_that_is_crossed_excuses_nothing() -> None:
     steps = reference(OVER_A_HALF)
     x = torch.full((30, 40), 0.5)
-    exact, _ = steps.exact([x, x])
+    exact = _in_fp64(steps, [x, x])
     assert exact is not None
     assert list(nudged_outputs(steps, [x, x], exact, Precision.FP32, 1)) == []
     away = [x * 3, x]
-    exact, _ = steps.exact(away)
+    exact = _in_fp64(steps, away)
     assert exact is not None
     assert len(list(nudged_outputs(steps, away, exact, Precision.FP32, 1))) == 8
 
@@ -123,7 +125,7 @@ def test_a_threshold_that_is_crossed_excuses_nothing() -> None:
 def test_in_16_bits_nothing_is_nudged(precision: Precision) -> None:
     right = reference()
     values = right.fresh_inputs(1)
-    exact, _ = right.exact(values)
+    exact = _in_fp64(right, values)
     assert exact is not None
     assert list(nudged_outputs(right, values, exact, precision, 1)) == []
 
@@ -132,7 +134,7 @@ def test_inputs_stay_as_they_are() -> None:
     right = reference()
     values = right.fresh_inputs(1)
     before = [value.clone() for value in values]
-    exact, _ = right.exact(values)
+    exact = _in_fp64(right, values)
     assert exact is not None
     assert list(nudged_outputs(right, values, exact, Precision.FP32, 1))
     assert all(map(torch.equal, values, before))
@@ -146,3 +148,7 @@ def test_kernelbenchs_own_rule_excuses_nothing() -> None:
     for protocol, excusable in (("refinery", True), ("kernelbench", False)):
         verdict = compare([wrong], [right], [right], [], Precision.FP32, protocol=protocol)
         assert (verdict.ok, verdict.excusable) == (False, excusable)
+
+
+def _in_fp64(reference: Reference, values: list[Any]) -> list[torch.Tensor] | None:
+    return ExactReference(reference).outputs(lambda: list(values))[0]

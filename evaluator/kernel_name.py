@@ -1,0 +1,23 @@
+"""How KernelBench names a kernel's file: level, problem and sample."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+_PATTERN = re.compile(r"level_(\d+)_problem_(\d+)_sample_(\d+)_kernel\.py")
+
+
+class KernelName(NamedTuple):
+    """`level_{level}_problem_{number}_sample_{sample}_kernel.py`; in the order of a folder."""
+
+    level: int
+    number: int
+    sample: int
+
+    @classmethod
+    def of(cls, path: Path) -> KernelName | None:
+        """What a file's name says; None for any other name."""
+        match = _PATTERN.fullmatch(path.name)
+        return cls(*map(int, match.groups())) if match else None

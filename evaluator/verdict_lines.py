@@ -1,0 +1,83 @@
+"""One kernel's verdict in words for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from evaluator.deep_audit.summary import audit_lines
+from evaluator.evaluation import Evaluation, Mismatch, Timing, Verdict
+from problems.problem import Problem
+
+_VERDICTS = {
+    Verdict.FASTER: "faster than",
+    Verdict.SLOWER: "slower than",
+    Verdict.SAME: "as fast as",
+    Verdict.UNCLEAR: "not clearly faster or slower than",
+}
+
+
+def verdict_lines(path: Path, problem: Problem, evaluation: Evaluation) -> Iterator[str]:
+    """The status, and what it rests on; all lines but the first are indented."""
+    yield f"{path.name} on {problem.id}: {evaluation.status}"
+    for line in _evidence(evaluation):
+        yield "  " + line.rstrip().replace("\n", "\n  ")
+
+
+def _evidence(evaluation: Evaluation) -> Iterator[str]:
+    correctness = evaluation.correctness
+    if evaluation.reason:
+        yield f"{evaluation.reason}: {evaluation.message}"
+    if evaluation.detail:
+        yield evaluation.detail
+    if evaluation.build and not evaluation.build.ok:
+        yield evaluation.build.log[:4000]
+    if correctness and correctness.mismatch and evaluation.reason != "wrong_layout":
+        yield _facts(correctness.mismatch)
+    if correctness and correctness.error_ratio is not None:
+        yield (
+            f"{correctness.calls_judged} of {correctness.calls_made} calls judged; error "
+            f"{correctness.error_ratio:.2f}x PyTorch's own (limit "
+            f"{correctness.error_ratio_limit:g}x)"
+        )
+    if evaluation.timing:
+        yield from _times(evaluation.timing)
+    yield from audit_lines(evaluation)
+    for note in evaluation.notes:
+        yield f"note: {note}"
+    yield f"isolation: {', '.join(evaluation.isolation)}"
+
+
+def _times(timing: Timing) -> Iterator[str]:
+    yield (
+        f"{timing.latency_us:.1f} us [{timing.latency_low_us:.1f}, {timing.latency_high_us:.1f}]"
+    )
+    for name, baseline in timing.baselines.items():
+        yield (
+            f"{_VERDICTS[baseline.verdict]} {name} ({baseline.latency_us:.1f} us): "
+            f"{baseline.speedup:.3f}x [{baseline.speedup_low:.3f}, "
+            f"{baseline.speedup_high:.3f}], {baseline.pairs} pairs"
+        )
+    if timing.sol_fraction is not None:
+        share = 100 * timing.sol_fraction
+        figure = f"{share:.0f}" if share >= 1 else f"{share:.1g}"
+        yield f"{figure} % of the speed of light"
+
+
+def _facts(mismatch: Mismatch) -> str:
+    if mismatch.kind == "values":
+        looks = f"; looks like: {', '.join(mismatch.patterns)}" if mismatch.patterns else ""
+        if changed := mismatch.details.get("counterfactual"):
+            looks += f"; in the reference, {changed}"
+        first = mismatch.examples[0] if mismatch.examples else None
+        shown = (
+            f"; at {first.index} {first.actual:g} instead of {first.expected:g}" if first else ""
+        )
+        return (
+            f"{mismatch.wrong} of {mismatch.total} values are wrong, by up to "
+            f"{mismatch.max_abs_error:.3g}{shown}{looks}"
+        )
+    return (
+        f"{mismatch.kind}: {mismatch.actual_shape} {mismatch.actual_dtype} instead of "
+        f"{mismatch.expected_shape} {mismatch.expected_dtype}"
+    )
