@@ -64,11 +64,12 @@ def test_what_a_check_sets_up_serves_the_first_candidate(tmp_path: Path) -> None
     problem = ProblemRequest(problem_id="test", reference=counted, settings=request("").settings)
     with LocalExecutor("cpu") as early:
         early.check(problem)
+        imports = diary.read_text()
         early.check(problem)
         candidate = request(HONEST).candidate
         asked = EvaluationRequest(**dict(problem), candidate=candidate)
         assert early.evaluate(asked).status is Status.CORRECT
-    assert diary.read_text() == ".", "imported once in the judge"
+    assert diary.read_text() == imports, "the judge has not imported the file again"
 
 
 def test_one_that_is_closed_while_its_judge_starts_leaves_nothing(
