@@ -11,6 +11,7 @@ from agent.budget import Ledger
 from agent.config import RunConfig
 from agent.events import Watch
 from agent.llm.completion import ModelClient
+from agent.problem_check import ProblemCheck
 from agent.prompt import Hardware
 from agent.store import RunStore
 from agent.templates import Templates
@@ -38,6 +39,8 @@ class Deps:
     """For records of turns that no device has judged."""
     client: ModelClient
     executor: Executor
+    check: ProblemCheck
+    """Runs before the first model call of this command."""
     profiler: Profiler
     store: RunStore
     twins: Twins

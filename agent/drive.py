@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from agent.budget import Ledger, charge_for, charge_for_nothing
 from agent.config import RunConfig
 from agent.course import Course
-from agent.deps import Deps, Profiler
+from agent.deps import Deps, Profiler, settings_of
 from agent.environment import record_environment, record_isolation, refuse_other_device
 from agent.events import Event, Unwatched, Watch
 from agent.llm.completion import ModelClient
 from agent.machine import Machine
+from agent.problem_check import ProblemCheck
 from agent.prompt import Hardware
 from agent.record import TurnSeconds
 from agent.result import RunResult, Stop
@@ -76,6 +77,7 @@ def drive(
                     device_name=device_name,
                     client=client,
                     executor=executor,
+                    check=ProblemCheck(executor, problem, settings_of(config)),
                     profiler=profiler,
                     store=store,
                     twins=twins,

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from agent import figures
-from agent.command_line import Line, print_lines
+from agent.command_line import USAGE_ERROR, Line, print_lines
 from agent.config import RunConfig
 from agent.prompt import Prompt
 from agent.resolution import Resolution
 from agent.run_files import RunFiles
+from evaluator.errors import InfrastructureError
 from problems.problem import Problem
+
+if TYPE_CHECKING:
+    from agent.problem_check import ProblemCheck
 
 FEEDBACK_TOKENS = 30_000
 """Assumed at most for what the feedback letters add to a first prompt."""
+_NOTHING = "nothing was asked, written or measured"
 
 
 @dataclass(frozen=True)
@@ -87,13 +95,60 @@ def _most_usd(config: RunConfig, problems: int, prompt_tokens: int) -> float | N
     return min(calls, (config.budget_usd + one) * problems)
 
 
-def show_plan(resolution: Resolution, *, as_json: bool) -> None:
-    """Print the plan on stdout: it is what was asked for."""
+def show_plan(resolution: Resolution, *, as_json: bool, check: bool = False) -> int:
+    """Print the plan on stdout: it is what was asked for. `check`: also have the judge set each
+    problem up. The exit code is returned."""
     found = plan(resolution)
-    if as_json:
-        print(json.dumps(plan_json(found)))
-    else:
+    if not as_json:
         print_lines(plan_lines(found, resolution.notes))
+    reasons = _checked(found, show=not as_json) if check else {}
+    if as_json:
+        checks = {"checks": {name: reason or None for name, reason in reasons.items()}}
+        print(json.dumps(plan_json(found) | (checks if check else {})))
+    else:
+        asked = "no model was asked, nothing was written" if check else _NOTHING
+        print_lines([("dim", asked)])
+    return USAGE_ERROR if any(reasons.values()) else 0
+
+
+def _checked(found: Plan, *, show: bool) -> dict[str, str]:
+    """Why each problem cannot be judged, by id; empty where it can. `show`: print each result."""
+    from agent.deps import settings_of
+    from agent.judging import open_judging
+    from agent.problem_check import ProblemCheck
+
+    config, settings, problems = found.config, settings_of(found.config), found.problems
+    width = max(len(problem.id) for problem in problems)
+    reasons = {}
+    if show:
+        print_lines([("bold", f"check of each problem on {config.device}")])
+    with ExitStack() as stack:
+        # Nothing will be profiled, so no profiler needs to start.
+        unprofiled = config.model_copy(update={"feedback": "none"})
+        executor = stack.enter_context(open_judging(unprofiled)).executor
+        pool = ThreadPoolExecutor(config.workers, thread_name_prefix="checks")
+        stack.callback(pool.shutdown, cancel_futures=True)
+        checks = [ProblemCheck(executor, problem, settings) for problem in problems]
+        for problem, reason in zip(problems, pool.map(_failure, checks), strict=True):
+            reasons[problem.id] = reason
+            style, text = ("red", f"cannot be judged: {reason}") if reason else ("green", "ready")
+            if show:
+                print_lines([(style, f"  {problem.id:<{width}}  {text}")])
+    return reasons
+
+
+def _failure(check: ProblemCheck) -> str:
+    """What keeps a problem from being judged, after the retries that a run makes."""
+    from agent.nodes import ATTEMPTS, worth_retrying
+
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            check.run()
+            break
+        except InfrastructureError as error:
+            if attempt == ATTEMPTS or not worth_retrying(error):
+                return str(error) or type(error).__name__
+    return ""
 
 
 def plan_json(found: Plan) -> dict[str, object]:
@@ -141,7 +196,6 @@ def plan_lines(found: Plan, notes: tuple[str, ...] = ()) -> Iterator[Line]:
         yield "yellow", f"note: {note}"
     if found.config.model == figures.TUNER:
         yield "dim", f"{figures.TUNER_NOTE}."
-    yield "dim", "nothing was asked, written or measured"
 
 
 def _cost(found: Plan) -> str:

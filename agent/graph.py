@@ -27,7 +27,7 @@ _ENVIRONMENT = {
 
 
 def build_graph(first_wait_s: float = 1.0) -> StateGraph[TurnState, Deps, TurnState, TurnState]:
-    """The graph, not compiled yet. `first_wait_s`: before an evaluation is tried again."""
+    """The graph, not compiled yet. `first_wait_s`: before the judge is asked again."""
     os.environ.update(_ENVIRONMENT)  # read when LangGraph and LangSmith are first imported
     from langgraph.graph import END, START, StateGraph
     from langgraph.types import RetryPolicy
@@ -40,7 +40,7 @@ def build_graph(first_wait_s: float = 1.0) -> StateGraph[TurnState, Deps, TurnSt
         max_attempts=nodes.ATTEMPTS, initial_interval=first_wait_s, retry_on=nodes.worth_retrying
     )
     graph = StateGraph(TurnState, context_schema=Deps)
-    graph.add_node("propose", nodes.propose)
+    graph.add_node("propose", nodes.propose, retry_policy=again)
     graph.add_node("execute", nodes.execute, retry_policy=again)
     graph.add_node("profile", nodes.profile)
     graph.add_node("decide", nodes.decide)

@@ -93,7 +93,7 @@ def _profiler_of(cluster: RayExecutor) -> Profiler:
     from tools.profile_request import ProfileRequest
 
     def profile(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
-        asked = ProfileRequest(request=cluster.there(request), evaluation=evaluation)
+        asked = ProfileRequest(request=request.on(cluster.device), evaluation=evaluation)
         answer = cluster.ask("tools.profile_server", asked.model_dump_json(by_alias=True).encode())
         return Profile.model_validate_json(answer)
 

@@ -7,6 +7,8 @@ not judged twice. Every step is on disk before the next one begins.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 from agent.answer import extract
@@ -34,16 +36,24 @@ if TYPE_CHECKING:
     from agent.deps import Deps
 
 ATTEMPTS = 3
-"""How often an evaluation is tried when our own side breaks."""
+"""How often a check or an evaluation is tried when our own side breaks."""
 
 
 def propose(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
-    """Render the prompt and get its answer; both are stored before anything is done with them."""
+    """Render the prompt and get its answer; both are stored before anything is done with them.
+
+    Before the first call for a problem the judge sets it up: a problem that cannot be judged costs
+    nothing.
+    """
     deps, key = runtime.context, _key(state)
     store = deps.store
     call = call_index(key.sample, key.turn)
+    draft = store.draft(key)
+    if draft is None or not store.has_completion(draft.completion):
+        with _announcing_retries(runtime, key):
+            deps.check.run()
     deps.watch.notice(TurnStarted(key.problem, key.sample, key.turn, call))
-    draft = store.draft(key) or new_draft(deps, key)
+    draft = draft or new_draft(deps, key)
     if not store.has_completion(draft.completion):
         request = request_of(deps, key, store.prompt(draft.prompt))
         try:
@@ -102,17 +112,24 @@ def _judge(runtime: Runtime[Deps], key: TurnKey, candidate: Candidate, draft: Dr
             taken = {"evaluation": verdict, "judged_with": str(twin.key)}
             deps.store.save_draft(key, draft.model_copy(update=taken))
             return
-        try:
+        with _announcing_retries(runtime, key):
             verdict = judge(deps.executor, deps.problem, candidate, deps.settings)
-        except InfrastructureError as error:
-            attempt = runtime.execution_info.node_attempt if runtime.execution_info else 1
-            if worth_retrying(error) and attempt < ATTEMPTS:
-                deps.watch.notice(Waiting(*key, str(error)))
-            raise
         draft = draft.model_copy(update={"evaluation": verdict})
         deps.store.save_draft(key, draft)
     deps.twins.learn(key, draft)
     deps.ledger.charge(key.problem, Spent(seconds=judging_seconds(verdict)))
+
+
+@contextmanager
+def _announcing_retries(runtime: Runtime[Deps], key: TurnKey) -> Iterator[None]:
+    """Report a failure of ours that passes through and after which the node is run again."""
+    try:
+        yield
+    except InfrastructureError as error:
+        attempt = runtime.execution_info.node_attempt if runtime.execution_info else 1
+        if worth_retrying(error) and attempt < ATTEMPTS:
+            runtime.context.watch.notice(Waiting(*key, str(error)))
+        raise
 
 
 def profile(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
@@ -194,7 +211,7 @@ def after_decide(state: TurnState) -> Literal["propose", "end"]:
 
 def worth_retrying(error: Exception) -> bool:
     """Our side broke in a way that another attempt may get past; asked by the graph's retries."""
-    lasting = UnusableReferenceError | StoreError | IsolationError
+    lasting = UnusableReferenceError | StoreError | IsolationError | ModelError
     return isinstance(error, InfrastructureError) and not isinstance(error, lasting)
 
 

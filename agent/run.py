@@ -282,6 +282,13 @@ def run(
             "call nothing.",
         ),
     ] = False,
+    check: Annotated[
+        bool,
+        Option(
+            "--check",
+            help="With --dry-run: have the judge set each problem up and call its reference.",
+        ),
+    ] = False,
     redo: Annotated[
         bool, Option("--redo", help="Start over: remove what the run directory holds.")
     ] = False,
@@ -324,14 +331,17 @@ def run(
     from agent.resolution import resolve
     from agent.settings_file import parse_assignments
 
+    if check and not dry_run:
+        from problems.errors import UsageError
+
+        raise UsageError("--check goes with --dry-run; a run checks each problem by itself")
     flags = {key: context.params.get(key) for key in RunOptions.model_fields}
     flags["model_args"] = parse_assignments(model_args or [], "--model-args")
     resolution = resolve(merge_layers(config or [], flags))
     if dry_run:
         from agent.dry_run import show_plan
 
-        show_plan(resolution, as_json=as_json)
-        return
+        raise typer.Exit(show_plan(resolution, as_json=as_json, check=check))
     from agent.display import view_mode
     from agent.job import run_job
     from agent.summary import tell

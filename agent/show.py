@@ -34,10 +34,17 @@ def show(
 ) -> None:
     """Print a run turn by turn: status, time, speedup, bottleneck, cost, plan, what changed."""
     from agent.run_files import RunFiles
-    from agent.trajectory import by_problem, overview, turn_lines
+    from agent.trajectory import by_problem, overview, turn_lines, unjudged_lines
+    from agent.turn_log import FILE
     from problems.errors import UsageError
 
     folder = run.parent if run.is_file() else run
+    files = RunFiles(folder)
+    result = files.result()
+    failed = unjudged_lines(result.problems if result else ())
+    if failed and not (folder / FILE).is_file():
+        print_lines(failed, stderr=as_json)
+        return
     turns = _of_problem(folder, problem)
     chosen = [
         record
@@ -50,10 +57,9 @@ def show(
         for record in chosen:
             typer.echo(record.model_dump_json(by_alias=True))
         return
-    files, everything = RunFiles(folder), by_problem(turns)
-    result = files.result()
+    everything = by_problem(turns)
     stops = {entry.problem: entry.stop for entry in result.problems} if result else {}
-    lines: list[Line] = [*_heading(folder, turns[0]), *overview(turns, stops)]
+    lines: list[Line] = [*_heading(folder, turns[0]), *overview(turns, stops), *failed]
     for name, records in by_problem(chosen).items():
         lines += [("", ""), ("bold underline", name)]
         for record in records:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agent import figures
 from agent.best import best_of
 from agent.budget import spent_on
 from agent.command_line import Line
 from agent.record import TurnRecord
-from agent.result import Stop
+from agent.result import ProblemResult, Stop
 from agent.run_files import RunFiles
 from evaluator.evaluation import BaselineName, Status
 from tools.advice_words import advice_lines, score_lines
@@ -41,6 +41,15 @@ def overview(
             style,
             f"{problem:<{width}}  {len(records):>5}  {correct:>7}  {text:<20}  {cost}{ended}",
         )
+
+
+def unjudged_lines(problems: Iterable[ProblemResult]) -> list[Line]:
+    """One line for each problem that ended with an error before its first turn."""
+    return [
+        ("red", f"{entry.problem}: no turn was taken: {entry.error}")
+        for entry in problems
+        if entry.error and not entry.turns
+    ]
 
 
 def by_problem(turns: Sequence[TurnRecord]) -> dict[str, list[TurnRecord]]:

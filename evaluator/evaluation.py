@@ -325,18 +325,23 @@ def audit_setting(asked: bool | None) -> AuditSetting:
     return "always" if asked else "never"
 
 
-class EvaluationRequest(Record):
-    """What crosses from the agent to the judge's process."""
+class ProblemRequest(Record):
+    """A problem and how it is to be judged. Alone, it asks the judge whether that is possible."""
 
     problem_id: str
     reference: str
     """Source of the problem with its sizes substituted (`Problem.reference`)."""
     hidden_references: tuple[str, ...] = ()
     """The same at other sizes, at which the candidate must be right, but isn't timed."""
-    candidate: Candidate
     settings: Settings
 
-    def on(self, device: str) -> EvaluationRequest:
+    def on(self, device: str) -> Self:
         """The same question to another device."""
         settings = self.settings.model_copy(update={"device": device})
         return self.model_copy(update={"settings": settings})
+
+
+class EvaluationRequest(ProblemRequest):
+    """What crosses from the agent to the judge's process to have a candidate judged."""
+
+    candidate: Candidate

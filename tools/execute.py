@@ -1,23 +1,34 @@
-"""Build, verify and time one candidate: the question that a turn asks the judge."""
+"""What is asked of the judge: to set a problem up; to build, verify and time a candidate."""
 
 from __future__ import annotations
 
-from evaluator.evaluation import Candidate, Evaluation, EvaluationRequest, Settings
+from evaluator.evaluation import (
+    Candidate,
+    Evaluation,
+    EvaluationRequest,
+    ProblemRequest,
+    Settings,
+)
 from evaluator.executor.executor import Executor
 from problems.problem import Problem, SizeClass
+
+
+def problem_request(problem: Problem, settings: Settings) -> ProblemRequest:
+    """`problem` in the sizes that suit the device: large ones on a GPU."""
+    size_class = size_class_of(settings.device)
+    return ProblemRequest(
+        problem_id=problem.id,
+        reference=problem.reference(size_class),
+        hidden_references=problem.hidden_references(size_class),
+        settings=settings,
+    )
 
 
 def evaluation_request(
     problem: Problem, candidate: Candidate, settings: Settings
 ) -> EvaluationRequest:
-    """`candidate` against `problem` in the sizes that suit the device: large ones on a GPU."""
-    return EvaluationRequest(
-        problem_id=problem.id,
-        reference=problem.reference(size_class_of(settings.device)),
-        hidden_references=problem.hidden_references(size_class_of(settings.device)),
-        candidate=candidate,
-        settings=settings,
-    )
+    """`candidate` against `problem` in the sizes that suit the device."""
+    return EvaluationRequest(**dict(problem_request(problem, settings)), candidate=candidate)
 
 
 def execute(

@@ -108,7 +108,8 @@ def _collect(
 ) -> tuple[Rung, str, Collected]:
     """Down the ladder until a rung holds: the rung, why no better one, what was collected."""
     from evaluator.collect.ncu import collect_ncu
-    from evaluator.collect.target_process import REQUEST, run_confined
+    from evaluator.collect.target_process import run_confined
+    from evaluator.collect.target_request import write_request
     from evaluator.devices import describe
     from evaluator.errors import ProfilerError
     from tools.profile_report import Rung
@@ -138,7 +139,7 @@ def _collect(
         place = folder / rung
         try:
             place.mkdir()
-            (place / REQUEST).write_text(request.model_dump_json())
+            write_request(place, request)
             return rung, "; ".join(reasons), collect(place)
         except (ProfilerError, OSError) as error:
             # An OSError: another device's candidate may have filled the disk.

@@ -23,13 +23,13 @@ from evaluator.collect.ncu_source import (
     source_options,
     with_lines,
 )
-from evaluator.collect.target_process import REQUEST, run
+from evaluator.collect.target_process import run
+from evaluator.collect.target_request import read_request
 from evaluator.collect.toolkit import find_tool
 from evaluator.collect.warm_target import WarmTarget
 from evaluator.device_lock import ncu_lock
 from evaluator.devices import DeviceInfo
 from evaluator.errors import ProfilerError
-from evaluator.evaluation import EvaluationRequest
 from problems.cache_folder import cache_folder
 
 REPORT = "profile.ncu-rep"
@@ -119,7 +119,7 @@ def _watched(
     session: NcuSession | None,
 ) -> Collected:
     """The target's run under `ncu`; a spare that fails is followed by a fresh one, once."""
-    request = EvaluationRequest.model_validate_json((folder / REQUEST).read_text())
+    request = read_request(folder)
     where = request.settings.device
     spare = session.take(command) if session is not None else None
     left_s, waited_s = timeout_s, 0.0

@@ -30,7 +30,8 @@ from evaluator.collect.collected import Collected, Work
 from evaluator.collect.own_functions import mark_own_functions
 from evaluator.collect.owner import Owner, at_desk
 from evaluator.collect.stages import Stages
-from evaluator.collect.target_process import COLLECTED, REQUEST, Mode, WatchedMode
+from evaluator.collect.target_process import COLLECTED, Mode, WatchedMode
+from evaluator.collect.target_request import read_request
 from evaluator.collect.walled import LAYERS
 from evaluator.collect.warm_target import handed_over
 from evaluator.cores import usable_cores
@@ -40,6 +41,7 @@ from evaluator.judge.ceilings import measure_ceilings
 from evaluator.judge.placement import Placement, bytes_needed
 from evaluator.judge.reference import WEIGHT_SEED, Reference
 from evaluator.judge.work import count_work
+from evaluator.pretrained import know_configurations
 from evaluator.sole_device import see_only
 from evaluator.walls.layers import confine
 from evaluator.worker import build_stub
@@ -66,8 +68,10 @@ def main(
     """
     stages = Stages(since)
     stages.end("start")
-    request = EvaluationRequest.model_validate_json((folder / REQUEST).read_text())
+    request = read_request(folder)
     request = request.on(see_only(request.settings.device))
+    if request.configurations is not None:
+        know_configurations(request.configurations)
     settings = request.settings
     torch.set_num_threads(settings.threads or usable_cores())
     if settings.protocol != "kernelbench":

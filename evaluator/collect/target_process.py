@@ -35,7 +35,6 @@ from problems.cache_folder import cache_folder
 ConfinedMode = Literal["torch_trace", "static", "cpu", "shares"]
 WatchedMode = Literal["ncu", "plain"]
 Mode = Literal[ConfinedMode, WatchedMode]
-REQUEST = "request.json"
 COLLECTED = "collected.json"
 _LOG_BYTES = 16384
 _WHOLE_BYTES = 128 * 2**20

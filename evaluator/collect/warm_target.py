@@ -27,7 +27,6 @@ from evaluator.collect.desk import Desk
 from evaluator.collect.owner import listening
 from evaluator.collect.target_process import (
     COLLECTED,
-    REQUEST,
     Program,
     WatchedMode,
     collected_in,
@@ -36,6 +35,7 @@ from evaluator.collect.target_process import (
     target_environment,
     why_broken_off,
 )
+from evaluator.collect.target_request import REQUEST
 from evaluator.collect.walled import COUNTERS
 from evaluator.errors import ProfilerError
 from evaluator.walls.folders import PACKAGES

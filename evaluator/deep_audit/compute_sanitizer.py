@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from evaluator.collect.desk import Desk
-from evaluator.collect.target_process import REQUEST
+from evaluator.collect.target_request import write_request
 from evaluator.collect.toolkit import find_tool
 from evaluator.collect.warm_target import WarmTarget
 from evaluator.deep_audit.compiled_text import with_lines
@@ -77,7 +77,7 @@ def _watch(
             closing(WarmTarget(command(program, tool), "plain", _ENVIRONMENT)) as target,
         ):
             folder = Path(name)
-            (folder / REQUEST).write_text(request.model_dump_json())
+            write_request(folder, request)
             text = target.watch(folder, desk, timeout_s=timeout_s, whole=True, may_fail=True)
     except (InfrastructureError, OSError) as error:
         return SanitizerRun(

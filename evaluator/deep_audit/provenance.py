@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from evaluator.collect.collected import CallShares, KernelTrace
 from evaluator.collect.lent_folder import lent_folder
-from evaluator.collect.target_process import REQUEST, ConfinedMode, run_confined
+from evaluator.collect.target_process import ConfinedMode, run_confined
+from evaluator.collect.target_request import write_request
 from evaluator.deep_audit.own_code import OwnCode
 from evaluator.deep_audit.record import Provenance, Shares
 from evaluator.errors import InfrastructureError, ProfilerError
@@ -115,7 +116,7 @@ def gpu_shares(trace: KernelTrace, code: OwnCode) -> Shares:
 def _traced(request: EvaluationRequest, code: OwnCode) -> Shares:
     device = request.settings.device
     with lent_folder("refinery-audit-") as folder:
-        (folder / REQUEST).write_text(request.model_dump_json())
+        write_request(folder, request)
         mode: ConfinedMode = "shares" if device == "cpu" else "torch_trace"
         collected = run_confined(folder, mode, device=device, timeout_s=_TIMEOUT_S)
     if collected.gpu is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Protocol, Self
 
-from evaluator.evaluation import Backend, Evaluation, EvaluationRequest
+from evaluator.evaluation import Backend, Evaluation, EvaluationRequest, ProblemRequest
 
 
 class Executor(Protocol):
@@ -15,6 +15,14 @@ class Executor(Protocol):
         """Begin to start what the first evaluations of so many at a time would wait for.
 
         Does not wait.
+        """
+        ...
+
+    def check(self, request: ProblemRequest) -> None:
+        """Set the problem up and call its reference, so that its candidates can be judged.
+
+        Raises the `InfrastructureError` that an evaluation would meet: `UnusableReferenceError`
+        where the reference cannot run here.
         """
         ...
 

@@ -12,7 +12,7 @@ from typing import Self
 
 from evaluator.built_ahead import BuiltAhead
 from evaluator.cores import usable_cores
-from evaluator.evaluation import Backend, Evaluation, EvaluationRequest
+from evaluator.evaluation import Backend, Evaluation, EvaluationRequest, ProblemRequest
 from evaluator.executor.seats import Seat, Seats
 from evaluator.service import Service
 from problems.cache_folder import cache_folder
@@ -68,6 +68,13 @@ class LocalExecutor:
         for service in new:
             service.start()
 
+    def check(self, request: ProblemRequest) -> None:
+        """Set the problem up on a free device; raises as `Executor.check`."""
+        with self._one_more() as requests:
+            self._start(judges=requests, builders=0)
+            with self._seats.taken(request.reference) as seat:
+                seat.judge.ask(request.on(seat.device).model_dump_json().encode())
+
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate on a free device, whichever the request names. Waits for one; raises
         `InfrastructureError` when our side breaks. `conditions` say `judged_on`: None where the
@@ -95,7 +102,7 @@ class LocalExecutor:
 
     @contextmanager
     def _one_more(self) -> Iterator[int]:
-        """How many candidates are in hand with this one."""
+        """How many requests are in hand with this one."""
         with self._counting:
             self._in_hand += 1
             candidates = self._in_hand

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from evaluator.errors import ClusterError, JudgeDiedError
-from evaluator.evaluation import Backend, Evaluation, EvaluationRequest
+from evaluator.evaluation import Backend, Evaluation, EvaluationRequest, ProblemRequest
 from evaluator.executor.ray_judge import Place
 from evaluator.switchboard import Switchboard
 from problems.errors import UsageError
@@ -35,7 +35,8 @@ class RayExecutor:
         `ClusterError` where a cluster of our own can't.
         """
         refuse_unusable(address)
-        self._device = device
+        self.device = device
+        """As a judge of the cluster sees it."""
         self._folder = tempfile.TemporaryDirectory(prefix="refinery-ray-")
         self._driver = Switchboard(
             "evaluator.executor.ray_driver", device, address or "", self._folder.name
@@ -60,15 +61,14 @@ class RayExecutor:
     def prepare(self, candidates: int = 1, backend: Backend = Backend.CUDA) -> None:
         """Nothing: the judges of a cluster start by themselves."""
 
+    def check(self, request: ProblemRequest) -> None:
+        """Set the problem up at one of the judges; raises as `Executor.check`."""
+        self.ask("check", request.on(self.device).model_dump_json().encode())
+
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate; raises `InfrastructureError` when our side breaks."""
-        asked = self.there(request).model_dump_json()
+        asked = request.on(self.device).model_dump_json()
         return Evaluation.model_validate_json(self.ask("judge", asked.encode()))
-
-    def there(self, request: EvaluationRequest) -> EvaluationRequest:
-        """`request` with the device as a judge of the cluster sees it."""
-        settings = request.settings.model_copy(update={"device": self._device})
-        return request.model_copy(update={"settings": settings})
 
     def ask(self, task: str, question: bytes) -> bytes:
         """Have a service of ours (`task` is its module) answer beside one of the judges."""

@@ -30,8 +30,8 @@ _TOKEN = (
 def main(fd: int, device: str, address: str, folder: str) -> None:
     """Serve until the other end is gone; with no `address` on a cluster of our own, in `folder`.
 
-    A question is a line and a rest: `place`, `size`, `judge` with a request, or the module of a
-    service and what it is asked. What kept us from the cluster is the answer to all of them.
+    A question is a line and a rest: `place`, `size`, `check` or `judge` with a request, or the
+    module of a service and what it is asked. What kept us from the cluster is the answer to all.
     """
     _prepare(address)
     import ray
@@ -81,8 +81,8 @@ def ask(roster: Any, task: str, question: bytes) -> str:
         with roster.lent(tried) as judge:
             tried.append(judge)
             try:
-                if task == "judge":
-                    told = ray.get(judge.actor.judge.remote(question))
+                if task in ("check", "judge"):
+                    told = ray.get(getattr(judge.actor, task).remote(question))
                 else:
                     told = ray.get(judge.actor.ask.remote(task, question))
                 return Answer.model_validate_json(told).value()

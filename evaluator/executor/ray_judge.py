@@ -14,7 +14,7 @@ from pathlib import Path
 
 from evaluator.devices import describe, hardware_lines
 from evaluator.errors import DeviceError, InfrastructureError, named
-from evaluator.evaluation import EvaluationRequest
+from evaluator.evaluation import EvaluationRequest, ProblemRequest
 from evaluator.executor.local import LocalExecutor
 from evaluator.record import Record
 from evaluator.service import Service
@@ -87,6 +87,15 @@ class RayJudge:
             ).model_dump_json()
 
         return _told(look)
+
+    def check(self, question: bytes) -> bytes:
+        """Set a problem up; may be called from several threads."""
+
+        def set_up() -> str:
+            self._executor.check(ProblemRequest.model_validate_json(question))
+            return ""
+
+        return _told(set_up)
 
     def judge(self, question: bytes) -> bytes:
         """Judge one candidate; may be called from several threads, as `LocalExecutor` may."""

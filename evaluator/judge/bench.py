@@ -20,7 +20,7 @@ from evaluator.cores import usable_cores
 from evaluator.cuda_memory import reset_persisting_l2
 from evaluator.devices import cache_bytes, describe, peaks
 from evaluator.errors import InfrastructureError, UnusableReferenceError
-from evaluator.evaluation import BaselineName, EvaluationRequest, Precision, Settings
+from evaluator.evaluation import BaselineName, Precision, ProblemRequest, Settings
 from evaluator.judge.arena import Arena, make_arena
 from evaluator.judge.blockwise import close, same
 from evaluator.judge.exact_reference import ExactReference, Source
@@ -71,7 +71,7 @@ class Exact:
 class Bench:
     """One problem set up on one device. Raises `UnusableReferenceError` or `DeviceError`."""
 
-    def __init__(self, request: EvaluationRequest, device: torch.device, zygote: Zygote) -> None:
+    def __init__(self, request: ProblemRequest, device: torch.device, zygote: Zygote) -> None:
         self.key = bench_key(request)
         self._request = request
         self._hidden: dict[str, Bench] = {}
@@ -387,6 +387,7 @@ class Bench:
             triton=triton,
             build=build,
             import_timeout_s=self.settings.import_timeout_s,
+            configurations=self.reference.problem.configurations,
         )
 
     def construct(
@@ -493,7 +494,7 @@ def no_build(request: BuildRequest) -> BuildOutcome:
     raise UnusableReferenceError(f"the reference calls load_inline itself ({request.name})")
 
 
-def bench_key(request: EvaluationRequest) -> tuple[object, ...]:
+def bench_key(request: ProblemRequest) -> tuple[object, ...]:
     """What must agree for two requests to share a bench."""
     settings: Settings = request.settings
     return (

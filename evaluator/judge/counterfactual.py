@@ -88,6 +88,7 @@ def search(
             triton=False,
             build=no_build,
             import_timeout_s=_CUT_OFF_S,
+            configurations=bench.reference.problem.configurations,
         )
         bench.construct(side, state, inputs=arena)
         return read(_answer(side, lay(Placement(arena.bytes), given)))

@@ -22,6 +22,7 @@ from evaluator.evaluation import (
     DeviceMemory,
     Evaluation,
     EvaluationRequest,
+    ProblemRequest,
     Seconds,
     Status,
     Timing,
@@ -57,6 +58,25 @@ class Judge:
         self._zygote = zygote
         self._limits: WorkerLimits | None = None
         self._benches: dict[tuple[object, ...], Bench] = {}
+
+    def check(self, request: ProblemRequest) -> None:
+        """Set a problem up with its hidden sizes and its eager baseline, which later evaluations
+        use. Raises `InfrastructureError` where one of them cannot be had."""
+        with self.holding(request.settings.device):
+            bench = self.bench_for(request)
+            shortage: Exception | None = None
+            try:
+                bench.hidden(request.hidden_references)
+                baseline = bench.baseline(BaselineName.EAGER)
+                if baseline is not None and request.settings.isolation == "strict":
+                    insist(baseline.worker.isolation, self._builder.isolation)
+            except torch.OutOfMemoryError as error:
+                shortage = error.with_traceback(None)
+            finally:
+                self._free_cached_memory()
+            if shortage is not None:
+                self.forget(request)
+                raise self._shortage(request, shortage)
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate. Raises `InfrastructureError` when our side breaks."""
@@ -136,7 +156,7 @@ class Judge:
         compilers = self._builder.isolation if side.build is not None else ()
         return (*side.worker.isolation, *compilers)
 
-    def bench_for(self, request: EvaluationRequest) -> Bench:
+    def bench_for(self, request: ProblemRequest) -> Bench:
         """The problem of this request, set up; from earlier where it stays so."""
         if self._zygote is None or not self._zygote.alive:
             self.close()
@@ -154,7 +174,7 @@ class Judge:
         bench.settings = request.settings
         return bench
 
-    def _new_bench(self, request: EvaluationRequest) -> Bench:
+    def _new_bench(self, request: ProblemRequest) -> Bench:
         assert self._zygote is not None
         if self.device.type == "cpu":
             # A process that takes too much of a machine's memory is killed without an exception.
@@ -172,7 +192,7 @@ class Judge:
         except torch.OutOfMemoryError as error:
             raise self._shortage(request, error) from None
 
-    def _insist_on_memory(self, request: EvaluationRequest) -> None:
+    def _insist_on_memory(self, request: ProblemRequest) -> None:
         """Raise `DeviceError` where a problem needs more memory than this machine has left."""
         needed = footprint_of(request.reference, DTYPES[request.settings.precision])
         free = available_bytes()
@@ -183,7 +203,7 @@ class Judge:
         if needed.needed > free:
             raise self._shortage(request, torch.OutOfMemoryError())
 
-    def _shortage(self, request: EvaluationRequest, error: Exception) -> DeviceError:
+    def _shortage(self, request: ProblemRequest, error: Exception) -> DeviceError:
         """What to say where a problem does not fit the device's memory."""
         if not isinstance(error, torch.OutOfMemoryError):
             return DeviceError(str(error))
@@ -199,7 +219,7 @@ class Judge:
             f"{total / 2**30:.1f} GiB of {self.device} are free"
         )
 
-    def forget(self, request: EvaluationRequest) -> None:
+    def forget(self, request: ProblemRequest) -> None:
         """Set a problem up anew the next time, after an error that may have left it in any state.
 
         Raises what the device raises where that error has spoilt it for this process.

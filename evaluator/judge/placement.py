@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from evaluator.errors import UnusableReferenceError
+from evaluator.pretrained import is_configuration, to_values
 
 _ALIGNMENT = 512
 _MARGIN_BYTES = 4096
@@ -59,6 +60,8 @@ class Placement:
             return {"kind": "device", "name": str(value)}
         if isinstance(value, float) and not math.isfinite(value):
             return {"kind": "float", "text": repr(value)}
+        if is_configuration(value):
+            return {"kind": "configuration", "values": to_values(value)}
         if value is None or isinstance(value, bool | int | float | str):
             return value
         raise UnusableReferenceError(

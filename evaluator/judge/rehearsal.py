@@ -25,7 +25,7 @@ from evaluator.judge.arena import make_arena
 from evaluator.judge.build_allowance import BuildAllowance
 from evaluator.judge.laid import lay
 from evaluator.judge.placement import Placement, bytes_needed
-from evaluator.judge.problem_file import ProblemFile
+from evaluator.judge.problem_file import ProblemFile, configurations_of
 from evaluator.judge.process import WorkerProcess
 from evaluator.judge.reference import DTYPES, WEIGHT_SEED
 from evaluator.judge.refusal import Refusal
@@ -91,6 +91,7 @@ class Rehearsal:
             triton=False,
             build=self._builds.build,
             import_timeout_s=self._request.settings.import_timeout_s,
+            configurations=configurations_of(self._request.reference),
             gpu=properties_of(self._device) if self._device.kind == "cuda" else None,
         )
 

@@ -8,10 +8,12 @@ import threading
 import traceback
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from evaluator.build.builder import Builder
 from evaluator.devices import describe
 from evaluator.errors import InfrastructureError, UnknownFailureError
-from evaluator.evaluation import EvaluationRequest
+from evaluator.evaluation import EvaluationRequest, ProblemRequest
 from evaluator.judge.zygote import Zygote
 from evaluator.service import leave_with, place_of, serve
 from evaluator.sole_device import see_only
@@ -41,13 +43,19 @@ def main(fd: int, device: str, cache: Path) -> None:
     warm_up.start()
     judge = Judge(where, builder, zygote)
     auditor = DeepAuditor(judge, builder)
+    requests: TypeAdapter[EvaluationRequest | ProblemRequest] = TypeAdapter(
+        EvaluationRequest | ProblemRequest
+    )
 
     def answer(question: bytes) -> bytes:
-        request = EvaluationRequest.model_validate_json(question).on(device)
+        request = requests.validate_json(question).on(device)
         if where.type == "cpu":
             # A compiler beside it would disturb the timing.
             warm_up.join()
         try:
+            if not isinstance(request, EvaluationRequest):
+                judge.check(request)
+                return b""
             evaluation = auditor.audited(request, judge.evaluate(request))
         except InfrastructureError:
             raise

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import torch
 
 from evaluator.build.handover import Build
+from evaluator.configuration_cache import Configurations
 from evaluator.evaluation import BuildReport, Status
 from evaluator.judge import conduct
 from evaluator.judge.arena import Arena, make_arena
@@ -105,9 +106,11 @@ class Side:
         build: Build,
         import_timeout_s: float,
         gpu: Properties | None = None,
+        configurations: Configurations | None = None,
     ) -> None:
         """Import the source in the worker, building what it asks for, now or later; raises
-        `Refusal`. `gpu`: what the worker is to say of a GPU that it has not."""
+        `Refusal`. `gpu`: what the worker is to say of a GPU that it has not. `configurations`:
+        those of the Hugging Face models that the problem names; None where it names none."""
         self._build = build
         order = {
             "source": source,
@@ -119,6 +122,7 @@ class Side:
             "triton": triton,
             "growth_bytes": self.growth_bytes,
             "gpu": gpu,
+            "configurations": configurations,
         }
         self._said.send(Kind.LOAD, json.dumps(order).encode())
         self._receive("import", import_timeout_s, Kind.IMPORTED)

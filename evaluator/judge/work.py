@@ -120,7 +120,14 @@ def _copied(inputs: Sequence[Any]) -> list[Any]:
 def _on_meta(
     module: torch.nn.Module, inputs: Sequence[Any], nonzero: Sequence[float], precision: Precision
 ) -> tuple[WorkCounter, list[Tensor]]:
-    meta = copy.deepcopy(module).to("meta")
+    # One `to("meta")` for all would make two of each parameter that modules share.
+    state = {
+        id(tensor): torch.nn.Parameter(tensor.to("meta"), tensor.requires_grad)
+        if isinstance(tensor, torch.nn.Parameter)
+        else tensor.to("meta")
+        for tensor in [*module.parameters(), *module.buffers()]
+    }
+    meta = copy.deepcopy(module, state)
     moved = tree_map(lambda v: v.to("meta") if isinstance(v, Tensor) else v, list(inputs))
     return _run(meta, moved, nonzero, precision)
 

@@ -47,6 +47,8 @@ def clean_environment(scratch: Path) -> dict[str, str]:
         "MALLOC_MMAP_MAX_": "0",
         "MALLOC_TRIM_THRESHOLD_": str(2**40),
         "MALLOC_TOP_PAD_": str(2**26),
+        # There is no network: whoever asks the Hugging Face hub hears so at once.
+        "HF_HUB_OFFLINE": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": python_path(),
         "PYTHONUNBUFFERED": "1",

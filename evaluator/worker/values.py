@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from evaluator.pretrained import from_values
 from evaluator.worker.memory import tensor_at
 
 
@@ -34,6 +35,8 @@ def decode(value: Any, memory: torch.Tensor, adopt: Callable[[torch.Tensor], tor
             return torch.Size(value["items"])
         case "float":
             return float(value["text"])
+        case "configuration":
+            return from_values(value["values"])
     raise ValueError(f"unknown kind of value {value['kind']!r}")
 
 

@@ -27,6 +27,7 @@ from evaluator.build_request import (
     encode_request,
 )
 from evaluator.failure import Failure, Phase
+from evaluator.pretrained import know_configurations
 from evaluator.reply import DTYPES, OutputLayout, Reply
 from evaluator.wire import Channel, Kind
 from evaluator.worker import build_stub, stated_gpu
@@ -114,6 +115,8 @@ class Worker:
         build_stub.install(self._build)
         if order["gpu"] is not None:
             stated_gpu.state(order["gpu"])
+        if order["configurations"] is not None:
+            know_configurations(order["configurations"])
         source = order["source"]
         linecache.cache[_FILE] = (len(source), None, source.splitlines(True), _FILE)
         if order["triton"]:

@@ -21,6 +21,7 @@ from evaluator.evaluation import (
     Evaluation,
     EvaluationRequest,
     Mismatch,
+    ProblemRequest,
     Seconds,
     Status,
     Timing,
@@ -144,6 +145,9 @@ class InstantJudge:
 
     def prepare(self, candidates: int = 1, backend: Backend = Backend.CUDA) -> None:
         """There is nothing to start."""
+
+    def check(self, request: ProblemRequest) -> None:
+        """Every problem can be judged."""
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Most kernels are correct; the others fail to build, differ or crash."""

@@ -27,6 +27,7 @@ from evaluator.evaluation import (
     Evaluation,
     EvaluationRequest,
     Mismatch,
+    ProblemRequest,
     Seconds,
     Status,
 )
@@ -115,10 +116,18 @@ class StandInExecutor:
         self.delay_s = delay_s
         self.failures: list[Exception] = []
         """Raised, in order, by the next evaluations."""
+        self.unusable: list[Exception] = []
+        """Raised, in order, by the next checks."""
         self._lock = threading.Lock()
 
     def prepare(self, candidates: int = 1, backend: Backend = Backend.CUDA) -> None:
         self.diary.write("begin", "prepare", f"{candidates} {backend}")
+
+    def check(self, request: ProblemRequest) -> None:
+        self.diary.write("begin", "check", request.problem_id)
+        with self._lock:
+            if self.unusable:
+                raise self.unusable.pop(0)
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         self.diary.write("begin", "judge", f"{request.problem_id}.{request.candidate.hash}")

@@ -10,6 +10,7 @@ from typing import get_type_hints
 
 from agent import nodes
 from agent.graph import build_graph, draw
+from agent.llm.errors import ModelUnavailableError
 from agent.nodes import after_decide, after_execute
 from agent.state import TurnState, TurnUpdate, first_state
 
@@ -46,10 +47,13 @@ def test_an_update_can_only_name_what_the_state_has() -> None:
 
 
 def test_only_our_own_failures_are_tried_again() -> None:
-    specification = build_graph().nodes["execute"].retry_policy
-    assert [policy.retry_on for policy in [specification]] == [nodes.worth_retrying]  # type: ignore[union-attr]
+    for name in ("propose", "execute"):
+        specification = build_graph().nodes[name].retry_policy
+        assert [policy.retry_on for policy in [specification]] == [nodes.worth_retrying]  # type: ignore[union-attr]
     assert not nodes.worth_retrying(ValueError("a bug"))
-    for name in ("propose", "profile", "decide"):
+    # The client has its own retries, and a call that failed may have been billed.
+    assert not nodes.worth_retrying(ModelUnavailableError("busy"))
+    for name in ("profile", "decide"):
         assert build_graph().nodes[name].retry_policy is None
 
 

@@ -17,7 +17,7 @@ import pytest
 from evaluator.collect.collected import Collected
 from evaluator.collect.ncu import REPORT, collect_ncu, ncu_command
 from evaluator.collect.ncu_session import NcuSession
-from evaluator.collect.target_process import REQUEST
+from evaluator.collect.target_request import REQUEST
 from evaluator.collect.warm_target import WarmTarget
 from evaluator.devices import DeviceInfo
 from evaluator.errors import ProfilerError

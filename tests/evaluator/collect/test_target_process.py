@@ -9,7 +9,8 @@ import pytest
 
 from evaluator.collect import perf_counters
 from evaluator.collect.lent_folder import lent_folder
-from evaluator.collect.target_process import REQUEST, run, run_confined
+from evaluator.collect.target_process import run, run_confined
+from evaluator.collect.target_request import REQUEST
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
 from evaluator.host_lock import LOCKS

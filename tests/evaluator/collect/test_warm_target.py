@@ -13,7 +13,8 @@ import pytest
 from evaluator.collect import target_process
 from evaluator.collect.collected import Collected
 from evaluator.collect.desk import Desk
-from evaluator.collect.target_process import COLLECTED, REQUEST
+from evaluator.collect.target_process import COLLECTED
+from evaluator.collect.target_request import REQUEST
 from evaluator.collect.warm_target import WarmTarget, handed_over
 from evaluator.errors import ProfilerError
 from tests.evaluator.processes import descendants, is_running, still_running

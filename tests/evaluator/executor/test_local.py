@@ -14,7 +14,14 @@ import pytest
 
 from evaluator.device_lock import device_lock
 from evaluator.errors import JudgeDiedError
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.evaluation import (
+    Backend,
+    Candidate,
+    EvaluationRequest,
+    ProblemRequest,
+    Settings,
+    Status,
+)
 from evaluator.executor.local import LocalExecutor
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.processes import descendants, descendants_once, still_running
@@ -47,6 +54,22 @@ def test_the_judge_is_there_before_the_first_candidate() -> None:
         early.prepare()
         assert early.evaluate(request(HONEST)).status is Status.CORRECT
         assert early.judge_pids == started
+
+
+def test_what_a_check_sets_up_serves_the_first_candidate(tmp_path: Path) -> None:
+    diary = tmp_path / "diary"
+    # A worker has no such variable, and could not write there either.
+    note = "import os\nif 'KERNEL_REFINERY_CACHE' in os.environ:\n    open({!r}, 'a').write('.')\n"
+    counted = note.format(str(diary)) + SCALE_AND_BIAS
+    problem = ProblemRequest(problem_id="test", reference=counted, settings=request("").settings)
+    with LocalExecutor("cpu") as early:
+        early.check(problem)
+        imports = diary.read_text()
+        early.check(problem)
+        candidate = request(HONEST).candidate
+        asked = EvaluationRequest(**dict(problem), candidate=candidate)
+        assert early.evaluate(asked).status is Status.CORRECT
+    assert diary.read_text() == imports, "the judge has not imported the file again"
 
 
 def test_one_that_is_closed_while_its_judge_starts_leaves_nothing(

@@ -19,14 +19,14 @@ import psutil
 import pytest
 
 from evaluator.errors import JudgeDiedError, UnusableReferenceError
-from evaluator.evaluation import Status
+from evaluator.evaluation import ProblemRequest, Settings, Status
 from evaluator.executor import ray as ray_executor
 from evaluator.executor.ray import RayExecutor
 from evaluator.executor.ray_driver import ATTEMPTS
 from evaluator.executor.ray_judge import Place
 from experiments.bench.local_cluster import LocalCluster, local_cluster
 from problems.errors import UsageError
-from tests.evaluator.conftest import HONEST
+from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.executor.test_local import request
 from tests.evaluator.processes import descendants, still_running
 
@@ -63,6 +63,14 @@ def begun(diary: Path, count: int) -> list[list[int]]:
             break
         time.sleep(0.05)
     return [list(map(int, line.split())) for line in lines]
+
+
+def test_a_problem_is_checked_at_a_judge_of_the_cluster(executor: RayExecutor) -> None:
+    good = ProblemRequest(problem_id="test", reference=SCALE_AND_BIAS, settings=Settings())
+    executor.check(good)
+    broken = SCALE_AND_BIAS.replace("torch.relu(", "torch.no_such_function(")
+    with pytest.raises(UnusableReferenceError, match="no_such_function"):
+        executor.check(good.model_copy(update={"reference": broken}))
 
 
 def test_the_judges_of_both_nodes_say_what_a_judge_here_would(executor: RayExecutor) -> None:

@@ -53,6 +53,12 @@ def test_matmul_operations_by_arithmetic():
     assert work(torch.mm, X, w).accumulation == 256
 
 
+def test_a_parameter_that_modules_share_is_read_once():
+    tied = nn.Sequential(nn.Linear(256, 256, bias=False), nn.Linear(256, 256, bias=False))
+    tied[1].weight = tied[0].weight
+    assert work(tied, X).bytes_soft == 2 * ALL + 256 * 256 * 4
+
+
 def test_parameters_count_in_the_soft_bound_only():
     layer = nn.Linear(256, 10)
     counted = work(layer, X)
