@@ -135,7 +135,7 @@ class AddressSanitizer:
             bench.load(side, request.candidate.source, "ModelNew", triton=False, build=build)
             bench.construct(side, bench.reference.randomised(secrets.randbits(62)))
             for _ in range(_CALLS):
-                with side.call(bench.draw().order):
+                with side.call(bench.draws.next().order):
                     seen.calls += 1
         except Refusal as refusal:
             seen.note = f"it did not get through: {refusal.message}"

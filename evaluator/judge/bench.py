@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import re
-import secrets
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -23,41 +21,24 @@ from evaluator.errors import InfrastructureError, UnusableReferenceError
 from evaluator.evaluation import BaselineName, Precision, ProblemRequest, Settings
 from evaluator.judge.arena import Arena, make_arena
 from evaluator.judge.blockwise import close, same
+from evaluator.judge.draws import Draw, Draws
 from evaluator.judge.exact_reference import ExactReference, Source
+from evaluator.judge.input_fitness import is_fit
 from evaluator.judge.input_kinds import InputKinds, kinds_for
-from evaluator.judge.laid import Laid, lay
-from evaluator.judge.placement import MARGINS, Placement, bytes_needed
+from evaluator.judge.judge_memory import JudgeMemory
+from evaluator.judge.placement import Placement, bytes_needed
 from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten_arguments
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Call, Side
 from evaluator.judge.speed_of_light import bounds, count_work, measure_ceilings
-from evaluator.judge.variation import Kind, fresh_seed, kind_of, nearly, of_kind
+from evaluator.judge.variation import Kind, fresh_seed
 from evaluator.judge.worker_limits import worker_limits
 from evaluator.judge.zygote import Zygote
 
 _SLACK = 2**20
-_SHIFTS = 128
-_SHIFT_BYTES = 512
-_NEAR_ONE_IN = 8
-_KEPT_INPUT_BYTES = 2**26
-"""Inputs that are larger are made anew from their seed when they are needed again."""
 _NO_MEMORY = re.compile(r"can't allocate memory|not enough memory")
 """What PyTorch's allocator says on a CPU, in a RuntimeError."""
-_CACHED_BYTES = 2**30
-"""More than this of a GPU's memory is not left unused in the judge while workers are called."""
 _TRUSTED_TIMEOUT_S = 300.0
-
-
-@dataclass(frozen=True)
-class Draw:
-    """Fresh inputs of one call: the seed, where they lie in the input arena, and their values
-    where these are kept."""
-
-    seed: int
-    order: Laid
-    kept: list[Any] | None
-    random_seed: int | None = None
-    """For PyTorch's generators before the call, where the reference draws random numbers."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +56,6 @@ class Bench:
         self.key = bench_key(request)
         self._request = request
         self._hidden: dict[str, Bench] = {}
-        self._seed: int | None = None
-        self._start = _SHIFT_BYTES
-        # By turns, so that the first three calls of any candidate meet all of them.
-        self._margins = itertools.cycle(MARGINS)
         self.settings = request.settings
         self.device = device
         self._zygote = zygote
@@ -96,27 +73,32 @@ class Bench:
         """Most of a GPU's memory that the judge has taken while it verified one call."""
         self.forward_bytes = 0
         """Most of a GPU's memory that the reference takes during a call, outputs included."""
-        self._tensor_bytes = 0
+        self.memory = JudgeMemory(device)
         self.is_random = False
         """Whether the reference draws random numbers, as dropout does in training."""
         self._reproducible = True
         """Whether the same seed gives the same inputs again."""
         values = self._examine(fresh_seed())
-        self._keeps_inputs = not self._reproducible or (
-            bytes_needed(values) < _KEPT_INPUT_BYTES and not self.reference.changes_inputs
-        )
         self.threads = request.settings.threads or usable_cores()
         self.output_bytes = sum(t.numel() * t.element_size() + 512 for t in self.outputs) + _SLACK
         self.flush = torch.zeros(
             max(2 * cache_bytes(str(device)), 16 * 2**20), dtype=torch.uint8, device=device
         )
         self.work = count_work(self.reference.model, values, request.settings.precision)
-        self._kinds = InputKinds(kinds_for(request.settings, gentle=self.work.asserts_values))
-        needed = bytes_needed(values) + (1 + _SHIFTS) * _SHIFT_BYTES
+        size = bytes_needed(values)
         del values
+        kinds = InputKinds(kinds_for(request.settings, gentle=self.work.asserts_values))
+        for kind in set(kinds.all) - {Kind.PLAIN}:
+            if not self._takes(fresh_seed(kind)):
+                kinds.drop(kind)
         self.give_memory_back()
-        self.inputs = make_arena(
-            device, needed, read_only_for_others=not self.reference.changes_inputs
+        self.draws = Draws(
+            self.reference,
+            size,
+            kinds,
+            reproducible=self._reproducible,
+            repeats=request.settings.protocol == "refinery",
+            is_random=self.is_random,
         )
         # A spare may be in the making, and what the device reaches is measured here at times.
         self.settle()
@@ -167,11 +149,9 @@ class Bench:
 
     def _measured_run(self, values: list[Any]) -> tuple[list[torch.Tensor], int]:
         """Outputs, and the most bytes of a GPU's memory that the call took."""
-        if self.device.type != "cuda":
-            return self._run(values), 0
-        with self._measured() as taken:
+        with self.memory.measured() as taken:
             outputs = self._run(values)
-        return outputs, taken[0]
+        return outputs, sum(taken)
 
     def _run(self, values: list[Any], random_seed: int | None = None) -> list[torch.Tensor]:
         if random_seed is not None:
@@ -185,61 +165,16 @@ class Bench:
                 raise torch.OutOfMemoryError(str(error)) from None
             raise UnusableReferenceError(f"the reference's forward raised {error!r}") from error
 
-    def draw(self, *, near: bool = False) -> Draw:
-        """Fresh inputs from a secret seed, at the last address or at another one in the arena.
-
-        `near`: those of the last draw but for an element or two; that happens at times anyway.
-        """
-        if self.settings.protocol == "refinery":
-            near = near or secrets.randbelow(_NEAR_ONE_IN) == 0
-        else:
-            near = False
-        if near and self._seed is not None:
-            self._seed = nearly(self._seed)
-        else:
-            self._seed = fresh_seed(self._kinds.next())
-            if not self._kinds.known(kind_of(self._seed)) and not self._stays_finite(self._seed):
-                self._seed = of_kind(self._seed, Kind.PLAIN)
-        if secrets.randbelow(2):
-            self._start = (1 + secrets.randbelow(_SHIFTS)) * _SHIFT_BYTES
-        values = self._values(self._seed)
-        placement = Placement(self.inputs.bytes, self._start, next(self._margins))
-        return Draw(
-            self._seed,
-            lay(placement, values),
-            values if self._keeps_inputs else None,
-            secrets.randbits(62) if self.is_random else None,
+    def _takes(self, seed: int) -> bool:
+        """Whether the inputs of this seed are fit to judge by; see `is_fit`."""
+        return is_fit(
+            self.reference,
+            seed,
+            lambda: self._exact.outputs(lambda: self.reference.varied_inputs(seed))[0],
+            self.settings,
+            self.work.accumulation,
+            is_random=self.is_random,
         )
-
-    def values_of(self, draw: Draw) -> list[Any]:
-        """The arguments of a call, made anew where they were not kept. A module that works in
-        place changes them."""
-        return self._values(draw.seed) if draw.kept is None else draw.kept
-
-    def _values(self, seed: int) -> list[Any]:
-        return self.reference.varied_inputs(seed)
-
-    def _stays_finite(self, seed: int) -> bool:
-        """Whether inputs of this seed's kind may be used from now on: the reference takes them,
-        its outputs are finite, and integers among them are those of a plain draw."""
-        usual, varied = (
-            flatten_arguments(self._values(each)) for each in (of_kind(seed, Kind.PLAIN), seed)
-        )
-        fits = all(
-            torch.equal(a, b)
-            for a, b in zip(usual, varied, strict=True)
-            if not (a.is_floating_point() or a.is_complex() or a.dtype is torch.bool)
-        )
-        del usual, varied
-        if fits:
-            try:
-                outputs = self._run(self._values(seed))
-            except UnusableReferenceError:
-                fits = False
-            else:
-                fits = all(bool(torch.isfinite(tensor).all()) for tensor in outputs)
-        self._kinds.note(kind_of(seed), fits=fits)
-        return fits
 
     def calling(
         self, side: Side, draw: Draw, *, timeout_s: float | None = None
@@ -247,13 +182,9 @@ class Bench:
         """One call of a side with the inputs of a draw; see `Side.call`."""
         return side.call(draw.order, random_seed=draw.random_seed, timeout_s=timeout_s)
 
-    def lay_again(self, draw: Draw) -> Laid:
-        """The same inputs once more, for a module that changes them."""
-        return lay(Placement(self.inputs.bytes, _SHIFT_BYTES), self.values_of(draw))
-
     def expected(self, draw: Draw) -> list[torch.Tensor]:
         """The reference's outputs for one call, in the task's precision."""
-        return self._run(self.values_of(draw), draw.random_seed)
+        return self._run(self.draws.values_of(draw), draw.random_seed)
 
     def exact(self, draw: Draw) -> Exact:
         """The fp64 reference's outputs for one call. Raises `torch.OutOfMemoryError`."""
@@ -261,7 +192,7 @@ class Bench:
             # In fp64 the same seed leads to other random numbers.
             return Exact(None, "task_precision")
         begin = time.monotonic()
-        outputs, source = self._exact.outputs(lambda: list(self.values_of(draw)))
+        outputs, source = self._exact.outputs(lambda: list(self.draws.values_of(draw)))
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
         self.exact_seconds = time.monotonic() - begin
@@ -270,53 +201,26 @@ class Bench:
     @contextmanager
     def measured_verification(self) -> Iterator[None]:
         """Note how much of a GPU's memory the judge takes meanwhile, beyond what it has now."""
-        if self.device.type != "cuda":
+        with self.memory.measured() as taken:
             yield
-            return
-        with self._measured() as taken:
-            yield
-        self.verifying_bytes = max(self.verifying_bytes, taken[0])
-
-    @contextmanager
-    def _measured(self) -> Iterator[list[int]]:
-        before = torch.cuda.memory_allocated(self.device)
-        self.note_memory()
-        torch.cuda.reset_peak_memory_stats(self.device)
-        taken: list[int] = []
-        yield taken
-        taken.append(torch.cuda.max_memory_allocated(self.device) - before)
-        self.note_memory()
-
-    def note_memory(self) -> None:
-        """See what the judge itself has taken of a GPU's memory for this problem."""
-        if self.device.type == "cuda":
-            taken = torch.cuda.max_memory_allocated(self.device)
-            self._tensor_bytes = max(self._tensor_bytes, taken)
+        self.verifying_bytes = max(self.verifying_bytes, *taken, 0)
 
     def judge_bytes(self, side: Side) -> int | None:
         """Most of a GPU's memory that the judge has held while `side` was judged, with what it
         lends to the workers; None on a CPU."""
-        if self.device.type != "cuda":
-            return None
-        self.note_memory()
+        taken = self.memory.most_bytes()
         slots = sum(each.slot_bytes for each in (side, *self.baselines.values()))
-        return self._tensor_bytes + self.inputs.size + slots
+        return None if taken is None else taken + self.draws.arena.size + slots
 
-    def has_room_for_exact(self) -> bool:
-        """Whether a GPU has the memory free that verifying a call in fp64 took before."""
-        return self.device.type != "cuda" or self._obtainable_bytes() >= self.verifying_bytes
-
-    def has_room_for_forward(self) -> bool:
-        """Whether a GPU's memory leaves a candidate what a call of the reference takes."""
-        if self.device.type != "cuda":
-            return True
-        self.give_large_caches_back()
-        return int(torch.cuda.mem_get_info(self.device)[0]) >= self.forward_bytes
-
-    def _obtainable_bytes(self) -> int:
-        """Of a GPU: what is free and what PyTorch keeps for the judge's next tensors."""
-        unused = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
-        return int(torch.cuda.mem_get_info(self.device)[0] + unused)
+    def wanted_bytes(self) -> int:
+        """What a candidate, the baselines that do not run yet and verifying one call take of a
+        GPU's memory, with the whole reference in fp64."""
+        weights: int = sum(tensor.nbytes for tensor in self.reference.seeded.values())
+        worker = weights + self.forward_bytes + self.output_bytes
+        missing = 1 + len(self.settings.baselines) - len(self.baselines)
+        call = self.draws.arena.size + self.forward_bytes
+        verifying = max(self.verifying_bytes, 3 * call + 2 * weights) + 2 * self.output_bytes
+        return int(missing * worker + verifying)
 
     def make_room(self) -> None:
         """End the baselines, which are started again when they are needed, and give memory back."""
@@ -325,18 +229,10 @@ class Bench:
         self.baselines.clear()
         self.give_memory_back()
 
-    def give_large_caches_back(self) -> None:
-        """Leave a GPU's memory to the workers, except for what costs more time than memory."""
-        if self.device.type == "cuda":
-            reserved = torch.cuda.memory_reserved(self.device)
-            if reserved - torch.cuda.memory_allocated(self.device) > _CACHED_BYTES:
-                torch.cuda.empty_cache()
-
     def give_memory_back(self) -> None:
-        """Give back the memory of a GPU that PyTorch keeps for the judge's next tensors."""
+        """Give back the memory that is kept for the judge's next tensors."""
         self._exact.forget()
-        if self.device.type == "cuda":
-            torch.cuda.empty_cache()
+        self.memory.give_back()
 
     def flush_caches(self) -> None:
         """Push everything else out of the caches; waits until that is done on a GPU.
@@ -344,8 +240,8 @@ class Bench:
         A kernel may have marked lines of a GPU's L2 cache as persisting: they would outlive this.
         Memory that the judge keeps for later is given back where there is much of it.
         """
+        self.memory.give_back_much()
         if self.device.type == "cuda":
-            self.give_large_caches_back()
             self.persisting_l2_reset = reset_persisting_l2(self.device.index or 0)
         self.flush.add_(1)
         if self.device.type == "cuda":
@@ -414,7 +310,7 @@ class Bench:
                 arguments=arguments,
                 tensors=tensors,
                 weights=weights,
-                inputs=inputs or self.inputs,
+                inputs=inputs or self.draws.arena,
                 inputs_writable=inputs is not None or self.reference.changes_inputs,
                 output_bytes=self.output_bytes,
                 compiled=compiled,
@@ -432,13 +328,14 @@ class Bench:
         if side is not None:
             return side
         compiled = name is BaselineName.COMPILE
+        self.give_memory_back()
         side = self.new_side(confine=not compiled)
         try:
             self.load(side, self.reference.source, "Model", triton=compiled, build=no_build)
             # Its own initial values are as good as any: only its time counts.
             self.construct(side, {}, compiled=compiled, timeout_s=_TRUSTED_TIMEOUT_S)
             for _ in range(3):
-                draw = self.draw()
+                draw = self.draws.next()
                 with self.calling(side, draw, timeout_s=_TRUSTED_TIMEOUT_S):
                     pass
             side.note_memory()
@@ -471,7 +368,7 @@ class Bench:
         for side in self.baselines.values():
             side.close()
         self.baselines.clear()
-        self.inputs.close()
+        self.draws.arena.close()
         with contextlib.suppress(AttributeError):
             del self.flush
 

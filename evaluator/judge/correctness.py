@@ -236,15 +236,19 @@ def _compare_floats(matrix: tuple[Tensor, Tensor, Tensor], law: Rule) -> _Floats
     misplaced = torch.zeros((), dtype=torch.bool, device=k.device)
     # How much more than its own allowance some row needs, among rows with values and rows of zeros.
     needed, needed_by_zeros, reference_row_error = zero - 1, zero - 1, zero
+    needed_by_element = zero - 1
     for row_sums, column_sums, block_misplaced in _summed(matrix, law, by_column is not None):
         misplaced |= block_misplaced
         whole.add(row_sums.total())
         if by_column is not None and column_sums is not None:
             by_column.add(column_sums)
-        need = row_sums.need(columns, law)
+        need, by_element = row_sums.need(columns, law)
         empty = row_sums.r == 0
         needed = torch.maximum(needed, need.masked_fill(empty, -1.0).amax())
-        needed_by_zeros = torch.maximum(needed_by_zeros, need.masked_fill(~empty, -1.0).amax())
+        of_values = by_element.masked_fill(empty, -1.0).amax()
+        needed_by_element = torch.maximum(needed_by_element, of_values)
+        of_zeros = torch.maximum(need, by_element).masked_fill(~empty, -1.0).amax()
+        needed_by_zeros = torch.maximum(needed_by_zeros, of_zeros)
         relative = torch.sqrt(row_sums.l / row_sums.r.masked_fill(empty, 1.0))
         reference_row_error = torch.maximum(
             reference_row_error, relative.masked_fill(empty, 0.0).amax()
@@ -260,17 +264,22 @@ def _compare_floats(matrix: tuple[Tensor, Tensor, Tensor], law: Rule) -> _Floats
     ratio = error / scale if scale > 0 else (0.0 if error == 0 else math.inf)
 
     # Noise that does not follow a row's own scale is excused as far as the reference shows it.
-    shared = law.multiple * reference_error if reference_row_error > 16 * law.floor else 0.0
+    follows_rows = bool(reference_row_error <= 16 * law.floor)
+    shared = 0.0 if follows_rows else law.multiple * reference_error
+    # In few elements it may be far larger than on average.
+    of_one = 0.0 if follows_rows else max(shared, 2 * float(whole.worst_l))
     ok = (
         not bool(misplaced)
         and error <= limit
         and float(needed) <= shared
+        and float(needed_by_element) <= of_one
         and float(needed_by_zeros) <= max(shared, 2 * law.round_off * rms)
     )
     if ok and by_column is not None:
-        need = by_column.need(rows, law)
-        spare = torch.where(by_column.r == 0, 2 * law.round_off * rms, 0.0).clamp(min=shared)
-        ok = bool((need <= spare).all())
+        need, by_element = by_column.need(rows, law)
+        spare = torch.where(by_column.r == 0, 2 * law.round_off * rms, 0.0)
+        in_rmse = need <= spare.clamp(min=shared)
+        ok = bool((in_rmse & (by_element <= spare.clamp(min=of_one))).all())
     excusable = not ok and not error > law.most * rms
     relative_error = reference_error / rms if rms > 0 else 0.0
     return _Floats(ok, ratio, ratio_limit, shared, excusable, relative_error)

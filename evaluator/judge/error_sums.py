@@ -38,13 +38,13 @@ class ErrorSums:
         sums = (self.k.sum(), self.l.sum(), self.r.sum())
         return ErrorSums(*sums, self.worst_l.amax(), self.excess.amax())
 
-    def need(self, count: int, law: Rule) -> Tensor:
-        """By how much each row of `count` elements exceeds what it is allowed; <= 0 where it does
-        not."""
+    def need(self, count: int, law: Rule) -> tuple[Tensor, Tensor]:
+        """By how much each row of `count` elements, and its worst element, exceed what they are
+        allowed; <= 0 where they do not."""
         error, reference, rms = (torch.sqrt(s / count) for s in (self.k, self.l, self.r))
         by_rmse = error - 4 * law.allowed(reference, rms)
         by_element = self.excess - 2 * law.multiple * self.worst_l - 8 * law.floor * rms
-        return torch.maximum(by_rmse, by_element)
+        return by_rmse, by_element
 
 
 def chunk(t: Tensor) -> int:

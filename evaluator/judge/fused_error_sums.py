@@ -24,12 +24,13 @@ _PROGRAMS = 4096
 def fused_error_sums(
     matrix: tuple[Tensor, Tensor, Tensor], law: Rule, with_columns: bool
 ) -> tuple[ErrorSums, ErrorSums | None] | None:
-    """Sums by row and by column of K, L and R, all of shape (rows, columns) and contiguous.
+    """Sums by row and by column of K, L and R, all of shape (rows, columns).
 
     An excess below zero counts as zero, which changes no verdict. None where a difference is not
     finite: such elements are compared by their kind, one block at a time (`error_sums.blocks`).
     """
-    k, reference, right = matrix
+    # A strided output may have become a matrix without a copy.
+    k, reference, right = (tensor.contiguous() for tensor in matrix)
     rows, columns = k.shape
     width = min(_WIDEST_TILE, triton.next_power_of_2(columns))
     height = _TILE // width

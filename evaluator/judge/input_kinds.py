@@ -30,24 +30,17 @@ class InputKinds:
     """Hands out kinds in a secret order, so that a few calls meet all of them."""
 
     def __init__(self, kinds: Sequence[Kind]) -> None:
-        self._kinds = list(kinds)
+        self.all = tuple(kinds)
+        """As often as each comes among that many draws."""
         self._left: list[Kind] = []
-        self._known = {Kind.PLAIN}
 
     def next(self) -> Kind:
         """The kind of the next inputs."""
         if not self._left:
-            self._left = random.SystemRandom().sample(self._kinds, len(self._kinds))
+            self._left = random.SystemRandom().sample(self.all, len(self.all))
         return self._left.pop()
 
-    def known(self, kind: Kind) -> bool:
-        """Whether the reference was seen to take inputs of this kind."""
-        return kind in self._known
-
-    def note(self, kind: Kind, *, fits: bool) -> None:
-        """Go on to use a kind, or use it no more."""
-        if fits:
-            self._known.add(kind)
-        else:
-            self._kinds = [each for each in self._kinds if each is not kind]
-            self._left = [each for each in self._left if each is not kind]
+    def drop(self, kind: Kind) -> None:
+        """Use a kind no more."""
+        self.all = tuple(each for each in self.all if each is not kind)
+        self._left = [each for each in self._left if each is not kind]

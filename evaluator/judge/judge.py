@@ -170,6 +170,8 @@ class Judge:
             self._forget_benches(keep=len(self._benches) - 1)
         if bench is None:
             bench = self._new_bench(request)
+        while self._benches and not bench.memory.has_free(bench.wanted_bytes()):
+            self._forget_benches(keep=len(self._benches) - 1)
         self._benches[key] = bench
         bench.settings = request.settings
         return bench

@@ -12,9 +12,10 @@ from typing import Literal
 import torch
 
 from evaluator.evaluation import BaselineName
-from evaluator.judge.bench import Bench, Draw
+from evaluator.judge.bench import Bench
 from evaluator.judge.call_cost import CallCost, call_cost
 from evaluator.judge.disturbance import Disturbance, Watch, watch
+from evaluator.judge.draws import Draw
 from evaluator.judge.interval import median_interval
 from evaluator.judge.samples import Samples, paired_ratios
 from evaluator.judge.side import Call, Side
@@ -130,7 +131,7 @@ class _Sampler:
 
     def _block(self, made: int) -> None:
         bench = self._bench
-        draw = bench.draw()
+        draw = bench.draws.next()
         order = list(self._sides)
         self._shuffle(order)
         calls: dict[BaselineName | None, Call] = {}
@@ -139,7 +140,7 @@ class _Sampler:
         for which in order:
             side = self._sides[which]
             if bench.reference.changes_inputs:
-                draw = replace(draw, order=bench.lay_again(draw))
+                draw = replace(draw, order=bench.draws.lay_again(draw))
             bench.flush_caches()
             with bench.calling(side, draw) as call:
                 if which is None and self._is_verified(made):

@@ -7,7 +7,8 @@ import torch
 from evaluator.build.handover import Build
 from evaluator.evaluation import Backend, Candidate
 from evaluator.judge.arena import make_arena
-from evaluator.judge.bench import Bench, Draw
+from evaluator.judge.bench import Bench
+from evaluator.judge.draws import Draw
 from evaluator.judge.laid import lay
 from evaluator.judge.placement import Placement
 from evaluator.judge.refusal import Refusal
@@ -19,11 +20,11 @@ def wrote_to_inputs(bench: Bench, candidate: Candidate, draw: Draw, build: Build
     Read-only inputs end a worker that writes to them, but a crash alone does not say why. The
     judge compares its own bytes before and after, so nothing rests on what the worker says.
     """
-    arena = make_arena(bench.device, bench.inputs.size, read_only_for_others=False)
+    arena = make_arena(bench.device, bench.draws.arena.size, read_only_for_others=False)
     side = bench.new_side()
     try:
         placement = Placement(arena.bytes)
-        order = lay(placement, bench.values_of(draw))
+        order = lay(placement, bench.draws.values_of(draw))
         before = [tensor.view(-1).view(torch.uint8).clone() for tensor in _bytes(placement)]
         triton = candidate.backend is Backend.TRITON
         try:

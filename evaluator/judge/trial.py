@@ -20,13 +20,14 @@ from evaluator.evaluation import (
     Status,
     Timing,
 )
-from evaluator.judge.bench import Bench, Draw
+from evaluator.judge.bench import Bench
 from evaluator.judge.blockwise import same
 from evaluator.judge.build_allowance import BuildAllowance
 from evaluator.judge.conditioning import MULTIPLE, nudged_outputs
 from evaluator.judge.conduct import works_early
 from evaluator.judge.correctness import TOLERANCES, OutputVerdict, compare
 from evaluator.judge.counterfactual import find_counterfactual
+from evaluator.judge.draws import Draw
 from evaluator.judge.exact_reference import Source
 from evaluator.judge.mismatch import add_counterfactual, add_race
 from evaluator.judge.reference import flatten_arguments
@@ -99,7 +100,7 @@ class Trial:
         _make_room(bench)
         # The worker has a module now; what it computes from here on is what counts.
         for index in range(_FIRST_CALLS):
-            draw = bench.draw(near=index == 1)
+            draw = bench.draws.next(near=index == 1)
             self.made += 1
             try:
                 with bench.calling(side, draw) as call:
@@ -134,7 +135,8 @@ class Trial:
             self.first_calls(bench, side)
         except Refusal as refusal:
             shapes = " and ".join(
-                str(tuple(t.shape)) for t in flatten_arguments(bench.values_of(bench.draw()))
+                str(tuple(t.shape))
+                for t in flatten_arguments(bench.draws.values_of(bench.draws.next()))
             )
             refusal.message = f"with other sizes, inputs of shape {shapes}: {refusal.message}"
             raise
@@ -163,7 +165,7 @@ class Trial:
             with bench.calling(side, draw) as repeated:
                 again = side.outputs(repeated.reply, bench.outputs)
             if all(same(one, other) for one, other in zip(actual, again, strict=False)):
-                mismatch = self._explained(bench, actual, bench.values_of(draw), mismatch)
+                mismatch = self._explained(bench, actual, bench.draws.values_of(draw), mismatch)
             else:
                 mismatch = add_race(mismatch)
         raise Refusal(
@@ -178,7 +180,9 @@ class Trial:
         if self.reference_errors is None:
             return True
         share = _EXACT_SECONDS / max(bench.exact_seconds, _EXACT_SECONDS)
-        return secrets.randbelow(2**32) < share * 2**32 and bench.has_room_for_exact()
+        return secrets.randbelow(2**32) < share * 2**32 and bench.memory.can_take(
+            bench.verifying_bytes
+        )
 
     def _compared_in_fp64(
         self,
@@ -207,7 +211,7 @@ class Trial:
             self.reference_errors = tuple(map(min, before, verdict.reference_errors))
         if verdict.excusable and exact is not None:
             precision = bench.settings.precision
-            values = bench.values_of(draw)
+            values = bench.draws.values_of(draw)
             others = nudged_outputs(bench.reference, values, exact, precision, draw.seed)
             verdicts = (beside(other, MULTIPLE[precision]) for other in others)
             verdict = next((v for v in verdicts if v.ok), verdict)
@@ -234,7 +238,7 @@ class Trial:
             actual,
             [tensor.to(bench.device) for tensor in expected],
             exact,
-            inputs=flatten_arguments(bench.values_of(draw)) if wanted else (),
+            inputs=flatten_arguments(bench.draws.values_of(draw)) if wanted else (),
             precision=bench.settings.precision,
             protocol=bench.settings.protocol,
             accumulation=bench.work.accumulation,
@@ -315,9 +319,11 @@ def _make_room(bench: Bench) -> None:
 
     Raises `DeviceError` where a candidate that needs no more than the reference would run short.
     """
-    if not bench.has_room_for_forward() or not bench.has_room_for_exact():
+    if not bench.memory.has_free(bench.forward_bytes) or not bench.memory.can_take(
+        bench.verifying_bytes
+    ):
         bench.make_room()
-    if not bench.has_room_for_forward():
+    if not bench.memory.has_free(bench.forward_bytes):
         raise DeviceError(
             f"a call of the reference takes {bench.forward_bytes / 2**30:.1f} GiB on "
             f"{bench.device}, and less is free for a candidate"

@@ -295,14 +295,12 @@ def test_strides_reach_the_candidate(evaluate):
     assert evaluation.status is Status.CORRECT, evaluation.message
 
 
-def test_a_random_reference_is_refused_as_a_problem(evaluate):
+def test_a_reference_that_no_seed_repeats_is_refused_as_a_problem(evaluate):
     from evaluator.errors import UnusableReferenceError
 
-    reference = SCALE_AND_BIAS.replace(
-        "return torch.relu(", "return torch.rand_like(x) + torch.relu("
-    )
-    with pytest.raises(UnusableReferenceError, match="random"):
-        evaluate(HONEST, reference)
+    reference = SCALE_AND_BIAS.replace("return torch.relu(", "return time.time() % 1 + torch.relu(")
+    with pytest.raises(UnusableReferenceError, match="same random seed"):
+        evaluate(HONEST, reference.replace("import torch\n", "import time\nimport torch\n", 1))
 
 
 def test_a_module_that_works_in_place_is_judged(evaluate):

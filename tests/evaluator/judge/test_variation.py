@@ -151,5 +151,5 @@ def test_a_few_draws_meet_all_kinds_that_a_protocol_uses() -> None:
 
 def test_a_kind_that_does_not_fit_is_not_used_again() -> None:
     kinds = InputKinds(kinds_for(Settings(), gentle=False))
-    kinds.note(Kind.SIGNED, fits=False)
+    kinds.drop(Kind.SIGNED)
     assert Kind.SIGNED not in {kinds.next() for _ in range(50)}

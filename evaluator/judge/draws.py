@@ -1,0 +1,102 @@
+"""Fresh inputs for the calls of one problem, and where they lie for the workers."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from evaluator.judge.arena import make_arena
+from evaluator.judge.input_kinds import InputKinds
+from evaluator.judge.laid import Laid, lay
+from evaluator.judge.placement import MARGINS, Placement
+from evaluator.judge.reference import Reference
+from evaluator.judge.variation import fresh_seed, nearly
+
+_SHIFTS = 128
+_SHIFT_BYTES = 512
+_NEAR_ONE_IN = 8
+_KEPT_BYTES = 2**26
+"""Inputs that are larger are made anew from their seed when they are needed again."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Fresh inputs of one call: the seed, where they lie in the input arena, and their values
+    where these are kept."""
+
+    seed: int
+    order: Laid
+    kept: list[Any] | None
+    random_seed: int | None = None
+    """For PyTorch's generators before the call, where the reference draws random numbers."""
+
+
+class Draws:
+    """Draws inputs from secret seeds and lays them into memory that workers map."""
+
+    def __init__(
+        self,
+        reference: Reference,
+        size: int,
+        kinds: InputKinds,
+        *,
+        reproducible: bool,
+        repeats: bool,
+        is_random: bool,
+    ) -> None:
+        """Makes the arena; raises `DeviceError` where there is no memory for it.
+
+        Args:
+            reference: makes the inputs.
+            size: bytes that the inputs of a call take.
+            kinds: which kinds of inputs there are.
+            reproducible: the same seed gives the same inputs again.
+            repeats: some calls get nearly the inputs of the call before.
+            is_random: the reference draws random numbers.
+        """
+        self._reference = reference
+        self._kinds = kinds
+        self._repeats = repeats
+        self._is_random = is_random
+        self._keeps = not reproducible or (size < _KEPT_BYTES and not reference.changes_inputs)
+        self._seed: int | None = None
+        self._start = _SHIFT_BYTES
+        # By turns, so that the first three calls of any candidate meet all of them.
+        self._margins = itertools.cycle(MARGINS)
+        self.arena = make_arena(
+            reference.device,
+            size + (1 + _SHIFTS) * _SHIFT_BYTES,
+            read_only_for_others=not reference.changes_inputs,
+        )
+
+    def next(self, *, near: bool = False) -> Draw:
+        """Fresh inputs, at the last address or at another one in the arena.
+
+        `near`: those of the last draw but for an element or two; that happens at times anyway.
+        """
+        near = self._repeats and (near or secrets.randbelow(_NEAR_ONE_IN) == 0)
+        if near and self._seed is not None:
+            self._seed = nearly(self._seed)
+        else:
+            self._seed = fresh_seed(self._kinds.next())
+        if secrets.randbelow(2):
+            self._start = (1 + secrets.randbelow(_SHIFTS)) * _SHIFT_BYTES
+        values = self._reference.varied_inputs(self._seed)
+        placement = Placement(self.arena.bytes, self._start, next(self._margins))
+        return Draw(
+            self._seed,
+            lay(placement, values),
+            values if self._keeps else None,
+            secrets.randbits(62) if self._is_random else None,
+        )
+
+    def values_of(self, draw: Draw) -> list[Any]:
+        """The arguments of a call, made anew where they were not kept. A module that works in
+        place changes them."""
+        return self._reference.varied_inputs(draw.seed) if draw.kept is None else draw.kept
+
+    def lay_again(self, draw: Draw) -> Laid:
+        """The same inputs once more, for a module that changes them."""
+        return lay(Placement(self.arena.bytes, _SHIFT_BYTES), self.values_of(draw))

@@ -1,0 +1,74 @@
+"""What the judge itself takes of a GPU's memory, and what is left of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+_CACHED_BYTES = 2**30
+"""More than this is not left unused in the judge while workers are called."""
+
+
+class JudgeMemory:
+    """The judge's tensors on one GPU; on a CPU nothing is known and there is always room."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._on_gpu = device.type == "cuda"
+        self._most_bytes = 0
+
+    @contextmanager
+    def measured(self) -> Iterator[list[int]]:
+        """Afterwards the list holds the most bytes that were taken meanwhile; empty on a CPU."""
+        taken: list[int] = []
+        if not self._on_gpu:
+            yield taken
+            return
+        before = torch.cuda.memory_allocated(self._device)
+        self._note()
+        torch.cuda.reset_peak_memory_stats(self._device)
+        yield taken
+        taken.append(torch.cuda.max_memory_allocated(self._device) - before)
+        self._note()
+
+    def _note(self) -> None:
+        self._most_bytes = max(self._most_bytes, torch.cuda.max_memory_allocated(self._device))
+
+    def most_bytes(self) -> int | None:
+        """The most that the judge's tensors have taken; None on a CPU."""
+        if not self._on_gpu:
+            return None
+        self._note()
+        return self._most_bytes
+
+    def has_free(self, size: int) -> bool:
+        """Whether workers can have so many bytes."""
+        if not self._on_gpu:
+            return True
+        self.give_back_much()
+        return int(torch.cuda.mem_get_info(self._device)[0]) >= size
+
+    def can_take(self, size: int) -> bool:
+        """Whether the judge can have so many bytes, of those that are free and those that PyTorch
+        keeps for its next tensors."""
+        return not self._on_gpu or self._free_bytes() + self._unused_bytes() >= size
+
+    def give_back_much(self) -> None:
+        """Give back what PyTorch keeps for the judge's next tensors, where that is much: a little
+        costs more time than memory."""
+        if self._on_gpu and self._unused_bytes() > _CACHED_BYTES:
+            torch.cuda.empty_cache()
+
+    def give_back(self) -> None:
+        """Give all of that back."""
+        if self._on_gpu:
+            torch.cuda.empty_cache()
+
+    def _free_bytes(self) -> int:
+        return int(torch.cuda.mem_get_info(self._device)[0])
+
+    def _unused_bytes(self) -> int:
+        reserved = torch.cuda.memory_reserved(self._device)
+        return int(reserved - torch.cuda.memory_allocated(self._device))
