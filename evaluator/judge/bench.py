@@ -285,6 +285,10 @@ class Bench:
             import_timeout_s=self.settings.import_timeout_s,
             configurations=self.reference.problem.configurations,
         )
+        if self.device.type == "cuda":
+            # The context of a spare in the making would count as this worker's.
+            self.settle()
+        side.watch_memory()
 
     def construct(
         self,

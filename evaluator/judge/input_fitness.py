@@ -52,8 +52,10 @@ def is_fit(
             return True
         right = exact()
         for run in range(_NOISY_RUNS):
+            values = reference.varied_inputs(seed)
             with RoundingNoise(reference.device, seed + run):
-                noisy = reference.expected(reference.varied_inputs(seed))
+                noisy = reference.expected(values)
+            del values
             if not compare(
                 *(noisy, expected, right, (), settings.precision),
                 accumulation=accumulation,

@@ -19,7 +19,8 @@ class RoundingNoise(TorchDispatchMode):  # type: ignore[misc]
     """While it is entered, operators return results that are rounded once more.
 
     Each element is off by up to one unit round-off of its own size. Behind a sum of n terms it is
-    also off by up to half of 2^-24 sqrt(n) of the result's rms, as the accept rule's floor has it.
+    also off by up to half of 2^-24 sqrt(n), as the accept rule's floor has it: of the result's rms,
+    or of its own size behind a softmax, whose sum it was divided by.
     """
 
     @classmethod
@@ -43,13 +44,15 @@ class RoundingNoise(TorchDispatchMode):  # type: ignore[misc]
         for tensor in made:
             fresh = tensor.untyped_storage()._cdata not in given
             if fresh and tensor.is_floating_point() and tensor.numel():
-                self._round(tensor, terms)
+                self._round(tensor, terms, relative="softmax" in name)
         return result
 
-    def _round(self, tensor: Tensor, terms: int) -> None:
+    def _round(self, tensor: Tensor, terms: int, *, relative: bool) -> None:
         noise = torch.empty_like(tensor).uniform_(-1.0, 1.0, generator=self._generator)
+        of_sum = _FP32_ROUND_OFF * math.sqrt(terms) / 2 if terms > 1 else 0.0
+        own = torch.finfo(tensor.dtype).eps / 2 + (of_sum if relative else 0.0)
         rms = torch.linalg.vector_norm(tensor) / math.sqrt(tensor.numel())
-        tensor.addcmul_(tensor, noise, value=torch.finfo(tensor.dtype).eps / 2)
-        if terms > 1:
-            noise.uniform_(-0.5, 0.5, generator=self._generator)
-            tensor.add_(noise.mul_(rms), alpha=_FP32_ROUND_OFF * math.sqrt(terms))
+        tensor.addcmul_(tensor, noise, value=own)
+        if of_sum and not relative:
+            noise.uniform_(-1.0, 1.0, generator=self._generator)
+            tensor.add_(noise.mul_(rms), alpha=of_sum)

@@ -126,7 +126,6 @@ class Side:
         }
         self._said.send(Kind.LOAD, json.dumps(order).encode())
         self._receive("import", import_timeout_s, Kind.IMPORTED)
-        self._memory = WorkerMemory(self.device, self.worker.pid)
 
     def _receive(self, phase: str, timeout_s: float, expected: Kind) -> Message:
         assert self._build is not None
@@ -228,6 +227,10 @@ class Side:
         self._look_again(reply)
         if not copied:
             self._said.send(Kind.RELEASE)
+
+    def watch_memory(self) -> None:
+        """Count from now on what the worker comes to hold of its device; see `WorkerMemory`."""
+        self._memory = WorkerMemory(self.device, self.worker.pid)
 
     def note_memory(self) -> None:
         """See what the worker holds of its device; nothing else may come or go there meanwhile."""

@@ -16,6 +16,8 @@ from tests.agent.llm.provider_server import ProviderServer, answer
 from tests.agent.world import World
 
 GOOD = """
+import random
+
 import torch
 import torch.nn as nn
 
@@ -40,7 +42,7 @@ BROKEN = {
     "constructor": ("super().__init__()", "raise OSError('no weights')", "no weights"),
     "forward": (FORWARD, "raise NotImplementedError('not here')", "not here"),
     "inputs": ("return [torch.randn(16, 32)]", "raise KeyError('rows')", "get_inputs() raised"),
-    "random": (FORWARD, "return nn.functional.dropout(x)", "other outputs for the same inputs"),
+    "random": (FORWARD, "return x * random.random()", "the same random seed"),
     "memory": (FORWARD, "return x.expand(2**40, 16, 32).clone()", "memory"),
     # The judge has this variable, a worker has not: only the baseline's worker finds it out.
     "walled": (

@@ -75,15 +75,15 @@ def test_growth_is_limited_and_set_free_again() -> None:
 def test_an_error_of_ours_ends_one_evaluation_and_not_the_judge(
     executor, evaluate, monkeypatch
 ) -> None:
-    """A reference whose outputs have a dtype that no rule knows."""
-    from evaluator.errors import InfrastructureError
+    """A reference whose outputs have no storage, of which no rule knows."""
+    from evaluator.errors import UnknownFailureError
 
     assert evaluate(HONEST).status is Status.CORRECT
     before = executor.judge_pids
     odd = ELEMENTWISE.replace("ROWS", "4").replace(
-        "return torch.sigmoid(y) * y", "return y.to(torch.float8_e4m3fn)"
+        "return torch.sigmoid(y) * y", "return y.to_sparse()"
     )
-    with pytest.raises(InfrastructureError):
+    with pytest.raises(UnknownFailureError):
         evaluate(odd.replace("class Model(", "class ModelNew("), odd)
     assert evaluate(HONEST).status is Status.CORRECT
     assert executor.judge_pids == before
