@@ -162,10 +162,8 @@ class Reference:
         if self.device.type == "cuda":
             with torch.cuda.device(self.device):
                 torch.cuda.manual_seed(seed)
-        # A file may draw with other generators: the same seed must give the same inputs again.
-        random.seed(seed)
-        np.random.seed(seed % 2**32)
-        return self.problem.inputs(self.device, self.dtype)
+        with _other_generators_seeded(seed):
+            return self.problem.inputs(self.device, self.dtype)
 
     def varied_inputs(self, seed: int) -> list[Any]:
         """The same, with other scales and near repeats, as `Variation` says for this seed."""
@@ -182,6 +180,20 @@ class Reference:
         """Outputs in the task's dtype; a module that works in place changes `arguments`."""
         with torch.no_grad(), buffers_kept(self.model), _tf32(self._allow_tf32):
             return flatten(self.model(*arguments))
+
+
+@contextlib.contextmanager
+def _other_generators_seeded(seed: int) -> Iterator[None]:
+    """A problem file may draw inputs with Python's generator or NumPy's. Afterwards these go on
+    where they were, so that a forward that draws from them does not repeat itself."""
+    python, numpy = random.getstate(), np.random.get_state()
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
 
 
 @contextlib.contextmanager

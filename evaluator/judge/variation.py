@@ -28,8 +28,8 @@ _UNIFORM = (torch.rand, torch.rand_like)
 _REAL = (torch.randn, torch.randn_like, *_UNIFORM)
 _DRAWS = (*_REAL, torch.randint)
 _SMALLEST = 2.0**-3
-_LARGER = (2.0**5, 2.0**7)
-"""Least and greatest factor: exp of the greatest overflows in fp32 for uniform numbers, too."""
+_LARGER = (96.0, 128.0)
+"""Least and greatest factor: exp of the largest of some uniform numbers overflows in fp32."""
 _BLOCK = 2**24
 
 
@@ -42,7 +42,7 @@ class Kind(StrEnum):
     UNEVEN = "uneven"
     """Each index of one dimension by a factor of its own, down to an eighth."""
     LARGER = "larger"
-    """All by the same factor, 32 to 128."""
+    """All by the same factor, 96 to 128."""
     SIGNED = "signed"
     """Uniform numbers get random signs."""
     TRIPLED = "tripled"

@@ -55,7 +55,7 @@ def test_plain_draws_are_what_the_recipe_gives() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "least", "most"),
-    [(Kind.SMALLER, 0.12, 1.0), (Kind.UNEVEN, 0.12, 1.0), (Kind.LARGER, 32.0, 128.0)],
+    [(Kind.SMALLER, 0.12, 1.0), (Kind.UNEVEN, 0.12, 1.0), (Kind.LARGER, 96.0, 128.0)],
 )
 def test_real_numbers_are_scaled_and_labels_are_not(kind: Kind, least: float, most: float) -> None:
     normal, uniform, labels = _beside_plain(kind)
