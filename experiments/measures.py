@@ -83,6 +83,11 @@ def _solved(outcomes: Outcomes) -> FloatArray:
     return np.asarray(np.log(timed), dtype=float)
 
 
+def _memory(outcomes: Outcomes) -> FloatArray:
+    known = np.where(outcomes.best_memory > 0, outcomes.best_memory, np.nan)
+    return np.asarray(np.log(known), dtype=float)
+
+
 def _cost(name: str) -> Callable[[Outcomes], FloatArray]:
     return lambda outcomes: np.asarray(outcomes.spent[name].cumsum(axis=1), dtype=float)
 
@@ -105,6 +110,14 @@ MEASURES: tuple[Measure, ...] = (
         "geometric mean speedup, solved only",
         "ratio",
         _solved,
+        absent="left out",
+    ),
+    Measure(
+        "memory",
+        "peak memory of the best kernel over eager's, solved only",
+        "ratio",
+        _memory,
+        better="lower",
         absent="left out",
     ),
     _price("tokens", "tokens a problem", "tokens"),

@@ -36,6 +36,8 @@ class Outcomes:
     """Shape (problems, calls): over eager; 0 where no correct kernel was timed."""
     low: FloatArray
     """Shape (problems, calls): lower end of the speedup's 95 % interval; 0 as above."""
+    memory: FloatArray
+    """Shape (problems, calls): peak memory over eager's; 0 where it is not known."""
     spent: dict[str, FloatArray]
     """For each of `COSTS`, shape (problems, calls); NaN: unknown. 0 for a call not made."""
 
@@ -61,9 +63,17 @@ class Outcomes:
     @cached_property
     def best_low(self) -> FloatArray:
         """Shape (problems, calls): lower end of the interval of that best kernel; 0: none yet."""
+        return self._of_best(self.low)
+
+    @cached_property
+    def best_memory(self) -> FloatArray:
+        """Shape (problems, calls): peak memory of that best kernel over eager's; 0: not known."""
+        return self._of_best(np.where(self.best > 0, self.memory, 0.0))
+
+    def _of_best(self, values: FloatArray) -> FloatArray:
         before = np.concatenate([np.zeros((len(self.problems), 1)), self.best[:, :-1]], axis=1)
         here = np.where(self.speedup > before, np.arange(self.calls), 0)
-        return np.take_along_axis(self.low, np.maximum.accumulate(here, axis=1), axis=1)
+        return np.take_along_axis(values, np.maximum.accumulate(here, axis=1), axis=1)
 
     def faster(self, p: float) -> BoolArray:
         """Shape (problems, calls): best so far is correct and more than `p` times as fast.
@@ -117,5 +127,9 @@ def outcomes(
         correct=laid_out(np.asarray(turns["status"] == "correct", dtype=float)) > 0,
         speedup=np.nan_to_num(laid_out(turns["speedup"].to_numpy(dtype=float))),
         low=np.nan_to_num(laid_out(turns["speedup_low"].to_numpy(dtype=float))),
+        memory=np.nan_to_num(
+            laid_out((turns["memory_bytes"] / turns["eager_memory_bytes"]).to_numpy(dtype=float)),
+            posinf=0.0,
+        ),
         spent={name: laid_out(turns[name].to_numpy(dtype=float)) for name in COSTS},
     )

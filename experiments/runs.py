@@ -40,6 +40,7 @@ def load_runs(path: Path | str | Sequence[Path | str]) -> pd.DataFrame:
     - what became of it: `status`, `reason`, `message`, `weights`, `provenance`, `verdict`,
       `latency_us`, `speedup`, `speedup_low`, `speedup_high` (over eager, 95 % interval),
       `compile_speedup` (over torch.compile), `sol_fraction`, `sol_score`, `error_ratio`,
+      `memory_bytes`, `eager_memory_bytes` (peak memory of the candidate's process and of eager's),
       `bottleneck`, `rung`,
       `best_so_far` (speedup of the problem's best correct kernel up to this call; NaN: none yet)
     - what it took: `prompt_tokens`, `completion_tokens`, `reasoning_tokens`, `cached_tokens`,
@@ -131,6 +132,7 @@ def _row(record: Mapping[str, Any]) -> dict[str, Any]:
     timing = evaluation.get("timing") or {}
     profile = record.get("profile") or {}
     build = evaluation.get("build") or {}
+    memory = evaluation.get("memory") or {}
     level = _LEVEL.match(record["problem"])
     wall = sum(float(seconds[part]) for part in ("model", "build", "judge", "profile"))
     return {
@@ -165,6 +167,8 @@ def _row(record: Mapping[str, Any]) -> dict[str, Any]:
         "sol_fraction": _number(timing.get("sol_fraction")),
         "sol_score": _number(timing.get("sol_score")),
         "error_ratio": _number((evaluation.get("correctness") or {}).get("error_ratio")),
+        "memory_bytes": _number(memory.get("candidate_bytes")),
+        "eager_memory_bytes": _number(memory.get("baseline_bytes")),
         "bottleneck": profile.get("bottleneck", ""),
         "rung": profile.get("rung", ""),
         **{

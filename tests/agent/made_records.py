@@ -8,6 +8,7 @@ from evaluator.evaluation import (
     BaselineName,
     BaselineTiming,
     Correctness,
+    DeviceMemory,
     Evaluation,
     Mismatch,
     Status,
@@ -49,6 +50,7 @@ def correct(speedup: float = 1.97) -> Evaluation:
         status=Status.CORRECT,
         correctness=Correctness(calls_judged=5, calls_made=5),
         timing=timing(speedup),
+        memory=DeviceMemory(candidate_bytes=3000, baseline_bytes=2000),
     )
 
 
