@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -26,6 +25,7 @@ from evaluator.judge.exact_reference import ExactReference, Source
 from evaluator.judge.input_fitness import is_fit
 from evaluator.judge.input_kinds import InputKinds, kinds_for
 from evaluator.judge.judge_memory import JudgeMemory
+from evaluator.judge.out_of_memory import is_out_of_memory
 from evaluator.judge.placement import Placement, bytes_needed
 from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten_arguments
 from evaluator.judge.refusal import Refusal
@@ -36,8 +36,6 @@ from evaluator.judge.worker_limits import worker_limits
 from evaluator.judge.zygote import Zygote
 
 _SLACK = 2**20
-_NO_MEMORY = re.compile(r"can't allocate memory|not enough memory")
-"""What PyTorch's allocator says on a CPU, in a RuntimeError."""
 _TRUSTED_TIMEOUT_S = 300.0
 
 
@@ -158,10 +156,8 @@ class Bench:
             torch.manual_seed(random_seed)
         try:
             return self.reference.expected(values)
-        except torch.OutOfMemoryError:
-            raise
         except Exception as error:
-            if _NO_MEMORY.search(str(error)):
+            if is_out_of_memory(error):
                 raise torch.OutOfMemoryError(str(error)) from None
             raise UnusableReferenceError(f"the reference's forward raised {error!r}") from error
 

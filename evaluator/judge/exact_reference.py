@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
 from evaluator.judge.kept_buffers import buffers_kept
+from evaluator.judge.out_of_memory import is_out_of_memory
 from evaluator.judge.problem_file import converted
 from evaluator.judge.reference import Reference, flatten
 
@@ -54,14 +55,14 @@ class ExactReference:
             way = self._ways[0]
             try:
                 found = self._made(way, arguments)
-            except torch.OutOfMemoryError:
-                # While it is being handled, its frames hold tensors.
+            except Exception as error:  # noqa: BLE001 - a module of the user's
+                if not is_out_of_memory(error):
+                    # Not every module can: then the task's dtype must do, and the record says so.
+                    self.forget()
+                    self._ways = []
+                    break
+                # While the error is being handled, its frames hold tensors.
                 found = None
-            except Exception:  # noqa: BLE001 - a module of the user's, and fp32 was no problem
-                # Not every module can: then the task's dtype must do, and the record says so.
-                self.forget()
-                self._ways = []
-                break
             if found is not None:
                 return found, way
             self.forget()
@@ -138,9 +139,10 @@ class ExactReference:
                         return False
                     squares[number] += _squares(one, all_of_it[bounds])
                 del part
-        except torch.OutOfMemoryError:
-            raise
-        except Exception:  # noqa: BLE001 - a module may insist on its batch: then it has no slices
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            # A module may insist on its batch: then it has no slices.
             return False
         return all(
             math.sqrt(off) <= _SLICE_TOLERANCE * math.sqrt(_squares(t)) if off else True

@@ -53,8 +53,13 @@ class Footprint:
         baseline, and calls are verified in the task's precision.
         """
         first = self.inputs + self.worker + self.verifying
-        timed = self.inputs + 2 * self.worker + self.verifying - _FP64_PER_FP32 * self.outputs
+        timed = self.workers + self.verifying - _FP64_PER_FP32 * self.outputs
         return max(first, timed)
+
+    @property
+    def workers(self) -> int:
+        """What a candidate and its baseline hold together, and the inputs that they are lent."""
+        return self.inputs + 2 * self.worker
 
 
 def footprint_of(source: str, dtype: torch.dtype) -> Footprint | None:

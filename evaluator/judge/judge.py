@@ -178,11 +178,12 @@ class Judge:
 
     def _new_bench(self, request: ProblemRequest) -> Bench:
         assert self._zygote is not None
+        own_bytes = None
         if self.device.type == "cpu":
             # A process that takes too much of a machine's memory is killed without an exception.
-            self._insist_on_memory(request)
+            own_bytes = self._insist_on_memory(request)
         try:
-            with growth_limited(available_bytes() if self.device.type == "cpu" else None):
+            with growth_limited(own_bytes):
                 return Bench(request, self.device, self._zygote)
         except (DeviceError, torch.OutOfMemoryError) as error:
             # The others' inputs and workers, or the spare, may be what leaves no room.
@@ -194,16 +195,21 @@ class Judge:
         except torch.OutOfMemoryError as error:
             raise self._shortage(request, error) from None
 
-    def _insist_on_memory(self, request: ProblemRequest) -> None:
-        """Raise `DeviceError` where a problem needs more memory than this machine has left."""
+    def _insist_on_memory(self, request: ProblemRequest) -> int | None:
+        """How much of this machine's memory the judge may take for a problem; None: not known.
+
+        Raises `DeviceError` where the problem needs more than there is.
+        """
         needed = footprint_of(request.reference, DTYPES[request.settings.precision])
         free = available_bytes()
-        if needed is None or free is None or needed.needed <= free:
-            return
-        self._forget_benches(keep=0)
-        free = available_bytes() or 0
+        if needed is None or free is None:
+            return free
+        if needed.needed > free:
+            self._forget_benches(keep=0)
+            free = available_bytes() or 0
         if needed.needed > free:
             raise self._shortage(request, torch.OutOfMemoryError())
+        return free - needed.workers
 
     def _shortage(self, request: ProblemRequest, error: Exception) -> DeviceError:
         """What to say where a problem does not fit the device's memory."""

@@ -14,6 +14,7 @@ import torch
 
 from evaluator.configuration_cache import Configurations
 from evaluator.errors import UnusableReferenceError
+from evaluator.judge.out_of_memory import is_out_of_memory
 from evaluator.pretrained import find_configurations, imports_transformers
 
 _FILE = "reference.py"
@@ -77,7 +78,7 @@ def converted(value: Any, device: torch.device, dtype: torch.dtype | None) -> An
 def _listed(function: Callable[[], Any]) -> list[Any]:
     try:
         return list(function())
-    except torch.OutOfMemoryError:
-        raise
     except Exception as error:
+        if is_out_of_memory(error):
+            raise torch.OutOfMemoryError(str(error)) from None
         raise UnusableReferenceError(f"{function.__name__}() raised {error!r}") from error

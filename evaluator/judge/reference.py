@@ -16,6 +16,7 @@ import torch
 from evaluator.errors import UnusableReferenceError
 from evaluator.evaluation import Precision
 from evaluator.judge.kept_buffers import buffers_kept
+from evaluator.judge.out_of_memory import is_out_of_memory
 from evaluator.judge.problem_file import ProblemFile
 from evaluator.judge.variation import FACTORS, Variation, base, kind_of
 from evaluator.worker.initial_values import repeated_initial_values
@@ -83,9 +84,9 @@ class Reference:
         with contextlib.nullcontext() if as_pytorch else repeated_initial_values():
             try:
                 module = self.problem.module.Model(*self.initial_arguments)
-            except torch.OutOfMemoryError:
-                raise
             except Exception as error:
+                if is_out_of_memory(error):
+                    raise torch.OutOfMemoryError(str(error)) from None
                 raise UnusableReferenceError(f"Model(...) raised {error!r}") from error
         self.model: torch.nn.Module = module.to(dtype=self.dtype)
         self.seeded = {name: tensor.detach().clone() for name, tensor in self.floating()}

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from evaluator.evaluation import Precision
+from evaluator.host_memory import growth_limited
 from evaluator.judge.exact_reference import ExactReference
 from evaluator.judge.reference import Reference
 
@@ -110,3 +111,17 @@ def test_a_new_state_reaches_the_fp64_module() -> None:
     assert torch.allclose(
         after[0].float(), reference.expected(reference.fresh_inputs(1))[0], atol=1e-5
     )
+
+
+def test_a_batch_too_large_for_memory_is_widened_in_slices() -> None:
+    """1 GiB in fp64, of which the slices hold a sixteenth at a time; their outputs are small."""
+    reference = Reference(
+        TASK.replace("BODY", "x.sum(1)").replace("100, 32", "2**22, 32"),
+        torch.device("cpu"),
+        Precision.FP32,
+    )
+    exact = ExactReference(reference)
+    with growth_limited(5 * 2**28):
+        outputs, source = exact.outputs(lambda: reference.fresh_inputs(1))
+    assert source == "fp64_sliced"
+    assert outputs[0].dtype is torch.float64
