@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from evaluator.deep_audit.summary import audit_lines
-from evaluator.evaluation import Evaluation, Mismatch, Timing, Verdict
+from evaluator.evaluation import DeviceMemory, Evaluation, Mismatch, Timing, Verdict
 from problems.problem import Problem
 
 _VERDICTS = {
@@ -38,10 +38,11 @@ def _evidence(evaluation: Evaluation) -> Iterator[str]:
         yield (
             f"{correctness.calls_judged} of {correctness.calls_made} calls judged; error "
             f"{correctness.error_ratio:.2f}x PyTorch's own (limit "
-            f"{correctness.error_ratio_limit:g}x)"
+            f"{correctness.error_ratio_limit:g}x); reference: {correctness.reference}"
         )
     if evaluation.timing:
         yield from _times(evaluation.timing)
+    yield from _memory(evaluation.memory)
     yield from audit_lines(evaluation)
     for note in evaluation.notes:
         yield f"note: {note}"
@@ -62,6 +63,12 @@ def _times(timing: Timing) -> Iterator[str]:
         share = 100 * timing.sol_fraction
         figure = f"{share:.0f}" if share >= 1 else f"{share:.1g}"
         yield f"{figure} % of the speed of light"
+
+
+def _memory(memory: DeviceMemory) -> Iterator[str]:
+    if memory.candidate_bytes is not None and memory.baseline_bytes is not None:
+        own, eager = (size / 2**20 for size in (memory.candidate_bytes, memory.baseline_bytes))
+        yield f"{own:.0f} MiB of memory at most (eager {eager:.0f} MiB)"
 
 
 def _facts(mismatch: Mismatch) -> str:

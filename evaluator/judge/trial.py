@@ -148,12 +148,13 @@ class Trial:
         self.judged += 1
         self.seeds.append(draw.seed)
         expected = bench.expected(draw)
-        verdict = None
-        if not self._wants_fp64(bench):
-            # What passes here would pass in fp64; what does not is looked at in fp64 after all.
-            verdict = self._compared(bench, side, actual, expected, None, draw, screening=True)
-        if verdict is None or not verdict.ok:
-            verdict = self._compared_in_fp64(bench, side, actual, expected, draw)
+        # What passes without fp64 would pass with it; what does not is compared in fp64 after all.
+        if (
+            not self._wants_fp64(bench)
+            and self._compared(bench, side, actual, expected, None, draw, screening=True).ok
+        ):
+            return
+        verdict = self._compared_in_fp64(bench, side, actual, expected, draw)
         if verdict.error_ratio is not None:
             self.worst_ratio = max(verdict.error_ratio, self.worst_ratio or 0.0)
         self.limit = verdict.error_ratio_limit
