@@ -85,7 +85,7 @@ class Bench:
         self.work = count_work(self.reference.model, values, request.settings.precision)
         size = bytes_needed(values)
         del values
-        kinds = InputKinds(kinds_for(request.settings, gentle=self.work.asserts_values))
+        kinds = InputKinds(kinds_for(request.settings, self.work))
         for kind in set(kinds.all) - {Kind.PLAIN}:
             if not self._takes(fresh_seed(kind)):
                 kinds.drop(kind)

@@ -7,20 +7,22 @@ from collections.abc import Sequence
 
 from evaluator.evaluation import Settings
 from evaluator.judge.variation import FACTORS, Kind
+from evaluator.judge.work import Work
 
 _GENTLE = (Kind.SMALLER, Kind.UNEVEN)
 _PLAIN = (Kind.PLAIN,) * 3
 """So many plain draws come with one of each other kind."""
 
 
-def kinds_for(settings: Settings, *, gentle: bool) -> tuple[Kind, ...]:
+def kinds_for(settings: Settings, work: Work) -> tuple[Kind, ...]:
     """The kinds that a protocol uses, each as often as it comes among that many draws.
 
-    `gentle`: the reference might end its process on numbers that are out of some range, so that
-    they only become smaller.
+    A reference that might end its process on numbers out of some range gets smaller ones only, and
+    one whose control flow depends on them gets what the recipe draws.
     """
-    if settings.protocol == "kernelbench" or settings.inputs == "recipe":
+    if settings.protocol == "kernelbench" or settings.inputs == "recipe" or work.reads_values:
         return (Kind.PLAIN,)
+    gentle = work.asserts_values
     if settings.protocol == "verified":
         return (Kind.PLAIN, *(() if gentle else FACTORS))
     return (*_PLAIN, *_GENTLE, *(() if gentle else (Kind.LARGER, Kind.SIGNED)))

@@ -50,6 +50,8 @@ class Work:
     """Calls of operators that make something; views are none."""
     asserts_values: bool = False
     """An operator was seen that may end the process on numbers beyond some range."""
+    reads_values: bool = False
+    """What the module's Python code does depends on values: a loop may never end with others."""
     bytes_out: int = 0
     """The part of `bytes_soft` that is written: the outputs."""
 
@@ -109,6 +111,7 @@ def count_work(
         accumulation=accumulation,
         operators=counter.operators,
         asserts_values=counter.asserts_values,
+        reads_values=counter.reads_values,
         bytes_out=written,
     )
 

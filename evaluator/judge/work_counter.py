@@ -37,6 +37,8 @@ class WorkCounter(TorchDispatchMode):  # type: ignore[misc]
         self.operators = 0
         self.asserts_values = False
         """A CUDA assertion on values, or an index made from real numbers, may fail."""
+        self.reads_values = False
+        """What Python does depends on values."""
         self.opaque = False
         """Attention ran whose operations are not counted."""
         self._precision = precision
@@ -115,6 +117,7 @@ class WorkCounter(TorchDispatchMode):  # type: ignore[misc]
         if not in_place and made and all(_key(t) in before for t in made):
             return result
         self.operators += 1
+        self.reads_values |= name in work_rules.READS_VALUES
         self.asserts_values |= work_rules.asserts_values(name, operands, made)
         self._note_reads(name, operands)
         self._note_operations(func, name, args, kwargs, operands, made, result)

@@ -63,6 +63,8 @@ def only_writes(name: str, position: int) -> bool:
     return position == 0 and name in ("copy_", "fill_", "zero_", "normal_", "uniform_")
 
 
+READS_VALUES = frozenset({"_local_scalar_dense", "is_nonzero", "equal"})
+"""Operators by which a module's Python code learns what its tensors hold."""
 _ASSERTING = frozenset({"binary_cross_entropy", "multinomial", "bernoulli", "poisson"})
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -9,7 +11,9 @@ from evaluator.evaluation import Precision, Settings
 from evaluator.judge.input_kinds import InputKinds, kinds_for
 from evaluator.judge.reference import Reference
 from evaluator.judge.variation import Kind, Variation, base, fresh_seed, kind_of, nearly, of_kind
+from evaluator.judge.work import Work, count_work
 
+WORK = Work(bytes_soft=0, bytes_read_hard=0, bytes_written_hard=0)
 PROBLEM = """
 import torch
 
@@ -138,18 +142,42 @@ def test_draws_that_go_together_keep_their_proportion(kind: Kind) -> None:
 
 
 def test_a_few_draws_meet_all_kinds_that_a_protocol_uses() -> None:
-    ours = kinds_for(Settings(), gentle=False)
+    ours = kinds_for(Settings(), WORK)
     kinds = InputKinds(ours)
     assert {kinds.next() for _ in ours} == {
         *(Kind.PLAIN, Kind.SMALLER, Kind.UNEVEN, Kind.LARGER, Kind.SIGNED)
     }
-    verified = kinds_for(Settings(protocol="verified"), gentle=False)
+    verified = kinds_for(Settings(protocol="verified"), WORK)
     assert set(verified) == {Kind.PLAIN, Kind.TRIPLED, Kind.HUNDREDTH, Kind.NEGATED}
     for settings in (Settings(protocol="kernelbench"), Settings(inputs="recipe")):
-        assert kinds_for(settings, gentle=False) == (Kind.PLAIN,)
+        assert kinds_for(settings, WORK) == (Kind.PLAIN,)
+    for work, kinds in (
+        (replace(WORK, reads_values=True), {Kind.PLAIN}),
+        (replace(WORK, asserts_values=True), {Kind.PLAIN, Kind.SMALLER, Kind.UNEVEN}),
+    ):
+        assert set(kinds_for(Settings(), work)) == kinds
+
+
+@pytest.mark.parametrize(
+    ("body", "reads", "asserts"),
+    [
+        ("x * 2", False, False),
+        ("x * 2 if x.sum() > 0 else x", True, False),
+        ("x * x.max().item()", True, False),
+        ("torch.nn.functional.binary_cross_entropy(x.sigmoid(), x.sigmoid())", False, True),
+        ("x[(x * 3).long().clamp(0, 3)]", False, True),
+    ],
+)
+def test_what_a_module_does_with_values_is_seen(body: str, reads: bool, asserts: bool) -> None:
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return eval(body, {"x": x, "torch": torch})
+
+    work = count_work(Model(), [torch.rand(4, 4)])
+    assert (work.reads_values, work.asserts_values) == (reads, asserts)
 
 
 def test_a_kind_that_does_not_fit_is_not_used_again() -> None:
-    kinds = InputKinds(kinds_for(Settings(), gentle=False))
+    kinds = InputKinds(kinds_for(Settings(), WORK))
     kinds.drop(Kind.SIGNED)
     assert Kind.SIGNED not in {kinds.next() for _ in range(50)}
