@@ -27,6 +27,7 @@ OTHER = {
     "protocol": "kernelbench",
     "hardware": "H200",
     "examples": "few",
+    "inputs": "recipe",
     "prompts": "elsewhere",
     "prompts_hash": "0123456789abcdef",
     "budget": 3,

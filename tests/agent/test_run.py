@@ -274,7 +274,7 @@ def test_a_problem_that_cannot_be_judged_costs_the_run_nothing_else(tmp_path: Pa
         done = run(*options, *judging, "--json")
     assert done.returncode == 2, done.stderr
     bad_one, good_one = json.loads(done.stdout)["problems"]
-    assert (bad_one["stop"], bad_one["turns"], bad_one["spent"]["calls"]) == ("error", 0, 1)
+    assert (bad_one["stop"], bad_one["turns"], bad_one["spent"]["calls"]) == ("error", 0, 0)
     assert "no_such_method" in bad_one["error"]
     assert (good_one["stop"], good_one["correct"]) == ("calls", 1)
     summary = done.stderr.split("\n\n", 1)[1]
