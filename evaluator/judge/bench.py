@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -87,7 +88,7 @@ class Bench:
         del values
         kinds = InputKinds(kinds_for(request.settings, self.work))
         for kind in set(kinds.all) - {Kind.PLAIN}:
-            if not self._takes(fresh_seed(kind)):
+            if not self._takes(kind):
                 kinds.drop(kind)
         self.give_memory_back()
         self.draws = Draws(
@@ -161,12 +162,12 @@ class Bench:
                 raise torch.OutOfMemoryError(str(error)) from None
             raise UnusableReferenceError(f"the reference's forward raised {error!r}") from error
 
-    def _takes(self, seed: int) -> bool:
-        """Whether the inputs of this seed are fit to judge by; see `is_fit`."""
+    def _takes(self, kind: Kind) -> bool:
+        """Whether inputs of this kind are fit to judge by; see `is_fit`."""
         return is_fit(
             self.reference,
-            seed,
-            lambda: self._exact.outputs(lambda: self.reference.varied_inputs(seed))[0],
+            kind,
+            lambda seed: self._exact.outputs(partial(self.reference.varied_inputs, seed))[0],
             self.settings,
             self.work.accumulation,
             is_random=self.is_random,

@@ -7,31 +7,53 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from evaluator.evaluation import Settings
+from evaluator.evaluation import Precision, Settings
 from evaluator.judge.correctness import TOLERANCES, compare
 from evaluator.judge.reference import Reference, flatten_arguments
 from evaluator.judge.rounding_noise import RoundingNoise
-from evaluator.judge.variation import Kind, kind_of, of_kind
+from evaluator.judge.variation import Kind, fresh_seed, of_kind
 
 _NOISY_RUNS = 2
 _HARSH = (Kind.LARGER, Kind.SIGNED)
+_DRAWS = 4
+"""Of a harsh kind: what one draw happens to be fit for may fail with the next."""
 
 
 def is_fit(
     reference: Reference,
-    seed: int,
-    exact: Callable[[], Sequence[Tensor] | None],
+    kind: Kind,
+    exact: Callable[[int], Sequence[Tensor] | None],
     settings: Settings,
     accumulation: int,
     *,
     is_random: bool,
 ) -> bool:
-    """Whether the reference takes the inputs of `seed`, and can be judged by them.
+    """Whether the reference takes inputs of a kind, and can be judged by them.
 
     Integers among them must be those of a plain draw, and outputs finite. And where an honest
     implementation, which rounds otherwise, would be refused, the problem is too badly conditioned
-    with larger or signed inputs. `exact`: gives the outputs in fp64, or None.
+    with larger or signed inputs. `exact`: gives the outputs in fp64 for a seed, or None.
     """
+    seeds = [fresh_seed(kind) for _ in range(_DRAWS if kind in _HARSH else 1)]
+    try:
+        if not all(_is_taken(reference, seed) for seed in seeds):
+            return False
+        if (
+            kind not in _HARSH
+            or is_random
+            or reference.changes_inputs
+            or settings.protocol in TOLERANCES
+        ):
+            return True
+        return _survives_rounding(reference, seeds[0], exact, settings.precision, accumulation)
+    except torch.OutOfMemoryError:
+        # Verifying needs no more memory than a plain call; this does.
+        return False
+    except Exception:  # noqa: BLE001 - what a module raises on numbers that it was not made for
+        return False
+
+
+def _is_taken(reference: Reference, seed: int) -> bool:
     plain, varied = (
         flatten_arguments(reference.varied_inputs(each))
         for each in (of_kind(seed, Kind.PLAIN), seed)
@@ -39,34 +61,30 @@ def is_fit(
     if any(_counts(a) and not torch.equal(a, b) for a, b in zip(plain, varied, strict=True)):
         return False
     del plain, varied
-    try:
-        expected = reference.expected(reference.varied_inputs(seed))
-        if not all(bool(torch.isfinite(tensor).all()) for tensor in expected):
+    outputs = reference.expected(reference.varied_inputs(seed))
+    return all(bool(torch.isfinite(tensor).all()) for tensor in outputs)
+
+
+def _survives_rounding(
+    reference: Reference,
+    seed: int,
+    exact: Callable[[int], Sequence[Tensor] | None],
+    precision: Precision,
+    accumulation: int,
+) -> bool:
+    expected, right = reference.expected(reference.varied_inputs(seed)), exact(seed)
+    for run in range(_NOISY_RUNS):
+        values = reference.varied_inputs(seed)
+        with RoundingNoise(reference.device, seed + run):
+            noisy = reference.expected(values)
+        del values
+        verdict = compare(
+            *(noisy, expected, right, (), precision),
+            accumulation=accumulation,
+            describing=False,
+        )
+        if not verdict.ok:
             return False
-        if (
-            kind_of(seed) not in _HARSH
-            or is_random
-            or reference.changes_inputs
-            or settings.protocol in TOLERANCES
-        ):
-            return True
-        right = exact()
-        for run in range(_NOISY_RUNS):
-            values = reference.varied_inputs(seed)
-            with RoundingNoise(reference.device, seed + run):
-                noisy = reference.expected(values)
-            del values
-            if not compare(
-                *(noisy, expected, right, (), settings.precision),
-                accumulation=accumulation,
-                describing=False,
-            ).ok:
-                return False
-    except torch.OutOfMemoryError:
-        # Verifying needs no more memory than a plain call; this does.
-        return False
-    except Exception:  # noqa: BLE001 - what a module raises on numbers that it was not made for
-        return False
     return True
 
 
