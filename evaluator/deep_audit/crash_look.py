@@ -113,7 +113,7 @@ def _sizes(bench: Bench) -> dict[int, list[str]]:
     for name, tensor in (
         *(
             (f"input {n}", each)
-            for n, each in enumerate(flatten_arguments(bench.draws.values_of(bench.draws.next())))
+            for n, each in enumerate(flatten_arguments(bench.draws.values_of(bench.draws.plain())))
         ),
         *((f"output {n}", each) for n, each in enumerate(bench.outputs)),
         *bench.reference.seeded.items(),

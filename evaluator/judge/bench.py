@@ -336,7 +336,7 @@ class Bench:
             # Its own initial values are as good as any: only its time counts.
             self.construct(side, {}, compiled=compiled, timeout_s=_TRUSTED_TIMEOUT_S)
             for _ in range(3):
-                draw = self.draws.next()
+                draw = self.draws.plain()
                 with self.calling(side, draw, timeout_s=_TRUSTED_TIMEOUT_S):
                     pass
             side.note_memory()

@@ -50,7 +50,7 @@ def _times_us(bench: Bench, forward: str, *, flushed: bool) -> list[float]:
     try:
         bench.load(side, _SOURCE.format(forward=forward), "ModelNew", triton=False, build=no_build)
         bench.construct(side, {})
-        order = bench.draws.next().order
+        order = bench.draws.plain().order
         bench.settle()
         times = []
         for _ in range(_CALLS):

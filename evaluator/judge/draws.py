@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluator.judge.arena import make_arena
+from evaluator.judge.input_fitness import is_taken
 from evaluator.judge.input_kinds import InputKinds
 from evaluator.judge.laid import Laid, lay
 from evaluator.judge.placement import MARGINS, Placement
 from evaluator.judge.reference import Reference
-from evaluator.judge.variation import fresh_seed, nearly
+from evaluator.judge.variation import fresh_seed, kind_of, nearly
 
 _SHIFTS = 128
 _SHIFT_BYTES = 512
@@ -71,6 +72,14 @@ class Draws:
             read_only_for_others=not reference.changes_inputs,
         )
 
+    def begin(self) -> None:
+        """A new candidate: it meets each kind of inputs in its first few calls."""
+        self._kinds.begin()
+
+    def plain(self) -> Draw:
+        """What the recipe draws, for calls that nobody verifies."""
+        return self._draw(fresh_seed())
+
     def next(self, *, near: bool = False) -> Draw:
         """Fresh inputs, at the last address or at another one in the arena.
 
@@ -80,17 +89,25 @@ class Draws:
         if near and self._seed is not None:
             self._seed = nearly(self._seed)
         else:
-            self._seed = fresh_seed(self._kinds.next())
+            self._seed = self._fresh_seed()
+        return self._draw(self._seed)
+
+    def _draw(self, seed: int) -> Draw:
         if secrets.randbelow(2):
             self._start = (1 + secrets.randbelow(_SHIFTS)) * _SHIFT_BYTES
-        values = self._reference.varied_inputs(self._seed)
+        values = self._reference.varied_inputs(seed)
         placement = Placement(self.arena.bytes, self._start, next(self._margins))
         return Draw(
-            self._seed,
+            seed,
             lay(placement, values),
             values if self._keeps else None,
             secrets.randbits(62) if self._is_random else None,
         )
+
+    def _fresh_seed(self) -> int:
+        while not is_taken(self._reference, seed := fresh_seed(self._kinds.next())):
+            self._kinds.drop(kind_of(seed))
+        return seed
 
     def values_of(self, draw: Draw) -> list[Any]:
         """The arguments of a call, made anew where they were not kept. A module that works in

@@ -11,10 +11,11 @@ from evaluator.evaluation import Precision, Settings
 from evaluator.judge.correctness import TOLERANCES, compare
 from evaluator.judge.reference import Reference, flatten_arguments
 from evaluator.judge.rounding_noise import RoundingNoise
-from evaluator.judge.variation import Kind, fresh_seed, of_kind
+from evaluator.judge.variation import Kind, fresh_seed, kind_of, of_kind
 
 _NOISY_RUNS = 2
 _HARSH = (Kind.LARGER, Kind.SIGNED)
+_HARMLESS = (Kind.PLAIN, Kind.SMALLER, Kind.UNEVEN)
 _DRAWS = 4
 """Of a harsh kind: what one draw happens to be fit for may fail with the next."""
 
@@ -36,7 +37,7 @@ def is_fit(
     """
     seeds = [fresh_seed(kind) for _ in range(_DRAWS if kind in _HARSH else 1)]
     try:
-        if not all(_is_taken(reference, seed) for seed in seeds):
+        if not all(_gives_finite(reference, seed) for seed in seeds):
             return False
         if (
             kind not in _HARSH
@@ -53,16 +54,28 @@ def is_fit(
         return False
 
 
-def _is_taken(reference: Reference, seed: int) -> bool:
-    plain, varied = (
-        flatten_arguments(reference.varied_inputs(each))
-        for each in (of_kind(seed, Kind.PLAIN), seed)
-    )
-    if any(_counts(a) and not torch.equal(a, b) for a, b in zip(plain, varied, strict=True)):
+def is_taken(reference: Reference, seed: int) -> bool:
+    """Whether the reference takes one draw of a kind that is fit: another draw may still be too
+    large for it, and a candidate may not be judged by that. Raises `torch.OutOfMemoryError`."""
+    if kind_of(seed) in _HARMLESS:
+        return True
+    try:
+        return _gives_finite(reference, seed)
+    except torch.OutOfMemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - what a module raises on numbers that it was not made for
         return False
-    del plain, varied
-    outputs = reference.expected(reference.varied_inputs(seed))
-    return all(bool(torch.isfinite(tensor).all()) for tensor in outputs)
+
+
+def _gives_finite(reference: Reference, seed: int) -> bool:
+    """Whether outputs are finite, from inputs whose integers are those of a plain draw."""
+    values = reference.varied_inputs(seed)
+    counts = [tensor for tensor in flatten_arguments(values) if _counts(tensor)]
+    if counts:
+        plain = flatten_arguments(reference.varied_inputs(of_kind(seed, Kind.PLAIN)))
+        if not all(map(torch.equal, counts, filter(_counts, plain))):
+            return False
+    return all(bool(torch.isfinite(tensor).all()) for tensor in reference.expected(values))
 
 
 def _survives_rounding(

@@ -36,6 +36,10 @@ class InputKinds:
         """As often as each comes among that many draws."""
         self._left: list[Kind] = []
 
+    def begin(self) -> None:
+        """Begin a new round: the next `len(all)` kinds are all of them."""
+        self._left = []
+
     def next(self) -> Kind:
         """The kind of the next inputs."""
         if not self._left:

@@ -99,6 +99,7 @@ class Trial:
         self.reference_errors = None
         _make_room(bench)
         # The worker has a module now; what it computes from here on is what counts.
+        bench.draws.begin()
         for index in range(_FIRST_CALLS):
             draw = bench.draws.next(near=index == 1)
             self.made += 1
@@ -136,7 +137,7 @@ class Trial:
         except Refusal as refusal:
             shapes = " and ".join(
                 str(tuple(t.shape))
-                for t in flatten_arguments(bench.draws.values_of(bench.draws.next()))
+                for t in flatten_arguments(bench.draws.values_of(bench.draws.plain()))
             )
             refusal.message = f"with other sizes, inputs of shape {shapes}: {refusal.message}"
             raise

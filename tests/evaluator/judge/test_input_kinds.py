@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from evaluator.evaluation import Status
+import torch
+
+from evaluator.evaluation import Precision, Status
+from evaluator.judge.draws import Draws
+from evaluator.judge.input_kinds import InputKinds
+from evaluator.judge.reference import Reference
+from evaluator.judge.variation import Kind, kind_of
 
 RELU = """
 import torch
@@ -83,3 +89,18 @@ def test_random_operators_are_judged_under_equal_seeds(evaluate):
             "return torch.dropout(x, 0.5, True)",
         ):
             assert evaluate(candidate(body), DROPOUT, protocol=protocol).reason == "wrong_values"
+
+
+def test_a_draw_that_the_reference_does_not_take_is_never_handed_out():
+    """One of ten larger draws, so that trying a few when the problem is set up shows nothing."""
+    source = RELU.replace("torch.relu(x)", "torch.log(100 - x[0, 0]) * x")
+    reference = Reference(source, torch.device("cpu"), Precision.FP32)
+    kinds = InputKinds([Kind.PLAIN, Kind.LARGER])
+    draws = Draws(reference, 2**20, kinds, reproducible=True, repeats=True, is_random=False)
+    try:
+        seen = [draws.next() for _ in range(400)]
+    finally:
+        draws.arena.close()
+    assert all(draws.values_of(draw)[0][0, 0] < 100 for draw in seen)
+    assert Kind.LARGER in {kind_of(draw.seed) for draw in seen}
+    assert kinds.all == (Kind.PLAIN,)
