@@ -51,13 +51,34 @@ class Exact:
 class Bench:
     """One problem set up on one device. Raises `UnusableReferenceError` or `DeviceError`."""
 
-    def __init__(self, request: ProblemRequest, device: torch.device, zygote: Zygote) -> None:
+    def __init__(
+        self,
+        request: ProblemRequest,
+        device: torch.device,
+        zygote: Zygote,
+        *,
+        is_timed: bool = True,
+    ) -> None:
+        """`is_timed`: the eager baseline will be needed."""
         self.key = bench_key(request)
         self._request = request
         self._hidden: dict[str, Bench] = {}
         self.settings = request.settings
         self.device = device
         self._zygote = zygote
+        self._idle: Side | None = None
+        """The worker of the eager baseline, as long as it has nothing to do. It is there first, so
+        that the candidate's gets its context while the problem is set up."""
+        if is_timed:
+            self._idle = self.new_side(another=True)
+        try:
+            self._set_up(request)
+        except BaseException:
+            self._end_idle()
+            raise
+
+    def _set_up(self, request: ProblemRequest) -> None:
+        device = self.device
         self.reference = Reference(
             request.reference,
             device,
@@ -219,11 +240,17 @@ class Bench:
         verifying = max(self.verifying_bytes, 3 * call + 2 * weights) + 2 * self.output_bytes
         return int(missing * worker + verifying)
 
+    def _end_idle(self) -> None:
+        side, self._idle = self._idle, None
+        if side is not None:
+            side.close()
+
     def make_room(self) -> None:
         """End the baselines, which are started again when they are needed, and give memory back."""
         for side in self.baselines.values():
             side.close()
         self.baselines.clear()
+        self._end_idle()
         self.give_memory_back()
 
     def give_memory_back(self) -> None:
@@ -282,9 +309,8 @@ class Bench:
             import_timeout_s=self.settings.import_timeout_s,
             configurations=self.reference.problem.configurations,
         )
-        if self.device.type == "cuda":
-            # The context of a spare in the making would count as this worker's.
-            self.settle()
+        # The context of a spare in the making would count as this worker's.
+        self._zygote.settle_context()
         side.watch_memory()
 
     def construct(
@@ -330,7 +356,9 @@ class Bench:
             return side
         compiled = name is BaselineName.COMPILE
         self.give_memory_back()
-        side = self.new_side(confine=not compiled)
+        side = self.new_side(confine=False) if compiled else self._idle or self.new_side()
+        if not compiled:
+            self._idle = None
         try:
             self.load(side, self.reference.source, "Model", triton=compiled, build=no_build)
             # Its own initial values are as good as any: only its time counts.
@@ -355,7 +383,7 @@ class Bench:
         for source in references:
             if source not in self._hidden:
                 request = self._request.model_copy(update={"reference": source})
-                self._hidden[source] = Bench(request, self.device, self._zygote)
+                self._hidden[source] = Bench(request, self.device, self._zygote, is_timed=False)
         found = [self._hidden[source] for source in references]
         for bench in found:
             bench.settings = self.settings
@@ -369,6 +397,7 @@ class Bench:
         for side in self.baselines.values():
             side.close()
         self.baselines.clear()
+        self._end_idle()
         self.draws.arena.close()
         with contextlib.suppress(AttributeError):
             del self.flush

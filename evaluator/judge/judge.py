@@ -7,6 +7,7 @@ worker says is a claim, used for words or bounded by what the judge sees itself.
 from __future__ import annotations
 
 import platform
+import re
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -44,6 +45,7 @@ _FREE_ON_DEVICE = 0.5
 """Share of a GPU's memory that other problems leave to the one in hand and its candidate."""
 _FREE_ON_HOST = 0.25
 """The same of the machine's, which others use too."""
+_ASKED_FOR = re.compile(r"Tried to allocate ([0-9.]+ \w+)")
 
 
 class Judge:
@@ -70,13 +72,14 @@ class Judge:
                 baseline = bench.baseline(BaselineName.EAGER)
                 if baseline is not None and request.settings.isolation == "strict":
                     insist(baseline.worker.isolation, self._builder.isolation)
-            except torch.OutOfMemoryError as error:
+            except (DeviceError, torch.OutOfMemoryError) as error:
                 shortage = error.with_traceback(None)
             finally:
                 self._free_cached_memory()
             if shortage is not None:
-                self.forget(request)
-                raise self._shortage(request, shortage)
+                self._make_room_for(request, shortage)
+        if shortage is not None:
+            self.check(request)
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate. Raises `InfrastructureError` when our side breaks."""
@@ -89,14 +92,13 @@ class Judge:
             bench = self.bench_for(request)
             shortage: Exception | None = None
             try:
-                soon = bool(request.hidden_references) or not bench.baselines
-                side = bench.new_side(another=soon)
+                side = bench.new_side(another=bool(request.hidden_references))
                 if request.settings.isolation == "strict":
                     insist(side.worker.isolation, self._builder.isolation)
                 self._try(bench, side, trial, request)
             except Refusal as reason:
                 status, refusal = reason.status, reason
-            except torch.OutOfMemoryError as error:
+            except (DeviceError, torch.OutOfMemoryError) as error:
                 shortage = error.with_traceback(None)
             finally:
                 memory = _memory(bench, side)
@@ -104,10 +106,10 @@ class Judge:
                     side.close()
                 self._free_cached_memory()
             if shortage is not None:
-                # What the problem holds may be what is too much.
-                self.forget(request)
-                raise self._shortage(request, shortage)
+                self._make_room_for(request, shortage)
             state = conditions(request.settings.device)
+        if shortage is not None:
+            return self.evaluate(request)
         seconds = Seconds(
             build=builds.seconds,
             judge=time.monotonic() - begin - builds.seconds,
@@ -222,9 +224,11 @@ class Judge:
             free, total = torch.cuda.mem_get_info(self.device)
         else:
             free, total = available_bytes() or 0, describe("cpu").memory_bytes
+        asked = _ASKED_FOR.search(str(error))
+        more = f"; with what it had taken, {asked[1]} more could not be had" if asked else ""
         return DeviceError(
             f"{request.problem_id} needs {about} to be judged, and {free / 2**30:.1f} of the "
-            f"{total / 2**30:.1f} GiB of {self.device} are free"
+            f"{total / 2**30:.1f} GiB of {self.device} are free{more}"
         )
 
     def forget(self, request: ProblemRequest) -> None:
@@ -238,6 +242,16 @@ class Judge:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
         self._free_cached_memory()
+
+    def _make_room_for(self, request: ProblemRequest, shortage: Exception) -> None:
+        """Forget all problems, this one too, so that it can be tried once more.
+
+        Raises `DeviceError` where it was the only one.
+        """
+        self.forget(request)
+        if not self._benches:
+            raise self._shortage(request, shortage)
+        self._forget_benches(keep=0)
 
     def _memory_is_short(self) -> bool:
         if free_share() < _FREE_ON_HOST:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import torch
@@ -11,6 +12,8 @@ from evaluator.judge.wrong_elements import Detail, Wrong, unravel
 
 WINDOW = 2**20
 """So many elements from the first wrong one on are searched for a period."""
+_PIECE = 2**26
+"""Elements that are added up together."""
 
 
 def places(wrong: Tensor, found: Wrong) -> Iterator[tuple[str, Detail | None]]:
@@ -32,8 +35,15 @@ def places(wrong: Tensor, found: Wrong) -> Iterator[tuple[str, Detail | None]]:
 
 
 def _marginal(wrong: Tensor, dim: int) -> Tensor:
-    others = [d for d in range(wrong.dim()) if d != dim]
-    counts = wrong.sum(others) if others else wrong.long()
+    """How many are wrong at each index of a dimension; int64 on the CPU."""
+    size, inner = wrong.shape[dim], math.prod(wrong.shape[dim + 1 :])
+    cube = wrong.reshape(-1, size, inner)
+    counts = torch.zeros(size, dtype=torch.int64, device=wrong.device)
+    # Piece by piece: PyTorch adds up bools as eight bytes each.
+    for outer in cube.split(max(1, _PIECE // (size * inner))):
+        for start in range(0, size, step := max(1, _PIECE // (len(outer) * inner))):
+            piece = outer[:, start : start + step]
+            counts[start : start + step] += piece.sum((0, 2))
     return counts.cpu()
 
 
@@ -71,7 +81,8 @@ def _columns(wrong: Tensor) -> Detail | None:
 
 
 def _rows(wrong: Tensor) -> Detail | None:
-    detail = _subset(wrong.reshape(-1, wrong.shape[-1]).sum(1).cpu(), wrong.shape[-1])
+    lines = wrong.reshape(-1, wrong.shape[-1])
+    detail = _subset(_marginal(lines, 0), lines.shape[1])
     return None if detail is None else {"rows": detail[0], "first_row": detail[1]}
 
 

@@ -33,11 +33,13 @@ class Spare:
         self._device = device
         self._thread: threading.Thread | None = None
         self._finished = False
+        self._completing = False
         self._go_on(lambda: self._make(fork), lambda: None)
 
     def finish(self, then: Callable[[], None]) -> None:
         """Have the second step done as well, if it is not yet. `then` is called once the worker is
         made, or can't be, by whatever thread that is."""
+        self._completing = True
         self._go_on(self._make_context, then)
 
     def _go_on(self, step: Callable[[], None], then: Callable[[], None]) -> None:
@@ -105,6 +107,11 @@ class Spare:
         """Wait until what was begun is done, or can't be: from then on it does nothing."""
         if self._thread is not None:
             self._thread.join()
+
+    def settle_context(self) -> None:
+        """Wait until no context is in the making."""
+        if self._completing:
+            self.settle()
 
     def take(self, limits: WorkerLimits) -> WorkerProcess | None:
         """The worker, if it has these limits and still answers; else None, and it is ended."""

@@ -40,7 +40,7 @@ from evaluator.judge.variation import kind_of
 
 _FIRST_CALLS = 3
 """Calls that are all verified before any time is spent on timing."""
-_EXACT_SECONDS = 0.1
+_EXACT_SECONDS = 0.02
 """An fp64 reference that takes no longer verifies each call; of one that takes longer, so much is
 spent on a call on average."""
 

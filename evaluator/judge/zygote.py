@@ -161,6 +161,11 @@ class Zygote:
         if self._spare is not None:
             self._spare.settle()
 
+    def settle_context(self) -> None:
+        """Wait until nothing takes memory of the device."""
+        if self._spare is not None:
+            self._spare.settle_context()
+
     def drop_spare(self) -> bool:
         """End the spare; whether there was one."""
         spare, self._spare = self._spare, None

@@ -79,8 +79,13 @@ def _spoiled(outputs: Any, lent: list[Any], spoil: Callable[[Tensor], None]) -> 
 
 def _at(y: Tensor, first: int, count: int) -> tuple[Tensor, ...]:
     """The indices of `count` elements from number `first` on, whatever the strides."""
+    # Not `torch.unravel_index`, which imports a good part of PyTorch's compiler.
     numbers = torch.arange(first, first + count, device=y.device)
-    return torch.unravel_index(numbers, y.shape) if y.dim() else ()
+    index: list[Tensor] = []
+    for size in reversed(y.shape):
+        index.append(numbers % size)
+        numbers = numbers // size
+    return tuple(reversed(index))
 
 
 def _element(y: Tensor, figure: float) -> None:
@@ -157,6 +162,11 @@ class _LeftOut(TorchDispatchMode):  # type: ignore[misc]
         self.found = 0
         self.left_out = ""
         self._which = which
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No: asking to be skipped imports PyTorch's compiler."""
+        return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
