@@ -151,7 +151,7 @@ def _line(row: TaskRow) -> str:
 def markdown(parts: Sequence[Part], rows: Sequence[TaskRow]) -> str:
     """The figures for a person."""
     lines = ["# Each task's own module as its candidate", ""]
-    lines += [str(part) for part in parts]
+    lines += dict.fromkeys(map(str, parts))
     lines += ["", *_summary(rows), ""]
     lines += [
         "| task | status | timing | speedup | reference | error ratio | verdict s | request s "

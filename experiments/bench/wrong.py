@@ -255,7 +255,7 @@ def _times_allowed(made: Attempt) -> float | None:
 def markdown(parts: Sequence[Part], rows: Sequence[WrongRow]) -> str:
     """The figures for a person."""
     lines = ["# Wrong versions", ""]
-    lines += [str(part) for part in parts]
+    lines += dict.fromkeys(map(str, parts))
     refused = Counter(row.problem for row in rows if row.outcome is Outcome.REFUSED)
     tasks = list(dict.fromkeys(row.problem for row in rows))
     few = [task for task in tasks if refused[task] < 4]
