@@ -27,6 +27,7 @@ _FENCE = re.compile(r"^(\s*(?:(?:[-*+]|\d+[.)])\s+)?)(`{3,}|~{3,})[ \t]*([^`\n]*
 _PLAN = re.compile(r"^[ \t]*#[ \t]*plan[ \t]*:[ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
 _PYTHON_TAGS = frozenset({"", "python", "python3", "py", "py3", "python-repl", "ipython"})
 _MOST_PLAN_CHARACTERS = 300
+_MOST_QUOTED_CHARACTERS = 160
 _MOST_CLOSINGS = 16  # fences that one docstring may hold before we stop looking past them
 _MOST_PARSED = 4_000_000  # characters; bounds the work on an answer made of fences
 _parse_lock = threading.Lock()  # `warnings.catch_warnings` changes the whole process
@@ -249,7 +250,8 @@ def _problem(text: str, finish_reason: str, blocks: list[_Block]) -> str:
         return f"The answer was empty. {FORM}"
     blocks = [block for block in blocks if block.text.strip()]
     if not blocks:
-        return f"The answer held no code block. {FORM}"
+        said = " ".join(text.split()).partition(". ")[0].rstrip(".")[:_MOST_QUOTED_CHARACTERS]
+        return f'The answer held no code block, and began "{said}". {FORM}'
     python = [block for block in blocks if block.tag in _PYTHON_TAGS]
     meant = next((block for block in reversed(python) if WANTED in block.text), None)
     if meant is not None and meant.tree is None:
