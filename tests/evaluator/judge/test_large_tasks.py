@@ -11,7 +11,7 @@ from evaluator.judge.blockwise import close, same, same_bytes
 from evaluator.judge.correctness import compare
 from evaluator.judge.footprint import footprint_of
 from evaluator.worker.initial_values import repeated_initial_values
-from tests.evaluator.conftest import HONEST
+from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 
 ELEMENTWISE = """
 import torch
@@ -87,6 +87,29 @@ def test_an_error_of_ours_ends_one_evaluation_and_not_the_judge(
         evaluate(odd.replace("class Model(", "class ModelNew("), odd)
     assert evaluate(HONEST).status is Status.CORRECT
     assert executor.judge_pids == before
+
+
+def test_a_shortage_is_met_by_judging_once_more_without_other_problems(evaluate, tmp_path) -> None:
+    """The reference runs short where the test says so, which only the judge can see."""
+    from evaluator.errors import DeviceError
+
+    short = tmp_path / "short"
+    reference = SCALE_AND_BIAS.replace(
+        "    def forward(self, x):\n",
+        "    def forward(self, x):\n"
+        "        if os.path.exists(SHORT):\n"
+        "            if open(SHORT).read() == 'once':\n"
+        "                os.unlink(SHORT)\n"
+        "            raise torch.OutOfMemoryError('Tried to allocate 2.00 GiB')\n",
+    ).replace("import torch\n", f"import os\nimport torch\nSHORT = {str(short)!r}\n", 1)
+    assert evaluate(HONEST).status is Status.CORRECT
+    assert evaluate(HONEST, reference).status is Status.CORRECT
+    short.write_text("once")
+    assert evaluate(HONEST, reference).status is Status.CORRECT
+    assert not short.exists()
+    short.write_text("always")
+    with pytest.raises(DeviceError, match=r"to be judged.*had taken, 2\.00 GiB more"):
+        evaluate(HONEST, reference)
 
 
 def test_large_initial_values_are_repeated_and_small_ones_are_pytorchs() -> None:
