@@ -77,7 +77,7 @@ class Draws:
         self._kinds.begin()
 
     def plain(self) -> Draw:
-        """What the recipe draws, for calls that nobody verifies."""
+        """Plain inputs, for calls that are not verified."""
         return self._draw(fresh_seed())
 
     def next(self, *, near: bool = False) -> Draw:
