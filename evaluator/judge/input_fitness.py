@@ -15,7 +15,7 @@ from evaluator.judge.variation import Kind, fresh_seed, kind_of, of_kind
 
 _NOISY_RUNS = 2
 _HARSH = (Kind.LARGER, Kind.SIGNED)
-_HARMLESS = (Kind.PLAIN, Kind.SMALLER, Kind.UNEVEN)
+_HARMLESS = (Kind.PLAIN, Kind.SMALLER, Kind.UNEVEN, Kind.BIASED)
 
 
 def is_fit(

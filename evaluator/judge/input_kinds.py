@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from evaluator.evaluation import Settings
 from evaluator.judge.variation import FACTORS, Kind
 from evaluator.judge.work import Work
 
-_GENTLE = (Kind.SMALLER, Kind.UNEVEN)
-_PLAIN = (Kind.PLAIN,) * 3
+_GENTLE = (Kind.SMALLER, Kind.UNEVEN, Kind.BIASED)
+_PLAIN = (Kind.PLAIN,) * 2
 """So many plain draws come with one of each other kind."""
 
 
@@ -37,16 +37,20 @@ class InputKinds:
         self._left: list[Kind] = []
 
     def begin(self) -> None:
-        """Begin a new round: the next `len(all)` kinds are all of them."""
-        self._left = []
+        """Begin a new round: the next kinds are all different, until each has come once."""
+        self._left = _shuffled(set(self.all))
 
     def next(self) -> Kind:
         """The kind of the next inputs."""
         if not self._left:
-            self._left = random.SystemRandom().sample(self.all, len(self.all))
+            self._left = _shuffled(self.all)
         return self._left.pop()
 
     def drop(self, kind: Kind) -> None:
         """Use a kind no more."""
         self.all = tuple(each for each in self.all if each is not kind)
         self._left = [each for each in self._left if each is not kind]
+
+
+def _shuffled(kinds: Collection[Kind]) -> list[Kind]:
+    return random.SystemRandom().sample(sorted(kinds), len(kinds))

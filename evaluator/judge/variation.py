@@ -4,7 +4,9 @@ last ones.
 A candidate may rely on what kind of numbers the recipe draws, not on what a draw usually looks
 like. So some calls get draws that are smaller, that differ in size from row to row, that are much
 larger, or whose uniform numbers have random signs. Without these the identity would pass for a ReLU
-of uniform numbers, and a softmax that takes off no maximum would pass as well. The draws are
+of uniform numbers, and a softmax that takes off no maximum would pass as well. Other draws are such
+that rounding them to a lower precision shifts them all in one direction, because a mean over many
+elements hides errors of random sign. The draws are
 changed and not the finished tensors: what is made from them afterwards (targets of +1 and -1,
 probabilities) stays what it is. `Bench` uses a kind only where the reference stays finite with it.
 
@@ -23,7 +25,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 _BASE_BITS, _TOUCH_BITS = 56, 6
-_KIND_BITS = 3
+_KIND_BITS = 4
 _UNIFORM = (torch.rand, torch.rand_like)
 _REAL = (torch.randn, torch.randn_like, *_UNIFORM)
 _DRAWS = (*_REAL, torch.randint)
@@ -31,6 +33,9 @@ _SMALLEST = 2.0**-3
 _LARGER = (96.0, 128.0)
 """Least and greatest factor: exp of the largest of some uniform numbers overflows in fp32."""
 _BLOCK = 2**24
+_CLEARED, _ABOVE_HALF = 0x9FFF, 0x9001
+"""The low 13 bits are those that TF32 and fp16 lack; with bit 15, bf16 rounds up too, and without
+it down. Two random bits between them stay."""
 
 
 class Kind(StrEnum):
@@ -45,6 +50,10 @@ class Kind(StrEnum):
     """All by the same factor, 96 to 128."""
     SIGNED = "signed"
     """Uniform numbers get random signs."""
+    BIASED = "biased"
+    """From a random index of the first dimension on, all lie just above halfway between two numbers
+    of TF32, and in the upper half between two of bf16; those before it are numbers of TF32, and lie
+    in the lower half between two of bf16."""
     TRIPLED = "tripled"
     HUNDREDTH = "hundredth"
     NEGATED = "negated"
@@ -119,14 +128,17 @@ class Variation(TorchFunctionMode):  # type: ignore[misc]
             # The same memory; one that asks for its gradient may not be written to otherwise.
             changed = drawn.detach()
             if func in _REAL and changed.dim():
-                self._rescale(changed, uniform=func in _UNIFORM)
+                self._change(changed, uniform=func in _UNIFORM)
             self._touch(changed)
         return drawn
 
-    def _rescale(self, drawn: torch.Tensor, *, uniform: bool) -> None:
+    def _change(self, drawn: torch.Tensor, *, uniform: bool) -> None:
         if self._kind is Kind.SIGNED:
             if uniform:
                 self._sign(drawn)
+        elif self._kind is Kind.BIASED:
+            if drawn.dtype is torch.float32:
+                self._bias(drawn)
         elif self._kind in (Kind.SMALLER, Kind.UNEVEN, Kind.LARGER):
             drawn.mul_(self._scales_of(drawn))
 
@@ -137,6 +149,18 @@ class Variation(TorchFunctionMode):  # type: ignore[misc]
             part = flat[start : start + _BLOCK]
             signs = torch.randint(0, 2, part.shape, generator=generator, device=drawn.device)
             part.mul_(signs.mul_(2).sub_(1))
+
+    def _bias(self, drawn: torch.Tensor) -> None:
+        # Each draw has its own, so that two draws do not change in proportion. Half of the indices
+        # at least are shifted: a mean over all must show it.
+        most = drawn.shape[0] // 2 + 1
+        first = int(torch.randint(most, (), generator=self._scales, device="cpu"))
+        drawn.view(torch.int32).bitwise_and_(~_CLEARED)
+        flat = drawn[first:].view(-1).view(torch.int32)
+        for start in range(0, flat.numel(), _BLOCK):
+            part = flat[start : start + _BLOCK]
+            # Zeros stay: a kernel may flush numbers as small as their low bits to zero.
+            part.bitwise_or_((part != 0).int().mul_(_ABOVE_HALF))
 
     def _touch(self, drawn: torch.Tensor) -> None:
         if self._touched and drawn.numel() > 1:

@@ -97,7 +97,8 @@ def _element(y: Tensor, figure: float) -> None:
     elif not y.is_floating_point():
         y[at] += 1
     else:
-        off = 3 * float(torch.linalg.vector_norm(y)) / y.numel() ** 0.5
+        # In fp64: squares of large numbers overflow in fp32.
+        off = 3 * float(torch.linalg.vector_norm(y, dtype=torch.float64)) / y.numel() ** 0.5
         usable = 0 < off < float("inf")
         y[at] = torch.where(torch.isfinite(y[at]), y[at] + (off if usable else 1.0), 0.0)
 

@@ -24,6 +24,7 @@ def get_init_inputs():
     return []
 """
 SOFTMAX = RELU.replace("torch.relu(x)", "torch.softmax(x, 1)")
+MEAN = RELU.replace("torch.relu(x)", "x.abs().mean()").replace("torch.rand(", "torch.randn(")
 LOGARITHM = RELU.replace("torch.relu(x)", "torch.log(x + 0.5)")
 CHOLESKY = RELU.replace(
     "torch.relu(x)", "torch.linalg.cholesky(x @ x.T + 100 * x.min() * I)"
@@ -53,6 +54,17 @@ def test_a_softmax_must_take_off_its_maximum(evaluate):
     honest = evaluate(candidate("return torch.softmax(x, 1)"), SOFTMAX)
     assert honest.status is Status.CORRECT, honest.message
     assert {"larger", "signed"} <= set(honest.correctness.input_kinds)
+
+
+def test_a_mean_does_not_hide_a_lower_precision(evaluate):
+    for body in ("x.half().float()", "x.bfloat16().float()"):
+        rounded = candidate(f"return ({body}).abs().mean()")
+        assert evaluate(rounded, MEAN).reason == "wrong_values"
+    # By the recipe alone its errors cancel.
+    halves = candidate("return (x.half().float()).abs().mean()")
+    assert evaluate(halves, MEAN, inputs="recipe").status is Status.CORRECT
+    honest = evaluate(candidate("return x.abs().sum(1).sum() / x.numel()"), MEAN)
+    assert honest.status is Status.CORRECT, honest.message
 
 
 def test_kinds_that_the_reference_does_not_take_are_not_used(evaluate):

@@ -79,6 +79,28 @@ def test_signs_are_given_to_uniform_numbers_alone() -> None:
     assert 0.4 < float((signed < 0).double().mean()) < 0.6
 
 
+def test_rounding_biased_draws_shifts_all_of_them_in_one_direction() -> None:
+    normal, uniform, labels = _beside_plain(Kind.BIASED)
+    assert torch.equal(*labels)
+    for plain, biased in (normal, uniform):
+        assert torch.allclose(plain, biased, rtol=2**-7, atol=0)
+        normal_in_fp16 = biased.abs() > 2**-14
+        for rounded in (_to_11_bits(biased), biased.half().float()):
+            larger = (rounded.abs() > biased.abs()) | ~normal_in_fp16
+            same = (rounded == biased) | ~normal_in_fp16
+            rows = [(bool(a.all()), bool(b.all())) for a, b in zip(larger, same, strict=True)]
+            first = rows.index((True, False))
+            assert first <= len(rows) // 2
+            assert rows == [(False, True)] * first + [(True, False)] * (len(rows) - first)
+        up = biased.bfloat16().float().abs() > biased.abs()
+        assert up[first:].all()
+        assert not up[:first].any()
+
+
+def _to_11_bits(x: torch.Tensor) -> torch.Tensor:
+    return ((x.view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
+
+
 def test_the_factors_of_the_verified_protocol_meet_the_finished_tensors() -> None:
     for kind, factor in ((Kind.TRIPLED, 3.0), (Kind.HUNDREDTH, 0.01), (Kind.NEGATED, -1.0)):
         normal, uniform, labels = _beside_plain(kind)
@@ -145,7 +167,7 @@ def test_a_few_draws_meet_all_kinds_that_a_protocol_uses() -> None:
     ours = kinds_for(Settings(), WORK)
     kinds = InputKinds(ours)
     assert {kinds.next() for _ in ours} == {
-        *(Kind.PLAIN, Kind.SMALLER, Kind.UNEVEN, Kind.LARGER, Kind.SIGNED)
+        *(Kind.PLAIN, Kind.SMALLER, Kind.UNEVEN, Kind.BIASED, Kind.LARGER, Kind.SIGNED)
     }
     verified = kinds_for(Settings(protocol="verified"), WORK)
     assert set(verified) == {Kind.PLAIN, Kind.TRIPLED, Kind.HUNDREDTH, Kind.NEGATED}
@@ -153,7 +175,10 @@ def test_a_few_draws_meet_all_kinds_that_a_protocol_uses() -> None:
         assert kinds_for(settings, WORK) == (Kind.PLAIN,)
     for work, kinds in (
         (replace(WORK, reads_values=True), {Kind.PLAIN}),
-        (replace(WORK, asserts_values=True), {Kind.PLAIN, Kind.SMALLER, Kind.UNEVEN}),
+        (
+            replace(WORK, asserts_values=True),
+            {Kind.PLAIN, Kind.SMALLER, Kind.UNEVEN, Kind.BIASED},
+        ),
     ):
         assert set(kinds_for(Settings(), work)) == kinds
 
