@@ -73,8 +73,9 @@ class Reference:
         as_pytorch: bool = False,
         allow_tf32: bool = False,
     ) -> None:
-        """`as_pytorch`: initial values are drawn as PyTorch draws them, however long it takes.
-        `allow_tf32`: outputs in fp32 are computed with TF32 products."""
+        """`as_pytorch`: initial values are drawn as PyTorch draws them, however long it takes, and
+        convolutions in fp32 may use TF32, as they may by PyTorch's default.
+        `allow_tf32`: products may use it as well."""
         self.source = source
         self.device = device
         self.dtype = DTYPES[precision]
@@ -92,7 +93,8 @@ class Reference:
         self.seeded = {name: tensor.detach().clone() for name, tensor in self.floating()}
         self.model.to(device)
         self._spreads = {name: _centre_and_spread(t.detach()) for name, t in self.floating()}
-        self._allow_tf32 = allow_tf32
+        self._tf32_products = allow_tf32
+        self._tf32_convolutions = allow_tf32 or as_pytorch
         self.changes_inputs = False
         self.state_changes = 0
         """How often the model was given another state."""
@@ -179,7 +181,8 @@ class Reference:
 
     def expected(self, arguments: list[Any]) -> list[torch.Tensor]:
         """Outputs in the task's dtype; a module that works in place changes `arguments`."""
-        with torch.no_grad(), buffers_kept(self.model), _tf32(self._allow_tf32):
+        tf32 = _tf32(products=self._tf32_products, convolutions=self._tf32_convolutions)
+        with torch.no_grad(), buffers_kept(self.model), tf32:
             return flatten(self.model(*arguments))
 
 
@@ -198,10 +201,10 @@ def _other_generators_seeded(seed: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _tf32(allowed: bool) -> Iterator[None]:
+def _tf32(*, products: bool, convolutions: bool) -> Iterator[None]:
     before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
-    if allowed:
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    torch.backends.cuda.matmul.allow_tf32 = before[0] or products
+    torch.backends.cudnn.allow_tf32 = before[1] or convolutions
     try:
         yield
     finally:

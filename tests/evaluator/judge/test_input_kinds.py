@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from evaluator.evaluation import Precision, Status
@@ -86,6 +87,31 @@ def test_the_verified_protocol_uses_four_scales_and_its_tolerance(evaluate):
     assert identity.reason == "wrong_values"
     off = evaluate(candidate("return torch.relu(x) * 1.01"), RELU, protocol="verified")
     assert off.reason == "wrong_values"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "scale"), [("refinery", 1.0), ("kernelbench", 2.0), ("verified", 4.0)]
+)
+def test_a_protocols_reference_uses_tf32_where_its_candidates_do(protocol, scale):
+    """KernelBench leaves PyTorch's default to both, which is TF32 for convolutions alone."""
+    flags = "1 + torch.backends.cudnn.allow_tf32 + 2 * torch.backends.cuda.matmul.allow_tf32"
+    before = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
+    # As a judge's process sets them.
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    try:
+        reference = Reference(
+            RELU.replace("torch.relu(x)", f"x * ({flags})"),
+            torch.device("cpu"),
+            Precision.FP32,
+            as_pytorch=protocol == "kernelbench",
+            allow_tf32=protocol == "verified",
+        )
+        x = torch.ones(2)
+        assert torch.equal(reference.expected([x])[0], scale * x)
+        assert not torch.backends.cudnn.allow_tf32
+        assert not torch.backends.cuda.matmul.allow_tf32
+    finally:
+        torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = before
 
 
 def test_random_operators_are_judged_under_equal_seeds(evaluate):
