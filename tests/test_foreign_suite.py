@@ -119,6 +119,7 @@ def test_the_main_job_takes_a_turn_on_every_problem(tmp_path: Path) -> None:
     assert f"--suite {SUITE}" in done.stderr  # the line that judges the best kernel once more
 
 
+@pytest.mark.slow
 def test_every_command_takes_a_parquet_file(tmp_path: Path, kernels: Path) -> None:
     rows = [
         {

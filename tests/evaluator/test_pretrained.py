@@ -113,6 +113,9 @@ SMALL: dict[str, dict[str, object]] = {
     },
 }
 
+TELLING = ("gpt2", "opt", "electra", "reformer")
+"""Of different kinds: a decoder, one published in fp16, an encoder, one with random hashes."""
+
 
 def task(folder: Path, kind: str, **changes: object) -> str:
     """The source of a task on a small model, whose configuration is written to `folder`."""
@@ -126,7 +129,10 @@ def candidate(reference: str) -> str:
     return reference.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
 
 
-@pytest.mark.parametrize("kind", SMALL)
+@pytest.mark.parametrize(
+    "kind",
+    [kind if kind in TELLING else pytest.param(kind, marks=pytest.mark.slow) for kind in SMALL],
+)
 def test_its_own_module_is_a_correct_candidate(
     evaluate: Evaluate, tmp_path: Path, kind: str
 ) -> None:
@@ -197,6 +203,7 @@ def test_without_transformers_the_remedy_is_to_install_it() -> None:
     assert issubclass(UnusableReferenceError, InfrastructureError)
 
 
+@pytest.mark.slow
 def test_it_is_audited_and_profiled_behind_the_walls(
     executor: LocalExecutor, tmp_path: Path
 ) -> None:

@@ -36,6 +36,7 @@ def test_variants_are_python_and_all_differ(backend):
     assert every == list(variants(backend))
 
 
+@pytest.mark.slow
 def test_a_variant_is_right():
     from evaluator.evaluation import EvaluationRequest
 
