@@ -10,7 +10,7 @@ from evaluator.judge.variation import FACTORS, Kind
 from evaluator.judge.work import Work
 
 _GENTLE = (Kind.SMALLER, Kind.UNEVEN, Kind.BIASED)
-_PLAIN = (Kind.PLAIN,) * 2
+_PLAIN = (Kind.PLAIN,) * 3
 """So many plain draws come with one of each other kind."""
 
 
