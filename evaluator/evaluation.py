@@ -18,6 +18,12 @@ from evaluator.record import Record
 SCHEMA = 1
 
 
+Weights = Literal["none", "named", "ordered", "derived", "seeded"]
+"""The weights a candidate was judged with: the reference's, copied by name or by order; `derived`,
+copied by name, but for those that its constructor had derived from the reference's; or `seeded`,
+both sides as constructed from the same secret seed."""
+
+
 class Backend(StrEnum):
     """The language in which a candidate's kernels are written."""
 
@@ -225,7 +231,7 @@ class Evaluation(Record):
     """For a person, one to a few lines."""
     detail: str = ""
     """Longer evidence: traceback, signal and last known position (up to 16 KiB)."""
-    weights: Literal["named", "ordered", "seeded", "none"] = "none"
+    weights: Weights = "none"
     build: BuildReport | None = None
     correctness: Correctness | None = None
     timing: Timing | None = None

@@ -38,14 +38,13 @@ from evaluator.cores import usable_cores
 from evaluator.devices import cache_bytes
 from evaluator.evaluation import Backend, EvaluationRequest, Precision
 from evaluator.judge.ceilings import measure_ceilings
-from evaluator.judge.placement import Placement, bytes_needed
 from evaluator.judge.reference import WEIGHT_SEED, Reference
 from evaluator.judge.work import count_work
 from evaluator.pretrained import know_configurations
 from evaluator.sole_device import see_only
 from evaluator.walls.layers import confine
 from evaluator.worker import build_stub
-from evaluator.worker.weights import load_weights
+from evaluator.worker.weights import with_weights
 
 _FILE = "candidate.py"
 _SEED = 7
@@ -189,13 +188,14 @@ def _candidate(
     namespace.__file__ = str(path)
     sys.modules["candidate"] = namespace
     exec(compile(source, str(path), "exec"), namespace.__dict__)
-    torch.manual_seed(WEIGHT_SEED)
-    module: torch.nn.Module = namespace.ModelNew(*reference.initial_arguments)
-    tensors = [(name, tensor.cpu()) for name, tensor in state.items()]
-    memory = torch.empty(bytes_needed([t for _, t in tensors]) + 512, dtype=torch.uint8)
-    placement = Placement(memory)
-    load_weights(module, [{"name": name} | placement.place(t) for name, t in tensors], memory)
-    module = module.to(settings.device)
+
+    def build() -> torch.nn.Module:
+        torch.manual_seed(WEIGHT_SEED)
+        module: torch.nn.Module = namespace.ModelNew(*reference.initial_arguments)
+        return module
+
+    weights = {name: tensor.cpu() for name, tensor in state.items()}
+    module = with_weights(build, namespace.ModelNew, weights).module.to(settings.device)
     return module if reference.dtype is torch.float32 else module.to(reference.dtype)
 
 

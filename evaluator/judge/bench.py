@@ -35,6 +35,7 @@ from evaluator.judge.speed_of_light import bounds, count_work, measure_ceilings
 from evaluator.judge.variation import Kind, fresh_seed
 from evaluator.judge.worker_limits import worker_limits
 from evaluator.judge.zygote import Zygote
+from evaluator.worker.weights import Fit
 
 _SLACK = 2**20
 _RUNS = 4
@@ -332,8 +333,12 @@ class Bench:
         compiled: bool = False,
         inputs: Arena | None = None,
         timeout_s: float | None = None,
-    ) -> str:
-        """Construct a side's module with these weights; how they fitted."""
+        seed: int | None = None,
+    ) -> Fit:
+        """Construct a side's module with these weights; how they fitted.
+
+        `seed`: of a module that is judged as constructed, with random constants.
+        """
         size = bytes_needed(state) + bytes_needed(self.reference.initial_arguments) + _SLACK
         weights = make_arena(torch.device("cpu"), size, read_only_for_others=True)
         try:
@@ -344,7 +349,7 @@ class Bench:
             arguments = [placement.place(value) for value in self.reference.initial_arguments]
             tensors = [{"name": n} | placement.place(t) for n, t in state.items()]
             return side.construct(
-                seed=WEIGHT_SEED,
+                seed=WEIGHT_SEED if seed is None else seed,
                 arguments=arguments,
                 tensors=tensors,
                 weights=weights,
@@ -353,6 +358,7 @@ class Bench:
                 output_bytes=self.output_bytes,
                 compiled=compiled,
                 repeated_values=self.settings.protocol != "kernelbench",
+                random_constants=seed is not None,
                 timeout_s=timeout_s or self.settings.import_timeout_s,
             )
         finally:

@@ -27,6 +27,7 @@ from evaluator.evaluation import (
     Seconds,
     Status,
     Timing,
+    Weights,
 )
 from evaluator.host_memory import available_bytes, free_share, growth_limited
 from evaluator.judge.bench import Bench, bench_key
@@ -86,21 +87,21 @@ class Judge:
         begin = time.monotonic()
         builds = BuildAllowance(self._builder, request.settings.build_timeout_s)
         trial = Trial(request.candidate, builds)
-        side: Side | None = None
         status, refusal = Status.CORRECT, None
         with self.holding(request.settings.device):
             bench = self.bench_for(request)
             shortage: Exception | None = None
             try:
-                side = bench.new_side(another=bool(request.hidden_references))
+                trial.side = bench.new_side(another=bool(request.hidden_references))
                 if request.settings.isolation == "strict":
-                    insist(side.worker.isolation, self._builder.isolation)
-                self._try(bench, side, trial, request)
+                    insist(trial.side.worker.isolation, self._builder.isolation)
+                self._try(bench, trial.side, trial, request)
             except Refusal as reason:
                 status, refusal = reason.status, reason
             except (DeviceError, torch.OutOfMemoryError) as error:
                 shortage = error.with_traceback(None)
             finally:
+                side = trial.side
                 memory = _memory(bench, side)
                 if side is not None:
                     side.close()
@@ -122,7 +123,7 @@ class Judge:
             reason=refusal.reason if refusal else "",
             message=refusal.message if refusal else _praise(trial.timing),
             detail=refusal.detail if refusal else "",
-            weights=side.fit if side else "none",
+            weights=_weights(side),
             build=side.build if side else None,
             correctness=trial.correctness(refusal.mismatch if refusal else None),
             timing=trial.timing if refusal is None else None,
@@ -274,6 +275,8 @@ class Judge:
 
     def _try(self, bench: Bench, side: Side, trial: Trial, request: EvaluationRequest) -> None:
         trial.first_calls(bench, side)
+        assert trial.side is not None
+        side = trial.side
         if side.build is not None and not side.build.ok:
             trial.notes.append("a build failed and the candidate went on without it")
         hidden = bench.hidden(request.hidden_references)
@@ -287,6 +290,10 @@ class Judge:
         if self._zygote is not None:
             self._zygote.close()
             self._zygote = None
+
+
+def _weights(side: Side | None) -> Weights:
+    return "none" if side is None or side.fit == "unmatched" else side.fit
 
 
 def _memory(bench: Bench, side: Side | None) -> DeviceMemory:

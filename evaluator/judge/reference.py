@@ -20,6 +20,7 @@ from evaluator.judge.out_of_memory import is_out_of_memory
 from evaluator.judge.problem_file import ProblemFile
 from evaluator.judge.variation import FACTORS, Variation, base, kind_of
 from evaluator.worker.initial_values import repeated_initial_values
+from evaluator.worker.random_constants import STATISTICS, around, random_constants
 
 WEIGHT_SEED = 42
 """Public: KernelBench's contract relies on it."""
@@ -81,15 +82,9 @@ class Reference:
         self.dtype = DTYPES[precision]
         self.problem = ProblemFile(source)
         self.initial_arguments = self.problem.initial_arguments()
-        torch.manual_seed(WEIGHT_SEED)
-        with contextlib.nullcontext() if as_pytorch else repeated_initial_values():
-            try:
-                module = self.problem.module.Model(*self.initial_arguments)
-            except Exception as error:
-                if is_out_of_memory(error):
-                    raise torch.OutOfMemoryError(str(error)) from None
-                raise UnusableReferenceError(f"Model(...) raised {error!r}") from error
-        self.model: torch.nn.Module = module.to(dtype=self.dtype)
+        self._repeats_values = not as_pytorch
+        self._public = True
+        self.model = self._constructed(WEIGHT_SEED)
         self.seeded = {name: tensor.detach().clone() for name, tensor in self.floating()}
         self.model.to(device)
         self._spreads = {name: _centre_and_spread(t.detach()) for name, t in self.floating()}
@@ -98,6 +93,42 @@ class Reference:
         self.changes_inputs = False
         self.state_changes = 0
         """How often the model was given another state."""
+
+    def _constructed(self, seed: int, *, constants: bool = False) -> torch.nn.Module:
+        """A module on the CPU. `constants`: those among its weights are random, too."""
+        torch.manual_seed(seed)
+        values = repeated_initial_values() if self._repeats_values else contextlib.nullcontext()
+        with values, random_constants(seed) if constants else contextlib.nullcontext():
+            try:
+                module = self.problem.module.Model(*self.initial_arguments)
+            except Exception as error:
+                if is_out_of_memory(error):
+                    raise torch.OutOfMemoryError(str(error)) from None
+                raise UnusableReferenceError(f"Model(...) raised {error!r}") from error
+        made: torch.nn.Module = module.to(dtype=self.dtype)
+        return made
+
+    def construct(self, seed: int) -> None:
+        """Start again from a module as this seed constructs it, with random constants."""
+        self._replace(self._constructed(seed, constants=True), public=False)
+
+    def construct_publicly(self) -> None:
+        """Start again from the public seed's module, if the present one is another's."""
+        if not self._public:
+            self._replace(self._constructed(WEIGHT_SEED), public=True)
+
+    def _replace(self, module: torch.nn.Module, *, public: bool) -> None:
+        self.model = module.to(self.device)
+        self._public = public
+        self.state_changes += 1
+
+    def fixed_parameters(self) -> list[str]:
+        """Names of parameters that are now as the public seed constructs them."""
+        return [
+            name
+            for name, tensor in self.model.named_parameters()
+            if name in self.seeded and tensor.numel() and tensor.cpu().equal(self.seeded[name])
+        ]
 
     def floating(self) -> Iterator[tuple[str, torch.Tensor]]:
         """The parameters and buffers that hold floating-point or complex numbers, by name."""
@@ -138,20 +169,15 @@ class Reference:
         parameters = {name for name, _ in self.model.named_parameters()}
         for name, tensor in self.seeded.items():
             leaf = name.rsplit(".", 1)[-1]
-            if name not in parameters and leaf not in ("running_mean", "running_var"):
+            if name not in parameters and leaf not in STATISTICS:
                 yield name, tensor
                 continue
             centre, spread = self._spreads[name]
             noise = torch.rand(
                 tensor.shape, generator=generator, dtype=torch.float32, device=self.device
             )
-            if leaf == "running_var":
-                # Small ones among them: beside a variance of 1 no epsilon shows.
-                new = (centre or 1.0) * 4.0 ** (3 * noise - 2)
-            elif spread == 0.0 and centre > 0.0:
-                new = noise.add_(0.5).mul_(centre)
-            elif spread == 0.0:
-                new = noise.add_(centre - 0.5)
+            if leaf == "running_var" or spread == 0.0:
+                new = around(noise, centre, variance=leaf == "running_var")
             else:
                 # Uniform with the same mean and standard deviation.
                 new = noise.sub_(0.5).mul_(spread * 12**0.5).add_(centre)

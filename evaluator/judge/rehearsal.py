@@ -122,6 +122,7 @@ class Rehearsal:
                 output_bytes=_SLACK_BYTES,
                 compiled=False,
                 repeated_values=True,
+                random_constants=False,
                 timeout_s=_PATIENCE_S,
             )
         finally:

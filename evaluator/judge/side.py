@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
@@ -29,9 +29,8 @@ from evaluator.judge.refusal import Refusal
 from evaluator.reply import Reply
 from evaluator.wire import Kind, Message
 from evaluator.worker.stated_gpu import Properties
+from evaluator.worker.weights import FITS, Fit
 
-Fit = Literal["none", "named", "ordered", "seeded"]
-FITS: tuple[Fit, ...] = ("none", "named", "ordered", "seeded")
 _POISON = range(3, 255)
 _LOOKS_AGAIN_FIRST = 3
 _LOOKS_AGAIN_PERCENT = 25
@@ -59,6 +58,8 @@ class Side:
         self.worker = worker
         self.device = device
         self.fit: Fit = "none"
+        self.changed_weights = False
+        """Whether the constructor changed weights after they were registered."""
         self.poison: int | None = None
         self.copies_inputs = False
         """Whether the worker calls its module on copies of the inputs, each in a heap block of its
@@ -143,12 +144,18 @@ class Side:
         output_bytes: int,
         compiled: bool,
         repeated_values: bool,
+        random_constants: bool,
         timeout_s: float,
     ) -> Fit:
         """Build the module and give it its weights; how they fitted. Raises `Refusal`.
 
         `repeated_values`: large tensors get their initial values as `initial_values` makes them.
+        `random_constants`: constant parameters get the values of `random_constants`.
         """
+        if self._outputs is not None:
+            self._outputs.close()
+            if self.device.type == "cpu":
+                conduct.let_go(self.worker.pid)
         self._outputs = make_arena(self.device, output_bytes, read_only_for_others=False)
         order = {
             "seed": seed,
@@ -163,14 +170,14 @@ class Side:
             "outputs": {"size": self._outputs.size},
             "compile": compiled,
             "repeated_values": repeated_values,
+            "random_constants": random_constants,
         }
         fds = (weights.fd, inputs.fd, self._outputs.fd)
         self._said.send(Kind.CONSTRUCT, json.dumps(order).encode(), fds)
         message = self._receive("construct", timeout_s, Kind.CONSTRUCTED)
-        code = message.payload[0] if message.payload else len(FITS)
-        if code >= len(FITS):
+        if len(message.payload) != 2 or message.payload[0] >= len(FITS):
             raise Refusal(Status.INTEGRITY, "protocol_broken", "an unknown fit of weights")
-        self.fit = FITS[code]
+        self.fit, self.changed_weights = FITS[message.payload[0]], bool(message.payload[1])
         self._inputs_fd = inputs.fd
         self._hold()
         return self.fit

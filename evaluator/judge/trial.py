@@ -40,6 +40,9 @@ from evaluator.judge.variation import kind_of
 
 _FIRST_CALLS = 3
 """Calls that are all verified before any time is spent on timing."""
+_JUDGED_TWICE = (
+    " (judged twice: with the reference's weights copied into it, and as constructed from a seed)"
+)
 _EXACT_SECONDS = 0.02
 """An fp64 reference that takes no longer verifies each call; of one that takes longer, so much is
 spent on a call on average."""
@@ -51,6 +54,8 @@ class Trial:
 
     candidate: Candidate
     builds: BuildAllowance
+    side: Side | None = None
+    """The worker that it runs in."""
     judged: int = 0
     made: int = 0
     worst_ratio: float | None = None
@@ -83,7 +88,39 @@ class Trial:
         )
 
     def first_calls(self, bench: Bench, side: Side) -> None:
-        """Import, construct and call the candidate, all calls verified; raises `Refusal`."""
+        """Import, construct and call the candidate, all calls verified; raises `Refusal`.
+
+        First with the reference's weights. Where that leads to wrong values, and copying may have
+        undone what the constructor prepared, once more in another worker, as constructed.
+        """
+        self.side = side
+        try:
+            self._first_calls(bench, side)
+        except Refusal as refusal:
+            if not _copying_may_be_wrong(refusal, side):
+                raise
+            self._as_constructed(bench, refusal)
+
+    def _as_constructed(self, bench: Bench, before: Refusal) -> None:
+        """Judge it with what its constructor made of a secret seed. Raises `Refusal`: this one, or
+        the one `before` where only that one is explained."""
+        assert self.side is not None
+        self.side.close()
+        first, self.side = self.side, bench.new_side()
+        try:
+            self._first_calls(bench, self.side, as_constructed=True)
+        except Refusal as refusal:
+            explained = _is_explained(refusal) or not _is_explained(before)
+            if refusal.reason == "wrong_values" and explained:
+                refusal.message += _JUDGED_TWICE
+                raise
+            self.side.close()
+            self.side = first
+            if refusal.reason == "wrong_values":
+                before.message += _JUDGED_TWICE
+            raise before from None
+
+    def _first_calls(self, bench: Bench, side: Side, *, as_constructed: bool = False) -> None:
         bench.load(
             side,
             self.candidate.source,
@@ -91,11 +128,7 @@ class Trial:
             triton=self.candidate.backend is Backend.TRITON,
             build=self.builds.build,
         )
-        bench.reference.randomise(secrets.randbits(62))
-        fit = bench.construct(side, bench.reference.state())
-        if fit == "seeded":
-            # Neither names nor shapes agree: only the public seed can have given equal weights.
-            bench.reference.set_state(bench.reference.seeded)
+        self._construct(bench, side, as_constructed=as_constructed)
         self.reference_errors = None
         _make_room(bench)
         # The worker has a module now; what it computes from here on is what counts.
@@ -126,14 +159,34 @@ class Trial:
             self._verify(bench, side, sealed, draw)
             _refuse_borrowed(bench, *borrowed)
 
+    def _construct(self, bench: Bench, side: Side, *, as_constructed: bool) -> None:
+        """Give both sides equal weights; raises `Refusal`."""
+        reference = bench.reference
+        if not as_constructed:
+            reference.construct_publicly()
+            reference.randomise(secrets.randbits(62))
+            if bench.construct(side, reference.state()) != "unmatched":
+                return
+        seed = secrets.randbits(62)
+        reference.construct(seed)
+        if fixed := reference.fixed_parameters():
+            raise Refusal(
+                Status.INTEGRITY,
+                "weights_unmatched",
+                "its parameters are the reference's neither by name nor by order and shape, and "
+                f"`{fixed[0]}` follows from no seed: register the reference's parameters",
+            )
+        bench.construct(side, {}, seed=seed)
+        side.fit = "seeded"
+
     def at_hidden_sizes(self, bench: Bench, *, another: bool = False) -> None:
         """The same in a worker of its own, at sizes that the candidate's author was not shown.
 
         `another`: they are not the last ones.
         """
-        side = bench.new_side(another=another)
+        visible = self.side
         try:
-            self.first_calls(bench, side)
+            self.first_calls(bench, bench.new_side(another=another))
         except Refusal as refusal:
             shapes = " and ".join(
                 str(tuple(t.shape))
@@ -142,7 +195,9 @@ class Trial:
             refusal.message = f"with other sizes, inputs of shape {shapes}: {refusal.message}"
             raise
         finally:
-            side.close()
+            if self.side is not None:
+                self.side.close()
+            self.side = visible
 
     def _verify(self, bench: Bench, side: Side, actual: list[torch.Tensor], draw: Draw) -> None:
         """Compare the sealed outputs of one call with the reference's; raises `Refusal`."""
@@ -343,6 +398,16 @@ def _refuse_borrowed(bench: Bench, inputs: bool, each_other: bool) -> None:
     raise Refusal(
         Status.INTEGRITY, "borrowed_output", f"{what}, which the reference's is not; return a copy"
     )
+
+
+def _copying_may_be_wrong(refusal: Refusal, side: Side) -> bool:
+    """Whether copied weights may have undone what a constructor did to its own."""
+    prepared = side.changed_weights or side.fit in ("ordered", "derived")
+    return prepared and refusal.reason == "wrong_values"
+
+
+def _is_explained(refusal: Refusal) -> bool:
+    return refusal.mismatch is not None and "counterfactual" in refusal.mismatch.details
 
 
 def _is_fault(refusal: Refusal) -> bool:

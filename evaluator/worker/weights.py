@@ -1,71 +1,136 @@
-"""Copying the reference's parameters and buffers into a candidate: by name, else by order."""
+"""Giving a candidate the reference's parameters and buffers: by name, else by order.
+
+What the constructor derives from them is kept; what it merely initialises is replaced.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
+from torch import Tensor
 from torch.nn.modules import module as registration
 
-from evaluator.worker.memory import tensor_at
+Fit = Literal["none", "named", "ordered", "derived", "seeded", "unmatched"]
+FITS: tuple[Fit, ...] = ("none", "named", "ordered", "derived", "unmatched")
+"""By code, as they cross the wire. That a module is `seeded` is for the judge to say."""
+_OTHER_SEED = 1
+_OTHERS = (0.25, 1.0)
+"""Between these are the weights under which a constructor is run once more: positive, so that no
+variance is negative."""
 
-Fit = Literal["none", "named", "ordered", "seeded"]
-FITS: tuple[Fit, ...] = ("none", "named", "ordered", "seeded")
-"""By code, as they cross the wire."""
+
+@dataclass(frozen=True)
+class Loaded:
+    """A constructed module with its weights."""
+
+    module: torch.nn.Module
+    fit: Fit
+    changed: bool = False
+    """The constructor changed weights after they were registered."""
 
 
-def load_weights(
-    module: torch.nn.Module, layouts: list[dict[str, Any]], memory: torch.Tensor
-) -> Fit:
-    """Copy the floating tensors that `layouts` name into `module`, and say how they fitted.
+def with_weights(
+    build: Callable[[], torch.nn.Module],
+    kind: type,
+    weights: dict[str, Tensor],
+) -> Loaded:
+    """A module with these floating tensors, and how they fitted.
 
-    `named`: every one has a namesake of its shape. `ordered`: as many, of the same shapes, in the
-    same order. `seeded`: neither, nothing was copied, and the public seed alone decides.
+    `named`: every one has a namesake of its shape. `derived`: likewise, and some were kept as the
+    constructor derived them from the weights. `ordered`: as many, of the same shapes, in the same
+    order. `unmatched`: neither, and the module is as constructed. `none`: there are no weights.
+
+    Args:
+        build: constructs the module, from the same seed each time.
+        kind: the module's class.
+        weights: parameters and buffers by name, on the CPU.
     """
-    if not layouts:
-        return "none"
-    own = {
-        name: tensor
+    if not weights:
+        return Loaded(build(), "none")
+    with _filled_while_constructing(kind, weights) as filled:
+        module = build()
+    own = _floating(module)
+    if not all(n in own and own[n].shape == tensor.shape for n, tensor in weights.items()):
+        if filled:
+            # What it derived from weights of some names does not go with how all are copied.
+            module = build()
+        return Loaded(module, _load_in_order(module, weights))
+    changed = {name for name in filled if not torch.equal(own[name], weights[name])}
+    derived: set[str] = set()
+    if changed:
+        derived = _derived(build, kind, weights, changed, own)
+        with _filled_while_constructing(kind, weights):
+            module = build()
+    own = _floating(module)
+    with torch.inference_mode():
+        for name, tensor in weights.items():
+            if name not in derived:
+                own[name].copy_(tensor)
+    return Loaded(module, "derived" if derived else "named", changed=bool(changed))
+
+
+def _floating(module: torch.nn.Module) -> dict[str, Tensor]:
+    return {
+        name: tensor.detach()
         for name, tensor in [*module.named_parameters(), *module.named_buffers()]
         if tensor.is_floating_point() or tensor.is_complex()
     }
-    shapes = [tuple(layout["shape"]) for layout in layouts]
-    names = [layout["name"] for layout in layouts]
-    if all(n in own and tuple(own[n].shape) == s for n, s in zip(names, shapes, strict=True)):
-        targets, fit = [own[name] for name in names], "named"
-    elif [tuple(tensor.shape) for tensor in own.values()] == shapes:
-        targets, fit = list(own.values()), "ordered"
-    else:
-        return "seeded"
-    with torch.no_grad():
-        for target, layout in zip(targets, layouts, strict=True):
-            target.copy_(tensor_at(memory, layout))
-    return "named" if fit == "named" else "ordered"
+
+
+def _load_in_order(module: torch.nn.Module, weights: dict[str, Tensor]) -> Fit:
+    own = _floating(module)
+    if [tensor.shape for tensor in own.values()] != [t.shape for t in weights.values()]:
+        return "unmatched"
+    # Tensors that were made in inference mode can be written to in no other.
+    with torch.inference_mode():
+        for target, tensor in zip(own.values(), weights.values(), strict=True):
+            target.copy_(tensor)
+    return "ordered"
+
+
+def _derived(
+    build: Callable[[], torch.nn.Module],
+    kind: type,
+    weights: dict[str, Tensor],
+    changed: set[str],
+    own: dict[str, Tensor],
+) -> set[str]:
+    """Which of the tensors that a constructor has changed follow from the weights.
+
+    The constructor runs once more, under other weights: what comes out the same is only
+    initialised.
+    """
+    generator = torch.Generator().manual_seed(_OTHER_SEED)
+    others = {
+        name: torch.empty(tensor.shape).uniform_(*_OTHERS, generator=generator)
+        for name, tensor in weights.items()
+    }
+    with _filled_while_constructing(kind, others):
+        beside = _floating(build())
+    return {n for n in changed if n not in beside or not torch.equal(own[n], beside[n])}
 
 
 @contextmanager
-def weights_while_constructing(
-    kind: type, layouts: list[dict[str, Any]], memory: torch.Tensor
-) -> Iterator[set[str]]:
+def _filled_while_constructing(kind: type, weights: dict[str, Tensor]) -> Iterator[set[str]]:
     """While this lasts, what a module of class `kind` registers gets its weights at once, by name.
 
     So a constructor may derive tensors from its weights (transposed, fused, folded) and keep both.
     Yields the names that were filled so far.
     """
-    waiting = {layout["name"]: layout for layout in layouts}
     filled: set[str] = set()
 
-    def fill(name: str, tensor: torch.Tensor | None) -> None:
-        layout = waiting.get(name)
-        if layout is None or tensor is None or tuple(tensor.shape) != tuple(layout["shape"]):
+    def fill(name: str, tensor: Tensor | None) -> None:
+        if tensor is None or name not in weights or tensor.shape != weights[name].shape:
             return
-        with torch.no_grad():
-            tensor.copy_(tensor_at(memory, layout))
+        with torch.inference_mode(tensor.is_inference()), torch.no_grad():
+            tensor.copy_(weights[name])
         filled.add(name)
 
-    def on_tensor(owner: torch.nn.Module, name: str, tensor: torch.Tensor | None) -> None:
+    def on_tensor(owner: torch.nn.Module, name: str, tensor: Tensor | None) -> None:
         if type(owner) is kind:
             fill(name, tensor)
 

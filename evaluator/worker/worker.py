@@ -32,9 +32,10 @@ from evaluator.reply import DTYPES, OutputLayout, Reply
 from evaluator.wire import Channel, Kind
 from evaluator.worker import build_stub, stated_gpu
 from evaluator.worker.initial_values import repeated_initial_values
-from evaluator.worker.memory import SharedMemory, limit_growth, map_shared
+from evaluator.worker.memory import SharedMemory, limit_growth, map_shared, tensor_at
+from evaluator.worker.random_constants import random_constants
 from evaluator.worker.values import decode, flatten
-from evaluator.worker.weights import FITS, load_weights, weights_while_constructing
+from evaluator.worker.weights import FITS, with_weights
 
 _ALIGNMENT = 256
 _FILE = "candidate.py"
@@ -149,26 +150,21 @@ class Worker:
             SharedMemory(where, order["outputs"]["size"], outputs_fd), writable=True
         )
         kind = getattr(self.namespace, self.class_name)
-        tensors = order["tensors"]
-        with weights_while_constructing(kind, tensors, weights) as filled:
-            module = self._new_module(order, weights)
-        fit = load_weights(module, tensors, weights)
-        if filled and fit != "named":
-            # What it derived from weights of some names does not go with how all are copied.
-            module = self._new_module(order, weights)
-            fit = load_weights(module, tensors, weights)
-        module = module.to(self.device)
+        tensors = {each["name"]: tensor_at(weights, each) for each in order["tensors"]}
+        loaded = with_weights(lambda: self._new_module(order, weights), kind, tensors)
+        module = loaded.module.to(self.device)
         if self.dtype is not torch.float32:
             module = module.to(self.dtype)
         if order["compile"]:
             module = torch.compile(module)
         self.module = module
-        self.channel.send(Kind.CONSTRUCTED, bytes([FITS.index(fit)]))
+        self.channel.send(Kind.CONSTRUCTED, bytes([FITS.index(loaded.fit), loaded.changed]))
 
     def _new_module(self, order: dict[str, Any], weights: torch.Tensor) -> torch.nn.Module:
         torch.manual_seed(order["seed"])
         arguments = [decode(value, weights, torch.Tensor.clone) for value in order["arguments"]]
-        with repeated_initial_values() if order["repeated_values"] else nullcontext():
+        constants = random_constants(order["seed"]) if order["random_constants"] else nullcontext()
+        with repeated_initial_values() if order["repeated_values"] else nullcontext(), constants:
             module = getattr(self.namespace, self.class_name)(*arguments)
         if not isinstance(module, torch.nn.Module):
             raise TypeError(f"{self.class_name} is not a torch.nn.Module")

@@ -230,9 +230,9 @@ class ModelNew(nn.Module):
 """
 
 
-def test_weights_that_fit_nowhere_fall_back_on_the_public_seed(evaluate):
+def test_weights_that_fit_nowhere_are_not_the_default_ones(evaluate):
     evaluation = evaluate(SEEDED)
-    assert (evaluation.status, evaluation.weights) == (Status.CORRECT, "seeded")
+    assert (evaluation.status, evaluation.weights) == (Status.INCORRECT, "seeded")
 
 
 MANY = """

@@ -3,8 +3,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from evaluator.judge.placement import Placement
-from evaluator.worker.weights import load_weights, weights_while_constructing
+from evaluator.worker.weights import with_weights
 
 
 class Layer(nn.Module):
@@ -15,28 +14,55 @@ class Layer(nn.Module):
         self.transposed = self.linear.weight.detach().t() * self.scale.detach()
 
 
-def layouts(memory: torch.Tensor, **tensors: torch.Tensor) -> list[dict[str, object]]:
-    placement = Placement(memory)
-    return [placement.place(t) | {"name": n.replace("__", ".")} for n, t in tensors.items()]
+class Folded(Layer):
+    def __init__(self):
+        super().__init__()
+        with torch.no_grad():
+            self.linear.bias.sub_(1)
+        nn.init.normal_(self.scale)
+
+
+def weights(**tensors: torch.Tensor) -> dict[str, torch.Tensor]:
+    return {name.replace("__", "."): tensor for name, tensor in tensors.items()}
+
+
+WEIGHTS = weights(
+    linear__weight=torch.arange(6.0).view(2, 3),
+    linear__bias=torch.zeros(2),
+    scale=torch.tensor([2.0, 3.0]),
+)
+
+
+def build(kind: type[nn.Module]) -> nn.Module:
+    torch.manual_seed(0)
+    return kind()
 
 
 def test_a_constructor_derives_from_the_weights_that_the_module_will_have():
-    memory = torch.zeros(8192, dtype=torch.uint8)
-    weight, scale = torch.arange(6.0).view(2, 3), torch.tensor([2.0, 3.0])
-    wanted = layouts(memory, linear__weight=weight, linear__bias=torch.zeros(2), scale=scale)
-    with weights_while_constructing(Layer, wanted, memory) as filled:
-        layer = Layer()
-        nn.Linear(3, 2)
-    assert filled == {"linear.weight", "linear.bias", "scale"}
-    assert torch.equal(layer.transposed, weight.t() * scale)
-    assert load_weights(layer, wanted, memory) == "named"
-    assert torch.equal(layer.transposed, layer.linear.weight.t() * layer.scale)
+    made = with_weights(lambda: build(Layer), Layer, WEIGHTS)
+    assert (made.fit, made.changed) == ("named", False)
+    assert torch.equal(made.module.transposed, WEIGHTS["linear.weight"].t() * WEIGHTS["scale"])
+    assert torch.equal(made.module.scale.detach(), WEIGHTS["scale"])
 
 
-def test_nothing_is_filled_afterwards_nor_where_the_shape_is_another():
-    memory = torch.zeros(8192, dtype=torch.uint8)
-    wanted = layouts(memory, linear__weight=torch.zeros(3, 2))
-    with weights_while_constructing(Layer, wanted, memory) as filled:
-        Layer()
-    assert not filled
-    assert Layer().linear.weight.abs().sum() > 0
+def test_what_is_derived_stays_and_what_is_initialised_is_replaced():
+    made = with_weights(lambda: build(Folded), Folded, WEIGHTS)
+    assert (made.fit, made.changed) == ("derived", True)
+    assert torch.equal(made.module.linear.bias.detach(), WEIGHTS["linear.bias"] - 1)
+    assert torch.equal(made.module.scale.detach(), WEIGHTS["scale"])
+
+
+def test_by_order_nothing_is_derived_from_some_of_the_weights():
+    other = {"linear.weight": WEIGHTS["linear.weight"], "b": torch.ones(2), "s": torch.ones(2)}
+    made = with_weights(lambda: build(Layer), Layer, other)
+    assert made.fit == "unmatched"
+    reordered = {"s": torch.zeros(2), "linear.weight": torch.ones(2, 3), "b": torch.ones(2)}
+    made = with_weights(lambda: build(Layer), Layer, reordered)
+    assert made.fit == "ordered"
+    assert torch.equal(made.module.transposed, build(Layer).transposed)
+    assert torch.equal(made.module.scale.detach(), torch.zeros(2))
+
+
+def test_nothing_is_filled_afterwards():
+    with_weights(lambda: build(Layer), Layer, WEIGHTS)
+    assert torch.equal(build(Layer).scale.detach(), torch.ones(2))

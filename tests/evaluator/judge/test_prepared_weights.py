@@ -1,0 +1,236 @@
+"""Candidates whose constructors prepare their weights are right; those that ignore weights aren't.
+
+Each is judged as a whole, by a real judge on real processes.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluator.evaluation import Status
+
+PROBLEM = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.linear = nn.Linear(features, features)
+        self.norm = nn.LayerNorm(features)
+        self.scale = nn.Parameter(torch.ones(1, features))
+        self.shift = nn.Parameter(torch.randn(features))
+
+    def forward(self, x):
+        return self.norm(self.linear(x) / 3.0 - 0.5) * self.scale + self.shift
+
+def get_inputs():
+    return [torch.randn(32, 48)]
+
+def get_init_inputs():
+    return [48]
+"""
+
+_HEAD = """
+import math
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+"""
+_NAMED = """
+self.linear = nn.Linear(features, features)
+self.norm = nn.LayerNorm(features)
+self.scale = nn.Parameter(torch.ones(1, features))
+self.shift = nn.Parameter(torch.randn(features))
+"""
+_FUSED = """
+y = F.linear(x, self.linear.weight, self.linear.bias)
+return F.layer_norm(y, y.shape[1:], self.norm.weight, self.norm.bias) * self.scale + self.shift
+"""
+
+
+def module(constructor: str, forward: str) -> str:
+    """A candidate of these two bodies."""
+
+    def indented(body: str) -> str:
+        return "".join(f"        {line}\n" for line in body.strip("\n").splitlines())
+
+    return f"{_HEAD}{indented(constructor)}\n    def forward(self, x):\n{indented(forward)}"
+
+
+_FOLDING = """
+with torch.no_grad():
+    self.linear.weight.div_(3.0)
+    self.linear.bias.div_(3.0).sub_(0.5)
+"""
+RIGHT = {
+    "folds in place": (_NAMED + _FOLDING, _FUSED, "derived"),
+    "folds under inference mode": (
+        "with torch.inference_mode():\n"
+        + "".join(f"    {line}\n" for line in (_NAMED + _FOLDING).strip().splitlines()),
+        _FUSED,
+        "derived",
+    ),
+    "initialises again and then folds": (
+        _NAMED
+        + """
+nn.init.kaiming_uniform_(self.linear.weight, a=math.sqrt(5))
+""",
+        "return self.norm(self.linear(x) / 3.0 - 0.5) * self.scale + self.shift",
+        "named",
+    ),
+    "folds a layer of its own under other names": (
+        """
+linear = nn.Linear(features, features)
+norm = nn.LayerNorm(features)
+self.w = nn.Parameter(linear.weight.data)
+self.b = nn.Parameter(linear.bias.data)
+with torch.no_grad():
+    self.w.div_(3.0)
+    self.b.div_(3.0).sub_(0.5)
+self.g = nn.Parameter(norm.weight.data)
+self.h = nn.Parameter(norm.bias.data)
+self.s = nn.Parameter(torch.ones(1, features))
+self.t = nn.Parameter(torch.randn(features))
+""",
+        "y = F.linear(x, self.w, self.b)\n"
+        "return F.layer_norm(y, y.shape[1:], self.g, self.h) * self.s + self.t",
+        "seeded",
+    ),
+    "initialises as a layer does and then folds": (
+        """
+self.w = nn.Parameter(torch.Tensor(features, features))
+self.b = nn.Parameter(torch.Tensor(features))
+nn.init.kaiming_uniform_(self.w, a=math.sqrt(5))
+nn.init.uniform_(self.b, -1 / math.sqrt(features), 1 / math.sqrt(features))
+self.b.data.div_(3.0).sub_(0.5)
+self.w.data.div_(3.0)
+self.g = nn.Parameter(torch.ones(features))
+self.h = nn.Parameter(torch.zeros(features))
+self.s = nn.Parameter(torch.ones(1, features))
+self.t = nn.Parameter(torch.randn(features))
+""",
+        "y = F.linear(x, self.w, self.b)\n"
+        "return F.layer_norm(y, y.shape[1:], self.g, self.h) * self.s + self.t",
+        "seeded",
+    ),
+    "keeps plain tensors alone": (
+        """
+linear, norm = nn.Linear(features, features), nn.LayerNorm(features)
+scale, shift = nn.Parameter(torch.ones(1, features)), nn.Parameter(torch.randn(features))
+with torch.no_grad():
+    self.wt = (linear.weight / 3.0).t().contiguous()
+    self.b = linear.bias / 3.0 - 0.5
+    self.g = (norm.weight * scale[0]).clone()
+    self.h = (norm.bias * scale[0] + shift).clone()
+""",
+        "y = torch.addmm(self.b, x, self.wt)\nreturn F.layer_norm(y, y.shape[1:], self.g, self.h)",
+        "seeded",
+    ),
+    "packs at the first call": (
+        _NAMED + "self.packed = None",
+        """
+if self.packed is None:
+    self.packed = (self.linear.weight / 3.0).t().contiguous()
+y = torch.addmm(self.linear.bias / 3.0 - 0.5, x, self.packed)
+return F.layer_norm(y, y.shape[1:], self.norm.weight, self.norm.bias) * self.scale + self.shift
+""",
+        "named",
+    ),
+    "shares one tensor among two names": (
+        _NAMED + "self.same = self.scale",
+        "return self.norm(self.linear(x) / 3.0 - 0.5) * self.same + self.shift",
+        "named",
+    ),
+}
+_IGNORING = "return F.layer_norm(self.linear(x) / 3.0 - 0.5, x.shape[1:]) + self.shift"
+WRONG = {
+    "ignores constant parameters": (_NAMED, _IGNORING),
+    "ignores constant parameters that it touches": (
+        f"{_NAMED}with torch.no_grad():\n    self.scale.mul_(1)\n    self.norm.weight.mul_(1)",
+        _IGNORING,
+    ),
+    "ignores a constant parameter and touches another": (
+        _NAMED + "self.shift.data.mul_(2).div_(2)\nself.linear.bias.data.add_(0)",
+        "return self.norm(self.linear(x) / 3.0 - 0.5) + self.shift",
+    ),
+    "has no constant parameters": (
+        "self.linear = nn.Linear(features, features)\n"
+        "self.shift = nn.Parameter(torch.randn(features))",
+        _IGNORING,
+    ),
+    "ignores a random parameter": (
+        _NAMED + _FOLDING,
+        "y = self.linear(x)\n"
+        "return F.layer_norm(y, y.shape[1:], self.norm.weight, self.norm.bias) * self.scale",
+    ),
+    "fills a constant parameter anew": (
+        _NAMED + "self.scale.data.fill_(1.0)\nself.keep = torch.ones(1, features)",
+        "return self.norm(self.linear(x) / 3.0 - 0.5) * self.keep + self.shift",
+    ),
+    "folds and forgets half of it": (
+        f"{_NAMED}self.linear.weight.data.div_(3.0)",
+        _FUSED,
+    ),
+    "knows the public seed": (
+        """
+torch.manual_seed(42)
+self.linear = nn.Linear(features, features)
+self.norm = nn.LayerNorm(features)
+self.t = torch.randn(features)
+""",
+        "return self.norm(self.linear(x) / 3.0 - 0.5) + self.t",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_a_constructor_prepares_is_right(evaluate, name):
+    constructor, forward, weights = RIGHT[name]
+    evaluation = evaluate(module(constructor, forward), reference=PROBLEM)
+    assert evaluation.status is Status.CORRECT, (evaluation.message, evaluation.detail)
+    assert evaluation.weights == weights
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_who_ignores_weights_is_refused(evaluate, name):
+    evaluation = evaluate(module(*WRONG[name]), reference=PROBLEM)
+    assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_values")
+
+
+def test_what_follows_from_no_seed_must_be_registered(evaluate):
+    """A ramp is the same under each seed, and would not be missed as constructed."""
+    reference = PROBLEM.replace("torch.randn(features)", "torch.arange(features) / 7.0")
+    body = "return self.norm(self.linear(x) / 3.0 - 0.5) * self.s + torch.arange(48) / 7.0"
+    constructor = _NAMED.replace("self.shift", "del self.scale\nshift") + "self.s = 1.0"
+    constructor = constructor.replace("torch.randn(features)", "torch.arange(features) / 7.0")
+    evaluation = evaluate(module(constructor, body), reference=reference)
+    assert (evaluation.status, evaluation.reason) == (Status.INTEGRITY, "weights_unmatched")
+    assert "`shift`" in evaluation.message
+
+
+def test_the_next_candidate_has_the_public_state_again(evaluate):
+    """A module may keep a tensor that is no parameter: it must be as the public seed makes it."""
+    reference = PROBLEM.replace(
+        "self.scale = ", "self.table = torch.randn(features)\n        self.scale = "
+    ).replace("self.linear(x)", "self.linear(x * self.table)")
+    constructor = _NAMED.replace(
+        "self.scale = ", "self.table = torch.randn(features)\nself.scale = "
+    )
+    plain = "return self.norm(self.linear(x * self.table) / 3.0 - 0.5) * self.scale + self.shift"
+    for _ in range(2):
+        renamed = (
+            constructor.replace("self.linear", "self.first") + "self.first.bias.data.div_(3.0)"
+        )
+        prepared = plain.replace(
+            "self.linear(x * self.table) / 3.0",
+            "F.linear(x * self.table, self.first.weight / 3.0, self.first.bias)",
+        )
+        evaluation = evaluate(module(renamed, prepared), reference=reference)
+        assert (evaluation.status, evaluation.weights) == (Status.CORRECT, "seeded")
+        evaluation = evaluate(module(constructor, plain), reference=reference)
+        assert (evaluation.status, evaluation.weights) == (Status.CORRECT, "named")
