@@ -42,8 +42,9 @@ def turns(world: World, problem: str) -> list[TurnRecord]:
     ["A", "S", "R", "G+E+A+S+R", "placebo:P", "shuffled:P", "placebo:A+shuffled:S", "shuffled:R+E"],
 )
 def test_a_run_of_each_letter(world: World, feedback: str) -> None:
-    result = world.run(feedback=feedback, budget=5)
-    assert [entry.turns for entry in result.problems] == [5, 5]
+    # Which turns are profiled follows from their prompts: of so many, some are.
+    result = world.run(feedback=feedback, budget=9)
+    assert [entry.turns for entry in result.problems] == [9, 9]
     letters = frozenset(feedback.split("+"))
     profiled = any(told_as(letters, letter) is not None for letter in "PAR")
     assert (world.diary.count("profile").total() > 0) == profiled
