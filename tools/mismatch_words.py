@@ -61,13 +61,24 @@ _LOOKS = {
                        " reference."),
     "other_function": ("It is what comes out with another function.", "Check which one the"
                        " reference calls, and its variant."),
+    "eval_mode": ("It is what comes out in eval().", "It is judged in train mode, as the reference"
+                  " is made: batch norms use the batch's statistics."),
+    "right_in_eval": ("It is right in eval() alone.", "It is judged in train mode, as the reference"
+                      " is made: batch norms use the batch's statistics, and dropout drops."),
+    "in_parts": ("It is what comes out when an axis is handled in parts.", "Combine the parts:"
+                 " their maxima and sums, or the last value of the one before."),
+    "earlier_result": ("It is the result of an earlier call.", "Compute each result from this"
+                       " call's inputs."),
+    "stale_address": ("It reads the inputs at the address of an earlier call.", "Copy inputs into"
+                      " a buffer of your own before a captured graph reads them."),
+    "insensitive": ("The right output hardly depends on the inputs.", "Check the formula."),
     "scattered": ("The errors have no pattern in their places.", "Check the formula on the first"
                   " example below by hand."),
 }  # fmt: skip
 
 # How each of the judge's details is told; several of one tuple go together or not at all.
 _DETAILS: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("counterfactual",), "in the reference, {}"),
+    (("counterfactual",), "{}"),
     (("factor",), "factor {:.6g}"),
     (("offset",), "offset {:.6g}"),
     (("constant",), "the value {:.6g}"),

@@ -207,10 +207,12 @@ class Bench:
         )
 
     def calling(
-        self, side: Side, draw: Draw, *, timeout_s: float | None = None
+        self, side: Side, draw: Draw, *, timeout_s: float | None = None, in_eval: bool = False
     ) -> AbstractContextManager[Call]:
         """One call of a side with the inputs of a draw; see `Side.call`."""
-        return side.call(draw.order, random_seed=draw.random_seed, timeout_s=timeout_s)
+        return side.call(
+            draw.order, random_seed=draw.random_seed, timeout_s=timeout_s, in_eval=in_eval
+        )
 
     def expected(self, draw: Draw) -> list[torch.Tensor]:
         """The reference's outputs for one call, in the task's precision."""

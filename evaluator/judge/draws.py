@@ -28,6 +28,8 @@ class Draw:
     where these are kept."""
 
     seed: int
+    start: int
+    """Where in the arena they begin."""
     order: Laid
     kept: list[Any] | None
     random_seed: int | None = None
@@ -92,13 +94,19 @@ class Draws:
             self._seed = self._fresh_seed()
         return self._draw(self._seed)
 
-    def _draw(self, seed: int) -> Draw:
-        if secrets.randbelow(2):
+    def at(self, earlier: Draw) -> Draw:
+        """Fresh plain inputs at the address of an earlier draw."""
+        self._start = earlier.start
+        return self._draw(fresh_seed(), moves=False)
+
+    def _draw(self, seed: int, *, moves: bool = True) -> Draw:
+        if moves and secrets.randbelow(2):
             self._start = (1 + secrets.randbelow(_SHIFTS)) * _SHIFT_BYTES
         values = self._reference.varied_inputs(seed)
         placement = Placement(self.arena.bytes, self._start, next(self._margins))
         return Draw(
             seed,
+            self._start,
             lay(placement, values),
             values if self._keeps else None,
             secrets.randbits(62) if self._is_random else None,

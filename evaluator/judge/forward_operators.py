@@ -77,14 +77,18 @@ class Altered(_Counting):
     """Changes the operator with that number. Raises `ValueError` where that leads to another shape,
     and whatever the changed operator and those after it raise."""
 
-    def __init__(self, number: int, change: Change) -> None:
+    def __init__(self, number: int, change: Change, model: torch.nn.Module) -> None:
+        """`model`: the operator may have moved its buffers, which the changed one finds again."""
         super().__init__()
         self._number = number
         self._change = change
+        self._buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
 
     def _made(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
         if self.count != self._number:
             return result
+        for buffer, before in self._buffers:
+            buffer.copy_(before)
         other = self._change.apply(func, args, kwargs)
         first, mine = _first(other), _first(result)
         if first.shape != mine.shape:

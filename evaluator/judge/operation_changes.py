@@ -33,6 +33,7 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 _SWAPPED = ("sub", "div", "pow", "mm", "bmm", "matmul", "atan2", "floor_divide", "remainder")
 _PRODUCTS = ("mm", "bmm", "addmm", "baddbmm")
 _SUMS = ("sum", "mean", "linalg_vector_norm", "cumsum")
+_ALONG_AN_AXIS = ("softmax", "log_softmax", "cumsum", "cumprod")
 _FIGURES = (0.0, 1.0, 1e-3, 1e-5, 1e-6, 1e-8, 1e-12)
 """What a forgotten or mistaken constant often is."""
 
@@ -65,6 +66,7 @@ def changes(
     name = str(func._schema.name).removeprefix("aten::").strip("_")
     if isinstance(result, Tensor) and not func._schema.is_mutable:
         yield from _left_out(args, result)
+    yield from _in_parts(func, name, args)
     yield from _over_other_axes(func, args)
     if name in _SWAPPED and len(args) > 1 and all(isinstance(a, Tensor) for a in args[:2]):
         yield Change("swapped_operands", "has its operands swapped", _swapped(0, 1))
@@ -129,6 +131,25 @@ def _zeroed(dim: int, piece: slice) -> Callable[[Tensor], Tensor]:
         return copy
 
     return zeroed
+
+
+def _in_parts(func: Any, name: str, args: tuple[Any, ...]) -> Iterator[Change]:
+    """Scans and softmaxes that begin again in each part of an axis."""
+    if name not in _ALONG_AN_AXIS or not isinstance(args[1], int):
+        return
+    size = args[0].shape[args[1]] if args[0].dim() else 1
+    for parts in (2, 4, 8, 16, 32):
+        if size % parts == 0 and size > parts:
+            words = f"begins again in each of {parts} parts of axis {args[1]}"
+            yield Change("in_parts", words, _each_part(parts))
+
+
+def _each_part(parts: int) -> Apply:
+    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        pieces = args[0].chunk(parts, args[1])
+        return torch.cat([func(piece, *args[1:], **kwargs) for piece in pieces], args[1])
+
+    return apply
 
 
 def _changed_operand(place: int, change: Callable[[Tensor], Tensor]) -> Apply:

@@ -184,11 +184,17 @@ class Side:
 
     @contextmanager
     def call(
-        self, laid: Laid, *, random_seed: int | None = None, timeout_s: float | None = None
+        self,
+        laid: Laid,
+        *,
+        random_seed: int | None = None,
+        timeout_s: float | None = None,
+        in_eval: bool = False,
     ) -> Iterator[Call]:
         """Call the module once on what lies in the input arena; raises `Refusal`.
 
-        `random_seed`: the worker seeds PyTorch's generators with it before.
+        `random_seed`: the worker seeds PyTorch's generators with it before. `in_eval`: it calls
+        the module's `eval()` before.
 
         The outputs can be read while the context lasts; on a sample of the calls that they are
         read in, they must still be the same once the worker has come to rest. On a CPU the worker
@@ -207,7 +213,9 @@ class Side:
             torch.cuda.synchronize(self.device)
         else:
             conduct.let_go(self.worker.pid)
-        order = json.dumps({"arguments": laid.arguments, "copy": copied, "seed": random_seed})
+        order = json.dumps(
+            {"arguments": laid.arguments, "copy": copied, "seed": random_seed, "eval": in_eval}
+        )
         asked = time.perf_counter_ns()
         self._said.send(Kind.PREPARE, order.encode())
         self._said.receive("call", limit, {Kind.PREPARED})

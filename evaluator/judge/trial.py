@@ -6,7 +6,6 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 
@@ -21,15 +20,13 @@ from evaluator.evaluation import (
     Timing,
 )
 from evaluator.judge.bench import Bench
-from evaluator.judge.blockwise import same
 from evaluator.judge.build_allowance import BuildAllowance
 from evaluator.judge.conditioning import MULTIPLE, nudged_outputs
 from evaluator.judge.conduct import works_early
 from evaluator.judge.correctness import TOLERANCES, OutputVerdict, compare
-from evaluator.judge.counterfactual import find_counterfactual
 from evaluator.judge.draws import Draw
 from evaluator.judge.exact_reference import Source
-from evaluator.judge.mismatch import add_counterfactual, add_race
+from evaluator.judge.explanation import Explanation
 from evaluator.judge.reference import flatten_arguments
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.sampling import Sampling, sample
@@ -43,6 +40,7 @@ _FIRST_CALLS = 3
 _JUDGED_TWICE = (
     " (judged twice: with the reference's weights copied into it, and as constructed from a seed)"
 )
+_KEPT_DRAWS = 2
 _EXACT_SECONDS = 0.02
 """An fp64 reference that takes no longer verifies each call; of one that takes longer, so much is
 spent on a call on average."""
@@ -64,6 +62,8 @@ class Trial:
     judged_in_fp64: int = 0
     reference_errors: tuple[float, ...] | None = None
     """L's own relative error by output, the smallest of all calls that were verified in fp64."""
+    earlier: tuple[Draw, ...] = ()
+    """Of the last calls that were verified and right."""
     seeds: list[int] = field(default_factory=list)
     device_seconds: float = 0.0
     timing_seconds: float = 0.0
@@ -130,6 +130,7 @@ class Trial:
         )
         self._construct(bench, side, as_constructed=as_constructed)
         self.reference_errors = None
+        self.earlier = ()
         _make_room(bench)
         # The worker has a module now; what it computes from here on is what counts.
         bench.draws.begin()
@@ -209,22 +210,19 @@ class Trial:
             not self._wants_fp64(bench)
             and self._compared(bench, side, actual, expected, None, draw, screening=True).ok
         ):
+            self.earlier = (*self.earlier, draw)[-_KEPT_DRAWS:]
             return
         verdict = self._compared_in_fp64(bench, side, actual, expected, draw)
         if verdict.error_ratio is not None:
             self.worst_ratio = max(verdict.error_ratio, self.worst_ratio or 0.0)
         self.limit = verdict.error_ratio_limit
         if verdict.ok:
+            self.earlier = (*self.earlier, draw)[-_KEPT_DRAWS:]
             return
         mismatch = verdict.mismatch
         assert mismatch is not None
         if mismatch.kind == "values" and not bench.reference.changes_inputs:
-            with bench.calling(side, draw) as repeated:
-                again = side.outputs(repeated.reply, bench.outputs)
-            if all(same(one, other) for one, other in zip(actual, again, strict=False)):
-                mismatch = self._explained(bench, actual, bench.draws.values_of(draw), mismatch)
-            else:
-                mismatch = add_race(mismatch)
+            mismatch = Explanation(bench, side, draw, actual, self.earlier).of(mismatch)
         raise Refusal(
             Status.INCORRECT,
             f"wrong_{mismatch.kind}",
@@ -304,15 +302,6 @@ class Trial:
             assumed_errors=self.reference_errors if screening else None,
             describing=describing,
         )
-
-    def _explained(
-        self, bench: Bench, actual: list[torch.Tensor], values: list[Any], mismatch: Mismatch
-    ) -> Mismatch:
-        """With the change of the reference that leads to the same output, where one is found."""
-        if bench.is_random:
-            return mismatch
-        found = find_counterfactual(bench, values, actual[mismatch.output], mismatch.output)
-        return mismatch if found is None else add_counterfactual(mismatch, found.code, found.words)
 
     def time(self, bench: Bench, side: Side) -> None:
         """Time the candidate beside its baselines, some calls verified; raises `Refusal`."""

@@ -177,6 +177,8 @@ class Worker:
         slot = self.memory["outputs"]
         if order["seed"] is not None:
             torch.manual_seed(order["seed"])
+        if order["eval"]:
+            self.module.eval()
         if self.device == "cpu":
             _line_up_threads()
         self.channel.send(Kind.PREPARED)

@@ -1,0 +1,126 @@
+"""Why an output is wrong, as far as the judge can find out by more calls of both sides.
+
+Nothing here changes the verdict, which stands by then. The first explanation that reproduces the
+wrong output, or makes the candidate right, is told; none is better than a wrong one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from evaluator.errors import InfrastructureError
+from evaluator.evaluation import Mismatch
+from evaluator.judge.bench import Bench
+from evaluator.judge.correctness import compare
+from evaluator.judge.counterfactual import find_counterfactual
+from evaluator.judge.draws import Draw
+from evaluator.judge.mismatch import add_counterfactual, add_race
+from evaluator.judge.reference import flatten_arguments
+from evaluator.judge.reference_modes import depends_on_mode, in_eval
+from evaluator.judge.refusal import Refusal
+from evaluator.judge.side import Side
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Looks for what explains the wrong outputs of one call.
+
+    bench: its reference is in the state in which the candidate was judged.
+    side: the candidate's, alive.
+    draw: of the call.
+    actual: the call's sealed outputs.
+    earlier: draws of earlier calls that were right.
+    """
+
+    bench: Bench
+    side: Side
+    draw: Draw
+    actual: list[torch.Tensor]
+    earlier: Sequence[Draw]
+
+    def of(self, mismatch: Mismatch) -> Mismatch:
+        """The mismatch with what explains it, where something does."""
+        races = self._differs_when_repeated()
+        for look in (self._earlier_call, self._changed_reference, self._eval_alone):
+            try:
+                found = look(mismatch.output)
+            except (Refusal, InfrastructureError, torch.OutOfMemoryError):
+                # Words are not worth more than the verdict, which stands already.
+                continue
+            if found is not None:
+                return add_counterfactual(mismatch, *found)
+        return add_race(mismatch) if races else mismatch
+
+    def _differs_when_repeated(self) -> bool:
+        """Whether the same inputs lead to outputs that differ by more than the rule allows."""
+        again = self._outputs(self.draw)
+        return not self._close(again, self.actual, self.draw)
+
+    def _changed_reference(self, output: int) -> tuple[str, str] | None:
+        """The change of the reference that leads to the same output."""
+        if self.bench.is_random:
+            return None
+        values = self.bench.draws.values_of(self.draw)
+        found = find_counterfactual(self.bench, values, self.actual[output], output)
+        return None if found is None else (found.code, f"in the reference, {found.words}")
+
+    def _earlier_call(self, output: int) -> tuple[str, str] | None:
+        """An earlier call's result, or one that is right only at an earlier call's address."""
+        for draw in self.earlier:
+            # One after the other: both lie in the same memory.
+            if (
+                draw.start != self.draw.start
+                and self._is_right_at(draw)
+                and not self._is_right_at(self.draw)
+            ):
+                words = (
+                    "its results are right where the inputs lie at the address of an earlier call, "
+                    "and wrong elsewhere: it keeps that address, as a captured graph does"
+                )
+                return "stale_address", words
+        for number, draw in enumerate(reversed(self.earlier), 1):
+            if self._close(self.actual, self.bench.expected(draw), draw):
+                words = f"it is the right result of the verified call {number} before this one"
+                return "earlier_result", words
+        return None
+
+    def _eval_alone(self, output: int) -> tuple[str, str] | None:
+        """A candidate that is right in eval(), as long as the reference is, too."""
+        model = self.bench.reference.model
+        if not depends_on_mode(model):
+            return None
+        draw = self.bench.draws.at(self.draw)
+        got = self._outputs(draw, in_eval=True)
+        with in_eval(model, list(model.modules())):
+            expected = self.bench.expected(draw)
+        if not self._close(got, expected, draw):
+            return None
+        words = "it is right in eval() alone; it is judged in train mode, as the reference is made"
+        return "right_in_eval", words
+
+    def _is_right_at(self, earlier: Draw) -> bool:
+        """With fresh inputs at the address of an earlier call's."""
+        draw = self.bench.draws.at(earlier)
+        return self._close(self._outputs(draw), self.bench.expected(draw), draw)
+
+    def _outputs(self, draw: Draw, *, in_eval: bool = False) -> list[torch.Tensor]:
+        with self.bench.calling(self.side, draw, in_eval=in_eval) as call:
+            return self.side.outputs(call.reply, self.bench.outputs)
+
+    def _close(self, some: list[torch.Tensor], others: list[torch.Tensor], draw: Draw) -> bool:
+        """By the rule, without an fp64 reference."""
+        values: list[Any] = self.bench.draws.values_of(draw)
+        return compare(
+            some,
+            [tensor.to(self.bench.device) for tensor in others],
+            None,
+            inputs=flatten_arguments(values),
+            precision=self.bench.settings.precision,
+            protocol=self.bench.settings.protocol,
+            accumulation=self.bench.work.accumulation,
+            describing=False,
+        ).ok

@@ -1,0 +1,154 @@
+"""The reference run in another way as a whole: in eval(), with a norm in it, in lower precision.
+
+Most wrong kernels that other systems write are right in one of these ways. Which numbers fit is for
+`counterfactual_search.py` to say.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.modules.batchnorm import _NormBase
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
+
+Run = Callable[[torch.nn.Module, list[Any]], Tensor]
+"""A call of a module, and which of its outputs is looked at."""
+_PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "convolution", "mv", "dot")
+IN_EVAL = "all of it is in eval(): batch norms use their running statistics, nothing is dropped"
+_TF32_DROPS = 13
+"""Bits of an fp32 mantissa that TF32 leaves out."""
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One way to run a reference."""
+
+    words: str
+    """`all of it is in eval(): ...`; `fp16`."""
+    run: Callable[[], Tensor]
+
+
+def eval_modes(model: torch.nn.Module, call: Callable[[], Tensor]) -> Iterator[Mode]:
+    """The whole model in eval(), then each of its batch norms alone."""
+    if not depends_on_mode(model):
+        return
+    yield Mode(IN_EVAL, lambda: _in_eval(model, list(model.modules()), call))
+    norms = {
+        name: module
+        for name, module in model.named_modules()
+        if isinstance(module, _NormBase) and module.running_mean is not None
+    }
+    if len(norms) > 1:
+        for name, norm in norms.items():
+            words = f"`{name}` uses its running statistics, as in eval()"
+            yield Mode(words, lambda norm=norm: _in_eval(model, [norm], call))  # type: ignore[misc]
+
+
+def depends_on_mode(model: torch.nn.Module) -> bool:
+    """Whether it has a module that may do something else in eval()."""
+    kinds = (_NormBase, torch.nn.modules.dropout._DropoutNd)
+    return any(isinstance(module, kinds) for module in model.modules())
+
+
+def precision_modes(
+    model: torch.nn.Module, arguments: list[Any], run: Run, device: torch.device
+) -> Iterator[Mode]:
+    """fp32 models in lower precision: products alone, by autocast, or all of it."""
+
+    def flagged() -> Tensor:
+        with _flags() if device.type == "cuda" else _RoundedProducts(_to_tf32):
+            return run(model, arguments)
+
+    def products(dtype: torch.dtype) -> Tensor:
+        with _RoundedProducts(lambda tensor: tensor.to(dtype).to(tensor.dtype)):
+            return run(model, arguments)
+
+    def autocast(dtype: torch.dtype) -> Tensor:
+        with torch.autocast(device.type, dtype):
+            return run(model, arguments).float()
+
+    def whole(dtype: torch.dtype) -> Tensor:
+        narrow = copy.deepcopy(model).to(dtype)
+        return run(narrow, tree_map(lambda value: _narrowed(value, dtype), arguments)).float()
+
+    yield Mode("TF32", flagged)
+    for name, dtype in (("fp16", torch.float16), ("bf16", torch.bfloat16)):
+        for how in (products, autocast, whole):
+            yield Mode(name, lambda how=how, dtype=dtype: how(dtype))  # type: ignore[misc]
+
+
+@contextmanager
+def in_eval(model: torch.nn.Module, modules: list[torch.nn.Module]) -> Iterator[None]:
+    """While this lasts, these modules of a model are in eval mode."""
+    before = [module.training for module in modules]
+    for module in modules:
+        module.training = False
+    try:
+        yield
+    finally:
+        for module, training in zip(modules, before, strict=True):
+            module.training = training
+
+
+def _in_eval(
+    model: torch.nn.Module, modules: list[torch.nn.Module], call: Callable[[], Tensor]
+) -> Tensor:
+    with in_eval(model, modules):
+        return call()
+
+
+@contextmanager
+def _flags() -> Iterator[None]:
+    before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
+
+
+def _to_tf32(tensor: Tensor) -> Tensor:
+    """fp32 rounded to TF32, the nearest and then the even one; others as they are."""
+    if tensor.dtype is not torch.float32:
+        return tensor
+    bits = tensor.contiguous().view(torch.int32)
+    half = ((bits >> _TF32_DROPS) & 1) + (1 << (_TF32_DROPS - 1)) - 1
+    return ((bits + half) & -(1 << _TF32_DROPS)).view(torch.float32)
+
+
+def _narrowed(value: Any, dtype: torch.dtype) -> Any:
+    return value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
+
+
+class _RoundedProducts(TorchDispatchMode):  # type: ignore[misc]
+    """The operands of products and convolutions are rounded; their sums are not."""
+
+    def __init__(self, rounded: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self._rounded = rounded
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Asking to be skipped would import the compiler."""
+        return False
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        name = str(func._schema.name).removeprefix("aten::").strip("_")
+        if name in _PRODUCTS:
+            # What is added to the product keeps its precision.
+            first = 1 if name in ("addmm", "baddbmm") else 0
+            factors = slice(first, first + 2)
+            args = (*args[:first], *map(self._factor, args[factors]), *args[first + 2 :])
+        return func(*args, **(kwargs or {}))
+
+    def _factor(self, value: Any) -> Any:
+        return self._rounded(value) if isinstance(value, Tensor) else value

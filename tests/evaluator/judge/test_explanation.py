@@ -1,0 +1,282 @@
+"""What foreign kernels do wrong is named, by a real judge over real processes."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluator.evaluation import Status
+
+CONV = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Model(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.conv = nn.Conv2d(3, channels, 3)
+        self.bn = nn.BatchNorm2d(channels)
+
+    def forward(self, x):
+        return torch.tanh(self.bn(self.conv(x)) * 0.5)
+
+def get_inputs():
+    return [torch.randn(8, 3, 12, 12)]
+
+def get_init_inputs():
+    return [8]
+"""
+MLP = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.first = nn.Linear(features, features)
+        self.one = nn.BatchNorm1d(features)
+        self.second = nn.Linear(features, features)
+        self.two = nn.BatchNorm1d(features)
+
+    def forward(self, x):
+        x = F.gelu(self.one(self.first(x)))
+        return self.two(self.second(x)) + x
+
+def get_inputs():
+    return [torch.randn(64, 96)]
+
+def get_init_inputs():
+    return [96]
+"""
+POOLED = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.linear = nn.Linear(features, 256)
+
+    def forward(self, x):
+        return F.relu(self.linear(x)).view(x.shape[0], 16, 16).mean(dim=2)
+
+def get_inputs():
+    return [torch.randn(64, 512)]
+
+def get_init_inputs():
+    return [512]
+"""
+SOFTMAX = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x * 0.5, dim=1)
+
+def get_inputs():
+    return [torch.randn(32, 192)]
+
+def get_init_inputs():
+    return []
+"""
+CONSTANT = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.linear = nn.Linear(features, features)
+
+    def forward(self, x):
+        return torch.softmax(self.linear(x), dim=1).sum(dim=1, keepdim=True) + 1e-5 * x[:, :2]
+
+def get_inputs():
+    return [torch.randn(32, 64)]
+
+def get_init_inputs():
+    return [64]
+"""
+
+
+def changed(reference: str, *changes: tuple[str, str]) -> str:
+    """The reference as a candidate with a mistake."""
+    source = reference.replace("class Model(", "class ModelNew(")
+    for old, new in changes:
+        assert old in source
+        source = source.replace(old, new)
+    return source
+
+
+_RUNNING = (
+    "F.batch_norm({x}, self.{n}.running_mean, self.{n}.running_var, self.{n}.weight, self.{n}.bias)"
+)
+CASES = {
+    "running statistics": (
+        CONV,
+        [("self.bn(self.conv(x))", _RUNNING.format(x="self.conv(x)", n="bn"))],
+        "eval_mode",
+        "all of it",
+    ),
+    "eval in the constructor": (
+        MLP,
+        [("features)\n\n    def", "features)\n        self.eval()\n\n    def")],
+        "eval_mode",
+        "all of it",
+    ),
+    "a norm folded at the first call": (
+        CONV,
+        [
+            (
+                "return torch.tanh(self.bn(self.conv(x)) * 0.5)",
+                "scale = self.bn.weight / (self.bn.running_var + self.bn.eps).sqrt()\n"
+                "        shift = (self.conv.bias - self.bn.running_mean) * scale + self.bn.bias\n"
+                "        weight = self.conv.weight * scale[:, None, None, None]\n"
+                "        return torch.tanh(F.conv2d(x, weight, shift) * 0.5)",
+            )
+        ],
+        "eval_mode",
+        "all of it",
+    ),
+    "one of two norms": (
+        MLP,
+        [("self.two(self.second(x))", _RUNNING.format(x="self.second(x)", n="two"))],
+        "eval_mode",
+        "`two` uses its running statistics",
+    ),
+    "right in eval alone": (
+        CONV,
+        [
+            (
+                "self.bn(self.conv(x)) * 0.5",
+                "(self.conv(x) * 0.1 if self.training else self.bn(self.conv(x)) * 0.5)",
+            )
+        ],
+        "right_in_eval",
+        "right in eval() alone",
+    ),
+    "another order of two steps, right in eval": (
+        CONV,
+        [
+            (
+                "return torch.tanh(self.bn(self.conv(x)) * 0.5)",
+                "if not self.training:\n"
+                "            return torch.tanh(self.bn(self.conv(x)) * 0.5)\n"
+                "        return self.conv(x)[:, :, :1].expand(-1, -1, 10, -1).sin()",
+            )
+        ],
+        "right_in_eval",
+        "right in eval() alone",
+    ),
+    "bf16 products": (
+        POOLED,
+        [
+            (
+                "F.relu(self.linear(x))",
+                "F.relu(F.linear(x.bfloat16(), self.linear.weight.bfloat16(), "
+                "self.linear.bias.bfloat16()).float())",
+            )
+        ],
+        "precision",
+        "bf16",
+    ),
+    "fp16 by autocast, averaged": (
+        POOLED,
+        [
+            (
+                "F.relu(self.linear(x))",
+                "F.relu(F.linear(x.half().float(), self.linear.weight.half().float(), "
+                "self.linear.bias))",
+            )
+        ],
+        "precision",
+        "fp16",
+    ),
+    "bf16 in eval": (
+        CONV,
+        [
+            (
+                "self.bn(self.conv(x))",
+                _RUNNING.format(
+                    x="F.conv2d(x.bfloat16(), self.conv.weight.bfloat16(), "
+                    "self.conv.bias.bfloat16()).float()",
+                    n="bn",
+                ),
+            )
+        ],
+        "eval_mode",
+        "bf16",
+    ),
+    "each half normalised alone": (
+        SOFTMAX,
+        [
+            (
+                "torch.softmax(x * 0.5, dim=1)",
+                "torch.cat([t.softmax(1) for t in (x * 0.5).chunk(2, 1)], 1)",
+            )
+        ],
+        "in_parts",
+        "2 parts of axis 1",
+    ),
+    "the address of the first call": (
+        MLP,
+        [
+            (
+                "x = F.gelu",
+                "if not hasattr(self, 'kept'):\n            self.kept = x\n"
+                "        x = self.kept\n        x = F.gelu",
+            )
+        ],
+        "stale_address",
+        "address of an earlier call",
+    ),
+    "a factor forgotten": (CONV, [(" * 0.5", "")], "missing_operation", "mul by 0.5"),
+    "a bias forgotten": (
+        MLP,
+        [("self.second(x)", "F.linear(x, self.second.weight)"), ("+ x", "+ x * 1")],
+        None,
+        "",
+    ),
+    "runs that differ in the last bits only": (
+        CONV,
+        [(" * 0.5)", ") * (1 + 1e-7 * torch.rand(1))")],
+        "missing_operation",
+        "mul by 0.5",
+    ),
+    "a race": (
+        SOFTMAX,
+        [
+            (
+                "torch.softmax(x * 0.5, dim=1)",
+                "torch.softmax(x * 0.5, dim=1) * (torch.rand_like(x) > 0.01)",
+            )
+        ],
+        "race",
+        "",
+    ),
+    "next to a constant": (
+        CONSTANT,
+        [("1e-5 * x[:, :2]", "1e-3 * x[:, :2].cos()")],
+        "insensitive",
+        "hardly depends",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_cause_is_named(evaluate, name):
+    reference, changes, code, words = CASES[name]
+    evaluation = evaluate(changed(reference, *changes), reference=reference)
+    if code is None:
+        # A norm takes away what the bias adds: this one is right.
+        assert evaluation.status is Status.CORRECT, evaluation.message
+        return
+    assert evaluation.status is Status.INCORRECT, evaluation.message
+    mismatch = evaluation.correctness.mismatch
+    assert mismatch.patterns[0] == code, mismatch
+    assert words in mismatch.details.get("counterfactual", ""), mismatch
