@@ -75,7 +75,7 @@ def _facts(mismatch: Mismatch) -> str:
     if mismatch.kind == "values":
         looks = f"; looks like: {', '.join(mismatch.patterns)}" if mismatch.patterns else ""
         if changed := mismatch.details.get("counterfactual"):
-            looks += f"; in the reference, {changed}"
+            looks += f"; {changed}"
         first = mismatch.examples[0] if mismatch.examples else None
         shown = (
             f"; at {first.index} {first.actual:g} instead of {first.expected:g}" if first else ""

@@ -21,6 +21,8 @@ from evaluator.errors import InfrastructureError, UnusableReferenceError
 from evaluator.evaluation import BaselineName, Precision, ProblemRequest, Settings
 from evaluator.judge.arena import Arena, make_arena
 from evaluator.judge.blockwise import close, same
+from evaluator.judge.call_sequence import CallSequence
+from evaluator.judge.constant_outputs import constant_outputs
 from evaluator.judge.draws import Draw, Draws
 from evaluator.judge.exact_reference import ExactReference, Source
 from evaluator.judge.input_fitness import is_fit
@@ -98,6 +100,8 @@ class Bench:
         self.memory = JudgeMemory(device)
         self.is_random = False
         """Whether the reference draws random numbers, as dropout does in training."""
+        self.sequence: CallSequence | None = None
+        """The candidate's calls, where the reference keeps a state from call to call."""
         self._reproducible = True
         """Whether the same seed gives the same inputs again."""
         values = self._examine(fresh_seed())
@@ -111,7 +115,7 @@ class Bench:
         del values
         kinds = InputKinds(kinds_for(request.settings, self.work))
         for kind in set(kinds.all) - {Kind.PLAIN}:
-            if not self._takes(kind):
+            if self.sequence is not None or not self._takes(kind):
                 kinds.drop(kind)
         self.give_memory_back()
         self.draws = Draws(
@@ -147,6 +151,9 @@ class Bench:
         self.returns_overlaps = len(set(own)) < len(own)
         self.outputs = [torch.empty_like(tensor, device="meta") for tensor in outputs]
         """Without values: shapes, strides and dtypes."""
+        self.notes = constant_outputs(
+            outputs, lambda: self._run(self.reference.fresh_inputs(fresh_seed()))
+        )
         if before is None:
             again = self.reference.fresh_inputs(seed)
             self.reference.changes_inputs = not _all_same(values, again)
@@ -158,16 +165,30 @@ class Bench:
             return values
         torch.manual_seed(fresh_seed())
         if self._differs(outputs, values):
-            self.is_random = True
             del outputs
-            random_seed = fresh_seed()
-            if not _all_close(*(self._run(values, random_seed) for _ in range(2))):
-                raise UnusableReferenceError(
-                    "the reference gives other outputs for the same inputs and the same random "
-                    "seed: it keeps something from call to call, or draws from a generator that "
-                    "torch.manual_seed does not seed"
-                )
+            self._explore_state(values)
         return values
+
+    def _explore_state(self, values: list[Any]) -> None:
+        """Why the reference gives other outputs for the same inputs: random numbers, or a state."""
+        seed, other = fresh_seed(), fresh_seed()
+        self.is_random = _all_close(*(self._run(values, seed) for _ in range(2)))
+        if self.is_random:
+            return
+        self.reference.keep_state()
+
+        def restarted(seed: int) -> list[torch.Tensor]:
+            self.reference.restart()
+            return self._run(values, seed)
+
+        if not _all_close(restarted(seed), restarted(seed)):
+            raise UnusableReferenceError(
+                "the reference gives other outputs for the same inputs and the same random seed, "
+                "also when it is constructed anew: it draws from a generator that "
+                "torch.manual_seed does not seed"
+            )
+        self.sequence = CallSequence()
+        self.is_random = not _all_close(restarted(seed), restarted(other))
 
     def _differs(self, outputs: list[torch.Tensor], values: list[Any]) -> bool:
         """Whether further runs give other outputs. One that is close, not equal, may be luck."""
@@ -210,13 +231,28 @@ class Bench:
         self, side: Side, draw: Draw, *, timeout_s: float | None = None, in_eval: bool = False
     ) -> AbstractContextManager[Call]:
         """One call of a side with the inputs of a draw; see `Side.call`."""
+        if self.sequence is not None:
+            self.sequence.add(side, draw)
         return side.call(
             draw.order, random_seed=draw.random_seed, timeout_s=timeout_s, in_eval=in_eval
         )
 
     def expected(self, draw: Draw) -> list[torch.Tensor]:
         """The reference's outputs for one call, in the task's precision."""
-        return self._run(self.draws.values_of(draw), draw.random_seed)
+        for each in self._up_to(draw):
+            outputs = self._run(self.draws.values_of(each), each.random_seed)
+        return outputs
+
+    def _arguments(self, draw: Draw) -> list[Any]:
+        return list(self.draws.values_of(draw))
+
+    def _up_to(self, draw: Draw) -> list[Draw]:
+        """The calls that lead to this one's outputs; a reference with a state begins anew."""
+        if self.sequence is None:
+            return [draw]
+        self.reference.restart()
+        self._exact.forget()
+        return self.sequence.until(draw)
 
     def exact(self, draw: Draw) -> Exact:
         """The fp64 reference's outputs for one call. Raises `torch.OutOfMemoryError`."""
@@ -224,7 +260,8 @@ class Bench:
             # In fp64 the same seed leads to other random numbers.
             return Exact(None, "task_precision")
         begin = time.monotonic()
-        outputs, source = self._exact.outputs(lambda: list(self.draws.values_of(draw)))
+        for each in self._up_to(draw):
+            outputs, source = self._exact.outputs(partial(self._arguments, each))
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
         self.exact_seconds = time.monotonic() - begin
@@ -341,30 +378,35 @@ class Bench:
 
         `seed`: of a module that is judged as constructed, with random constants.
         """
-        size = bytes_needed(state) + bytes_needed(self.reference.initial_arguments) + _SLACK
-        weights = make_arena(torch.device("cpu"), size, read_only_for_others=True)
-        try:
-            if self.device.type == "cuda":
-                # All cores fault its pages in; a copy from a device does that on one core.
-                weights.bytes.zero_()
-            placement = Placement(weights.bytes)
-            arguments = [placement.place(value) for value in self.reference.initial_arguments]
-            tensors = [{"name": n} | placement.place(t) for n, t in state.items()]
-            return side.construct(
-                seed=WEIGHT_SEED if seed is None else seed,
-                arguments=arguments,
-                tensors=tensors,
-                weights=weights,
-                inputs=inputs or self.draws.arena,
-                inputs_writable=inputs is not None or self.reference.changes_inputs,
-                output_bytes=self.output_bytes,
-                compiled=compiled,
-                repeated_values=self.settings.protocol != "kernelbench",
-                random_constants=seed is not None,
-                timeout_s=timeout_s or self.settings.import_timeout_s,
-            )
-        finally:
-            weights.close()
+
+        def made() -> Fit:
+            size = bytes_needed(state) + bytes_needed(self.reference.initial_arguments) + _SLACK
+            weights = make_arena(torch.device("cpu"), size, read_only_for_others=True)
+            try:
+                if self.device.type == "cuda":
+                    # All cores fault its pages in; a copy from a device does that on one core.
+                    weights.bytes.zero_()
+                placement = Placement(weights.bytes)
+                arguments = [placement.place(value) for value in self.reference.initial_arguments]
+                tensors = [{"name": n} | placement.place(t) for n, t in state.items()]
+                return side.construct(
+                    seed=WEIGHT_SEED if seed is None else seed,
+                    arguments=arguments,
+                    tensors=tensors,
+                    weights=weights,
+                    inputs=inputs or self.draws.arena,
+                    inputs_writable=inputs is not None or self.reference.changes_inputs,
+                    output_bytes=self.output_bytes,
+                    compiled=compiled,
+                    repeated_values=self.settings.protocol != "kernelbench",
+                    random_constants=seed is not None,
+                    timeout_s=timeout_s or self.settings.import_timeout_s,
+                )
+            finally:
+                weights.close()
+
+        side.construct_again = made
+        return made()
 
     def baseline(self, name: BaselineName) -> Side | None:
         """The reference itself in a worker of its own, warmed up; None where it can't be had."""

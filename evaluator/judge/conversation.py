@@ -15,6 +15,7 @@ from evaluator.judge.process import WorkerProcess
 from evaluator.judge.refusal import Refusal
 from evaluator.sealed import sealed_copy
 from evaluator.wire import ClosedError, Kind, Message, WireError, WireTimeoutError
+from evaluator.worker.values import TensorSubclassError
 
 _NAMES = {"import": "import", "construct": "construction of the module", "call": "call of forward"}
 _BUILD_FAILED = "Error building extension"
@@ -140,6 +141,8 @@ class Conversation:
             reason = "syntax_error"
         elif failure.error == "NameError" and "defines no class" in failure.summary:
             reason = "no_model_new"
+        elif failure.error == TensorSubclassError.__name__:
+            return Refusal(Status.INTEGRITY, "tensor_subclass", failure.summary.partition(": ")[2])
         else:
             reason = f"{_REASONS[failure.phase]}_raised"
         return Refusal(

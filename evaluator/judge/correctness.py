@@ -256,7 +256,11 @@ def _compare_floats(matrix: tuple[Tensor, Tensor, Tensor], law: Rule) -> _Floats
 
     count = k.numel()
     error, reference_error, rms = (math.sqrt(float(s) / count) for s in (whole.k, whole.l, whole.r))
-    limit = float(law.allowed(torch.tensor(reference_error), torch.tensor(rms)))
+    # Both in fp64: errors of a product of many small numbers are nil in fp32.
+    double = torch.float64
+    limit = float(
+        law.allowed(torch.tensor(reference_error, dtype=double), torch.tensor(rms, dtype=double))
+    )
     ratio_limit = law.multiple
     if reference_error > 0 and limit < law.multiple * reference_error:
         ratio_limit = limit / reference_error

@@ -44,6 +44,9 @@ class Explanation:
 
     def of(self, mismatch: Mismatch) -> Mismatch:
         """The mismatch with what explains it, where something does."""
+        if self.bench.sequence is not None:
+            # One more call would be one more step, with another result.
+            return mismatch
         races = self._differs_when_repeated()
         for look in (self._earlier_call, self._changed_reference, self._eval_alone):
             try:

@@ -139,7 +139,7 @@ class Judge:
                 "python": platform.python_version(),
             },
             seeds=tuple(trial.seeds),
-            notes=tuple(trial.notes),
+            notes=(*bench.notes, *trial.notes),
             seconds=seconds,
         )
 

@@ -6,6 +6,7 @@ Runs in the judge only. A problem file is the user's own code and is trusted.
 from __future__ import annotations
 
 import contextlib
+import copy
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -84,6 +85,8 @@ class Reference:
         self.initial_arguments = self.problem.initial_arguments()
         self._repeats_values = not as_pytorch
         self._public = True
+        self._unused: torch.nn.Module | None = None
+        """A module that has made no calls; only where that matters."""
         self.model = self._constructed(WEIGHT_SEED)
         self.seeded = {name: tensor.detach().clone() for name, tensor in self.floating()}
         self.model.to(device)
@@ -121,6 +124,20 @@ class Reference:
         self.model = module.to(self.device)
         self._public = public
         self.state_changes += 1
+        if self._unused is not None:
+            self._unused = copy.deepcopy(self.model)
+
+    def keep_state(self) -> None:
+        """The module keeps a state from call to call, which `restart` undoes from now on."""
+        self._unused = self._constructed(WEIGHT_SEED).to(self.device)
+        self.restart()
+
+    def restart(self) -> None:
+        """Go back to a module that has made no calls, with the weights that it has now."""
+        if self._unused is not None:
+            weights = self.state()
+            self.model = copy.deepcopy(self._unused)
+            self.set_state(weights)
 
     def fixed_parameters(self) -> list[str]:
         """Names of parameters that are now as the public seed constructs them."""

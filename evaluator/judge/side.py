@@ -6,7 +6,7 @@ import json
 import random
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -74,6 +74,8 @@ class Side:
         self.prepare_us: list[float] = []
         """What it took the worker to get ready for each call; the inputs lie there by then."""
         self._inputs_fd = -1
+        self.construct_again: Callable[[], object] = _not_constructed
+        """Constructs the module once more, with the same weights; raises `Refusal`."""
         self._sealed: list[torch.Tensor] | None = None
         self._looks = 0
         self._memory: WorkerMemory | None = None
@@ -346,6 +348,10 @@ class Side:
         if self._outputs is not None:
             self._outputs.close()
             self._outputs = None
+
+
+def _not_constructed() -> None:
+    raise AssertionError("there is no module yet")
 
 
 def _decoded(message: Message) -> Reply:

@@ -129,6 +129,8 @@ class Trial:
             build=self.builds.build,
         )
         self._construct(bench, side, as_constructed=as_constructed)
+        if bench.sequence is not None:
+            bench.sequence.begin(side)
         self.reference_errors = None
         self.earlier = ()
         _make_room(bench)
@@ -163,6 +165,13 @@ class Trial:
     def _construct(self, bench: Bench, side: Side, *, as_constructed: bool) -> None:
         """Give both sides equal weights; raises `Refusal`."""
         reference = bench.reference
+        if bench.settings.protocol == "kernelbench":
+            # As there: both sides as the public seed constructs them.
+            reference.construct_publicly()
+            reference.set_state(reference.seeded)
+            bench.construct(side, {})
+            side.fit = "seeded"
+            return
         if not as_constructed:
             reference.construct_publicly()
             reference.randomise(secrets.randbits(62))

@@ -11,6 +11,10 @@ from evaluator.pretrained import from_values
 from evaluator.worker.memory import tensor_at
 
 
+class TensorSubclassError(TypeError):
+    """An output is no plain tensor."""
+
+
 def decode(value: Any, memory: torch.Tensor, adopt: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     """A Python value from its JSON form; each tensor passes through `adopt`."""
     if not isinstance(value, dict):
@@ -45,12 +49,15 @@ def flatten(value: Any) -> list[torch.Tensor]:
 
     Those of a dict come in the order of its keys.
 
-    Raises `TypeError` for anything else.
+    Raises `TensorSubclassError` and, for anything else, `TypeError`.
     """
     if type(value) is torch.Tensor or isinstance(value, torch.nn.Parameter):
         return [value.detach()]
     if isinstance(value, torch.Tensor):
-        raise TypeError(f"forward returned a {type(value).__name__}, a subclass of Tensor")
+        raise TensorSubclassError(
+            f"forward returned a {type(value).__name__}, a subclass of Tensor, which may compute "
+            "when it is looked at: return a plain tensor"
+        )
     if isinstance(value, tuple | list):
         return [tensor for item in value for tensor in flatten(item)]
     if isinstance(value, dict):

@@ -404,3 +404,34 @@ def test_two_outputs_that_are_the_same_memory_are_refused(evaluate):
     )
     evaluation = evaluate(source, twice)
     assert (evaluation.status, evaluation.reason) == (Status.INTEGRITY, "borrowed_output")
+
+
+PRODUCT = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.prod(x, dim=1)
+
+def get_inputs():
+    return [torch.randn(64, 256) * 0.3]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_outputs_that_vanish_are_judged_and_the_record_says_so(evaluate):
+    """Products of so many small numbers are nil in fp32 and not in fp64."""
+    own = PRODUCT.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
+    evaluation = evaluate(own, reference=PRODUCT)
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert "outputs are 0 all over" in evaluation.notes[0]
+    assert not evaluate(HONEST).notes
+
+
+def test_under_kernelbenchs_protocol_both_sides_are_as_the_public_seed_makes_them(evaluate):
+    assert evaluate(SEEDED, protocol="kernelbench").status is Status.CORRECT
+    evaluation = evaluate(HONEST, protocol="kernelbench")
+    assert (evaluation.status, evaluation.weights) == (Status.CORRECT, "seeded")

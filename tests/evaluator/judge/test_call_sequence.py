@@ -1,0 +1,92 @@
+"""References that keep a state from call to call: both sides get the same calls."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluator.evaluation import Status
+
+STATEFUL = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self, inputs, hidden):
+        super().__init__()
+        self.state = torch.randn(4, hidden)
+        self.step = nn.Linear(inputs + hidden, hidden)
+        self.out = nn.Linear(hidden, inputs)
+
+    def forward(self, x):
+        self.state = torch.tanh(self.step(torch.cat((x, self.state.to(x.device)), 1)))
+        return self.out(self.state)
+
+def get_inputs():
+    return [torch.randn(4, 24)]
+
+def get_init_inputs():
+    return [24, 40]
+"""
+OWN = STATEFUL.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
+PREPARED = OWN.replace(
+    "self.step = nn.Linear(inputs + hidden, hidden)\n        self.out = nn.Linear(hidden, inputs)",
+    "step, out = nn.Linear(inputs + hidden, hidden), nn.Linear(hidden, inputs)\n"
+    "        self.parts = [t.detach().clone() for t in (step.weight, step.bias, out.weight, out.bias)]",
+).replace(
+    "self.state = torch.tanh(self.step(torch.cat((x, self.state.to(x.device)), 1)))\n"
+    "        return self.out(self.state)",
+    "a, b, c, d = self.parts\n"
+    "        torch.tanh(x @ a[:, :24].T + self.state @ a[:, 24:].T + b, out=self.state)\n"
+    "        return self.state @ c.T + d",
+)
+
+
+@pytest.mark.parametrize(("source", "weights"), [(OWN, "named"), (PREPARED, "seeded")])
+def test_the_same_calls_lead_to_the_same_outputs(evaluate, source, weights):
+    evaluation = evaluate(source, reference=STATEFUL, timing_seconds=0.5)
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert evaluation.weights == weights
+    assert evaluation.correctness.reference == "fp64"
+    assert evaluation.correctness.calls_judged > 8
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("self.state = torch.tanh", "state = torch.tanh"),
+        ("self.state.to(x.device)", "self.state * 0"),
+        ("torch.randn(4, hidden)", "torch.zeros(4, hidden)"),
+    ],
+)
+def test_a_state_that_is_not_kept_is_wrong(evaluate, old, new):
+    source = OWN.replace(old, new)
+    if "state = torch.tanh" in new:
+        source = source.replace("self.out(self.state)", "self.out(state)")
+    evaluation = evaluate(source, reference=STATEFUL)
+    assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_values")
+
+
+def test_a_candidates_own_cache_is_no_state(evaluate):
+    plain = STATEFUL.replace("self.state.to(x.device)", "torch.ones(4, 40)")
+    source = plain.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
+    cached = source.replace(
+        "return self.out(self.state)", "self.last = self.state\n        return self.out(self.last)"
+    )
+    assert evaluate(cached, reference=plain).status is Status.CORRECT
+    stale = source.replace(
+        "return self.out(self.state)",
+        "last = getattr(self, 'last', self.state)\n        self.last = self.state\n"
+        "        return self.out(last)",
+    )
+    evaluation = evaluate(stale, reference=plain)
+    assert evaluation.correctness.mismatch.patterns[0] == "earlier_result"
+
+
+def test_numbers_from_elsewhere_cannot_be_judged(evaluate):
+    from evaluator.errors import UnusableReferenceError
+
+    source = STATEFUL.replace(
+        "self.out(self.state)", "self.out(self.state) + int(os.urandom(1)[0])"
+    )
+    with pytest.raises(UnusableReferenceError, match="constructed anew"):
+        evaluate(OWN, reference="import os\n" + source)
