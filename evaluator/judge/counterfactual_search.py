@@ -133,10 +133,10 @@ class _Search:
             right = flatten(self._model(*self._arguments))[self._output]
         self._own_error = _error(self._actual, right)
         return (
-            self._insensitive(right)
-            or self._in_eval()
+            self._in_eval()
             or self._less_precise(right)
             or self._less_precise_in_eval()
+            or self._insensitive(right)
             or self._unfinished(recorder)
             or self._changed(recorder, Turn.EARLY)
             or self._without_parameter()
@@ -202,10 +202,16 @@ class _Search:
             return None
         with in_eval(self._model, list(self._model.modules())):
             base = self._tried(lambda: self._call(self._model))
-            found = None if base is None else self._less_precise(base)
-        if found is None:
+            if base is None or base.shape != self._actual.shape:
+                return None
+            found = self._less_precise(base)
+        if found is not None:
+            return Counterfactual("eval_mode", f"{IN_EVAL}; and {found.words}")
+        error = _error(self._actual, base)
+        if error * _CLOSER >= self._own_error or error > _SMALL * _rms(base):
             return None
-        return Counterfactual("eval_mode", f"{IN_EVAL}; and {found.words}")
+        words = f"{IN_EVAL}; and it is less precise (relative error {error / _rms(base):.1g} then)"
+        return Counterfactual("eval_mode", words)
 
     def _as_large_as_rounding(self, right: Tensor) -> Counterfactual | None:
         """Errors as large as those of one lower precision, which follow nothing else."""

@@ -24,6 +24,9 @@ from evaluator.judge.reference_modes import depends_on_mode, in_eval
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
 
+_TRIES = 2
+"""Calls at each address, all with the same result: one may be right by luck."""
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -48,7 +51,11 @@ class Explanation:
             # One more call would be one more step, with another result.
             return mismatch
         races = self._differs_when_repeated()
-        for look in (self._earlier_call, self._changed_reference, self._eval_alone):
+        # A race is right now and then, by luck.
+        looks = (
+            (self._changed_reference,) if races else (self._earlier_call, self._changed_reference)
+        )
+        for look in looks:
             try:
                 found = look(mismatch.output)
             except (Refusal, InfrastructureError, torch.OutOfMemoryError):
@@ -69,6 +76,11 @@ class Explanation:
             return None
         values = self.bench.draws.values_of(self.draw)
         found = find_counterfactual(self.bench, values, self.actual[output], output)
+        if found is None or found.code not in ("eval_mode", "precision"):
+            # Of a module that is right in eval(), nothing else that fits is the cause.
+            alone = self._eval_alone()
+            if alone is not None:
+                return alone
         return None if found is None else (found.code, f"in the reference, {found.words}")
 
     def _earlier_call(self, output: int) -> tuple[str, str] | None:
@@ -77,8 +89,8 @@ class Explanation:
             # One after the other: both lie in the same memory.
             if (
                 draw.start != self.draw.start
-                and self._is_right_at(draw)
-                and not self._is_right_at(self.draw)
+                and all(self._is_right_at(draw) for _ in range(_TRIES))
+                and not any(self._is_right_at(self.draw) for _ in range(_TRIES))
             ):
                 words = (
                     "its results are right where the inputs lie at the address of an earlier call, "
@@ -91,7 +103,7 @@ class Explanation:
                 return "earlier_result", words
         return None
 
-    def _eval_alone(self, output: int) -> tuple[str, str] | None:
+    def _eval_alone(self) -> tuple[str, str] | None:
         """A candidate that is right in eval(), as long as the reference is, too."""
         model = self.bench.reference.model
         if not depends_on_mode(model):

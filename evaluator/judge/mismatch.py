@@ -107,8 +107,10 @@ def add_race(mismatch: Mismatch) -> Mismatch:
 
 def add_counterfactual(mismatch: Mismatch, code: str, words: str) -> Mismatch:
     """The same, with the change of the reference that explains it: it comes first."""
-    rest = tuple(p for p in mismatch.patterns if p not in (code, "scattered"))
-    details = {**mismatch.details, "counterfactual": words}
+    rest = tuple(p for p in mismatch.patterns if p not in (code, "scattered", "precision"))
+    rounding = ("relative_rms", "looks_like")
+    details = {name: v for name, v in mismatch.details.items() if name not in rounding}
+    details["counterfactual"] = words
     return mismatch.model_copy(update={"patterns": (code, *rest), "details": details})
 
 

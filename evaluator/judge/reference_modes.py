@@ -63,11 +63,11 @@ def precision_modes(
     """fp32 models in lower precision: products alone, by autocast, or all of it."""
 
     def flagged() -> Tensor:
-        with _flags() if device.type == "cuda" else _RoundedProducts(_to_tf32):
+        with _flags():
             return run(model, arguments)
 
-    def products(dtype: torch.dtype) -> Tensor:
-        with _RoundedProducts(lambda tensor: tensor.to(dtype).to(tensor.dtype)):
+    def products(rounded: Callable[[Tensor], Tensor]) -> Tensor:
+        with _RoundedProducts(rounded):
             return run(model, arguments)
 
     def autocast(dtype: torch.dtype) -> Tensor:
@@ -78,9 +78,13 @@ def precision_modes(
         narrow = copy.deepcopy(model).to(dtype)
         return run(narrow, tree_map(lambda value: _narrowed(value, dtype), arguments)).float()
 
-    yield Mode("TF32", flagged)
+    if device.type == "cuda":
+        yield Mode("TF32", flagged)
+    # Operands rounded to fp16 are those rounded to TF32, unless they are very large or small.
+    yield Mode("TF32 or fp16", lambda: products(_to_tf32))
+    yield Mode("bf16", lambda: products(lambda tensor: tensor.bfloat16().to(tensor.dtype)))
     for name, dtype in (("fp16", torch.float16), ("bf16", torch.bfloat16)):
-        for how in (products, autocast, whole):
+        for how in (autocast, whole):
             yield Mode(name, lambda how=how, dtype=dtype: how(dtype))  # type: ignore[misc]
 
 

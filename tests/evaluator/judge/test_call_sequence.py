@@ -31,7 +31,8 @@ OWN = STATEFUL.split("def get_inputs")[0].replace("class Model(", "class ModelNe
 PREPARED = OWN.replace(
     "self.step = nn.Linear(inputs + hidden, hidden)\n        self.out = nn.Linear(hidden, inputs)",
     "step, out = nn.Linear(inputs + hidden, hidden), nn.Linear(hidden, inputs)\n"
-    "        self.parts = [t.detach().clone() for t in (step.weight, step.bias, out.weight, out.bias)]",
+    "        kept = (step.weight, step.bias, out.weight, out.bias)\n"
+    "        self.parts = [t.detach().clone() for t in kept]",
 ).replace(
     "self.state = torch.tanh(self.step(torch.cat((x, self.state.to(x.device)), 1)))\n"
     "        return self.out(self.state)",
