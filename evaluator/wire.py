@@ -59,7 +59,7 @@ _LIMITS = {
     Kind.READY: 512,
     Kind.BUILD: 32 * 2**20,
     Kind.IMPORTED: 0,
-    Kind.CONSTRUCTED: 2,
+    Kind.CONSTRUCTED: 4,
     Kind.PREPARED: 0,
     Kind.RETURNED: 16384,
     Kind.DONE: 16384,

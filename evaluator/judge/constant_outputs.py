@@ -17,7 +17,7 @@ def constant_outputs(outputs: list[Tensor], others: Callable[[], list[Tensor]]) 
     found = [_single_value(tensor) for tensor in outputs]
     if not found or None in found or [_single_value(tensor) for tensor in others()] != found:
         return ()
-    values = ", ".join(f"{value:g}" for value in dict.fromkeys(found) if value is not None)
+    values = ", ".join(f"{value + 0.0:g}" for value in dict.fromkeys(found) if value is not None)
     return (
         f"the reference's outputs are {values} all over, whatever the inputs are: "
         "a kernel that returns this without any work is right as well",

@@ -107,7 +107,9 @@ def add_race(mismatch: Mismatch) -> Mismatch:
 
 def add_counterfactual(mismatch: Mismatch, code: str, words: str) -> Mismatch:
     """The same, with the change of the reference that explains it: it comes first."""
-    rest = tuple(p for p in mismatch.patterns if p not in (code, "scattered", "precision"))
+    # These follow from the cause, and would point elsewhere.
+    followers = (code, "scattered", "precision", "shifted")
+    rest = tuple(p for p in mismatch.patterns if p not in followers)
     rounding = ("relative_rms", "looks_like")
     details = {name: v for name, v in mismatch.details.items() if name not in rounding}
     details["counterfactual"] = words

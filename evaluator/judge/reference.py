@@ -139,6 +139,10 @@ class Reference:
             self.model = copy.deepcopy(self._unused)
             self.set_state(weights)
 
+    def allow_tf32(self, *, products: bool, convolutions: bool) -> None:
+        """Which operations in fp32 may use TF32 from now on."""
+        self._tf32_products, self._tf32_convolutions = products, convolutions
+
     def fixed_parameters(self) -> list[str]:
         """Names of parameters that are now as the public seed constructs them."""
         return [

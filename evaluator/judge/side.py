@@ -60,6 +60,10 @@ class Side:
         self.fit: Fit = "none"
         self.changed_weights = False
         """Whether the constructor changed weights after they were registered."""
+        self.tf32 = False, False
+        """Whether the worker says that it allows TF32 in products and in convolutions."""
+        self.moves_first = False
+        """Whether the worker calls its module's `to()` before each call, as KernelBench does."""
         self.poison: int | None = None
         self.copies_inputs = False
         """Whether the worker calls its module on copies of the inputs, each in a heap block of its
@@ -177,9 +181,10 @@ class Side:
         fds = (weights.fd, inputs.fd, self._outputs.fd)
         self._said.send(Kind.CONSTRUCT, json.dumps(order).encode(), fds)
         message = self._receive("construct", timeout_s, Kind.CONSTRUCTED)
-        if len(message.payload) != 2 or message.payload[0] >= len(FITS):
+        if len(message.payload) != 4 or message.payload[0] >= len(FITS):
             raise Refusal(Status.INTEGRITY, "protocol_broken", "an unknown fit of weights")
         self.fit, self.changed_weights = FITS[message.payload[0]], bool(message.payload[1])
+        self.tf32 = bool(message.payload[2]), bool(message.payload[3])
         self._inputs_fd = inputs.fd
         self._hold()
         return self.fit
@@ -216,7 +221,13 @@ class Side:
         else:
             conduct.let_go(self.worker.pid)
         order = json.dumps(
-            {"arguments": laid.arguments, "copy": copied, "seed": random_seed, "eval": in_eval}
+            {
+                "arguments": laid.arguments,
+                "copy": copied,
+                "seed": random_seed,
+                "eval": in_eval,
+                "moved": self.moves_first,
+            }
         )
         asked = time.perf_counter_ns()
         self._said.send(Kind.PREPARE, order.encode())

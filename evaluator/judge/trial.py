@@ -166,11 +166,13 @@ class Trial:
         """Give both sides equal weights; raises `Refusal`."""
         reference = bench.reference
         if bench.settings.protocol == "kernelbench":
-            # As there: both sides as the public seed constructs them.
+            # As there: both sides as the public seed constructs them, moved to the device before
+            # each call, under the flags that the candidate leaves in its process.
             reference.construct_publicly()
             reference.set_state(reference.seeded)
             bench.construct(side, {})
-            side.fit = "seeded"
+            side.fit, side.moves_first = "seeded", True
+            reference.allow_tf32(products=side.tf32[0], convolutions=side.tf32[1])
             return
         if not as_constructed:
             reference.construct_publicly()

@@ -40,6 +40,8 @@ def clean_environment(scratch: Path) -> dict[str, str]:
         "LOGNAME": "nobody",
         "TRITON_CACHE_DIR": str(scratch / "triton"),
         "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor"),
+        # What a worker starts reaches no GPU, where inductor's own compiling processes need one.
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "TORCH_EXTENSIONS_DIR": str(scratch / "extensions"),
         # Freed memory stays in the heap. Otherwise it depends on the heap's luck whether a large
         # temporary is new from the kernel at every call: the same eager call was seen to take 1.9

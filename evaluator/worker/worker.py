@@ -158,7 +158,9 @@ class Worker:
         if order["compile"]:
             module = torch.compile(module)
         self.module = module
-        self.channel.send(Kind.CONSTRUCTED, bytes([FITS.index(loaded.fit), loaded.changed]))
+        self.channel.send(
+            Kind.CONSTRUCTED, bytes([FITS.index(loaded.fit), loaded.changed, *_tf32()])
+        )
 
     def _new_module(self, order: dict[str, Any], weights: torch.Tensor) -> torch.nn.Module:
         torch.manual_seed(order["seed"])
@@ -179,6 +181,8 @@ class Worker:
             torch.manual_seed(order["seed"])
         if order["eval"]:
             self.module.eval()
+        if order["moved"]:
+            self.module.to(self.device)
         if self.device == "cpu":
             _line_up_threads()
         self.channel.send(Kind.PREPARED)
@@ -208,6 +212,11 @@ class Worker:
         torch.cuda.synchronize()
         reply = Reply(outputs, begin.elapsed_time(middle) * 1e3, begin.elapsed_time(end) * 1e3)
         self.channel.send(Kind.DONE, reply.encode())
+
+
+def _tf32() -> tuple[bool, bool]:
+    """Whether this process allows TF32 in products and in convolutions."""
+    return torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
 
 
 def _make_context(device: str) -> None:

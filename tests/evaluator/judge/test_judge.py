@@ -428,7 +428,7 @@ def test_outputs_that_vanish_are_judged_and_the_record_says_so(evaluate):
     evaluation = evaluate(own, reference=PRODUCT)
     assert evaluation.status is Status.CORRECT, evaluation.message
     assert "outputs are 0 all over" in evaluation.notes[0]
-    assert not evaluate(HONEST).notes
+    assert not any("all over" in note for note in evaluate(HONEST).notes)
 
 
 def test_under_kernelbenchs_protocol_both_sides_are_as_the_public_seed_makes_them(evaluate):
