@@ -27,12 +27,11 @@ from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.evaluation import Precision
 from evaluator.judge.correctness import compare
 from evaluator.judge.exact_reference import ExactReference
-from evaluator.judge.placement import Placement, bytes_needed
 from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten
 from evaluator.judge.variation import Kind, of_kind
 from evaluator.judge.work import count_work
 from evaluator.worker import build_stub
-from evaluator.worker.weights import load_weights
+from evaluator.worker.weights import with_weights
 from problems.cache_folder import cache_folder
 from tests.mutation.mutant import Mutant
 
@@ -124,12 +123,14 @@ class _Kernel:
         self._module: torch.nn.Module | None = None
 
     def construct(self, reference: Reference, state: dict[str, Tensor]) -> None:
-        memory = torch.empty(bytes_needed(list(state.values())) + 512, dtype=torch.uint8)
-        placement = Placement(memory)
-        layouts = [{"name": name} | placement.place(tensor) for name, tensor in state.items()]
-        torch.manual_seed(WEIGHT_SEED)
-        self._module = self._namespace.ModelNew(*reference.initial_arguments)
-        load_weights(self._module, layouts, memory)
+        kind = self._namespace.ModelNew
+
+        def build() -> torch.nn.Module:
+            torch.manual_seed(WEIGHT_SEED)
+            made: torch.nn.Module = kind(*reference.initial_arguments)
+            return made
+
+        self._module = with_weights(build, kind, state).module
 
     def __call__(self, arguments: list[Any]) -> list[Tensor]:
         assert self._module is not None

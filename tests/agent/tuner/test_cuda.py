@@ -110,7 +110,7 @@ def test_every_problem_that_is_claimed_renamed_and_resized(cache: Path) -> None:
 
 
 @needs_nvcc
-@pytest.mark.parametrize("name", ["softmax", "frobenius"])
+@pytest.mark.parametrize("name", ["softmax", pytest.param("frobenius", marks=pytest.mark.slow)])
 def test_nvcc_takes_it_over_the_light_headers(builder: Builder, name: str) -> None:
     outcome = builder.build(request(FAMILIES[name], chosen(FAMILIES[name], **BOLD)))
     assert outcome.ok, outcome.log

@@ -176,7 +176,11 @@ class Clean:
 
 
 @pytest.mark.parametrize(
-    ("found", "again"), [((), False), ((Finding(kind="shift", text="told only"),), True)]
+    ("found", "again"),
+    [
+        pytest.param((), False, marks=pytest.mark.slow),
+        ((Finding(kind="shift", text="told only"),), True),
+    ],
 )
 def test_what_is_slower_than_an_audited_one_is_not_audited_again(
     tmp_path, monkeypatch, found, again

@@ -138,7 +138,13 @@ def test_blocks_compare_as_the_whole_does() -> None:
     assert not same(one, one.double())
 
 
-@pytest.mark.parametrize("precision", Precision)
+@pytest.mark.parametrize(
+    "precision",
+    [
+        Precision.FP32,
+        *(pytest.param(p, marks=pytest.mark.slow) for p in Precision if p is not Precision.FP32),
+    ],
+)
 def test_what_passes_beside_the_reference_alone_passes_in_fp64(precision: Precision) -> None:
     """Errors of a growing size: the rule without fp64 gives way first."""
     dtype = {Precision.FP16: torch.float16, Precision.BF16: torch.bfloat16}.get(
