@@ -12,9 +12,14 @@ def best_of(turns: Sequence[TurnRecord]) -> TurnRecord | None:
     """The correct kernel whose speedup over eager is highest at the lower end of its interval.
 
     So a lucky, uncertain figure does not beat a sure one. The earliest call where they tie; a
-    correct kernel that could not be timed comes after all that were.
+    correct kernel that could not be timed comes after all that were. One with a finding is never
+    the best.
     """
-    correct = [turn for turn in turns if turn.evaluation.status is Status.CORRECT]
+    correct = [
+        turn
+        for turn in turns
+        if turn.evaluation.status is Status.CORRECT and not turn.evaluation.findings
+    ]
     return min(correct, key=lambda turn: (-speedup_of(turn), turn.call), default=None)
 
 

@@ -84,6 +84,7 @@ def _entry(sample: int, problem_id: str, outcome: Evaluation | Exception) -> Ent
         "status": outcome.status,
         "reason": outcome.reason,
         "message": outcome.message,
+        "findings": list(outcome.findings),
         "hardware": outcome.device,
         "device": outcome.conditions.get("judged_on"),
     }

@@ -248,6 +248,9 @@ class Evaluation(Record):
     """Threads, clocks, throttling, other processes on the device, versions."""
     seeds: tuple[int, ...] = ()
     """Input seeds of the judged calls, told afterwards, for reproduction."""
+    findings: tuple[str, ...] = ()
+    """Under KernelBench's protocol: what our own checks hold against a kernel that is correct by
+    its rules. Such a kernel is never a run's best one."""
     notes: tuple[str, ...] = ()
     """What a reader should know: fp64 made in slices, timing not possible, fallback noticed."""
     seconds: Seconds = Seconds()

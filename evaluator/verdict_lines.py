@@ -44,6 +44,8 @@ def _evidence(evaluation: Evaluation) -> Iterator[str]:
         yield from _times(evaluation.timing)
     yield from _memory(evaluation.memory)
     yield from audit_lines(evaluation)
+    for finding in evaluation.findings:
+        yield f"finding: {finding}"
     for note in evaluation.notes:
         yield f"note: {note}"
     yield f"isolation: {', '.join(evaluation.isolation)}"

@@ -125,6 +125,8 @@ class Bench:
             reproducible=self._reproducible,
             repeats=request.settings.protocol == "refinery",
             is_random=self.is_random,
+            # What KernelBench allows is noted as a finding.
+            writable=self.reference.changes_inputs or request.settings.protocol == "kernelbench",
         )
         # A spare may be in the making, and what the device reaches is measured here at times.
         self.settle()
@@ -395,7 +397,7 @@ class Bench:
                     tensors=tensors,
                     weights=weights,
                     inputs=inputs or self.draws.arena,
-                    inputs_writable=inputs is not None or self.reference.changes_inputs,
+                    inputs_writable=inputs is not None or self.draws.writable,
                     output_bytes=self.output_bytes,
                     compiled=compiled,
                     repeated_values=self.settings.protocol != "kernelbench",

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluator.judge.arena import make_arena
+from evaluator.judge.blockwise import same
 from evaluator.judge.input_fitness import is_taken
 from evaluator.judge.input_kinds import InputKinds
 from evaluator.judge.laid import Laid, lay
 from evaluator.judge.placement import MARGINS, Placement
-from evaluator.judge.reference import Reference
+from evaluator.judge.reference import Reference, flatten_arguments
 from evaluator.judge.variation import fresh_seed, kind_of, nearly
+from evaluator.worker.values import decode
 
 _SHIFTS = 128
 _SHIFT_BYTES = 512
@@ -48,6 +50,7 @@ class Draws:
         reproducible: bool,
         repeats: bool,
         is_random: bool,
+        writable: bool,
     ) -> None:
         """Makes the arena; raises `DeviceError` where there is no memory for it.
 
@@ -58,6 +61,7 @@ class Draws:
             reproducible: the same seed gives the same inputs again.
             repeats: some calls get nearly the inputs of the call before.
             is_random: the reference draws random numbers.
+            writable: workers may write into the inputs.
         """
         self._reference = reference
         self._kinds = kinds
@@ -71,8 +75,9 @@ class Draws:
         self.arena = make_arena(
             reference.device,
             size + (1 + _SHIFTS) * _SHIFT_BYTES,
-            read_only_for_others=not reference.changes_inputs,
+            read_only_for_others=not writable,
         )
+        self.writable = writable
 
     def begin(self) -> None:
         """A new candidate: it meets each kind of inputs in its first few calls."""
@@ -121,6 +126,12 @@ class Draws:
         """The arguments of a call, made anew where they were not kept. A module that works in
         place changes them."""
         return self._reference.varied_inputs(draw.seed) if draw.kept is None else draw.kept
+
+    def holds(self, draw: Draw) -> bool:
+        """Whether the inputs of the last call lie there as they were laid."""
+        lying = [decode(v, self.arena.bytes, lambda tensor: tensor) for v in draw.order.arguments]
+        pairs = zip(flatten_arguments(lying), flatten_arguments(self.values_of(draw)), strict=True)
+        return all(same(one, other.to(one.device)) for one, other in pairs)
 
     def lay_again(self, draw: Draw) -> Laid:
         """The same inputs once more, for a module that changes them."""

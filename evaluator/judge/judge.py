@@ -139,6 +139,7 @@ class Judge:
                 "python": platform.python_version(),
             },
             seeds=tuple(trial.seeds),
+            findings=tuple(trial.findings) if refusal is None else (),
             notes=(*bench.notes, *trial.notes),
             seconds=seconds,
         )

@@ -139,7 +139,7 @@ class _Sampler:
         self._observer.begin()
         for which in order:
             side = self._sides[which]
-            if bench.reference.changes_inputs:
+            if bench.draws.writable:
                 draw = replace(draw, order=bench.draws.lay_again(draw))
             bench.flush_caches()
             with bench.calling(side, draw) as call:

@@ -68,6 +68,7 @@ class Trial:
     device_seconds: float = 0.0
     timing_seconds: float = 0.0
     narrowing_seconds: float = 0.0
+    findings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     timing: Timing | None = None
     seen: dict[str, float | int] = field(default_factory=dict)
@@ -161,6 +162,13 @@ class Trial:
             side.note_memory()
             self._verify(bench, side, sealed, draw)
             _refuse_borrowed(bench, *borrowed)
+            lent = bench.draws.writable and not bench.reference.changes_inputs
+            if lent and not bench.draws.holds(draw):
+                self._hold_against(
+                    bench,
+                    "input_modified",
+                    "forward writes into its inputs, which are not its own",
+                )
 
     def _construct(self, bench: Bench, side: Side, *, as_constructed: bool) -> None:
         """Give both sides equal weights; raises `Refusal`."""
@@ -338,13 +346,20 @@ class Trial:
         self.notes += notes
         self.notes += [bench.baseline_notes[n] for n in bench.baseline_notes]
         if timing.floor_us is not None and timing.latency_us < timing.floor_us:
-            raise Refusal(
-                Status.INTEGRITY,
+            self._hold_against(
+                bench,
                 "below_floor",
                 f"{timing.latency_us:.2f} us is less than the {timing.floor_us:.2f} us that moving "
                 "the bytes takes at this device's published peak: the work was not done",
             )
         self.timing = timing
+
+    def _hold_against(self, bench: Bench, reason: str, message: str) -> None:
+        """Refuse it, or note a finding where KernelBench's rules decide; raises `Refusal`."""
+        if bench.settings.protocol != "kernelbench":
+            raise Refusal(Status.INTEGRITY, reason, message)
+        if reason not in {finding.partition(":")[0] for finding in self.findings}:
+            self.findings.append(f"{reason}: {message}")
 
     def _sampled(self, bench: Bench, side: Side) -> Sampling | None:
         """Calls beside the baselines'; None where the candidate was late to get ready for its own.

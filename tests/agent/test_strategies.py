@@ -73,6 +73,13 @@ def test_a_correct_kernel_without_a_time_is_better_than_none() -> None:
     assert best_of([untimed, slow]) == slow
 
 
+def test_one_that_cheats_is_never_the_best() -> None:
+    cheat = turn(0, correct(99.0).model_copy(update={"findings": ("below_floor: no work",)}))
+    honest = turn(1, correct(1.1))
+    assert best_of([cheat]) is None
+    assert best_of([cheat, honest]) == honest
+
+
 def test_a_regression_is_not_refined() -> None:
     turns = [turn(0, correct(2.0)), turn(1, correct(1.1))]
     memory = remember(run(), turns)

@@ -134,7 +134,9 @@ def test_a_draw_that_the_reference_does_not_take_is_never_handed_out():
     source = RELU.replace("torch.relu(x)", "torch.log(100 - x[0, 0]) * x")
     reference = Reference(source, torch.device("cpu"), Precision.FP32)
     kinds = InputKinds([Kind.PLAIN, Kind.LARGER])
-    draws = Draws(reference, 2**20, kinds, reproducible=True, repeats=True, is_random=False)
+    draws = Draws(
+        reference, 2**20, kinds, reproducible=True, repeats=True, is_random=False, writable=False
+    )
     try:
         seen = [draws.next() for _ in range(400)]
     finally:

@@ -435,3 +435,12 @@ def test_under_kernelbenchs_protocol_both_sides_are_as_the_public_seed_makes_the
     assert evaluate(SEEDED, protocol="kernelbench").status is Status.CORRECT
     evaluation = evaluate(HONEST, protocol="kernelbench")
     assert (evaluation.status, evaluation.weights) == (Status.CORRECT, "seeded")
+
+
+def test_under_kernelbenchs_protocol_our_own_checks_are_findings(evaluate):
+    body = "x *= 2.0\nreturn torch.relu(x * self.scale + 2.0 * self.bias)"
+    assert evaluate(forward(body)).reason == "input_modified"
+    evaluation = evaluate(forward(body), protocol="kernelbench")
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert [finding.partition(":")[0] for finding in evaluation.findings] == ["input_modified"]
+    assert not evaluate(HONEST, protocol="kernelbench").findings
