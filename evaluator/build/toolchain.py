@@ -138,8 +138,8 @@ class Toolchain:
             )
         if with_cuda and architecture is None:
             raise BuilderError(
-                "CUDA sources need an architecture, and no GPU is known here: pass cuda_arch, "
-                "such as 9.0a"
+                "it builds CUDA sources, and there is no GPU here: judge it on a machine with one "
+                "(--device cuda)"
             )
         python_include = Path(sysconfig.get_paths()["include"]).resolve()
         if not (python_include / "Python.h").exists():

@@ -132,7 +132,9 @@ class Worker:
         sys.modules["candidate"] = self.namespace
         exec(code, self.namespace.__dict__)
         if not isinstance(getattr(self.namespace, self.class_name, None), type):
-            raise NameError(f"the file defines no class {self.class_name}")
+            raise NameError(
+                f"the file defines no class {self.class_name}{_told_modules(self.namespace)}"
+            )
         self.channel.send(Kind.IMPORTED)
 
     def _construct(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
@@ -212,6 +214,18 @@ class Worker:
         torch.cuda.synchronize()
         reply = Reply(outputs, begin.elapsed_time(middle) * 1e3, begin.elapsed_time(end) * 1e3)
         self.channel.send(Kind.DONE, reply.encode())
+
+
+def _told_modules(namespace: types.ModuleType) -> str:
+    """Which modules a file defines instead: one of them may be the candidate, misnamed."""
+    names = [
+        name
+        for name, value in vars(namespace).items()
+        if isinstance(value, type)
+        and issubclass(value, torch.nn.Module)
+        and value.__module__ == namespace.__name__
+    ]
+    return f"; it defines {', '.join(names)}: rename what is to be judged" if names else ""
 
 
 def _tf32() -> tuple[bool, bool]:

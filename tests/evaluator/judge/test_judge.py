@@ -444,3 +444,9 @@ def test_under_kernelbenchs_protocol_our_own_checks_are_findings(evaluate):
     assert evaluation.status is Status.CORRECT, evaluation.message
     assert [finding.partition(":")[0] for finding in evaluation.findings] == ["input_modified"]
     assert not evaluate(HONEST, protocol="kernelbench").findings
+
+
+def test_a_module_of_another_name_is_named(evaluate):
+    evaluation = evaluate(HONEST.replace("ModelNew", "Model"))
+    assert evaluation.reason == "no_model_new"
+    assert "it defines Model: rename" in evaluation.message
