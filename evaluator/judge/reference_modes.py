@@ -14,11 +14,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.func import functional_call
 from torch.nn.modules.batchnorm import _NormBase
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-Run = Callable[[torch.nn.Module, list[Any]], Tensor]
+Run = Callable[[Callable[..., Any], list[Any]], Tensor]
 """A call of a module, and which of its outputs is looked at."""
 _PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "convolution", "mv", "dot")
 IN_EVAL = "all of it is in eval(): batch norms use their running statistics, nothing is dropped"
@@ -60,7 +61,7 @@ def depends_on_mode(model: torch.nn.Module) -> bool:
 def precision_modes(
     model: torch.nn.Module, arguments: list[Any], run: Run, device: torch.device
 ) -> Iterator[Mode]:
-    """fp32 models in lower precision: products alone, by autocast, or all of it."""
+    """fp32 models in lower precision: products or weights alone, by autocast, or all of it."""
 
     def flagged() -> Tensor:
         with _flags():
@@ -74,6 +75,10 @@ def precision_modes(
         with torch.autocast(device.type, dtype):
             return run(model, arguments).float()
 
+    def weights(dtype: torch.dtype) -> Tensor:
+        state = {n: p.to(dtype).to(p.dtype) for n, p in model.named_parameters()}
+        return run(lambda *given: functional_call(model, state, given), arguments)
+
     def whole(dtype: torch.dtype) -> Tensor:
         narrow = copy.deepcopy(model).to(dtype)
         return run(narrow, tree_map(lambda value: _narrowed(value, dtype), arguments)).float()
@@ -84,7 +89,7 @@ def precision_modes(
     yield Mode("TF32 or fp16", lambda: products(_to_tf32))
     yield Mode("bf16", lambda: products(lambda tensor: tensor.bfloat16().to(tensor.dtype)))
     for name, dtype in (("fp16", torch.float16), ("bf16", torch.bfloat16)):
-        for how in (autocast, whole):
+        for how in (weights, autocast, whole):
             yield Mode(name, lambda how=how, dtype=dtype: how(dtype))  # type: ignore[misc]
 
 

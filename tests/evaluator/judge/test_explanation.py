@@ -197,6 +197,17 @@ CASES = {
         "precision",
         "fp16",
     ),
+    "weights kept in fp16": (
+        POOLED,
+        [
+            (
+                "F.relu(self.linear(x))",
+                "F.relu(F.linear(x, self.linear.weight.half().float(), self.linear.bias))",
+            )
+        ],
+        "precision",
+        "fp16",
+    ),
     "bf16 in eval": (
         CONV,
         [
