@@ -1,0 +1,48 @@
+"""Programs by an author who had not seen the judge's rules: each verdict, and each cause's name.
+
+`blind/causes.csv` says what was planted, and the pattern that must come first: one of several where
+that depends on the inputs, none for what is right.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
+from evaluator.executor.local import LocalExecutor
+from problems.loader import load_suite
+from problems.problem import SizeClass
+
+FOLDER = Path(__file__).with_name("blind")
+PLANTED = list(csv.DictReader((FOLDER / "causes.csv").read_text().splitlines()))
+
+
+@pytest.fixture(scope="module")
+def executor() -> Iterator[LocalExecutor]:
+    with LocalExecutor("cpu") as running:
+        yield running
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda row: row["number"])
+def test_it_is_judged_rightly_and_its_cause_named(executor, planted) -> None:
+    number = planted["number"]
+    problems = load_suite(FOLDER / "problems")
+    problem = next(p for p in problems if p.id.startswith(f"level1_{number}_"))
+    source = (FOLDER / "kernels" / f"level_1_problem_{number}_sample_0_kernel.py").read_text()
+    evaluation = executor.evaluate(
+        EvaluationRequest(
+            problem_id=problem.id,
+            reference=problem.reference(SizeClass.CPU),
+            candidate=Candidate(source=source, backend=Backend.CPP),
+            settings=Settings(device="cpu", timing_seconds=0.2, audit="never"),
+        )
+    )
+    assert evaluation.status == planted["expected"], evaluation.message
+    if planted["expected"] == "incorrect":
+        found = evaluation.correctness.mismatch.patterns[0]
+        assert found in planted["pattern"].split(), evaluation.correctness.mismatch
