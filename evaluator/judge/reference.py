@@ -25,6 +25,8 @@ from evaluator.worker.random_constants import STATISTICS, around, random_constan
 
 WEIGHT_SEED = 42
 """Public: KernelBench's contract relies on it."""
+_SAME_BY_LUCK = 1e-3
+"""Share of random fp32 numbers, far above what two seeds have in common."""
 DTYPES = {
     Precision.FP32: torch.float32,
     Precision.TF32: torch.float32,
@@ -144,11 +146,12 @@ class Reference:
         self._tf32_products, self._tf32_convolutions = products, convolutions
 
     def fixed_parameters(self) -> list[str]:
-        """Names of parameters that are now as the public seed constructs them."""
+        """Names of parameters of which more is as the public seed constructs it than by luck."""
         return [
             name
             for name, tensor in self.model.named_parameters()
-            if name in self.seeded and tensor.numel() and tensor.cpu().equal(self.seeded[name])
+            if name in self.seeded
+            and float((tensor.cpu() == self.seeded[name]).double().mean()) > _SAME_BY_LUCK
         ]
 
     def floating(self) -> Iterator[tuple[str, torch.Tensor]]:

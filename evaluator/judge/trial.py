@@ -95,11 +95,14 @@ class Trial:
         undone what the constructor prepared, once more in another worker, as constructed.
         """
         self.side = side
+        counted = self.judged, self.judged_in_fp64, self.made, self.worst_ratio, list(self.seeds)
         try:
             self._first_calls(bench, side)
         except Refusal as refusal:
             if not _copying_may_be_wrong(refusal, side):
                 raise
+            # What copied weights led to says nothing of the second judgement.
+            self.judged, self.judged_in_fp64, self.made, self.worst_ratio, self.seeds = counted
             self._as_constructed(bench, refusal)
 
     def _as_constructed(self, bench: Bench, before: Refusal) -> None:

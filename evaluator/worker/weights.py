@@ -59,7 +59,7 @@ def with_weights(
             # What it derived from weights of some names does not go with how all are copied.
             module = build()
         return Loaded(module, _load_in_order(module, weights))
-    changed = {name for name in filled if not torch.equal(own[name], weights[name])}
+    changed = {name for name in filled if not _same(own[name], weights[name])}
     derived: set[str] = set()
     if changed:
         derived = _derived(build, kind, weights, changed, own)
@@ -111,7 +111,12 @@ def _derived(
     }
     with _filled_while_constructing(kind, others):
         beside = _floating(build())
-    return {n for n in changed if n not in beside or not torch.equal(own[n], beside[n])}
+    return {n for n in changed if n not in beside or not _same(own[n], beside[n])}
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    """Whether both hold the same numbers; a constructor may have moved or converted one of them."""
+    return bool(one.dtype == other.dtype and torch.equal(one.cpu(), other.cpu()))
 
 
 @contextmanager

@@ -194,6 +194,7 @@ def test_what_a_constructor_prepares_is_right(evaluate, name):
     evaluation = evaluate(module(constructor, forward), reference=PROBLEM)
     assert evaluation.status is Status.CORRECT, (evaluation.message, evaluation.detail)
     assert evaluation.weights == weights
+    assert evaluation.correctness.error_ratio < evaluation.correctness.error_ratio_limit
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -234,3 +235,13 @@ def test_the_next_candidate_has_the_public_state_again(evaluate):
         assert (evaluation.status, evaluation.weights) == (Status.CORRECT, "seeded")
         evaluation = evaluate(module(constructor, plain), reference=reference)
         assert (evaluation.status, evaluation.weights) == (Status.CORRECT, "named")
+
+
+def test_a_parameter_that_is_constant_in_part_must_be_registered(evaluate):
+    """Its ones would stay ones under each seed."""
+    half = "torch.cat([torch.ones(24), torch.randn(24)])"
+    reference = PROBLEM.replace("torch.randn(features)", half)
+    constructor = _NAMED.replace("self.shift = nn.Parameter(torch.randn(features))", f"t = {half}")
+    body = _IGNORING.replace("self.shift", "self.t")
+    evaluation = evaluate(module(f"{constructor}self.t = t", body), reference=reference)
+    assert (evaluation.status, evaluation.reason) == (Status.INTEGRITY, "weights_unmatched")

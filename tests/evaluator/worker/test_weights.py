@@ -63,6 +63,18 @@ def test_by_order_nothing_is_derived_from_some_of_the_weights():
     assert torch.equal(made.module.scale.detach(), torch.zeros(2))
 
 
+class Converted(Layer):
+    def __init__(self):
+        super().__init__()
+        self.double()
+
+
+def test_a_constructor_may_convert_its_weights():
+    made = with_weights(lambda: build(Converted), Converted, WEIGHTS)
+    assert made.fit == "derived"
+    assert torch.equal(made.module.scale.detach(), WEIGHTS["scale"].double())
+
+
 def test_nothing_is_filled_afterwards():
     with_weights(lambda: build(Layer), Layer, WEIGHTS)
     assert torch.equal(build(Layer).scale.detach(), torch.ones(2))
