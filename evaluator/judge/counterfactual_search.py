@@ -35,6 +35,8 @@ from evaluator.judge.reference_modes import (
 )
 from evaluator.worker.values import flatten
 
+SIZE_ALONE = "precision_by_size"
+"""Code of an explanation by the size of errors alone; a pattern says `precision`."""
 SECONDS = 2.0
 """After which no further change is tried."""
 ANSWER_BYTES = 4096
@@ -223,7 +225,7 @@ class _Search:
         if follows > _FOLLOWS or ("bf16" in names and len(names) > 1):
             return None
         words = f"the arithmetic is in {' or '.join(names)}: errors of that size, not the same ones"
-        return Counterfactual("precision", words)
+        return Counterfactual(SIZE_ALONE, words)
 
     def _less_precise(self, base: Tensor) -> Counterfactual | None:
         """Whether its errors beside `base`, the reference's output, are a lower precision's."""

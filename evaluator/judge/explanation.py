@@ -17,6 +17,7 @@ from evaluator.evaluation import Mismatch
 from evaluator.judge.bench import Bench
 from evaluator.judge.correctness import compare
 from evaluator.judge.counterfactual import find_counterfactual
+from evaluator.judge.counterfactual_search import SIZE_ALONE
 from evaluator.judge.draws import Draw
 from evaluator.judge.mismatch import add_counterfactual, add_race
 from evaluator.judge.reference import flatten_arguments
@@ -63,8 +64,13 @@ class Explanation:
             except (Refusal, InfrastructureError, torch.OutOfMemoryError):
                 # Words are not worth more than the verdict, which stands already.
                 continue
-            if found is not None:
-                return add_counterfactual(mismatch, *found)
+            if found is None:
+                continue
+            code, words = found
+            if code != SIZE_ALONE:
+                return add_counterfactual(mismatch, code, words)
+            if not races:
+                return add_counterfactual(mismatch, "precision", words)
         return add_race(mismatch) if races else mismatch
 
     def _differs_when_repeated(self) -> bool:
