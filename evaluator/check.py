@@ -68,7 +68,13 @@ def check(
         str, typer.Option(help="auto, cpu, cuda, cuda:N, or for a folder cuda:N,M or all.")
     ] = "auto",
     precision: Annotated[str, typer.Option(help="fp32, tf32, fp16 or bf16.")] = "fp32",
-    protocol: Annotated[str, typer.Option(help="refinery, kernelbench or verified.")] = "refinery",
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="refinery, kernelbench or verified. With --claims also refinery and kernelbench. "
+            "Repeatable. [refinery]"
+        ),
+    ] = None,
     inputs: Annotated[
         str, typer.Option(help="varied (other scales and signs at times) or recipe.")
     ] = "varied",
@@ -100,6 +106,13 @@ def check(
             "[eval_results.json in the folder]"
         ),
     ] = None,
+    claims: Annotated[
+        Path | None,
+        typer.Option(
+            help="Of a folder: claimed speedups to hold against the measured ones, in a CSV file "
+            "with columns level, task, claimed."
+        ),
+    ] = None,
     json_: Annotated[
         bool, typer.Option("--json", help="One evaluation on stdout; of a folder one a line.")
     ] = False,
@@ -111,23 +124,30 @@ def check(
     """
     from pydantic import ValidationError
 
+    from evaluator.claims.claim import read_claims
     from evaluator.device_choice import resolve_devices
     from evaluator.errors import InfrastructureError
+    from evaluator.eval_results import NAME
     from evaluator.evaluation import BaselineName, Settings, Status, audit_setting
     from evaluator.executor.local import LocalExecutor
-    from evaluator.kernel_folder import judge_folder
+    from evaluator.kernel_folder import FolderReport, judge_folder, kernels_in
     from evaluator.verdict_lines import verdict_lines
     from problems.loader import load_problem
 
     try:
         names = dict.fromkeys(["eager", *(baseline or [])])
+        protocols = list(dict.fromkeys(protocol or ["refinery"]))
+        if len(protocols) > 1 and (claims is None or protocols[1:] != ["kernelbench"]):
+            raise UsageError(
+                "one --protocol, or with --claims a second one, kernelbench, beside the first"
+            )
         devices = resolve_devices(device)
         try:
             settings = Settings.model_validate(
                 {
                     "device": devices[0],
                     "precision": precision,
-                    "protocol": protocol,
+                    "protocol": protocols[0],
                     "inputs": inputs,
                     "baselines": tuple(BaselineName(name) for name in names),
                     "timing_seconds": timing_seconds,
@@ -147,18 +167,26 @@ def check(
         with LocalExecutor(*devices) as executor:
             if kernel.is_dir():
                 good = judge_folder(
-                    kernel,
-                    suite,
-                    lambda path, problem: request_for(_source(path), problem, settings),
+                    kernels_in(kernel, suite),
+                    lambda path, asked, under: request_for(_source(path), asked, under),
                     executor,
+                    FolderReport(
+                        results or kernel / NAME,
+                        json_,
+                        None if claims is None else read_claims(claims),
+                    ),
+                    settings,
+                    settings.model_copy(update={"protocol": "kernelbench"})
+                    if len(protocols) > 1
+                    else None,
                     width=executor.width,
-                    as_json=json_,
-                    results=results,
                 )
             elif problem is None:
                 raise UsageError("name the kernel's problem: --problem ID or --problem FILE")
-            elif results is not None:
-                raise UsageError("--results is for a folder of kernels; --json prints one verdict")
+            elif results is not None or claims is not None:
+                raise UsageError(
+                    "--results and --claims are for a folder of kernels; --json prints one verdict"
+                )
             else:
                 asked = load_problem(problem, suite)
                 evaluation = executor.evaluate(request_for(_source(kernel), asked, settings))

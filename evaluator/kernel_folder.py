@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
-from itertools import groupby
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
+from evaluator.claims.claim import Claim
+from evaluator.claims.judged_claim import Adjudication, judge_claim
+from evaluator.claims.report import writable, write_report
 from evaluator.errors import InfrastructureError
-from evaluator.eval_results import NAME, EvalResults
-from evaluator.evaluation import Evaluation, EvaluationRequest
+from evaluator.eval_results import EvalResults
+from evaluator.evaluation import EvaluationRequest, Settings
 from evaluator.executor.executor import Executor
+from evaluator.journal import Journal
 from evaluator.kernel_name import KernelName
-from evaluator.many import judged
+from evaluator.many import Outcome, judged
 from evaluator.tally import Tally
 from evaluator.verdict_lines import verdict_lines
 from problems.errors import UnknownProblemError, UsageError
@@ -51,47 +56,116 @@ def kernels_in(folder: Path, suite: Path | None) -> list[NamedKernel]:
     return found
 
 
+@dataclass(frozen=True)
+class FolderReport:
+    """What is reported of a folder, and where."""
+
+    results: Path
+    """In KernelBench's format."""
+    as_json: bool = False
+    """Each verdict on stdout, one a line, and not for a person on stderr."""
+    claims: dict[KernelName, Claim] | None = None
+    """Held against the measured speedups at the end."""
+
+
 def judge_folder(
-    folder: Path,
-    suite: Path | None,
-    request: Callable[[Path, Problem], EvaluationRequest],
+    kernels: Sequence[NamedKernel],
+    request: Callable[[Path, Problem, Settings], EvaluationRequest],
     executor: Executor,
+    report: FolderReport,
+    settings: Settings,
+    beside: Settings | None = None,
     *,
     width: int,
-    as_json: bool,
-    results: Path | None = None,
 ) -> bool:
-    """Judge the kernels, report each verdict in its turn, write all of them to `results`
-    (`eval_results.json` in `folder`). Returns whether all are correct.
+    """Judge the kernels, report each verdict in its turn, and write all of them. Returns whether
+    all are correct.
 
-    Raises `UsageError` before anything is judged where there is nothing to judge or `results` can't
-    be written, and `InfrastructureError` where every kernel fails alike (`many.judged`); what was
-    found by then is written.
+    `beside`: of KernelBench's protocol, under which they are judged once more, for the claims. An
+    interrupted command goes on with the verdicts that it left.
+
+    Raises `UsageError` before anything is judged where a result can't be written, and
+    `InfrastructureError` where every kernel fails alike (`many.judged`); what was found by then is
+    written.
     """
-    kernels = kernels_in(folder, suite)
-    written = EvalResults(results or folder / NAME, {kernel.name.level for kernel in kernels})
+    written = EvalResults(report.results, {kernel.name.level for kernel in kernels})
+    adjudicated = writable(report.results.parent) if report.claims is not None else []
+    journal = Journal(report.results.with_suffix(".unfinished.jsonl"), executor)
+    if journal.kept:
+        print(f"{journal.kept} verdicts are taken over from {journal.path}", file=sys.stderr)
+
+    def outcomes(under: Settings) -> Iterator[tuple[NamedKernel, Outcome]]:
+        found = judged(
+            [kernel[1:] for kernel in kernels],
+            lambda path, problem: request(path, problem, under),
+            journal,
+            width=width,
+        )
+        for kernel, (outcome, first) in zip(kernels, found, strict=True):
+            protocol = under.protocol if beside else None
+            if report.as_json:
+                print(json.dumps(_record(kernel, outcome, first, protocol)), flush=True)
+            else:
+                print(*_lines(kernel, outcome, first, protocol), sep="\n", file=sys.stderr)
+            yield kernel, outcome
+
     tally = Tally()
-    outcomes = judged([kernel[1:] for kernel in kernels], request, executor, width=width)
+    ours: list[Outcome] = []
+    theirs: list[Outcome] = []
     try:
-        for kernel, (outcome, first) in zip(kernels, outcomes, strict=True):
+        for kernel, outcome in outcomes(settings):
             tally.add(outcome)
             written.add(kernel.name, kernel.problem.id, outcome)
-            if as_json:
-                print(json.dumps(_record(kernel, outcome, first)), flush=True)
-            else:
-                for line in _lines(kernel, outcome, first):
-                    print(line, file=sys.stderr)
+            ours.append(outcome)
+        if beside is not None:
+            theirs.extend(outcome for _, outcome in outcomes(beside))
+        journal.remove()
     finally:
         paths = written.write()
-        for line in [*tally.lines(), f"results: {', '.join(map(str, paths))}"]:
-            print(line, file=sys.stderr)
+        lines = list(tally.lines())
+        if report.claims is not None and ours:
+            adjudication = _adjudication(kernels, report.claims, ours, theirs, settings)
+            write_report(adjudication, adjudicated)
+            paths += adjudicated
+            lines += adjudication.lines()
+        lines.append(f"results: {', '.join(map(str, paths))}")
+        if journal.path.exists():
+            lines.append("unfinished: the same command goes on from here")
+        print(*lines, sep="\n", file=sys.stderr)
     return tally.correct == len(kernels)
 
 
+def _adjudication(
+    kernels: Sequence[NamedKernel],
+    claims: dict[KernelName, Claim],
+    ours: Sequence[Outcome],
+    theirs: Sequence[Outcome],
+    settings: Settings,
+) -> Adjudication:
+    """Of the kernels that have an outcome so far."""
+    rows = [
+        judge_claim(
+            kernel.path.name,
+            kernel.problem.id,
+            kernel.name.level,
+            claims.get(kernel.name),
+            outcome,
+            other,
+        )
+        for kernel, outcome, other in zip_longest(
+            kernels[: len(ours)], ours, theirs, fillvalue=None
+        )
+        if kernel is not None and outcome is not None
+    ]
+    return Adjudication(rows, settings.precision, settings.protocol)
+
+
 def _record(
-    kernel: NamedKernel, outcome: Evaluation | InfrastructureError, first: Path | None
+    kernel: NamedKernel, outcome: Outcome, first: Path | None, protocol: str | None
 ) -> dict[str, object]:
     place: dict[str, object] = {"kernel": kernel.path.name, "problem": kernel.problem.id}
+    if protocol is not None:
+        place["protocol"] = protocol
     if isinstance(outcome, InfrastructureError):
         return place | {"error": f"{type(outcome).__name__}: {outcome}"}
     judged_with = {"judged_with": first.name if first else ""}
@@ -99,11 +173,12 @@ def _record(
 
 
 def _lines(
-    kernel: NamedKernel, outcome: Evaluation | InfrastructureError, first: Path | None
+    kernel: NamedKernel, outcome: Outcome, first: Path | None, protocol: str | None
 ) -> list[str]:
+    under = [f"under --protocol {protocol}:"] if protocol is not None else []
     place = f"{kernel.path.name} on {kernel.problem.id}"
     if isinstance(outcome, InfrastructureError):
-        return [f"{place}: cannot be judged", f"  {type(outcome).__name__}: {outcome}"]
+        return [*under, f"{place}: cannot be judged", f"  {type(outcome).__name__}: {outcome}"]
     if first is not None:
-        return [f"{place}: {outcome.status}, as {first.name}, which is identical"]
-    return list(verdict_lines(kernel.path, kernel.problem, outcome))
+        return [*under, f"{place}: {outcome.status}, as {first.name}, which is identical"]
+    return [*under, *verdict_lines(kernel.path, kernel.problem, outcome)]

@@ -8,11 +8,20 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
+from typing import Protocol
 
 from evaluator.errors import InfrastructureError, UnusableReferenceError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Seconds
-from evaluator.executor.executor import Executor
 from problems.problem import Problem
+
+
+class Evaluates(Protocol):
+    """An executor, or what stands before one."""
+
+    def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        """See `Executor.evaluate`."""
+        ...
+
 
 Kernel = tuple[Path, Problem]
 Outcome = Evaluation | InfrastructureError
@@ -28,7 +37,7 @@ _PROBLEMS = 3
 def judged(
     kernels: Sequence[Kernel],
     request: Callable[[Path, Problem], EvaluationRequest],
-    executor: Executor,
+    judge: Evaluates,
     *,
     width: int,
 ) -> Iterator[tuple[Outcome, Path | None]]:
@@ -41,9 +50,9 @@ def judged(
     `InfrastructureError` where every kernel fails alike; what has not begun by then is left.
     """
 
-    def judge(path: Path, problem: Problem) -> Outcome:
+    def outcome_of(path: Path, problem: Problem) -> Outcome:
         try:
-            return executor.evaluate(request(path, problem))
+            return judge.evaluate(request(path, problem))
         except InfrastructureError as error:
             return error
 
@@ -56,7 +65,7 @@ def judged(
     def beginnings() -> Iterator[Future[Outcome] | None]:
         seen = set()
         for kernel, content in zip(kernels, contents, strict=True):
-            yield None if content in seen else pool.submit(judge, *kernel)
+            yield None if content in seen else pool.submit(outcome_of, *kernel)
             seen.add(content)
 
     try:
@@ -70,7 +79,7 @@ def judged(
                 evaluation, first = known[content]
                 outcome = evaluation.model_copy(update={"seconds": Seconds()})
             else:
-                outcome = judge(path, problem) if future is None else future.result()
+                outcome = outcome_of(path, problem) if future is None else future.result()
                 if isinstance(outcome, Evaluation) and (content not in known or outcome.is_lasting):
                     known[content] = outcome, path
             left[content] -= 1

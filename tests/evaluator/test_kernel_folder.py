@@ -177,7 +177,7 @@ def test_results_of_another_program_are_left_alone(tmp_path: Path, suite: Path) 
     refused(judged(folder, suite, "--results", tmp_path / "no" / "a.json"), "can't be written")
     refused(
         judged(folder / kernel(1, 2, 0), suite, "--problem", "1/2", "--results", tmp_path / "a"),
-        "--results is for a folder",
+        "--results and --claims are for a folder",
     )
     ours = write(tmp_path, {"mine.json": '{"9": [{"metadata": {"judge": "kernel-refinery"}}]}'})
     assert judged(folder, suite, "--results", ours / "mine.json").returncode == 1

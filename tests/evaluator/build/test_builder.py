@@ -326,8 +326,8 @@ def test_a_missing_compiler_is_told_with_the_remedy(tmp_path, monkeypatch):
         Builder(tmp_path / "cache").build(BARE)
 
 
-def test_cuda_without_an_architecture_is_told_with_the_remedy(tmp_path):
-    with pytest.raises(BuilderError, match="cuda_arch"):
+def test_cuda_without_a_gpu_is_told_with_the_remedy(tmp_path):
+    with pytest.raises(BuilderError, match="no GPU here"):
         Builder(tmp_path / "cache").build(CUDA["elementwise_add"])
 
 

@@ -1,0 +1,1 @@
+"""Speedups that somebody claims for a folder of kernels, held against what is measured here."""

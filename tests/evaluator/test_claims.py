@@ -1,0 +1,219 @@
+"""Claimed speedups of a folder held against measured ones, and a command that goes on."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evaluator.claims.claim import Claim, read_claims
+from evaluator.claims.judged_claim import Adjudication, ClaimOutcome, judge_claim
+from evaluator.errors import DeviceError
+from evaluator.evaluation import (
+    BaselineName,
+    BaselineTiming,
+    Correctness,
+    Evaluation,
+    Precision,
+    Status,
+    Timing,
+    Verdict,
+)
+from evaluator.kernel_name import KernelName
+from problems.errors import UsageError
+
+ROOT = Path(__file__).parents[2]
+TASK = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+def get_inputs():
+    return [torch.randn(64, 513)]
+
+def get_init_inputs():
+    return []
+"""
+RIGHT = TASK.split("def get_inputs")[0].replace("Model(", "ModelNew(")
+WRONG = RIGHT.replace("torch.relu(x)", "torch.relu(x) * 1.5")
+CLOSE = RIGHT.replace("torch.relu(x)", "torch.relu(x) * 1.00005")
+"""Within KernelBench's tolerance, and far from what fp32 gives."""
+
+
+def kernel(number: int, sample: int = 0) -> str:
+    return f"level_1_problem_{number}_sample_{sample}_kernel.py"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three kernels of one problem, with claims for two of them."""
+    suite = tmp_path / "suite" / "level1"
+    suite.mkdir(parents=True)
+    (suite / "1_relu.py").write_text(TASK)
+    kernels = tmp_path / "kernels"
+    kernels.mkdir()
+    for sample, source in enumerate((RIGHT, WRONG, CLOSE)):
+        (kernels / kernel(1, sample)).write_text(source)
+    (tmp_path / "claims.csv").write_text(
+        "level,task,sample,claimed_speedup_h100,note\n1,1,0,250x,a\n1,1,2,1.5,b\n"
+    )
+    return kernels
+
+
+def command(folder: Path, *options: object) -> list[str]:
+    parts = [sys.executable, "-m", "evaluator.check", folder, "--suite", folder.parent / "suite"]
+    parts += ["--device", "cpu", "--timing-seconds", "0.2", "--no-audit", *options]
+    return [*map(str, parts)]
+
+
+def environment() -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(ROOT)}
+
+
+def run(folder: Path, *options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(folder, *options), env=environment(), capture_output=True, text=True, timeout=600
+    )
+
+
+def test_an_interrupted_folder_goes_on_and_ends_with_its_claims(folder: Path) -> None:
+    asked = ["--claims", folder.parent / "claims.csv"]
+    asked += ["--protocol", "refinery", "--protocol", "kernelbench"]
+    with subprocess.Popen(
+        command(folder, "--json", *asked),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as first:
+        assert first.stdout is not None and first.stderr is not None
+        before = json.loads(first.stdout.readline())
+        first.send_signal(signal.SIGINT)
+        assert "unfinished: the same command goes on from here" in first.stderr.read()
+    unfinished = folder / "eval_results.unfinished.jsonl"
+    assert unfinished.exists()
+    with unfinished.open("a") as file:
+        file.write('{"request": "cut o')
+
+    done = run(folder, "--json", *asked)
+    assert done.returncode == 1, done.stderr
+    said = done.stderr.splitlines()
+    kept, *rest = said
+    assert kept.endswith(f"verdicts are taken over from {unfinished}")
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert found[0] == before, "what was judged before is not judged again"
+    assert [(one["protocol"], one["status"]) for one in found] == [
+        ("refinery", "correct"),
+        ("refinery", "incorrect"),
+        ("refinery", "incorrect"),
+        ("kernelbench", "correct"),
+        ("kernelbench", "incorrect"),
+        ("kernelbench", "correct"),
+    ]
+    assert not unfinished.exists()
+
+    assert "claims: 2 of 3 kernels have one; measured over eager (fp32, TF32 off)" in rest
+    assert "  1 measure less, 1 refused" in rest
+    assert any("geometric mean of 1: claimed 250x, measured " in line for line in rest)
+    assert any(line.startswith("  refused: wrong_values") for line in rest)
+    differs = rest.index("  KernelBench's verdict differs on 1 of 3")
+    assert rest[differs + 1].startswith(
+        f"    {kernel(1, 2)}: correct by KernelBench, incorrect, wrong_values"
+    )
+
+    whole = json.loads((folder / "adjudication.json").read_text())
+    assert [row["outcome"] for row in whole["kernels"]] == ["less", None, "refused"]
+    with (folder / "adjudication.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["claimed"] for row in rows] == ["250.0", "", "1.5"]
+    assert float(rows[0]["low_over_eager"]) <= float(rows[0]["speedup_over_eager"])
+    assert [row["differs"] for row in rows] == ["False", "False", "True"]
+    page = (folder / "adjudication.md").read_text()
+    assert "| 1 | 3 | 1 |" in page
+    assert f"* {kernel(1, 2)}: correct by KernelBench" in page
+
+
+def test_what_cannot_be_asked_is_said_before_anything_is_judged(folder: Path) -> None:
+    def refused(says: str, *options: object) -> None:
+        done = run(folder, *options)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert says in done.stderr.splitlines()[-1]
+
+    refused("no column claimed", "--claims", folder / kernel(1, 0))
+    refused("--claims a second one", "--protocol", "refinery", "--protocol", "kernelbench")
+    (folder / "eval_results.unfinished.jsonl").write_text("{}\n")
+    refused("line 1, is no verdict of this version: delete the file")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("level,task\n1,2\n", "has no column claimed"),
+        ("level,task,claimed\n1,x,2\n", "line 2: invalid literal"),
+        ("level,task,claimed\n1,2,-1\n", "line 2: a speedup of -1"),
+        ("level,task,claimed\n1,2,nan\n", "line 2: a speedup of nan"),
+        ("level,task,claimed\n1,2,1\n1,2,3\n", "line 3: a second claim"),
+        ("level,task,claimed\n1,2\n", "line 2: could not convert"),
+    ],
+)
+def test_a_file_of_claims_that_cannot_be_read(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "claims.csv"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=says):
+        read_claims(path)
+    with pytest.raises(UsageError, match="can't be read"):
+        read_claims(tmp_path / "missing.csv")
+
+
+def test_columns_have_the_names_that_people_give_them(tmp_path: Path) -> None:
+    path = tmp_path / "claims.csv"
+    path.write_text("\ufeffLevel,Problem,claimed_h100,KernelBench_0_2\n2,71,1.5x,mismatch\n")
+    assert read_claims(path) == {KernelName(2, 71, 0): Claim(1.5, "mismatch")}
+
+
+def correct(low: float, high: float, *findings: str) -> Evaluation:
+    figures = {"speedup": (low + high) / 2, "speedup_low": low, "speedup_high": high}
+    rival = BaselineTiming(latency_us=9.0, verdict=Verdict.UNCLEAR, pairs=9, **figures)
+    return Evaluation(
+        status=Status.CORRECT,
+        correctness=Correctness(calls_judged=1, calls_made=1),
+        findings=findings,
+        timing=Timing(
+            verdict=Verdict.UNCLEAR,
+            latency_us=9.0,
+            latency_low_us=9.0,
+            latency_high_us=9.0,
+            baselines={BaselineName.EAGER: rival},
+            calls=9,
+            stopped="time",
+            **figures,
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "word"),
+    [
+        (correct(1.6, 1.8), ClaimOutcome.MORE),
+        (correct(1.4, 1.5), ClaimOutcome.WITHIN),
+        (correct(1.0, 1.4), ClaimOutcome.LESS),
+        (correct(9.0, 9.9, "below the floor"), ClaimOutcome.NO_TIME),
+        (DeviceError("it fell off the bus"), ClaimOutcome.NOT_JUDGED),
+    ],
+)
+def test_a_claim_and_an_interval(outcome: Evaluation | DeviceError, word: ClaimOutcome) -> None:
+    row = judge_claim("a.py", "1", 1, Claim(1.5, "mismatch"), outcome, None)
+    assert row.outcome is word
+    assert row.differs == isinstance(outcome, Evaluation)
+    lines = list(Adjudication([row], Precision.FP32, "refinery").lines())
+    counted = word in (ClaimOutcome.MORE, ClaimOutcome.WITHIN, ClaimOutcome.LESS)
+    assert any("geometric mean" in line for line in lines) == counted

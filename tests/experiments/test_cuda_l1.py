@@ -1,0 +1,54 @@
+"""CUDA-L1's file format: one command from their file to an adjudication."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.evaluator.test_claims import RIGHT, ROOT, TASK
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "experiments.bench.cuda_l1", *map(str, arguments)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+
+def task(number: int, kernel: str | None) -> str:
+    claim = 1.5 if kernel else None
+    return json.dumps(
+        {
+            "level_id": 1,
+            "task_id": number,
+            "ref_code": TASK,
+            "custom_code": kernel,
+            "score_default": claim,
+        }
+    )
+
+
+def test_from_their_file_to_an_adjudication(tmp_path: Path) -> None:
+    published = tmp_path / "h100.json"
+    published.write_text("\n".join([task(1, RIGHT), task(2, RIGHT), task(3, None)]))
+    out = tmp_path / "out"
+    done = run(published, out, "--tasks", "odd", "--device", "cpu", "--timing-seconds", "0.2")
+    assert done.returncode == 0, done.stderr
+    assert "claims: 1 of 1 kernels have one" in done.stderr
+    whole = json.loads((out / "kernels" / "adjudication.json").read_text())
+    (row,) = whole["kernels"]
+    assert (row["problem"], row["claimed"]) == ("level1_1_task", 1.5)
+
+
+def test_another_file_is_refused(tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_text('{"level_id": 1}\n')
+    done = run(other, tmp_path / "out")
+    assert done.returncode == 2
+    assert "is no file of CUDA-L1's" in done.stderr
