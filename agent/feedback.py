@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from agent import figures
 from agent.measured import Subject, measured_sections
 from agent.record import TurnRecord
 from agent.section import LIMITS, Section, cut, excess
 from agent.strategies import Memory
+from evaluator.baseline import BASELINES
 from evaluator.evaluation import BaselineName, Evaluation, Status, Timing
 from tools.diagnose import explain
 
@@ -105,13 +107,13 @@ def _time_lines(evaluation: Evaluation) -> list[str]:
     lines = [f"- time: {timing.latency_us:.1f} us"]
     if eager is not None:
         lines.append(f"- eager: {eager.latency_us:.1f} us")
-    lines.append(f"- speedup over eager: {_speedup(timing)}")
-    compiled = timing.baselines.get(BaselineName.COMPILE)
-    if compiled is not None:
-        lines.append(
-            f"- speedup over torch.compile: {compiled.speedup:.2f}x, 95 % interval"
-            f" [{compiled.speedup_low:.2f}, {compiled.speedup_high:.2f}] ({compiled.verdict})"
-        )
+    lines.append(f"- speedup over {figures.rival(timing)}: {_speedup(timing)}")
+    for name, baseline in timing.baselines.items():
+        if name is not BaselineName.EAGER:
+            lines.append(
+                f"- speedup over {BASELINES[name].words}: {baseline.speedup:.2f}x, 95 % interval"
+                f" [{baseline.speedup_low:.2f}, {baseline.speedup_high:.2f}] ({baseline.verdict})"
+            )
     return lines
 
 

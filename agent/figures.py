@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from agent.prompt_ledger import PromptLedger
 from agent.record import TurnRecord
-from evaluator.evaluation import Timing
+from evaluator.evaluation import BaselineName, Timing
 
 TUNER = "offline/tuner"
 TUNER_NOTE = "offline/tuner is a rule-based kernel writer, not a language model"
@@ -16,6 +16,12 @@ def speedup(timing: Timing) -> str:
     """`1.97x [1.95, 1.99]`: over eager, with its 95 % interval."""
     low, high = timing.speedup_low, timing.speedup_high
     return f"{ratio(timing.speedup)}x [{ratio(low)}, {ratio(high)}]"
+
+
+def rival(timing: Timing) -> str:
+    """`eager (fp32, TF32 off)`: what a speedup is over; the flags where they are recorded."""
+    eager = timing.baselines.get(BaselineName.EAGER)
+    return f"eager ({eager.flags})" if eager is not None and eager.flags else "eager"
 
 
 def ratio(value: float) -> str:
@@ -68,8 +74,8 @@ def place(record: TurnRecord) -> str:
 def outcome(record: TurnRecord) -> str:
     """What became of a turn, in half a line: its speedup and verdict, or why there is none."""
     evaluation = record.evaluation
-    if evaluation.timing is not None:
-        return f"{speedup(evaluation.timing)} over eager, {evaluation.timing.verdict}"
+    if (timing := evaluation.timing) is not None:
+        return f"{speedup(timing)} over {rival(timing)}, {timing.verdict}"
     if not evaluation.reason:
         return "correct, not timed"
     first = evaluation.message.strip().partition("\n")[0].partition(". ")[0]

@@ -12,8 +12,9 @@ from agent.options import RunOptions
 from agent.run_name import run_name
 from agent.strategies import samples_of
 from agent.templates import load_templates
+from evaluator.baseline import baselines_on
 from evaluator.device_choice import resolve_devices
-from evaluator.evaluation import Backend, BaselineName
+from evaluator.evaluation import Backend
 from problems.errors import UsageError
 from problems.loader import DEMO, load_problem, load_suite, select
 from problems.problem import Problem
@@ -47,7 +48,7 @@ def resolve(options: RunOptions) -> Resolution:
     config = RunConfig.model_validate(
         {
             **_settings(options),
-            **_policy(options, notes),
+            **_policy(options, notes, devices[0]),
             "problems": tuple(problem.id for problem in problems),
             "device": ",".join(devices),
             "backend": backend,
@@ -133,10 +134,9 @@ def _settings(options: RunOptions) -> dict[str, object]:
     return {key: value for key, value in given.items() if key in RunConfig.model_fields}
 
 
-def _policy(options: RunOptions, notes: list[str]) -> dict[str, object]:
+def _policy(options: RunOptions, notes: list[str], device: str) -> dict[str, object]:
     """What is remembered and measured, in the one form in which it is recorded."""
-    baselines = {BaselineName.EAGER: None, **dict.fromkeys(options.baselines or ())}
-    policy: dict[str, object] = {"baselines": tuple(baselines)}
+    policy: dict[str, object] = {"baselines": baselines_on(device, options.baselines or ())}
     if options.strategy is Strategy.SAMPLE:
         fields = RunConfig.model_fields
         remembered = {"feedback": "none"} | {

@@ -224,7 +224,10 @@ def run(
     baselines: Annotated[
         list[str] | None,
         Option(
-            "--baseline", metavar="compile", help="Measure a baseline beside eager; repeatable."
+            "--baseline",
+            metavar="NAME",
+            help="Measure a baseline beside eager: compile, max_autotune, cuda_graph, "
+            "cudnn_benchmark, default_flags; repeatable.",
         ),
     ] = None,
     timing_seconds: Annotated[

@@ -79,7 +79,11 @@ def check(
         str, typer.Option(help="varied (other scales and signs at times) or recipe.")
     ] = "varied",
     baseline: Annotated[
-        list[str] | None, typer.Option(help="compile, beside eager. Repeatable.")
+        list[str] | None,
+        typer.Option(
+            help="Beside eager: compile, max_autotune, cuda_graph, cudnn_benchmark, default_flags. "
+            "Repeatable."
+        ),
     ] = None,
     timing_seconds: Annotated[float, typer.Option(help="Longest time spent on timing.")] = 10.0,
     audit: Annotated[
@@ -124,18 +128,18 @@ def check(
     """
     from pydantic import ValidationError
 
+    from evaluator.baseline import baselines_on
     from evaluator.claims.claim import read_claims
     from evaluator.device_choice import resolve_devices
     from evaluator.errors import InfrastructureError
     from evaluator.eval_results import NAME
-    from evaluator.evaluation import BaselineName, Settings, Status, audit_setting
+    from evaluator.evaluation import Settings, Status, audit_setting
     from evaluator.executor.local import LocalExecutor
     from evaluator.kernel_folder import FolderReport, judge_folder, kernels_in
     from evaluator.verdict_lines import verdict_lines
     from problems.loader import load_problem
 
     try:
-        names = dict.fromkeys(["eager", *(baseline or [])])
         protocols = list(dict.fromkeys(protocol or ["refinery"]))
         if len(protocols) > 1 and (claims is None or protocols[1:] != ["kernelbench"]):
             raise UsageError(
@@ -149,7 +153,7 @@ def check(
                     "precision": precision,
                     "protocol": protocols[0],
                     "inputs": inputs,
-                    "baselines": tuple(BaselineName(name) for name in names),
+                    "baselines": baselines_on(devices[0], baseline or []),
                     "timing_seconds": timing_seconds,
                     "audit": audit_setting(audit),
                     "require": require,

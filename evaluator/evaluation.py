@@ -66,7 +66,14 @@ class BaselineName(StrEnum):
     """What a candidate is timed against."""
 
     EAGER = "eager"
+    """The reference with the flags of the task's precision."""
+    DEFAULT_FLAGS = "default_flags"
+    """Eager with the flags that PyTorch starts with: TF32 in convolutions. Added by itself where
+    it is faster or slower."""
+    CUDNN_BENCHMARK = "cudnn_benchmark"
+    CUDA_GRAPH = "cuda_graph"
     COMPILE = "compile"
+    MAX_AUTOTUNE = "max_autotune"
 
 
 class Candidate(Record):
@@ -157,6 +164,8 @@ class BaselineTiming(Record):
     speedup_high: float
     verdict: Verdict
     pairs: int
+    flags: str = ""
+    """The arithmetic it was allowed on a GPU: `fp32, TF32 off`. Empty: a CPU, or not recorded."""
 
 
 class Timing(Record):

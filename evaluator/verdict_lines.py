@@ -56,8 +56,9 @@ def _times(timing: Timing) -> Iterator[str]:
         f"{timing.latency_us:.1f} us [{timing.latency_low_us:.1f}, {timing.latency_high_us:.1f}]"
     )
     for name, baseline in timing.baselines.items():
+        flags = f"{baseline.flags}; " if baseline.flags else ""
         yield (
-            f"{_VERDICTS[baseline.verdict]} {name} ({baseline.latency_us:.1f} us): "
+            f"{_VERDICTS[baseline.verdict]} {name} ({flags}{baseline.latency_us:.1f} us): "
             f"{baseline.speedup:.3f}x [{baseline.speedup_low:.3f}, "
             f"{baseline.speedup_high:.3f}], {baseline.pairs} pairs"
         )

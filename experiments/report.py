@@ -78,9 +78,10 @@ def _circumstances(told: RunReport) -> str:
     made = ", ".join(f"{count} {status}" for status, count in told.statuses.items())
     torch = f", torch {facts.versions['torch']}" if "torch" in facts.versions else ""
     commit = f", commit {facts.commit}" if facts.commit else ""
+    rival = f" Speedups are over eager ({facts.eager_flags})." if facts.eager_flags else ""
     return (
         f"{facts.backend} on {facts.device}, {facts.precision}{torch}{commit};"
-        f" {len(told.problems)} problems, {facts.turns} calls: {made}."
+        f" {len(told.problems)} problems, {facts.turns} calls: {made}.{rival}"
     )
 
 

@@ -49,6 +49,8 @@ class RunFacts(BaseModel):
     """Of each problem with a turn, the hash of its text."""
     unbegun: tuple[str, ...]
     """Problems that were asked for and have no turn."""
+    eager_flags: str
+    """The arithmetic that eager was allowed; empty: on a CPU, or recorded by an older version."""
     rungs: tuple[str, ...]
     versions: dict[str, str]
     commit: str
@@ -118,6 +120,7 @@ def facts_of(turns: pd.DataFrame) -> RunFacts:
         budget=int(turns["call"].max()) + 1 if math.isnan(budget) else int(budget),
         limits=str(first["limits"]),
         turns=len(turns),
+        eager_flags=", ".join(sorted(set(turns["eager_flags"]) - {""})),
         hashes=hashes,
         unbegun=tuple(n for n in run_config(folder).get("problems") or () if n not in hashes),
         rungs=tuple(sorted(set(turns["rung"]) - {""})),

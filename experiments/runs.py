@@ -39,6 +39,7 @@ def load_runs(path: Path | str | Sequence[Path | str]) -> pd.DataFrame:
       `sample`, `turn`, `call`, `candidate`, `parent`, `plan`, `finish_reason`, `created`
     - what became of it: `status`, `reason`, `message`, `weights`, `provenance`, `verdict`,
       `latency_us`, `speedup`, `speedup_low`, `speedup_high` (over eager, 95 % interval),
+      `eager_flags` (`fp32, TF32 off`; empty: on a CPU, or not known),
       `compile_speedup` (over torch.compile), `sol_fraction`, `sol_score`, `error_ratio`,
       `memory_bytes`, `eager_memory_bytes` (peak memory of the candidate's process and of eager's),
       `bottleneck`, `rung`,
@@ -164,6 +165,7 @@ def _row(record: Mapping[str, Any]) -> dict[str, Any]:
             name: _number(timing.get(name))
             for name in ("latency_us", "speedup", "speedup_low", "speedup_high")
         },
+        "eager_flags": timing.get("baselines", {}).get("eager", {}).get("flags", ""),
         "compile_speedup": _number(timing.get("baselines", {}).get("compile", {}).get("speedup")),
         "sol_fraction": _number(timing.get("sol_fraction")),
         "sol_score": _number(timing.get("sol_score")),

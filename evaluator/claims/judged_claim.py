@@ -130,7 +130,7 @@ class Adjudication:
         counts = Counter(row.outcome for row in claimed)
         yield (
             f"claims: {len(claimed)} of {len(self.rows)} kernels have one; measured over "
-            f"{rival_words(BaselineName.EAGER, self.precision, self.protocol)}"
+            f"{rival_words(BaselineName.EAGER, self.rows)}"
         )
         yield "  " + ", ".join(
             f"{counts[outcome]} {_WORDS[outcome]}" for outcome in ClaimOutcome if counts[outcome]
@@ -140,7 +140,7 @@ class Adjudication:
             if timed:
                 theirs = geometric_mean([row.claimed for row in timed if row.claimed])
                 ours = geometric_mean([row.rivals[name].speedup for row in timed])
-                words = rival_words(name, self.precision, self.protocol)
+                words = rival_words(name, self.rows)
                 yield (
                     f"  geometric mean of {len(timed)}: claimed {theirs:.3g}x, "
                     f"measured {ours:.3g}x over {words}"
@@ -167,20 +167,12 @@ def difference(row: JudgedClaim) -> str:
     return f"{row.kernel}: {row.kernelbench} by KernelBench, {ours} here" + (said and f": {said}")
 
 
-def rival_words(name: BaselineName, precision: Precision, protocol: str) -> str:
-    """What a speedup is over, so that a reader knows whether it is theirs."""
-    flags = "PyTorch's default flags" if protocol == "kernelbench" else _FLAGS[precision]
-    if protocol == "verified":
-        flags = "TF32 on"
-    return f"{name} ({flags})"
+def rival_words(name: BaselineName, rows: Sequence[JudgedClaim]) -> str:
+    """What a speedup is over, with its flags, so that a reader knows whether it is theirs."""
+    flags = {row.rivals[name].flags for row in rows if name in row.rivals} - {""}
+    return f"{name} ({', '.join(sorted(flags))})" if flags else name
 
 
-_FLAGS = {
-    Precision.FP32: "fp32, TF32 off",
-    Precision.TF32: "fp32, TF32 on",
-    Precision.FP16: "fp16",
-    Precision.BF16: "bf16",
-}
 _WORDS = {
     ClaimOutcome.MORE: "measure more than was claimed",
     ClaimOutcome.WITHIN: "hold (the claim lies in the interval)",

@@ -88,7 +88,7 @@ def _markdown(adjudication: Adjudication) -> Iterator[str]:
     yield "# Claimed and measured speedups"
     yield ""
     devices = sorted({row.device for row in rows if row.device})
-    eager = rival_words(BaselineName.EAGER, adjudication.precision, adjudication.protocol)
+    eager = rival_words(BaselineName.EAGER, rows)
     yield f"Device: {', '.join(devices) or 'none'}. Protocol: {adjudication.protocol}. Speedups are"
     yield f"over {eager}, with 95 % intervals, if nothing else is said."
     yield ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -12,14 +12,15 @@ from typing import Any
 
 import torch
 
+from evaluator.baseline import BASELINES, Baseline
 from evaluator.build.handover import Build
-from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.cores import usable_cores
 from evaluator.cuda_memory import reset_persisting_l2
 from evaluator.devices import cache_bytes, describe, peaks
-from evaluator.errors import InfrastructureError, UnusableReferenceError
+from evaluator.errors import UnusableReferenceError
 from evaluator.evaluation import BaselineName, Precision, ProblemRequest, Settings
 from evaluator.judge.arena import Arena, make_arena
+from evaluator.judge.baselines import Baselines
 from evaluator.judge.blockwise import close, same
 from evaluator.judge.call_sequence import CallSequence
 from evaluator.judge.constant_outputs import constant_outputs
@@ -31,7 +32,6 @@ from evaluator.judge.judge_memory import JudgeMemory
 from evaluator.judge.out_of_memory import is_out_of_memory
 from evaluator.judge.placement import Placement, bytes_needed
 from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten_arguments
-from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Call, Side
 from evaluator.judge.speed_of_light import bounds, count_work, measure_ceilings
 from evaluator.judge.variation import Kind, fresh_seed
@@ -41,7 +41,6 @@ from evaluator.worker.weights import Fit
 
 _SLACK = 2**20
 _RUNS = 4
-_TRUSTED_TIMEOUT_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -70,11 +69,11 @@ class Bench:
         self.settings = request.settings
         self.device = device
         self._zygote = zygote
-        self._idle: Side | None = None
+        self.idle: Side | None = None
         """The worker of the eager baseline, as long as it has nothing to do. It is there first, so
         that the candidate's gets its context while the problem is set up."""
         if is_timed:
-            self._idle = self.new_side(another=True)
+            self.idle = self.new_side(another=True)
         try:
             self._set_up(request)
         except BaseException:
@@ -138,8 +137,7 @@ class Bench:
         )
         self.persisting_l2_reset: bool | None = None
         """Whether the last flush could reset them; None on a CPU and before the first."""
-        self.baselines: dict[BaselineName, Side] = {}
-        self.baseline_notes: dict[BaselineName, str] = {}
+        self.baselines = Baselines(self)
 
     def _examine(self, seed: int) -> list[Any]:
         """Run the reference twice on the same inputs, which are returned: it must repeat itself."""
@@ -280,7 +278,7 @@ class Bench:
         """Most of a GPU's memory that the judge has held while `side` was judged, with what it
         lends to the workers; None on a CPU."""
         taken = self.memory.most_bytes()
-        slots = sum(each.slot_bytes for each in (side, *self.baselines.values()))
+        slots = sum(each.slot_bytes for each in (side, *self.baselines.sides))
         return None if taken is None else taken + self.draws.arena.size + slots
 
     def wanted_bytes(self) -> int:
@@ -288,21 +286,19 @@ class Bench:
         GPU's memory, with the whole reference in fp64."""
         weights: int = sum(tensor.nbytes for tensor in self.reference.seeded.values())
         worker = weights + self.forward_bytes + self.output_bytes
-        missing = 1 + len(self.settings.baselines) - len(self.baselines)
+        missing = 1 + self.baselines.missing
         call = self.draws.arena.size + self.forward_bytes
         verifying = max(self.verifying_bytes, 3 * call + 2 * weights) + 2 * self.output_bytes
         return int(missing * worker + verifying)
 
     def _end_idle(self) -> None:
-        side, self._idle = self._idle, None
+        side, self.idle = self.idle, None
         if side is not None:
             side.close()
 
     def make_room(self) -> None:
         """End the baselines, which are started again when they are needed, and give memory back."""
-        for side in self.baselines.values():
-            side.close()
-        self.baselines.clear()
+        self.baselines.close()
         self._end_idle()
         self.give_memory_back()
 
@@ -343,20 +339,30 @@ class Bench:
         """Wait until no spare worker is in the making: it would disturb what is timed."""
         self._zygote.settle()
 
-    def tf32(self) -> bool | None:
+    def tf32(self, *, default_flags: bool = False) -> bool | None:
         """The flag for the worker; None leaves PyTorch's default, as KernelBench does."""
-        if self.settings.protocol == "kernelbench":
+        if self.settings.protocol == "kernelbench" or default_flags:
             return None
         return self.settings.protocol == "verified" or self.settings.precision is Precision.TF32
 
-    def load(self, side: Side, source: str, class_name: str, *, triton: bool, build: Build) -> None:
-        """Import a source on a side."""
+    def load(
+        self,
+        side: Side,
+        source: str,
+        class_name: str,
+        *,
+        triton: bool,
+        build: Build,
+        baseline: Baseline = BASELINES[BaselineName.EAGER],
+    ) -> None:
+        """Import a source on a side. `baseline`: with its flags."""
         side.load(
             source,
             class_name,
             threads=self.threads,
             dtype=self.reference.dtype,
-            tf32=self.tf32(),
+            tf32=self.tf32(default_flags=baseline.default_flags),
+            cudnn_benchmark=baseline.cudnn_benchmark,
             triton=triton,
             build=build,
             import_timeout_s=self.settings.import_timeout_s,
@@ -371,7 +377,7 @@ class Bench:
         side: Side,
         state: dict[str, torch.Tensor],
         *,
-        compiled: bool = False,
+        compile_with: Mapping[str, str] | None = None,
         inputs: Arena | None = None,
         timeout_s: float | None = None,
         seed: int | None = None,
@@ -399,7 +405,7 @@ class Bench:
                     inputs=inputs or self.draws.arena,
                     inputs_writable=inputs is not None or self.draws.writable,
                     output_bytes=self.output_bytes,
-                    compiled=compiled,
+                    compile_with=compile_with,
                     repeated_values=self.settings.protocol != "kernelbench",
                     random_constants=seed is not None,
                     timeout_s=timeout_s or self.settings.import_timeout_s,
@@ -409,37 +415,6 @@ class Bench:
 
         side.construct_again = made
         return made()
-
-    def baseline(self, name: BaselineName) -> Side | None:
-        """The reference itself in a worker of its own, warmed up; None where it can't be had."""
-        if name in self.baseline_notes:
-            return None
-        side = self.baselines.get(name)
-        if side is not None:
-            return side
-        compiled = name is BaselineName.COMPILE
-        self.give_memory_back()
-        side = self.new_side(confine=False) if compiled else self._idle or self.new_side()
-        if not compiled:
-            self._idle = None
-        try:
-            self.load(side, self.reference.source, "Model", triton=compiled, build=no_build)
-            # Its own initial values are as good as any: only its time counts.
-            self.construct(side, {}, compiled=compiled, timeout_s=_TRUSTED_TIMEOUT_S)
-            for _ in range(3):
-                draw = self.draws.plain()
-                with self.calling(side, draw, timeout_s=_TRUSTED_TIMEOUT_S):
-                    pass
-            side.note_memory()
-        except Refusal as refusal:
-            side.close()
-            said = f"baseline {name} could not be run: {refusal.message} {refusal.detail[-500:]}"
-            if name is BaselineName.EAGER:
-                raise InfrastructureError(said) from None
-            self.baseline_notes[name] = said
-            return None
-        self.baselines[name] = side
-        return side
 
     def hidden(self, references: tuple[str, ...]) -> list[Bench]:
         """The same problem at sizes that only the judge knows, set up once."""
@@ -457,9 +432,7 @@ class Bench:
         for bench in self._hidden.values():
             bench.close()
         self._hidden.clear()
-        for side in self.baselines.values():
-            side.close()
-        self.baselines.clear()
+        self.baselines.close()
         self._end_idle()
         self.draws.arena.close()
         with contextlib.suppress(AttributeError):
@@ -477,11 +450,6 @@ def _all_close(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
         for one, other in zip(some, others, strict=True)
         if one.is_floating_point()
     )
-
-
-def no_build(request: BuildRequest) -> BuildOutcome:
-    """A reference compiles nothing of its own."""
-    raise UnusableReferenceError(f"the reference calls load_inline itself ({request.name})")
 
 
 def bench_key(request: ProblemRequest) -> tuple[object, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import median
 
-from evaluator.judge.bench import Bench, no_build
+from evaluator.judge.baselines import no_build
+from evaluator.judge.bench import Bench
 
 _CALLS, _FIRST = 40, 10
 _LAUNCH_BOUND = 1.3

@@ -20,7 +20,8 @@ from torch import Tensor
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Precision
 from evaluator.judge.arena import make_arena
-from evaluator.judge.bench import Bench, no_build
+from evaluator.judge.baselines import no_build
+from evaluator.judge.bench import Bench
 from evaluator.judge.counterfactual_search import ANSWER_BYTES, Counterfactual, read
 from evaluator.judge.laid import Laid, lay
 from evaluator.judge.placement import Placement, bytes_needed

@@ -70,7 +70,7 @@ class Judge:
             shortage: Exception | None = None
             try:
                 bench.hidden(request.hidden_references)
-                baseline = bench.baseline(BaselineName.EAGER)
+                baseline = bench.baselines.get(BaselineName.EAGER)
                 if baseline is not None and request.settings.isolation == "strict":
                     insist(baseline.worker.isolation, self._builder.isolation)
             except (DeviceError, torch.OutOfMemoryError) as error:
@@ -300,7 +300,7 @@ def _weights(side: Side | None) -> Weights:
 def _memory(bench: Bench, side: Side | None) -> DeviceMemory:
     if side is None:
         return DeviceMemory()
-    eager = bench.baselines.get(BaselineName.EAGER)
+    eager = bench.baselines.running(BaselineName.EAGER)
     return DeviceMemory(
         candidate_bytes=side.memory_bytes,
         baseline_bytes=eager.memory_bytes if eager else None,

@@ -120,7 +120,7 @@ class Rehearsal:
                 inputs=inputs,
                 inputs_writable=False,
                 output_bytes=_SLACK_BYTES,
-                compiled=False,
+                compile_with=None,
                 repeated_values=True,
                 random_constants=False,
                 timeout_s=_PATIENCE_S,

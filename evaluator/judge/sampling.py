@@ -64,11 +64,7 @@ def sample(
     flushed. The candidate's first ten calls are verified and about a quarter of the others, chosen
     after each was made.
     """
-    sides: dict[BaselineName | None, Side] = {None: candidate}
-    for name in bench.settings.baselines:
-        side = bench.baseline(name)
-        if side is not None:
-            sides[name] = side
+    sides: dict[BaselineName | None, Side] = {None: candidate, **dict(bench.baselines.timed())}
     cost = call_cost(bench)
     bench.settle()
     with watch(bench.settings.device) as observer:

@@ -6,7 +6,7 @@ import json
 import random
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -109,6 +109,7 @@ class Side:
         threads: int,
         dtype: torch.dtype,
         tf32: bool | None,
+        cudnn_benchmark: bool = False,
         triton: bool,
         build: Build,
         import_timeout_s: float,
@@ -126,6 +127,7 @@ class Side:
             "dtype": str(dtype).removeprefix("torch."),
             "threads": threads,
             "tf32": tf32,
+            "cudnn_benchmark": cudnn_benchmark,
             "triton": triton,
             "growth_bytes": self.growth_bytes,
             "gpu": gpu,
@@ -148,13 +150,14 @@ class Side:
         inputs: Arena,
         inputs_writable: bool,
         output_bytes: int,
-        compiled: bool,
+        compile_with: Mapping[str, str] | None,
         repeated_values: bool,
         random_constants: bool,
         timeout_s: float,
     ) -> Fit:
         """Build the module and give it its weights; how they fitted. Raises `Refusal`.
 
+        `compile_with`: the arguments of `torch.compile`; None: as it is.
         `repeated_values`: large tensors get their initial values as `initial_values` makes them.
         `random_constants`: constant parameters get the values of `random_constants`.
         """
@@ -174,7 +177,7 @@ class Side:
                 "copied": self.copies_inputs,
             },
             "outputs": {"size": self._outputs.size},
-            "compile": compiled,
+            "compile": None if compile_with is None else dict(compile_with),
             "repeated_values": repeated_values,
             "random_constants": random_constants,
         }

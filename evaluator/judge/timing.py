@@ -6,7 +6,8 @@ from statistics import median
 
 import torch
 
-from evaluator.evaluation import BaselineName, BaselineTiming, Timing, Verdict
+from evaluator.baseline import flags_words
+from evaluator.evaluation import BaselineName, BaselineTiming, Settings, Timing, Verdict
 from evaluator.judge.interval import median_interval, speedup_verdict
 from evaluator.judge.samples import copy_cost_us, net_us, paired_ratios
 from evaluator.judge.sampling import Sampling
@@ -22,12 +23,13 @@ median on the same problem by more than 120 us in 9 of them, and by more than th
 
 
 def timing_of(
-    sampling: Sampling, bounds: Bounds, device: torch.device, operators: int
+    sampling: Sampling, bounds: Bounds, settings: Settings, operators: int
 ) -> tuple[Timing, list[str]]:
     """The record of a sampling, and what a reader should know about it.
 
     `operators`: how many the reference calls.
     """
+    device = torch.device(settings.device)
     notes: list[str] = []
     eager = sampling.baselines[BaselineName.EAGER]
     copy = copy_cost_us(eager)
@@ -53,6 +55,7 @@ def timing_of(
             speedup_high=ratio.high,
             verdict=_despite(restless, speedup_verdict(ratios, margin)),
             pairs=len(samples.total_us),
+            flags=flags_words(name, settings),
         )
     over_eager = baselines[BaselineName.EAGER]
     launch_bound = sampling.cost.is_all(over_eager.latency_us, operators)

@@ -345,9 +345,9 @@ class Trial:
             )
         self.seen = sampling.seen
         self.narrowing_seconds = sampling.narrowing_seconds
-        timing, notes = timing_of(sampling, bench.bounds, bench.device, bench.work.operators)
+        timing, notes = timing_of(sampling, bench.bounds, bench.settings, bench.work.operators)
         self.notes += notes
-        self.notes += [bench.baseline_notes[n] for n in bench.baseline_notes]
+        self.notes += bench.baselines.notes.values()
         if timing.floor_us is not None and timing.latency_us < timing.floor_us:
             self._hold_against(
                 bench,
@@ -373,7 +373,7 @@ class Trial:
         def verify(sealed: list[torch.Tensor], draw: Draw) -> None:
             self._verify(bench, side, sealed, draw)
 
-        eager = bench.baseline(BaselineName.EAGER)
+        eager = bench.baselines.get(BaselineName.EAGER)
         assert eager is not None
         for each in (side, eager):
             each.prepare_us.clear()

@@ -52,6 +52,8 @@ class Work:
     """An operator was seen that may end the process on numbers beyond some range."""
     reads_values: bool = False
     """What the module's Python code does depends on values: a loop may never end with others."""
+    uses_cudnn: bool = False
+    """A convolution or a recurrent layer was seen: PyTorch's default flags allow TF32 in these."""
     bytes_out: int = 0
     """The part of `bytes_soft` that is written: the outputs."""
 
@@ -112,6 +114,7 @@ def count_work(
         operators=counter.operators,
         asserts_values=counter.asserts_values,
         reads_values=counter.reads_values,
+        uses_cudnn=counter.uses_cudnn,
         bytes_out=written,
     )
 

@@ -39,6 +39,8 @@ class WorkCounter(TorchDispatchMode):  # type: ignore[misc]
         """A CUDA assertion on values, or an index made from real numbers, may fail."""
         self.reads_values = False
         """What Python does depends on values."""
+        self.uses_cudnn = False
+        """A convolution or a recurrent layer ran."""
         self.opaque = False
         """Attention ran whose operations are not counted."""
         self._precision = precision
@@ -118,6 +120,7 @@ class WorkCounter(TorchDispatchMode):  # type: ignore[misc]
             return result
         self.operators += 1
         self.reads_values |= name in work_rules.READS_VALUES
+        self.uses_cudnn |= "convolution" in name or work_rules.is_recurrent(name)
         self.asserts_values |= work_rules.asserts_values(name, operands, made)
         self._note_reads(name, operands)
         self._note_operations(func, name, args, kwargs, operands, made, result)

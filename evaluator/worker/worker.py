@@ -111,6 +111,7 @@ class Worker:
         if order["tf32"] is not None:
             torch.backends.cuda.matmul.allow_tf32 = order["tf32"]
             torch.backends.cudnn.allow_tf32 = order["tf32"]
+        torch.backends.cudnn.benchmark = order["cudnn_benchmark"]
         # Before the candidate can; at no cost where it is there.
         _make_context(self.device)
         build_stub.install(self._build)
@@ -157,8 +158,8 @@ class Worker:
         module = loaded.module.to(self.device)
         if self.dtype is not torch.float32:
             module = module.to(self.dtype)
-        if order["compile"]:
-            module = torch.compile(module)
+        if order["compile"] is not None:
+            module = torch.compile(module, **order["compile"])
         self.module = module
         self.channel.send(
             Kind.CONSTRUCTED, bytes([FITS.index(loaded.fit), loaded.changed, *_tf32()])

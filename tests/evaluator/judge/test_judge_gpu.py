@@ -238,7 +238,39 @@ def test_other_precisions(gpu, precision):
     assert evaluation.status is Status.CORRECT, evaluation.message
 
 
-def test_compile_is_a_baseline_too(gpu):
-    evaluation = gpu(CUDA, baselines=("eager", "compile"), timing_seconds=4.0)
+def test_what_a_user_gets_for_one_line_is_a_baseline_too(gpu):
+    asked = ("eager", "compile", "cuda_graph", "max_autotune", "cudnn_benchmark")
+    evaluation = gpu(CUDA, baselines=asked, timing_seconds=4.0)
     assert evaluation.status is Status.CORRECT
-    assert set(evaluation.timing.baselines) == {"eager", "compile"}, evaluation.notes
+    assert set(evaluation.timing.baselines) == set(asked), evaluation.notes
+
+
+CONVOLUTION = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(128, 128, 3, padding=1)
+
+    def forward(self, x):
+        return self.conv(x)
+
+def get_inputs():
+    return [torch.randn(32, 128, 56, 56)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_pytorchs_default_flags_are_a_rival_where_they_matter(gpu):
+    own = CONVOLUTION.replace("Model(", "ModelNew(")
+    evaluation = gpu(own, CONVOLUTION, timing_seconds=2.0)
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    rivals = evaluation.timing.baselines
+    assert rivals["eager"].flags == "fp32, TF32 off"
+    assert rivals["default_flags"].flags.startswith("PyTorch's default flags")
+    assert rivals["default_flags"].latency_us < rivals["eager"].latency_us
+    assert rivals["default_flags"].speedup < rivals["eager"].speedup

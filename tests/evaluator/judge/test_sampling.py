@@ -6,9 +6,8 @@ import math
 import random
 
 import pytest
-import torch
 
-from evaluator.evaluation import BaselineName, Verdict
+from evaluator.evaluation import BaselineName, Settings, Verdict
 from evaluator.judge.call_cost import CallCost
 from evaluator.judge.disturbance import Disturbance
 from evaluator.judge.interval import median_interval, speedup_verdict
@@ -18,7 +17,7 @@ from evaluator.judge.speed_of_light import Bounds
 from evaluator.judge.timing import timing_of
 from tests.evaluator.conftest import HONEST
 
-CPU = torch.device("cpu")
+ON_CPU = Settings()
 NO_BOUNDS = Bounds(floor_us=None, bound_us=None, bytes_us=None)
 
 
@@ -43,7 +42,7 @@ def sampling(
 
 
 def test_a_few_disturbed_blocks_are_left_out_and_counted():
-    timing, notes = timing_of(sampling([50.0] * 40, [100.0] * 40, 5), NO_BOUNDS, CPU, 3)
+    timing, notes = timing_of(sampling([50.0] * 40, [100.0] * 40, 5), NO_BOUNDS, ON_CPU, 3)
     assert timing.verdict is Verdict.FASTER
     assert timing.speedup == 2.0
     assert timing.disturbed_blocks == 5
@@ -54,7 +53,7 @@ def test_a_few_disturbed_blocks_are_left_out_and_counted():
 
 def test_a_reference_that_only_calls_operators_is_labelled():
     for operators, bound in ((3, False), (4, True)):
-        timing, notes = timing_of(sampling([50.0] * 40, [100.0] * 40), NO_BOUNDS, CPU, operators)
+        timing, notes = timing_of(sampling([50.0] * 40, [100.0] * 40), NO_BOUNDS, ON_CPU, operators)
         assert timing.launch_bound is bound
         assert ["operators: at these sizes" in note for note in notes] == [True] * bound
 
@@ -64,7 +63,7 @@ def test_a_reference_that_only_calls_operators_is_labelled():
     [(50.0, Verdict.UNCLEAR), (100.0, Verdict.UNCLEAR), (200.0, Verdict.SLOWER)],
 )
 def test_where_many_were_disturbed_it_is_slower_or_nothing(candidate_us, verdict):
-    timing, notes = timing_of(sampling([candidate_us] * 40, [100.0] * 40, 20), NO_BOUNDS, CPU, 3)
+    timing, notes = timing_of(sampling([candidate_us] * 40, [100.0] * 40, 20), NO_BOUNDS, ON_CPU, 3)
     assert timing.verdict is verdict
     assert timing.baselines[BaselineName.EAGER].verdict is verdict
     assert "33 % of the 60 blocks" in notes[0]
@@ -76,7 +75,7 @@ def test_device_times_that_the_judges_clock_does_not_bear_out_give_no_verdict():
     lie = sampling([10.0] * 40, [500.0] * 40)
     lie.candidate.wall_us[:] = [700.0 + 400.0] * 40
     lie.baselines[BaselineName.EAGER].wall_us[:] = [500.0 + 700.0] * 40
-    timing, notes = timing_of(lie, NO_BOUNDS, torch.device("cuda:0"), 3)
+    timing, notes = timing_of(lie, NO_BOUNDS, Settings(device="cuda:0"), 3)
     assert timing.verdict is Verdict.UNCLEAR
     assert "not borne out" in notes[0]
 

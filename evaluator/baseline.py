@@ -1,0 +1,77 @@
+"""What a candidate can be timed against: the reference as a user would run it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from evaluator.evaluation import BaselineName, Precision, Settings
+from problems.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """How the reference is run."""
+
+    words: str
+    """What it costs a user, as they would write it."""
+    needs_gpu: bool = False
+    default_flags: bool = False
+    """PyTorch's flags for TF32, and not those of the task's precision."""
+    cudnn_benchmark: bool = False
+    compile: MappingProxyType[str, str] | None = None
+    """Arguments of `torch.compile`; None: not compiled."""
+
+
+BASELINES: dict[BaselineName, Baseline] = {
+    BaselineName.EAGER: Baseline("eager"),
+    BaselineName.DEFAULT_FLAGS: Baseline(
+        "eager with PyTorch's default flags",
+        needs_gpu=True,
+        default_flags=True,
+    ),
+    BaselineName.CUDNN_BENCHMARK: Baseline(
+        "eager with torch.backends.cudnn.benchmark = True", needs_gpu=True, cudnn_benchmark=True
+    ),
+    BaselineName.CUDA_GRAPH: Baseline(
+        "eager in a CUDA graph (torch.compile with backend='cudagraphs')",
+        needs_gpu=True,
+        compile=MappingProxyType({"backend": "cudagraphs"}),
+    ),
+    BaselineName.COMPILE: Baseline("torch.compile", compile=MappingProxyType({})),
+    BaselineName.MAX_AUTOTUNE: Baseline(
+        "torch.compile with mode='max-autotune'", compile=MappingProxyType({"mode": "max-autotune"})
+    ),
+}
+
+
+_FLAGS = {
+    Precision.FP32: "fp32, TF32 off",
+    Precision.TF32: "fp32, TF32 on",
+    Precision.FP16: "fp16",
+    Precision.BF16: "bf16",
+}
+
+
+def flags_words(name: BaselineName, settings: Settings) -> str:
+    """The arithmetic that a baseline is allowed on a GPU: what it is worth depends on that."""
+    if settings.device == "cpu":
+        return ""
+    if BASELINES[name].default_flags or settings.protocol == "kernelbench":
+        return "PyTorch's default flags: TF32 in convolutions"
+    return _FLAGS[Precision.TF32 if settings.protocol == "verified" else settings.precision]
+
+
+def baselines_on(device: str, names: Iterable[str]) -> tuple[BaselineName, ...]:
+    """Eager and those that are named, each once. Raises `UsageError` for one that is unknown or
+    that this device has no use for."""
+    found = [BaselineName.EAGER]
+    for name in names:
+        if name not in list(BaselineName):
+            raise UsageError(f"no baseline {name!r}; choose from {', '.join(BaselineName)}")
+        known = BaselineName(name)
+        if BASELINES[known].needs_gpu and device == "cpu":
+            raise UsageError(f"the baseline {name} is for a GPU: leave it out, or name a --device")
+        found.append(known)
+    return tuple(dict.fromkeys(found))

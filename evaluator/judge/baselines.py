@@ -1,0 +1,130 @@
+"""The reference in workers of its own, run as users would run it: what candidates are timed
+against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from evaluator.baseline import BASELINES
+from evaluator.build_request import BuildOutcome, BuildRequest
+from evaluator.errors import InfrastructureError, UnusableReferenceError
+from evaluator.evaluation import BaselineName, Precision
+from evaluator.judge.refusal import Refusal
+from evaluator.judge.side import Side
+
+if TYPE_CHECKING:
+    from evaluator.judge.bench import Bench
+
+TRUSTED_TIMEOUT_S = 300.0
+_TRIED_CALLS = 5
+_FLAGS_MATTER = 0.03
+"""PyTorch's default flags count as a baseline where eager's time differs by more than this."""
+
+
+class Baselines:
+    """Those of one problem on one device, started when they are first needed."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self._sides: dict[BaselineName, Side] = {}
+        self.notes: dict[BaselineName, str] = {}
+        """Why some can't be had."""
+        self._flags_matter: bool | None = None
+
+    @property
+    def sides(self) -> list[Side]:
+        """Those that run."""
+        return list(self._sides.values())
+
+    @property
+    def missing(self) -> int:
+        """How many of those that are asked for do not run yet."""
+        return len(set(self._bench.settings.baselines) - self._sides.keys())
+
+    def running(self, name: BaselineName) -> Side | None:
+        """The worker of a baseline that has been started."""
+        return self._sides.get(name)
+
+    def timed(self) -> Iterator[tuple[BaselineName, Side]]:
+        """Those that a candidate is timed against, each warmed up."""
+        asked = self._bench.settings.baselines
+        for name in asked:
+            if (side := self.get(name)) is not None:
+                yield name, side
+        name = BaselineName.DEFAULT_FLAGS
+        if name not in asked and self._default_flags_matter():
+            side = self.get(name)
+            if side is not None:
+                yield name, side
+
+    def get(self, name: BaselineName) -> Side | None:
+        """A baseline in a worker of its own, warmed up; None where it can't be had."""
+        if name in self.notes:
+            return None
+        if (side := self._sides.get(name)) is not None:
+            return side
+        bench, baseline = self._bench, BASELINES[name]
+        compiled = baseline.compile is not None
+        bench.give_memory_back()
+        if compiled:
+            side = bench.new_side(confine=False)
+        else:
+            side, bench.idle = bench.idle or bench.new_side(), None
+        try:
+            source = bench.reference.source
+            bench.load(side, source, "Model", triton=compiled, build=no_build, baseline=baseline)
+            # Its own initial values are as good as any: only its time counts.
+            bench.construct(side, {}, compile_with=baseline.compile, timeout_s=TRUSTED_TIMEOUT_S)
+            for _ in range(3):
+                draw = bench.draws.plain()
+                with bench.calling(side, draw, timeout_s=TRUSTED_TIMEOUT_S):
+                    pass
+            side.note_memory()
+        except Refusal as refusal:
+            side.close()
+            said = f"baseline {name} could not be run: {refusal.message} {refusal.detail[-500:]}"
+            if name is BaselineName.EAGER:
+                raise InfrastructureError(said) from None
+            self.notes[name] = said
+            return None
+        self._sides[name] = side
+        return side
+
+    def _default_flags_matter(self) -> bool:
+        """Whether eager takes another time with the flags that PyTorch starts with."""
+        bench, settings = self._bench, self._bench.settings
+        if self._flags_matter is None:
+            self._flags_matter = (
+                bench.device.type == "cuda"
+                and settings.protocol == "refinery"
+                and settings.precision is Precision.FP32
+                and bench.work.uses_cudnn
+                and self._differ(BaselineName.EAGER, BaselineName.DEFAULT_FLAGS)
+            )
+        return self._flags_matter
+
+    def _differ(self, *names: BaselineName) -> bool:
+        sides = [side for name in names if (side := self.get(name)) is not None]
+        least = [float("inf")] * len(sides)
+        for _ in range(_TRIED_CALLS):
+            for number, side in enumerate(sides):
+                draw = self._bench.draws.plain()
+                self._bench.flush_caches()
+                with self._bench.calling(side, draw) as call:
+                    least[number] = min(least[number], call.total_us)
+        differ = len(sides) > 1 and max(least) > (1 + _FLAGS_MATTER) * min(least)
+        if not differ and (unused := self._sides.pop(names[-1], None)) is not None:
+            unused.close()
+        return differ
+
+    def close(self) -> None:
+        """End them all; they are started again when they are needed."""
+        for side in self._sides.values():
+            side.close()
+        self._sides.clear()
+
+
+def no_build(request: BuildRequest) -> BuildOutcome:
+    """A reference compiles nothing of its own."""
+    raise UnusableReferenceError(f"the reference calls load_inline itself ({request.name})")
