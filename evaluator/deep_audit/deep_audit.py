@@ -17,8 +17,16 @@ from evaluator.deep_audit.built_code import built_code
 from evaluator.deep_audit.compute_sanitizer import run_compute_sanitizer
 from evaluator.deep_audit.crash_look import CrashLook, crashed
 from evaluator.deep_audit.early_warnings import early_warnings
+from evaluator.deep_audit.module_life import module_life
 from evaluator.deep_audit.provenance import Origin, origin_of
-from evaluator.deep_audit.record import DeepAudit, Finding, Provenance, SanitizerRun, Tool
+from evaluator.deep_audit.record import (
+    DeepAudit,
+    Finding,
+    LifeTrial,
+    Provenance,
+    SanitizerRun,
+    Tool,
+)
 from evaluator.deep_audit.reference_use import uses_reference
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import (
@@ -65,12 +73,15 @@ class DeepAuditor:
             return evaluation.model_copy(update={"notes": (*evaluation.notes, note)})
         begin = time.monotonic()
         runs: list[SanitizerRun] = []
+        life: tuple[LifeTrial, ...] = ()
         try:
             with self._judge.holding(request.settings.device):
                 bench = self._judge.bench_for(request)
                 code = built_code(bench, self._builder, request)
                 if occasion != "required" and request.settings.device == "cpu":
                     runs = self._address.run(bench, request, compiles=bool(code.libraries))
+                if occasion == "asked":
+                    life = module_life(bench, self._builder, request)
             # These start processes of their own, which take the device when they need it.
             if occasion != "required" and request.settings.device != "cpu":
                 runs = run_compute_sanitizer(request, code)
@@ -85,6 +96,7 @@ class DeepAuditor:
         audit = DeepAudit(
             occasion=occasion,
             sanitizers=tuple(runs),
+            life=life,
             shares=origin.shares,
             warnings=early_warnings(request.candidate.source),
             seconds=time.monotonic() - begin,

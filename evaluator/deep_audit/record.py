@@ -74,6 +74,30 @@ class SanitizerRun(Record):
     seconds: float = 0.0
 
 
+class Life(StrEnum):
+    """What programs do with a module, after which its results must still be right."""
+
+    RESULT_KEPT = "result_kept"
+    """A result stays as it is while the module is called again."""
+    MOVED = "moved"
+    """`.to()`: where it is already, and to another place and back."""
+    MODE = "mode"
+    """`eval()` and `train()`."""
+    STATE_DICT = "state_dict"
+    """Its state is loaded into another instance, which gives the same results."""
+    INSTANCES = "instances"
+    """Another instance with other weights is called between its calls."""
+
+
+class LifeTrial(Record):
+    """One of these, tried."""
+
+    life: Life
+    outcome: Literal["holds", "broken", "not_tried"]
+    note: str = ""
+    """How it is broken, or why it was not tried."""
+
+
 class Shares(Record):
     """How the time of forward divides. Median of several calls on a CPU, one call on a GPU."""
 
@@ -97,6 +121,8 @@ class DeepAudit(Record):
     `required`: for the label alone. `crash`: not correct at all, its process crashed; what is
     found changes nothing."""
     sanitizers: tuple[SanitizerRun, ...] = ()
+    life: tuple[LifeTrial, ...] = ()
+    """Tried where an audit was asked for. None of these is a verdict."""
     shares: Shares | None = None
     """None where the time could not be traced."""
     warnings: tuple[str, ...] = ()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from evaluator.deep_audit.record import SanitizerRun, Shares
+from evaluator.deep_audit.record import LifeTrial, SanitizerRun, Shares
 from evaluator.evaluation import Evaluation
 
 _OCCASIONS = {
@@ -28,7 +28,19 @@ def audit_lines(evaluation: Evaluation) -> Iterator[str]:
     for run in audit.sanitizers:
         yield f"{run.tool}: {_run(run)}"
         yield from (f"  {finding}" for finding in run.findings)
+    yield from _life(audit.life)
     yield from (f"warning: {warning}" for warning in audit.warnings)
+
+
+def _life(trials: Sequence[LifeTrial]) -> Iterator[str]:
+    if not trials:
+        return
+    holding = ", ".join(trial.life for trial in trials if trial.outcome == "holds")
+    yield f"used as programs use modules: right with {holding or 'nothing'}"
+    for trial in trials:
+        if trial.outcome != "holds":
+            tried = "" if trial.outcome == "broken" else "not tried: "
+            yield f"property {trial.life}: {tried}{trial.note}"
 
 
 def _shares(shares: Shares) -> str:

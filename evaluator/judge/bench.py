@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -37,6 +37,7 @@ from evaluator.judge.speed_of_light import bounds, count_work, measure_ceilings
 from evaluator.judge.variation import Kind, fresh_seed
 from evaluator.judge.worker_limits import worker_limits
 from evaluator.judge.zygote import Zygote
+from evaluator.worker.steps import Earlier, Result, Step
 from evaluator.worker.weights import Fit
 
 _SLACK = 2**20
@@ -228,13 +229,23 @@ class Bench:
         )
 
     def calling(
-        self, side: Side, draw: Draw, *, timeout_s: float | None = None, in_eval: bool = False
+        self,
+        side: Side,
+        draw: Draw,
+        *,
+        timeout_s: float | None = None,
+        steps: Sequence[Step] = (),
+        result: Result = "new",
     ) -> AbstractContextManager[Call]:
         """One call of a side with the inputs of a draw; see `Side.call`."""
         if self.sequence is not None:
             self.sequence.add(side, draw)
         return side.call(
-            draw.order, random_seed=draw.random_seed, timeout_s=timeout_s, in_eval=in_eval
+            draw.order,
+            random_seed=draw.random_seed,
+            timeout_s=timeout_s,
+            steps=steps,
+            result=result,
         )
 
     def expected(self, draw: Draw) -> list[torch.Tensor]:
@@ -381,10 +392,12 @@ class Bench:
         inputs: Arena | None = None,
         timeout_s: float | None = None,
         seed: int | None = None,
+        earlier: Earlier = "",
     ) -> Fit:
         """Construct a side's module with these weights; how they fitted.
 
-        `seed`: of a module that is judged as constructed, with random constants.
+        `seed`: of a module that is judged as constructed, with random constants. `earlier`: what
+        becomes of a module that is there already.
         """
 
         def made() -> Fit:
@@ -408,6 +421,7 @@ class Bench:
                     compile_with=compile_with,
                     repeated_values=self.settings.protocol != "kernelbench",
                     random_constants=seed is not None,
+                    earlier=earlier,
                     timeout_s=timeout_s or self.settings.import_timeout_s,
                 )
             finally:

@@ -24,6 +24,7 @@ from evaluator.judge.reference import flatten_arguments
 from evaluator.judge.reference_modes import depends_on_mode, in_eval
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
+from evaluator.worker.steps import Step
 
 _ROUNDING = 0.03
 """RMSE relative to the outputs' rms that lower precision leaves at most."""
@@ -122,7 +123,7 @@ class Explanation:
             return None
         draw = self.bench.draws.at(self.draw)
         in_train = _error(self._outputs(draw), self.bench.expected(draw))
-        got = self._outputs(draw, in_eval=True)
+        got = self._outputs(draw, "eval")
         with in_eval(model, list(model.modules())):
             expected = self.bench.expected(draw)
         but = ""
@@ -139,8 +140,8 @@ class Explanation:
         draw = self.bench.draws.at(earlier)
         return self._close(self._outputs(draw), self.bench.expected(draw), draw)
 
-    def _outputs(self, draw: Draw, *, in_eval: bool = False) -> list[torch.Tensor]:
-        with self.bench.calling(self.side, draw, in_eval=in_eval) as call:
+    def _outputs(self, draw: Draw, *steps: Step) -> list[torch.Tensor]:
+        with self.bench.calling(self.side, draw, steps=steps) as call:
             return self.side.outputs(call.reply, self.bench.outputs)
 
     def _close(self, some: list[torch.Tensor], others: list[torch.Tensor], draw: Draw) -> bool:

@@ -121,6 +121,7 @@ class Rehearsal:
                 inputs_writable=False,
                 output_bytes=_SLACK_BYTES,
                 compile_with=None,
+                earlier="",
                 repeated_values=True,
                 random_constants=False,
                 timeout_s=_PATIENCE_S,

@@ -6,7 +6,7 @@ import json
 import random
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +29,7 @@ from evaluator.judge.refusal import Refusal
 from evaluator.reply import Reply
 from evaluator.wire import Kind, Message
 from evaluator.worker.stated_gpu import Properties
+from evaluator.worker.steps import Earlier, Result, Step
 from evaluator.worker.weights import FITS, Fit
 
 _POISON = range(3, 255)
@@ -62,8 +63,8 @@ class Side:
         """Whether the constructor changed weights after they were registered."""
         self.tf32 = False, False
         """Whether the worker says that it allows TF32 in products and in convolutions."""
-        self.moves_first = False
-        """Whether the worker calls its module's `to()` before each call, as KernelBench does."""
+        self.steps: tuple[Step, ...] = ()
+        """What the worker does to its module before each call; KernelBench calls its `to()`."""
         self.poison: int | None = None
         self.copies_inputs = False
         """Whether the worker calls its module on copies of the inputs, each in a heap block of its
@@ -153,6 +154,7 @@ class Side:
         compile_with: Mapping[str, str] | None,
         repeated_values: bool,
         random_constants: bool,
+        earlier: Earlier,
         timeout_s: float,
     ) -> Fit:
         """Build the module and give it its weights; how they fitted. Raises `Refusal`.
@@ -160,6 +162,7 @@ class Side:
         `compile_with`: the arguments of `torch.compile`; None: as it is.
         `repeated_values`: large tensors get their initial values as `initial_values` makes them.
         `random_constants`: constant parameters get the values of `random_constants`.
+        `earlier`: what becomes of a module that is there already.
         """
         if self._outputs is not None:
             self._outputs.close()
@@ -180,6 +183,7 @@ class Side:
             "compile": None if compile_with is None else dict(compile_with),
             "repeated_values": repeated_values,
             "random_constants": random_constants,
+            "earlier": earlier,
         }
         fds = (weights.fd, inputs.fd, self._outputs.fd)
         self._said.send(Kind.CONSTRUCT, json.dumps(order).encode(), fds)
@@ -199,12 +203,13 @@ class Side:
         *,
         random_seed: int | None = None,
         timeout_s: float | None = None,
-        in_eval: bool = False,
+        steps: Sequence[Step] = (),
+        result: Result = "new",
     ) -> Iterator[Call]:
         """Call the module once on what lies in the input arena; raises `Refusal`.
 
-        `random_seed`: the worker seeds PyTorch's generators with it before. `in_eval`: it calls
-        the module's `eval()` before.
+        `random_seed`: the worker seeds PyTorch's generators with it before. `steps`: what it does
+        to the module before. `result`: which result it returns.
 
         The outputs can be read while the context lasts; on a sample of the calls that they are
         read in, they must still be the same once the worker has come to rest. On a CPU the worker
@@ -228,8 +233,8 @@ class Side:
                 "arguments": laid.arguments,
                 "copy": copied,
                 "seed": random_seed,
-                "eval": in_eval,
-                "moved": self.moves_first,
+                "steps": [*self.steps, *steps],
+                "result": result,
             }
         )
         asked = time.perf_counter_ns()

@@ -59,6 +59,9 @@ class Trial:
     worst_ratio: float | None = None
     limit: float | None = None
     source: Source = "fp64"
+    seed: int | None = None
+    """That both sides were constructed from, where it is judged as constructed, and not the public
+    one."""
     judged_in_fp64: int = 0
     reference_errors: tuple[float, ...] | None = None
     """L's own relative error by output, the smallest of all calls that were verified in fp64."""
@@ -95,34 +98,48 @@ class Trial:
         undone what the constructor prepared, once more in another worker, as constructed.
         """
         self.side = side
-        counted = self.judged, self.judged_in_fp64, self.made, self.worst_ratio, list(self.seeds)
+        before = self._counts
         try:
             self._first_calls(bench, side)
         except Refusal as refusal:
             if not _copying_may_be_wrong(refusal, side):
                 raise
+            first = self._counts
             # What copied weights led to says nothing of the second judgement.
-            self.judged, self.judged_in_fp64, self.made, self.worst_ratio, self.seeds = counted
-            self._as_constructed(bench, refusal)
+            self._counts = before
+            side.close()
+            if (second := self._as_constructed(bench)) is None:
+                return
+            told = second.reason == "wrong_values"
+            if told and (_is_explained(second) or not _is_explained(refusal)):
+                second.message += _JUDGED_TWICE
+                raise second from None
+            assert self.side is not None
+            self.side.close()
+            self.side, self._counts = side, first
+            if told:
+                refusal.message += _JUDGED_TWICE
+            else:
+                refusal.message += f" (judged again as constructed from a seed: {second.message})"
+            raise
 
-    def _as_constructed(self, bench: Bench, before: Refusal) -> None:
-        """Judge it with what its constructor made of a secret seed. Raises `Refusal`: this one, or
-        the one `before` where only that one is explained."""
-        assert self.side is not None
-        self.side.close()
-        first, self.side = self.side, bench.new_side()
+    def _as_constructed(self, bench: Bench) -> Refusal | None:
+        """Judge it with what its constructor made of a secret seed. Returns why it is refused."""
+        self.side = bench.new_side()
         try:
             self._first_calls(bench, self.side, as_constructed=True)
         except Refusal as refusal:
-            explained = _is_explained(refusal) or not _is_explained(before)
-            if refusal.reason == "wrong_values" and explained:
-                refusal.message += _JUDGED_TWICE
-                raise
-            self.side.close()
-            self.side = first
-            if refusal.reason == "wrong_values":
-                before.message += _JUDGED_TWICE
-            raise before from None
+            return refusal
+        return None
+
+    @property
+    def _counts(self) -> tuple[int, int, int, float | None, list[int]]:
+        """What a record says of the calls so far."""
+        return self.judged, self.judged_in_fp64, self.made, self.worst_ratio, list(self.seeds)
+
+    @_counts.setter
+    def _counts(self, counts: tuple[int, int, int, float | None, list[int]]) -> None:
+        self.judged, self.judged_in_fp64, self.made, self.worst_ratio, self.seeds = counts
 
     def _first_calls(self, bench: Bench, side: Side, *, as_constructed: bool = False) -> None:
         bench.load(
@@ -182,7 +199,7 @@ class Trial:
             reference.construct_publicly()
             reference.set_state(reference.seeded)
             bench.construct(side, {})
-            side.fit, side.moves_first = "seeded", True
+            side.fit, side.steps = "seeded", ("to",)
             reference.allow_tf32(products=side.tf32[0], convolutions=side.tf32[1])
             return
         if not as_constructed:
@@ -190,7 +207,7 @@ class Trial:
             reference.randomise(secrets.randbits(62))
             if bench.construct(side, reference.state()) != "unmatched":
                 return
-        seed = secrets.randbits(62)
+        self.seed = seed = secrets.randbits(62)
         reference.construct(seed)
         if fixed := reference.fixed_parameters():
             raise Refusal(
@@ -251,6 +268,12 @@ class Trial:
             f"output {mismatch.output} is not what it should be",
             mismatch=mismatch,
         )
+
+    def is_right(self, bench: Bench, side: Side, actual: list[torch.Tensor], draw: Draw) -> bool:
+        """Whether the outputs of a call pass the rule; nothing is counted or explained."""
+        expected = bench.expected(draw)
+        passed = self._compared(bench, side, actual, expected, None, draw, screening=True).ok
+        return passed or self._compared_in_fp64(bench, side, actual, expected, draw).ok
 
     def _wants_fp64(self, bench: Bench) -> bool:
         """Whether the call in hand is verified in fp64, drawn once its outputs are sealed."""

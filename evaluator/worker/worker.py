@@ -34,6 +34,7 @@ from evaluator.worker import build_stub, stated_gpu
 from evaluator.worker.initial_values import repeated_initial_values
 from evaluator.worker.memory import SharedMemory, limit_growth, map_shared, tensor_at
 from evaluator.worker.random_constants import random_constants
+from evaluator.worker.steps import Result, take
 from evaluator.worker.values import decode, flatten
 from evaluator.worker.weights import FITS, with_weights
 
@@ -55,6 +56,10 @@ class Worker:
     class_name: str = "ModelNew"
     dtype: torch.dtype = torch.float32
     copies_inputs: bool = False
+    beside: torch.nn.Module | None = None
+    """An earlier instance that was kept; `other` changes places with it."""
+    kept: list[torch.Tensor] = field(default_factory=list)
+    """The result of an earlier call, for the judge to look at after a later one."""
 
     def serve(self) -> None:
         """Answer the judge until it hangs up."""
@@ -160,6 +165,11 @@ class Worker:
             module = module.to(self.dtype)
         if order["compile"] is not None:
             module = torch.compile(module, **order["compile"])
+        self.kept, self.beside = [], None
+        if self.module is not None and order["earlier"] == "loaded":
+            module.load_state_dict(self.module.state_dict())
+        if self.module is not None and order["earlier"] == "kept":
+            self.beside = self.module
         self.module = module
         self.channel.send(
             Kind.CONSTRUCTED, bytes([FITS.index(loaded.fit), loaded.changed, *_tf32()])
@@ -180,12 +190,12 @@ class Worker:
         inputs = self.memory["inputs"]
         arguments = [decode(value, inputs, lambda tensor: tensor) for value in order["arguments"]]
         slot = self.memory["outputs"]
+        for step in order["steps"]:
+            if step == "other" and self.beside is not None:
+                self.module, self.beside = self.beside, self.module
+            take(step, self.module, self.device, self.dtype)
         if order["seed"] is not None:
             torch.manual_seed(order["seed"])
-        if order["eval"]:
-            self.module.eval()
-        if order["moved"]:
-            self.module.to(self.device)
         if self.device == "cpu":
             _line_up_threads()
         self.channel.send(Kind.PREPARED)
@@ -198,7 +208,7 @@ class Worker:
         if self.device == "cpu":
             with torch.no_grad():
                 result = self.module(*arguments)
-            tensors = flatten(result)
+            tensors = self._returned(flatten(result), order["result"])
             self.channel.send(Kind.RETURNED, Reply(in_place(tensors)).encode())
             # The judge reads the outputs where they lie, while this process stands still.
             self.channel.receive()
@@ -210,11 +220,19 @@ class Worker:
             begin.record()
             result = self.module(*arguments)
             middle.record()
-            outputs = copy_out(flatten(result), slot)
+            outputs = copy_out(self._returned(flatten(result), order["result"]), slot)
             end.record()
         torch.cuda.synchronize()
         reply = Reply(outputs, begin.elapsed_time(middle) * 1e3, begin.elapsed_time(end) * 1e3)
         self.channel.send(Kind.DONE, reply.encode())
+
+    def _returned(self, tensors: list[torch.Tensor], which: Result) -> list[torch.Tensor]:
+        """What the judge gets to see: this call's result, or the one that was kept before."""
+        if which == "kept":
+            return self.kept
+        if which == "keep":
+            self.kept = tensors
+        return tensors
 
 
 def _told_modules(namespace: types.ModuleType) -> str:

@@ -1,0 +1,183 @@
+"""What programs do with a module, tried on candidates that hold and on ones that break."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from evaluator.deep_audit.record import Life, LifeTrial
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.executor.local import LocalExecutor
+
+REFERENCE = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(96, 64)
+        self.norm = nn.BatchNorm1d(64)
+
+    def forward(self, x):
+        return self.norm(self.linear(x))
+
+def get_inputs():
+    return [torch.randn(128, 96)]
+
+def get_init_inputs():
+    return []
+"""
+OWN = REFERENCE.split("def get_inputs")[0].replace("Model(", "ModelNew(")
+PLAIN = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(96, 64)
+
+    def forward(self, x):
+        return torch.relu(self.linear(x))
+
+def get_inputs():
+    return [torch.randn(128, 96)]
+
+def get_init_inputs():
+    return []
+"""
+HEAD = """
+import torch
+import torch.nn as nn
+
+cache = {}
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(96, 64)
+        self.packed = None
+        self.result = None
+
+    def forward(self, x):
+"""
+ALWAYS_IN_TRAIN = OWN.replace(
+    "return self.norm(self.linear(x))", "self.norm.train(); return self.norm(self.linear(x))"
+)
+BUFFER_REUSED = """
+        y = torch.relu(self.linear(x))
+        if self.result is None:
+            self.result = torch.empty_like(y)
+        return self.result.copy_(y)
+"""
+ADDRESS_KEPT = """
+        if self.packed is None:
+            self.packed = self.linear.weight.data_ptr()
+        if self.packed != self.linear.weight.data_ptr():
+            return torch.zeros(x.shape[0], 64, dtype=x.dtype)
+        return torch.relu(self.linear(x))
+"""
+PACKED_AT_FIRST_CALL = """
+        if "weight" not in cache:
+            cache["weight"] = self.linear.weight.t().contiguous()
+        return torch.relu(x @ cache["weight"] + self.linear.bias)
+"""
+DERIVED = """
+import torch
+import torch.nn as nn
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(96, 64)
+
+    def forward(self, x):
+        if not hasattr(self, "packed"):
+            self.packed = self.linear.weight.t().contiguous()
+        return torch.relu(x @ self.packed + self.linear.bias)
+"""
+FOLDED = """
+import torch
+import torch.nn as nn
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(96, 64)
+        self.first.weight.data.mul_(2.0)
+        self.first.bias.data.mul_(2.0)
+
+    def forward(self, x):
+        return torch.relu(nn.functional.linear(x, self.first.weight, self.first.bias) / 2.0)
+"""
+RAISES_IN_EVAL = (
+    HEAD
+    + """
+        if not self.training:
+            raise RuntimeError("for training alone")
+        return torch.relu(self.linear(x))
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def lived() -> Callable[[str, str], dict[Life, LifeTrial]]:
+    def tried(source: str, reference: str) -> dict[Life, LifeTrial]:
+        request = EvaluationRequest(
+            problem_id="made",
+            reference=reference,
+            candidate=Candidate(source=source, backend=Backend.CPP),
+            settings=Settings(timing_seconds=0.2, audit="always"),
+        )
+        evaluation = executor.evaluate(request)
+        assert evaluation.status is Status.CORRECT, evaluation.message
+        assert evaluation.audit is not None
+        return {trial.life: trial for trial in evaluation.audit.life}
+
+    with LocalExecutor("cpu") as executor:
+        yield tried
+
+
+def test_the_module_itself_holds(lived: Callable[..., dict[Life, LifeTrial]]) -> None:
+    found = lived(OWN, REFERENCE)
+    assert {trial.outcome for trial in found.values()} == {"holds"}, found
+    assert set(found) == set(Life)
+
+
+@pytest.mark.parametrize(
+    ("source", "reference", "broken"),
+    [
+        (HEAD + BUFFER_REUSED, PLAIN, {Life.RESULT_KEPT: "the next call overwrites its result"}),
+        (HEAD + ADDRESS_KEPT, PLAIN, {Life.MOVED: "it is wrong after to() to another place"}),
+        (
+            HEAD + PACKED_AT_FIRST_CALL,
+            PLAIN,
+            {Life.INSTANCES: "a second instance, with other weights, is wrong"},
+        ),
+        (ALWAYS_IN_TRAIN, REFERENCE, {Life.MODE: "it is wrong in eval()"}),
+        (RAISES_IN_EVAL, PLAIN, {Life.MODE: "RuntimeError: for training alone"}),
+        (DERIVED, PLAIN, {}),
+        (FOLDED, PLAIN, {}),
+    ],
+    ids=[
+        "buffer",
+        "address",
+        "cache",
+        "train",
+        "raises",
+        "packed",
+        "folded",
+    ],
+)
+def test_what_breaks_is_named(
+    lived: Callable[..., dict[Life, LifeTrial]],
+    source: str,
+    reference: str,
+    broken: dict[Life, str],
+) -> None:
+    found = lived(source, reference)
+    outcomes = {life: trial for life, trial in found.items() if trial.outcome != "holds"}
+    assert outcomes.keys() == broken.keys(), found
+    assert all(broken[life] in trial.note for life, trial in outcomes.items()), outcomes
