@@ -97,6 +97,7 @@ def test_one_kernel_is_told_to_a_person(kernels: Path) -> None:
     assert re.match(r"  \d+ of 32832 values are wrong, .* looks like: factor", facts)
 
 
+@pytest.mark.slow
 def test_the_main_job_takes_a_turn_on_every_problem(tmp_path: Path) -> None:
     options = ("--feedback", "none", "--backend", "cpp", "--device", "cpu")
     quick = ("--budget", "1", "--timing-seconds", "0.2")

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from agent.turn_log import read_turns
 from evaluator.evaluation import Status
 
@@ -20,6 +22,7 @@ sys.exit(code)
 """
 
 
+@pytest.mark.slow
 def test_kernels_are_written_judged_profiled_and_refined_without_torch(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     options = {

@@ -101,7 +101,9 @@ def test_a_file_with_a_byte_order_mark_is_judged_as_python_reads_it(tmp_path: Pa
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("head", [b"# coding: nonsense\n", b"# \xe9\n"])
+@pytest.mark.parametrize(
+    "head", [pytest.param(b"# coding: nonsense\n", marks=pytest.mark.slow), b"# \xe9\n"]
+)
 def test_a_file_that_python_cannot_decode_is_a_syntax_error(tmp_path: Path, head: bytes) -> None:
     (tmp_path / "latin.py").write_bytes(head + HONEST.encode())
     done = check(tmp_path, HONEST, "--no-audit", kernel="latin.py")

@@ -56,6 +56,7 @@ def test_the_table_counts_each_ratio():
     assert rows[3].startswith("| 1.050 | 1 | 1 | 0 | 0 | 0 | 0 |")
 
 
+@pytest.mark.slow
 def test_the_command_measures_appends_and_prints_a_table(tmp_path):
     out = tmp_path / "runs.jsonl"
     command = [sys.executable, "-m", "evaluator.known_ratios", "--out", str(out)]

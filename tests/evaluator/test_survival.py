@@ -214,7 +214,7 @@ def crowd(count: int) -> Iterator[str]:
             yield HONEST
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [12, pytest.param(500, marks=pytest.mark.slow)])
 def test_a_crowd_leaves_nothing_behind(count, tmp_path, monkeypatch, capsys):
     tmp_path.chmod(0o755)
     monkeypatch.setenv("TMPDIR", str(tmp_path))

@@ -118,6 +118,7 @@ def test_nvcc_takes_it_over_the_light_headers(builder: Builder, name: str) -> No
 
 
 @needs_nvcc
+@pytest.mark.slow
 def test_a_row_that_static_shared_memory_cannot_hold_does_not_build(builder: Builder) -> None:
     reference = SOFTMAX.replace("700", "60000")
     outcome = builder.build(request(reference, chosen(reference, stage="fix")))

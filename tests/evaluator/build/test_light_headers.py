@@ -39,6 +39,7 @@ def cuda_report(builder: Builder, cache: Path) -> dict:
     return reported("run_cuda_candidates", cache)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CANDIDATES)
 def test_a_candidate_as_models_write_them_computes_what_pytorch_does(report, name):
     assert report[name]["problem"] == ""

@@ -46,7 +46,11 @@ def run_of(evaluation: Evaluation, tool: Tool) -> SanitizerRun:
     return next(run for run in evaluation.audit.sanitizers if run.tool is tool)
 
 
-@pytest.mark.parametrize("source", [OWN, OWN_PLAIN_C], ids=["module", "plain C"])
+@pytest.mark.parametrize(
+    "source",
+    [OWN, pytest.param(OWN_PLAIN_C, marks=pytest.mark.slow)],
+    ids=["module", "plain C"],
+)
 def test_a_clean_kernel_of_its_own_stays_correct(evaluate, source):
     evaluation = evaluate(source, audit="always")
     assert evaluation.status is Status.CORRECT, evaluation.detail
@@ -179,7 +183,7 @@ class Clean:
     ("found", "again"),
     [
         pytest.param((), False, marks=pytest.mark.slow),
-        ((Finding(kind="shift", text="told only"),), True),
+        pytest.param((Finding(kind="shift", text="told only"),), True, marks=pytest.mark.slow),
     ],
 )
 def test_what_is_slower_than_an_audited_one_is_not_audited_again(

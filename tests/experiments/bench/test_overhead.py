@@ -19,6 +19,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[OverheadFigures,
     return figures, folder
 
 
+@pytest.mark.slow
 def test_every_turn_was_taken_once(measured: tuple[OverheadFigures, Path]) -> None:
     figures, folder = measured
     assert (figures.sample.turns, figures.refine.turns) == (PROBLEMS * SAMPLES, PROBLEMS * TURNS)
@@ -31,6 +32,7 @@ def test_every_turn_was_taken_once(measured: tuple[OverheadFigures, Path]) -> No
         assert 1 <= sum(record.repeated for record in records) <= figures.workers
 
 
+@pytest.mark.slow
 def test_the_turns_are_as_real_ones_are(measured: tuple[OverheadFigures, Path]) -> None:
     _, folder = measured
     lines = (folder / "sample" / "turns.jsonl").read_text().splitlines()
@@ -40,6 +42,7 @@ def test_the_turns_are_as_real_ones_are(measured: tuple[OverheadFigures, Path]) 
     assert len({problem.hash for problem in load_suite(folder / "suite")}) == PROBLEMS
 
 
+@pytest.mark.slow
 def test_parts_add_up(measured: tuple[OverheadFigures, Path]) -> None:
     figures, _ = measured
     for run in (figures.sample, figures.refine):
@@ -55,6 +58,7 @@ def test_parts_add_up(measured: tuple[OverheadFigures, Path]) -> None:
         assert {"turns.jsonl", "kernels", "all"} <= set(run.disk_mib)
 
 
+@pytest.mark.slow
 def test_figures_are_told_and_read_back(measured: tuple[OverheadFigures, Path]) -> None:
     figures, _ = measured
     text = "\n".join(told(figures))

@@ -36,6 +36,7 @@ def test_every_kind_is_refused_and_none_is_judged_twice(tmp_path: Path):
     assert times is not None and 2 < times < 5
 
 
+@pytest.mark.slow
 def test_versions_that_are_not_wrong_are_told_apart_and_others_take_their_place(tmp_path: Path):
     folder = suite(tmp_path / "suite", signs="return (x > 0).float()")
     run = suite_run(folder, "cpu", None, 0.1, None, None)
