@@ -65,6 +65,11 @@ class Side:
         """Whether the worker says that it allows TF32 in products and in convolutions."""
         self.steps: tuple[Step, ...] = ()
         """What the worker does to its module before each call; KernelBench calls its `to()`."""
+        self.looks_at_results = False
+        """Whether the worker computes with a result that is a subclass of Tensor."""
+        self.refuses_late_work = True
+        self.late_work: dict[str, str] = {}
+        """By reason, what went on after a return and is not refused."""
         self.poison: int | None = None
         self.copies_inputs = False
         """Whether the worker calls its module on copies of the inputs, each in a heap block of its
@@ -235,6 +240,7 @@ class Side:
                 "seed": random_seed,
                 "steps": [*self.steps, *steps],
                 "result": result,
+                "look": self.looks_at_results,
             }
         )
         asked = time.perf_counter_ns()
@@ -302,18 +308,21 @@ class Side:
             time.sleep(_SLOT_REST_S)
         now = self._read(reply)
         if not all(same_bytes(old, new) for old, new in zip(sealed, now, strict=True)):
-            raise Refusal(
-                Status.INTEGRITY,
+            self._hold_late_work_against(
                 "output_changed",
                 "an output changed after forward had returned: the work was not done by then",
             )
         if not rested:
-            raise Refusal(
-                Status.INTEGRITY,
+            self._hold_late_work_against(
                 "never_rests",
                 f"threads of the candidate went on working for {conduct.PATIENCE_S:g} s after "
                 "forward had returned; a pool must sleep between calls",
             )
+
+    def _hold_late_work_against(self, reason: str, message: str) -> None:
+        if self.refuses_late_work:
+            raise Refusal(Status.INTEGRITY, reason, message)
+        self.late_work[reason] = message
 
     def borrowed(self, reply: Reply) -> tuple[bool, bool]:
         """Whether an output lies in the inputs' memory, and whether two outputs overlap.

@@ -30,7 +30,7 @@ from evaluator.judge.explanation import Explanation
 from evaluator.judge.reference import flatten_arguments
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.sampling import Sampling, sample
-from evaluator.judge.side import Side
+from evaluator.judge.side import Call, Side
 from evaluator.judge.tampering import wrote_to_inputs
 from evaluator.judge.timing import timing_of
 from evaluator.judge.variation import kind_of
@@ -161,9 +161,7 @@ class Trial:
             draw = bench.draws.next(near=index == 1)
             self.made += 1
             try:
-                with bench.calling(side, draw) as call:
-                    sealed = side.outputs(call.reply, bench.outputs)
-                    borrowed = side.borrowed(call.reply)
+                call, sealed, borrowed = self._call(bench, side, draw)
             except Refusal as refusal:
                 side.close()
                 if (
@@ -190,6 +188,20 @@ class Trial:
                     "forward writes into its inputs, which are not its own",
                 )
 
+    def _call(
+        self, bench: Bench, side: Side, draw: Draw
+    ) -> tuple[Call, list[torch.Tensor], tuple[bool, bool]]:
+        """A call, its sealed outputs, and whether they are borrowed; raises `Refusal`."""
+        try:
+            with bench.calling(side, draw) as call:
+                return call, side.outputs(call.reply, bench.outputs), side.borrowed(call.reply)
+        except Refusal as refusal:
+            if refusal.reason != "tensor_subclass" or side.looks_at_results:
+                raise
+            self._hold_against(bench, refusal.reason, refusal.message)
+        side.looks_at_results = True
+        return self._call(bench, side, draw)
+
     def _construct(self, bench: Bench, side: Side, *, as_constructed: bool) -> None:
         """Give both sides equal weights; raises `Refusal`."""
         reference = bench.reference
@@ -199,7 +211,7 @@ class Trial:
             reference.construct_publicly()
             reference.set_state(reference.seeded)
             bench.construct(side, {})
-            side.fit, side.steps = "seeded", ("to",)
+            side.fit, side.steps, side.refuses_late_work = "seeded", ("to",), False
             reference.allow_tf32(products=side.tf32[0], convolutions=side.tf32[1])
             return
         if not as_constructed:
@@ -378,6 +390,8 @@ class Trial:
                 f"{timing.latency_us:.2f} us is less than the {timing.floor_us:.2f} us that moving "
                 "the bytes takes at this device's published peak: the work was not done",
             )
+        for reason, message in side.late_work.items():
+            self._hold_against(bench, reason, message)
         self.timing = timing
 
     def _hold_against(self, bench: Bench, reason: str, message: str) -> None:

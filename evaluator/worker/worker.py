@@ -208,7 +208,7 @@ class Worker:
         if self.device == "cpu":
             with torch.no_grad():
                 result = self.module(*arguments)
-            tensors = self._returned(flatten(result), order["result"])
+            tensors = self._returned(flatten(result, look=order["look"]), order["result"])
             self.channel.send(Kind.RETURNED, Reply(in_place(tensors)).encode())
             # The judge reads the outputs where they lie, while this process stands still.
             self.channel.receive()
@@ -220,7 +220,9 @@ class Worker:
             begin.record()
             result = self.module(*arguments)
             middle.record()
-            outputs = copy_out(self._returned(flatten(result), order["result"]), slot)
+            outputs = copy_out(
+                self._returned(flatten(result, look=order["look"]), order["result"]), slot
+            )
             end.record()
         torch.cuda.synchronize()
         reply = Reply(outputs, begin.elapsed_time(middle) * 1e3, begin.elapsed_time(end) * 1e3)

@@ -446,6 +446,44 @@ def test_under_kernelbenchs_protocol_our_own_checks_are_findings(evaluate):
     assert not evaluate(HONEST, protocol="kernelbench").findings
 
 
+LAZY = """
+class Lazy(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        with torch._C.DisableTorchFunctionSubclass():
+            args = [each.work() if isinstance(each, Lazy) else each for each in args]
+            return function(*args, **(kwargs or {}))
+"""
+
+
+LATE = """
+import threading, time
+z = torch.relu(x * self.scale + self.bias) * 2.0
+threading.Thread(target=lambda: (time.sleep(0.002), z.mul_(1.01))).start()
+return z
+"""
+
+
+def test_late_work_is_a_finding_under_kernelbenchs_protocol(evaluate):
+    late = forward(LATE.strip())
+    assert evaluate(late).reason == "output_changed"
+    evaluation = evaluate(late, protocol="kernelbench")
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert [finding.partition(":")[0] for finding in evaluation.findings] == ["output_changed"]
+
+
+def test_a_lazy_result_is_a_finding_under_kernelbenchs_protocol(evaluate):
+    body = "y = torch.empty(0).as_subclass(Lazy)\ny.work = lambda: {}\nreturn y"
+    right = "torch.relu(x * self.scale + self.bias) * 2.0"
+    lazy = forward(body.format(right), "import torch\n" + LAZY)
+    assert evaluate(lazy).reason == "tensor_subclass"
+    evaluation = evaluate(lazy, protocol="kernelbench")
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert [finding.partition(":")[0] for finding in evaluation.findings] == ["tensor_subclass"]
+    wrong = forward(body.format("x * 0.5"), "import torch\n" + LAZY)
+    assert evaluate(wrong, protocol="kernelbench").reason == "wrong_values"
+
+
 def test_a_module_of_another_name_is_named(evaluate):
     evaluation = evaluate(HONEST.replace("ModelNew", "Model"))
     assert evaluation.reason == "no_model_new"
