@@ -13,7 +13,6 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
-from evaluator.judge.kept_buffers import buffers_kept
 from evaluator.judge.out_of_memory import is_out_of_memory
 from evaluator.judge.problem_file import converted
 from evaluator.judge.reference import Reference, flatten
@@ -99,7 +98,7 @@ class ExactReference:
             self._model = None
             self._model = _in_fp64(reference.model, device)
             self._model_state = reference.state_changes
-        with torch.no_grad(), buffers_kept(self._model), _Widening():
+        with torch.no_grad(), reference.undoing(self._model), _Widening():
             outputs = flatten(self._model(*values))
         if sum(tensor.nbytes for tensor in self._model.parameters()) > _KEPT_BYTES:
             self.forget()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import torch
 
 from evaluator.errors import UnusableReferenceError
 from evaluator.evaluation import Precision
+from evaluator.judge.blockwise import close, same
 from evaluator.judge.kept_buffers import buffers_kept
 from evaluator.judge.out_of_memory import is_out_of_memory
 from evaluator.judge.problem_file import ProblemFile
@@ -89,6 +90,9 @@ class Reference:
         self._public = True
         self._unused: torch.nn.Module | None = None
         """A module that has made no calls; only where that matters."""
+        self._first_buffers: dict[str, torch.Tensor] = {}
+        """What its buffers hold then."""
+        self._undoes = True
         self.model = self._constructed(WEIGHT_SEED)
         self.seeded = {name: tensor.detach().clone() for name, tensor in self.floating()}
         self.model.to(device)
@@ -128,18 +132,52 @@ class Reference:
         self.state_changes += 1
         if self._unused is not None:
             self._unused = copy.deepcopy(self.model)
+            self._first_buffers = self._buffers()
 
     def keep_state(self) -> None:
         """The module keeps a state from call to call, which `restart` undoes from now on."""
         self._unused = self._constructed(WEIGHT_SEED).to(self.device)
+        self._first_buffers = self._buffers()
         self.restart()
 
     def restart(self) -> None:
         """Go back to a module that has made no calls, with the weights that it has now."""
         if self._unused is not None:
-            weights = self.state()
+            weights = self.state() | self._first_buffers
             self.model = copy.deepcopy(self._unused)
             self.set_state(weights)
+
+    def undoing(self, model: torch.nn.Module) -> contextlib.AbstractContextManager[None]:
+        """Within it, calls of `model` leave its buffers as they were, unless they are a state."""
+        undone = self._undoes and self._unused is None
+        return buffers_kept(model) if undone else contextlib.nullcontext()
+
+    def carries_buffers(self, call: Callable[[], list[torch.Tensor]]) -> bool:
+        """Whether what a call does to the module's buffers shows in the next one's outputs.
+
+        The running statistics of a batch norm in train mode do not. `call` calls `expected`.
+        """
+        before = [buffer.detach().clone() for buffer in self.model.buffers()]
+        if not before:
+            return False
+        with buffers_kept(self.model):
+            self._undoes = False
+            try:
+                outputs = call()
+                if all(map(same, before, self.model.buffers())):
+                    return False
+                pairs = zip(outputs, call(), strict=True)
+                return not all(close(a, b, rtol=1e-2, atol=1e-3) for a, b in pairs)
+            finally:
+                self._undoes = True
+
+    def _buffers(self) -> dict[str, torch.Tensor]:
+        floating = self.state()
+        return {
+            name: floating[name].clone()
+            for name, _ in self.model.named_buffers()
+            if name in floating
+        }
 
     def allow_tf32(self, *, products: bool, convolutions: bool) -> None:
         """Which operations in fp32 may use TF32 from now on."""
@@ -182,6 +220,8 @@ class Reference:
             for name, value in values:
                 own[name].copy_(value)
         self.state_changes += 1
+        if self._unused is not None:
+            self._first_buffers = self._buffers()
 
     def _random(self, seed: int) -> Iterator[tuple[str, torch.Tensor]]:
         """One tensor after the other, in the task's dtype.
@@ -232,7 +272,7 @@ class Reference:
     def expected(self, arguments: list[Any]) -> list[torch.Tensor]:
         """Outputs in the task's dtype; a module that works in place changes `arguments`."""
         tf32 = _tf32(products=self._tf32_products, convolutions=self._tf32_convolutions)
-        with torch.no_grad(), buffers_kept(self.model), tf32:
+        with torch.no_grad(), self.undoing(self.model), tf32:
             return flatten(self.model(*arguments))
 
 

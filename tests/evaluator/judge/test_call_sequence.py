@@ -67,6 +67,40 @@ def test_a_state_that_is_not_kept_is_wrong(evaluate, old, new):
     assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_values")
 
 
+IN_A_BUFFER = STATEFUL.replace(
+    "self.state = torch.randn(4, hidden)", 'self.register_buffer("state", torch.randn(4, hidden))'
+)
+OWN_BUFFER = IN_A_BUFFER.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
+
+
+@pytest.mark.parametrize("source", [OWN_BUFFER, OWN], ids=["buffer", "plain attribute"])
+def test_a_state_in_a_registered_buffer_is_one_too(evaluate, source):
+    evaluation = evaluate(source, reference=IN_A_BUFFER)
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert evaluation.correctness.calls_judged > 8
+
+
+@pytest.mark.parametrize("new", ["state = torch.tanh", "self.state.to(x.device) * 0"])
+def test_a_buffer_that_is_not_kept_is_wrong(evaluate, new):
+    source = OWN_BUFFER.replace("self.state.to(x.device)", new)
+    if "tanh" in new:
+        source = OWN_BUFFER.replace("self.state = torch.tanh", new)
+        source = source.replace("self.out(self.state)", "self.out(state)")
+    evaluation = evaluate(source, reference=IN_A_BUFFER)
+    assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_values")
+
+
+def test_running_statistics_are_no_state(evaluate):
+    normed = STATEFUL.replace("self.out =", "self.norm = nn.BatchNorm1d(40)\n        self.out =")
+    normed = normed.replace("self.state.to(x.device)", "torch.ones(4, 40)")
+    normed = normed.replace("self.out(self.state)", "self.out(self.norm(self.state))")
+    source = normed.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
+    forgetful = source.replace("nn.BatchNorm1d(40)", "nn.BatchNorm1d(40, momentum=0.0)")
+    for each in (source, forgetful):
+        evaluation = evaluate(each, reference=normed)
+        assert evaluation.status is Status.CORRECT, evaluation.message
+
+
 def test_a_candidates_own_cache_is_no_state(evaluate):
     plain = STATEFUL.replace("self.state.to(x.device)", "torch.ones(4, 40)")
     source = plain.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
