@@ -24,12 +24,15 @@ from evaluator.judge.reference import flatten_arguments
 from evaluator.judge.reference_modes import depends_on_mode, in_eval
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
-from evaluator.worker.steps import Step
+from evaluator.worker.steps import SOIL, Step
 
 _ROUNDING = 0.03
 """RMSE relative to the outputs' rms that lower precision leaves at most."""
 _CLOSER = 20.0
 """So many times smaller must the error be in eval() than in train mode."""
+_NEAR = 0.01
+_SOIL_ROUNDING = 1e-6
+_MOST_OF_THE_WRONG = 0.5
 _TRIES = 2
 """Calls at each address, all with the same result: one may be right by luck."""
 
@@ -59,7 +62,7 @@ class Explanation:
         races = self._differs_when_repeated()
         # A race is right now and then, by luck.
         address = () if races else (self._earlier_address,)
-        for look in (*address, self._earlier_result, self._changed_reference):
+        for look in (self._unwritten, *address, self._earlier_result, self._changed_reference):
             try:
                 found = look(mismatch.output)
             except (Refusal, InfrastructureError, torch.OutOfMemoryError):
@@ -91,6 +94,24 @@ class Explanation:
             if alone is not None:
                 return alone
         return None if found is None else (found.code, f"in the reference, {found.words}")
+
+    def _unwritten(self, output: int) -> tuple[str, str] | None:
+        """Values that were in memory before: not written, or added to."""
+        got = self._outputs(self.draw, "soil")[output].double()
+        expected = self.bench.expected(self.draw)[output].to(got.device).double()
+        near = _NEAR * expected.square().mean().sqrt() + _SOIL_ROUNDING * SOIL
+        wrong = (got - expected).abs() > near
+        most = max(1, int(wrong.sum())) * _MOST_OF_THE_WRONG
+        kept, added = got == SOIL, (got - SOIL - expected).abs() <= near
+        if int((wrong & kept).sum()) >= most:
+            words = (
+                f"{int(kept.sum())} of its values are never written: they are what lay in memory"
+            )
+        elif int((wrong & added).sum()) >= most:
+            words = "it adds to memory that it has not set to zero"
+        else:
+            return None
+        return "unwritten", words
 
     def _earlier_address(self, output: int) -> tuple[str, str] | None:
         """Results are right only where the inputs lie at an earlier call's address."""

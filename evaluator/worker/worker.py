@@ -34,7 +34,7 @@ from evaluator.worker import build_stub, stated_gpu
 from evaluator.worker.initial_values import repeated_initial_values
 from evaluator.worker.memory import SharedMemory, limit_growth, map_shared, tensor_at
 from evaluator.worker.random_constants import random_constants
-from evaluator.worker.steps import Result, take
+from evaluator.worker.steps import Result, soil, take
 from evaluator.worker.values import decode, flatten
 from evaluator.worker.weights import FITS, with_weights
 
@@ -58,6 +58,9 @@ class Worker:
     copies_inputs: bool = False
     beside: torch.nn.Module | None = None
     """An earlier instance that was kept; `other` changes places with it."""
+    layouts: list[tuple[torch.Size, torch.dtype]] = field(default_factory=list)
+    """Of the last results."""
+    behind_soil: list[torch.Tensor] = field(default_factory=list)
     kept: list[torch.Tensor] = field(default_factory=list)
     """The result of an earlier call, for the judge to look at after a later one."""
 
@@ -193,7 +196,10 @@ class Worker:
         for step in order["steps"]:
             if step == "other" and self.beside is not None:
                 self.module, self.beside = self.beside, self.module
-            take(step, self.module, self.device, self.dtype)
+            elif step == "soil":
+                self.behind_soil = soil(self.layouts, self.device)
+            else:
+                take(step, self.module, self.device, self.dtype)
         if order["seed"] is not None:
             torch.manual_seed(order["seed"])
         if self.device == "cpu":
@@ -230,6 +236,7 @@ class Worker:
 
     def _returned(self, tensors: list[torch.Tensor], which: Result) -> list[torch.Tensor]:
         """What the judge gets to see: this call's result, or the one that was kept before."""
+        self.layouts = [(tensor.shape, tensor.dtype) for tensor in tensors]
         if which == "kept":
             return self.kept
         if which == "keep":

@@ -291,3 +291,36 @@ def test_the_cause_is_named(evaluate, name):
     mismatch = evaluation.correctness.mismatch
     assert mismatch.patterns[0] == code, mismatch
     assert words in mismatch.details.get("counterfactual", ""), mismatch
+
+
+UNSET = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.tanh(x) + x
+
+def get_inputs():
+    return [torch.randn(300, 700)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("y = torch.empty_like(x); y[:200] = torch.tanh(x[:200]) + x[:200]; return y", "written"),
+        ("y = torch.empty_like(x); y[:, ::2] = (torch.tanh(x) + x)[:, ::2]; return y", "written"),
+        ("y = torch.empty_like(x); y += torch.tanh(x) + x; return y", "it adds to memory"),
+    ],
+)
+def test_memory_that_is_not_set_is_named(evaluate, body, words):
+    source = (
+        f"import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        {body}"
+    )
+    mismatch = evaluate(source, reference=UNSET).correctness.mismatch
+    assert mismatch.patterns[0] == "unwritten", mismatch.patterns
+    assert words in mismatch.details["counterfactual"]
