@@ -97,8 +97,8 @@ class Explanation:
 
     def _unwritten(self, output: int) -> tuple[str, str] | None:
         """Values that were in memory before: not written, or added to."""
-        got = self._outputs(self.draw, "soil")[output].double()
-        expected = self.bench.expected(self.draw)[output].to(got.device).double()
+        got = self._outputs(self.draw, "soil")[output].float()
+        expected = self.bench.expected(self.draw)[output].to(got.device).float()
         near = _NEAR * expected.square().mean().sqrt() + _SOIL_ROUNDING * SOIL
         wrong = (got - expected).abs() > near
         most = max(1, int(wrong.sum())) * _MOST_OF_THE_WRONG
