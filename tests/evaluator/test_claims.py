@@ -27,30 +27,10 @@ from evaluator.evaluation import (
 )
 from evaluator.kernel_name import KernelName
 from problems.errors import UsageError
+from tests.evaluator.test_kernel_folder import RIGHT, ROOT, TASK, WRONG, kernel
 
-ROOT = Path(__file__).parents[2]
-TASK = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def forward(self, x):
-        return torch.relu(x)
-
-def get_inputs():
-    return [torch.randn(64, 513)]
-
-def get_init_inputs():
-    return []
-"""
-RIGHT = TASK.split("def get_inputs")[0].replace("Model(", "ModelNew(")
-WRONG = RIGHT.replace("torch.relu(x)", "torch.relu(x) * 1.5")
 CLOSE = RIGHT.replace("torch.relu(x)", "torch.relu(x) * 1.00005")
 """Within KernelBench's tolerance, and far from what fp32 gives."""
-
-
-def kernel(number: int, sample: int = 0) -> str:
-    return f"level_1_problem_{number}_sample_{sample}_kernel.py"
 
 
 @pytest.fixture
@@ -62,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
     kernels = tmp_path / "kernels"
     kernels.mkdir()
     for sample, source in enumerate((RIGHT, WRONG, CLOSE)):
-        (kernels / kernel(1, sample)).write_text(source)
+        (kernels / kernel(1, 1, sample)).write_text(source)
     (tmp_path / "claims.csv").write_text(
         "level,task,sample,claimed_speedup_h100,note\n1,1,0,250x,a\n1,1,2,1.5,b\n"
     )
@@ -127,7 +107,7 @@ def test_an_interrupted_folder_goes_on_and_ends_with_its_claims(folder: Path) ->
     assert any(line.startswith("  refused: wrong_values") for line in rest)
     differs = rest.index("  KernelBench's verdict differs on 1 of 3")
     assert rest[differs + 1].startswith(
-        f"    {kernel(1, 2)}: correct by KernelBench, incorrect, wrong_values"
+        f"    {kernel(1, 1, 2)}: correct by KernelBench, incorrect, wrong_values"
     )
 
     whole = json.loads((folder / "adjudication.json").read_text())
@@ -139,7 +119,7 @@ def test_an_interrupted_folder_goes_on_and_ends_with_its_claims(folder: Path) ->
     assert [row["differs"] for row in rows] == ["False", "False", "True"]
     page = (folder / "adjudication.md").read_text()
     assert "| 1 | 3 | 1 |" in page
-    assert f"* {kernel(1, 2)}: correct by KernelBench" in page
+    assert f"* {kernel(1, 1, 2)}: correct by KernelBench" in page
 
 
 def test_what_cannot_be_asked_is_said_before_anything_is_judged(folder: Path) -> None:
@@ -148,7 +128,7 @@ def test_what_cannot_be_asked_is_said_before_anything_is_judged(folder: Path) ->
         assert (done.returncode, done.stdout) == (2, "")
         assert says in done.stderr.splitlines()[-1]
 
-    refused("no column claimed", "--claims", folder / kernel(1, 0))
+    refused("no column claimed", "--claims", folder / kernel(1, 1, 0))
     refused("--claims a second one", "--protocol", "refinery", "--protocol", "kernelbench")
     (folder / "eval_results.unfinished.jsonl").write_text("{}\n")
     refused("line 1, is no verdict of this version: delete the file")
