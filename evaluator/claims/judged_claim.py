@@ -174,9 +174,9 @@ def rival_words(name: BaselineName, rows: Sequence[JudgedClaim]) -> str:
 
 
 _WORDS = {
-    ClaimOutcome.MORE: "measure more than was claimed",
-    ClaimOutcome.WITHIN: "hold (the claim lies in the interval)",
-    ClaimOutcome.LESS: "measure less",
+    ClaimOutcome.MORE: "above the claim",
+    ClaimOutcome.WITHIN: "with the claim in the interval",
+    ClaimOutcome.LESS: "below the claim",
     ClaimOutcome.NO_TIME: "correct without a time that counts",
     ClaimOutcome.REFUSED: "refused",
     ClaimOutcome.NOT_JUDGED: "not judged",

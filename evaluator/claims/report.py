@@ -36,7 +36,8 @@ def write_report(adjudication: Adjudication, paths: Sequence[Path]) -> None:
     markdown, table, whole = paths
     markdown.write_text("\n".join(_markdown(adjudication)) + "\n")
     with table.open("w", newline="") as file:
-        rows = [_cells(row) for row in adjudication.rows]
+        names = _timed(adjudication.rows)
+        rows = [_cells(row, names) for row in adjudication.rows]
         writer = csv.DictWriter(file, list(rows[0]) if rows else [], restval="")
         writer.writeheader()
         writer.writerows(rows)
@@ -53,10 +54,15 @@ def write_report(adjudication: Adjudication, paths: Sequence[Path]) -> None:
     )
 
 
-def _cells(row: JudgedClaim) -> dict[str, object]:
+def _timed(rows: Sequence[JudgedClaim]) -> list[BaselineName]:
+    """The baselines that any kernel was timed against."""
+    return [name for name in BaselineName if any(name in row.rivals for row in rows)]
+
+
+def _cells(row: JudgedClaim, names: Sequence[BaselineName]) -> dict[str, object]:
     """One row of the CSV file; each baseline has columns of its own."""
     figures: dict[str, object] = {}
-    for name in BaselineName:
+    for name in names:
         rival = row.rivals.get(name)
         figures |= {
             f"{name}_us": rival.latency_us if rival else "",
@@ -102,16 +108,16 @@ def _markdown(adjudication: Adjudication) -> Iterator[str]:
         yield from _table(("reason", "kernels"), [(reason, n) for reason, n in reasons])
     yield "## Each kernel"
     yield ""
-    others = [name for name in BaselineName if any(name in row.rivals for row in rows)]
+    names = _timed(rows)
     asked = any(row.kernelbench for row in rows)
-    head = ["kernel", "claimed", *(f"over {name}" for name in others), "verdict"]
+    head = ["kernel", "claimed", *(f"over {name}" for name in names), "verdict"]
     yield from _table(
         (*head, *(["KernelBench"] if asked else [])),
         [
             (
                 row.kernel,
                 "" if row.claimed is None else f"{row.claimed:g}x",
-                *(_interval(row, name) for name in others),
+                *(_interval(row, name) for name in names),
                 _verdict(row),
                 *([row.kernelbench] if asked else []),
             )
@@ -124,7 +130,7 @@ def _markdown(adjudication: Adjudication) -> Iterator[str]:
         yield from (f"* {difference(row)}" for row in differing)
 
 
-_CLAIMED = ("measure the claim or more", "measure less")
+_CLAIMED = ("claim reached or in the interval", "below the claim")
 
 
 def _level(level: int, rows: list[JudgedClaim]) -> tuple[object, ...]:

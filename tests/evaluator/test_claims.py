@@ -102,7 +102,7 @@ def test_an_interrupted_folder_goes_on_and_ends_with_its_claims(folder: Path) ->
     assert not unfinished.exists()
 
     assert "claims: 2 of 3 kernels have one; measured over eager" in rest
-    assert "  1 measure less, 1 refused" in rest
+    assert "  1 below the claim, 1 refused" in rest
     assert any("geometric mean of 1: claimed 250x, measured " in line for line in rest)
     assert any(line.startswith("  refused: wrong_values") for line in rest)
     differs = rest.index("  KernelBench's verdict differs on 1 of 3")
