@@ -132,7 +132,8 @@ class Mismatch(Record):
     input_copy, scattered; or what the reference would have to do for this to be right: unfinished,
     missing_operation, missing_parameter, shifted_index, wrong_axis, in_parts, swapped_operands,
     transposed_operand, short_reduction, wrong_constant, other_function, eval_mode; insensitive; or
-    what more calls showed: right_in_eval, earlier_result, stale_address."""
+    what more calls showed: right_in_eval, earlier_result, state_not_kept,
+    stale_address."""
     details: dict[str, float | int | str] = Field(default_factory=dict)
     """What a pattern rests on: `factor`, `offset`, `first_wrong_flat`, `period`, ..."""
 

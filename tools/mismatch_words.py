@@ -31,9 +31,9 @@ _LOOKS = {
                 " a parameter that is applied per column."),
     "every_kth": ("The errors come at a fixed distance.", "Check the vector width, the unrolled"
                   " loop, and lanes that no thread handles."),
-    "race": ("Running the same input again gives another answer.", "Check for a missing"
-             " __syncthreads or barrier, writes of several threads to one address without"
-             " atomics, and use of a buffer on another stream."),
+    "race": ("Running the same input again gives another answer.", "Check for memory that is read"
+             " before it is set, a missing __syncthreads or barrier, writes of several threads to"
+             " one address without atomics, and use of a buffer on another stream."),
     "precision": ("It is right up to rounding, but less exact than this task's precision allows.",
                   "Accumulate in the task's precision or higher (no fp16, bf16 or TF32 on the way"
                   " unless the task says so), leave out fast maths, and sum in a stable way."),
@@ -69,6 +69,8 @@ _LOOKS = {
                  " their maxima and sums, or the last value of the one before."),
     "earlier_result": ("It is the result of an earlier call.", "Compute each result from this"
                        " call's inputs."),
+    "state_not_kept": ("It is the result of a first call.", "Keep the state from call to call, as"
+                       " the reference does."),
     "stale_address": ("It reads the inputs at the address of an earlier call.", "Copy inputs into"
                       " a buffer of your own before a captured graph reads them."),
     "insensitive": ("The right output hardly depends on the inputs.", "Check the formula."),

@@ -257,6 +257,11 @@ class Bench:
             outputs = self._run(self.draws.values_of(each), each.random_seed)
         return outputs
 
+    def first_outputs(self, draw: Draw) -> list[torch.Tensor]:
+        """What the reference gives where this is the first call of a fresh module."""
+        self.reference.restart()
+        return self._run(self.draws.values_of(draw), draw.random_seed)
+
     def _arguments(self, draw: Draw) -> list[Any]:
         return list(self.draws.values_of(draw))
 

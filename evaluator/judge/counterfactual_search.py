@@ -81,6 +81,7 @@ class _Errors:
     """Correlation."""
     size: float
     """The candidate's over the other's."""
+    is_of_one_product: bool
 
 
 class CounterfactualSearch(torch.nn.Module):  # type: ignore[misc]
@@ -217,9 +218,10 @@ class _Search:
 
     def _as_large_as_rounding(self, right: Tensor) -> Counterfactual | None:
         """Errors as large as those of one lower precision, which follow nothing else."""
-        found = self._errors_by_precision(right)
+        # What one product alone would leave may have any size.
+        found = [each for each in self._errors_by_precision(right) if not each.is_of_one_product]
         same = [each for each in found if 1 / _SAME_SIZE <= each.size <= _SAME_SIZE]
-        names = dict.fromkeys(each.name for each in same)
+        names = dict.fromkeys(name for each in same for name in each.name.split(" or "))
         errors = (self._actual.double() - right.double()).flatten()
         follows = abs(_correlation(errors, right.double().flatten())) if names else 1.0
         if follows > _FOLLOWS or ("bf16" in names and len(names) > 1):
@@ -238,7 +240,11 @@ class _Search:
             return None
         most = max(each.alike for each in alike)
         alike.sort(key=lambda each: -each.alike)
-        names = dict.fromkeys(each.name for each in alike if each.alike > most - _AS_ALIKE)
+        best = [each for each in alike if each.alike > most - _AS_ALIKE]
+        whole = [each for each in best if not each.is_of_one_product]
+        names = dict.fromkeys(
+            name for each in whole or best[:1] for name in each.name.split(" or ")
+        )
         words = f"the arithmetic is in {' or '.join(names)} (correlation of errors {most:.2f})"
         return Counterfactual("precision", words)
 
@@ -258,7 +264,8 @@ class _Search:
             if not _rms(theirs) or not bool(torch.isfinite(theirs).all()):
                 continue
             alike = _correlation(errors, theirs)
-            found.append(_Errors(mode.words, alike, size / _rms(theirs)))
+            ratio = size / _rms(theirs)
+            found.append(_Errors(mode.words, alike, ratio, mode.is_of_one_product))
         return found
 
     def _unfinished(self, recorder: Recorder) -> Counterfactual | None:

@@ -19,7 +19,7 @@ from evaluator.judge.correctness import compare
 from evaluator.judge.counterfactual import find_counterfactual
 from evaluator.judge.counterfactual_search import SIZE_ALONE
 from evaluator.judge.draws import Draw
-from evaluator.judge.mismatch import add_counterfactual, add_race
+from evaluator.judge.mismatch import add_counterfactual, add_race, without_precision
 from evaluator.judge.reference import flatten_arguments
 from evaluator.judge.reference_modes import depends_on_mode, in_eval
 from evaluator.judge.refusal import Refusal
@@ -33,6 +33,10 @@ _CLOSER = 20.0
 _NEAR = 0.01
 _SOIL_ROUNDING = 1e-6
 _MOST_OF_THE_WRONG = 0.5
+_HUGE = 1e9
+"""No race makes numbers so large, relative to what they should be."""
+_OPPOSITE = -0.9
+"""Errors go with the sign of what lay in memory; correlated no more than so."""
 _TRIES = 2
 """Calls at each address, all with the same result: one may be right by luck."""
 
@@ -58,7 +62,7 @@ class Explanation:
         """The mismatch with what explains it, where something does."""
         if self.bench.sequence is not None:
             # One more call would be one more step, with another result.
-            return mismatch
+            return self._without_state(mismatch)
         races = self._differs_when_repeated()
         # A race is right now and then, by luck.
         address = () if races else (self._earlier_address,)
@@ -75,7 +79,29 @@ class Explanation:
                 return add_counterfactual(mismatch, code, words)
             if not races:
                 return add_counterfactual(mismatch, "precision", words)
-        return add_race(mismatch) if races else mismatch
+        if races and mismatch.max_abs_error > _HUGE * self._scale(mismatch.output):
+            words = (
+                f"its results differ from run to run, by up to {mismatch.max_abs_error:.0e}: they "
+                "follow what lay in memory that it has not set"
+            )
+            return add_counterfactual(mismatch, "unwritten", words)
+        if races:
+            return add_race(mismatch)
+        return mismatch if self.bench.is_random else without_precision(mismatch)
+
+    def _scale(self, output: int) -> float:
+        """RMS of what the output should be."""
+        return float(self.bench.expected(self.draw)[output].double().square().mean().sqrt())
+
+    def _without_state(self, mismatch: Mismatch) -> Mismatch:
+        """What a reference gives in its first call, in a later one."""
+        if self._close(self.actual, self.bench.first_outputs(self.draw), self.draw):
+            words = (
+                "it is what the reference gives in a first call with these inputs: the reference "
+                "keeps a state from call to call, and it does not"
+            )
+            return add_counterfactual(mismatch, "state_not_kept", words)
+        return mismatch
 
     def _differs_when_repeated(self) -> bool:
         """Whether the same inputs lead to outputs that differ by more than the rule allows."""
@@ -96,22 +122,24 @@ class Explanation:
         return None if found is None else (found.code, f"in the reference, {found.words}")
 
     def _unwritten(self, output: int) -> tuple[str, str] | None:
-        """Values that were in memory before: not written, or added to."""
-        got = self._outputs(self.draw, "soil")[output].float()
+        """Results follow what lay in free memory before."""
+        more = self._outputs(self.draw, "soil")
+        if self._close(more, self.actual, self.draw):
+            return None
+        got = more[output].float()
         expected = self.bench.expected(self.draw)[output].to(got.device).float()
         near = _NEAR * expected.square().mean().sqrt() + _SOIL_ROUNDING * SOIL
-        wrong = (got - expected).abs() > near
-        most = max(1, int(wrong.sum())) * _MOST_OF_THE_WRONG
-        kept, added = got == SOIL, (got - SOIL - expected).abs() <= near
-        if int((wrong & kept).sum()) >= most:
-            words = (
-                f"{int(kept.sum())} of its values are never written: they are what lay in memory"
-            )
-        elif int((wrong & added).sum()) >= most:
-            words = "it adds to memory that it has not set to zero"
-        else:
-            return None
-        return "unwritten", words
+        most = max(1, int(((got - expected).abs() > near).sum())) * _MOST_OF_THE_WRONG
+        kept = int((got == SOIL).sum())
+        if kept >= most:
+            return "unwritten", f"{kept} of its values, at least, are never written"
+        if int(((got - SOIL - expected).abs() <= near).sum()) >= most:
+            return "unwritten", "it adds to memory that it has not set to zero"
+        less = self._outputs(self.draw, "soil_less")[output].float()
+        errors = torch.stack([(got - expected).flatten(), (less - expected).flatten()])
+        if float(torch.corrcoef(errors)[0, 1]) <= _OPPOSITE:
+            return "unwritten", "its results follow what lay in memory that it has not set"
+        return None
 
     def _earlier_address(self, output: int) -> tuple[str, str] | None:
         """Results are right only where the inputs lie at an earlier call's address."""

@@ -142,12 +142,16 @@ def _in_parts(func: Any, name: str, args: tuple[Any, ...]) -> Iterator[Change]:
         if size % parts == 0 and size > parts:
             words = f"begins again in each of {parts} parts of axis {args[1]}"
             yield Change("in_parts", words, _each_part(parts))
+            if "softmax" in name:
+                words = f"is the mean over {parts} parts of axis {args[1]}, each normalised alone"
+                yield Change("in_parts", words, _each_part(parts, scale=1 / parts))
 
 
-def _each_part(parts: int) -> Apply:
+def _each_part(parts: int, scale: float = 1.0) -> Apply:
     def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         pieces = args[0].chunk(parts, args[1])
-        return torch.cat([func(piece, *args[1:], **kwargs) for piece in pieces], args[1])
+        whole = torch.cat([func(piece, *args[1:], **kwargs) for piece in pieces], args[1])
+        return whole if scale == 1.0 else whole * scale
 
     return apply
 

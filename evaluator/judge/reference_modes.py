@@ -10,6 +10,7 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -25,6 +26,8 @@ _PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "convolution", "mv", "dot")
 IN_EVAL = "all of it is in eval(): batch norms use their running statistics, nothing is dropped"
 _TF32_DROPS = 13
 """Bits of an fp32 mantissa that TF32 leaves out."""
+_MOST_PRODUCTS = 12
+"""Of a model with more of them none is rounded alone."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,8 @@ class Mode:
     words: str
     """`all of it is in eval(): ...`; `fp16`."""
     run: Callable[[], Tensor]
+    is_of_one_product: bool = False
+    """Lower precision in one product alone."""
 
 
 def eval_modes(model: torch.nn.Module, call: Callable[[], Tensor]) -> Iterator[Mode]:
@@ -67,9 +72,13 @@ def precision_modes(
         with _flags():
             return run(model, arguments)
 
-    def products(rounded: Callable[[Tensor], Tensor]) -> Tensor:
-        with _RoundedProducts(rounded):
-            return run(model, arguments)
+    counts = [0]
+
+    def products(rounded: Callable[[Tensor], Tensor], only: int | None = None) -> Tensor:
+        with _RoundedProducts(rounded, only) as rounding:
+            outputs = run(model, arguments)
+        counts.append(rounding.count)
+        return outputs
 
     def autocast(dtype: torch.dtype) -> Tensor:
         with torch.autocast(device.type, dtype):
@@ -87,10 +96,17 @@ def precision_modes(
         yield Mode("TF32", flagged)
     # Operands rounded to fp16 are those rounded to TF32, unless they are very large or small.
     yield Mode("TF32 or fp16", lambda: products(_to_tf32))
-    yield Mode("bf16", lambda: products(lambda tensor: tensor.bfloat16().to(tensor.dtype)))
+    yield Mode("bf16", lambda: products(_to_bf16))
     for name, dtype in (("fp16", torch.float16), ("bf16", torch.bfloat16)):
         for how in (weights, autocast, whole):
             yield Mode(name, lambda how=how, dtype=dtype: how(dtype))  # type: ignore[misc]
+    if not 1 < counts[-1] <= _MOST_PRODUCTS:
+        return
+    for number in range(1, counts[-1] + 1):
+        for name, rounded in (("TF32 or fp16", _to_tf32), ("bf16", _to_bf16)):
+            words = f"{name} in product {number} of {counts[-1]} alone"
+            run_one = partial(products, rounded, number)
+            yield Mode(words, run_one, is_of_one_product=True)
 
 
 @contextmanager
@@ -123,6 +139,10 @@ def _flags() -> Iterator[None]:
         torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
 
 
+def _to_bf16(tensor: Tensor) -> Tensor:
+    return tensor.bfloat16().to(tensor.dtype)
+
+
 def _to_tf32(tensor: Tensor) -> Tensor:
     """fp32 rounded to TF32, the nearest and then the even one; others as they are."""
     if tensor.dtype is not torch.float32:
@@ -139,9 +159,12 @@ def _narrowed(value: Any, dtype: torch.dtype) -> Any:
 class _RoundedProducts(TorchDispatchMode):  # type: ignore[misc]
     """The operands of products and convolutions are rounded; their sums are not."""
 
-    def __init__(self, rounded: Callable[[Tensor], Tensor]) -> None:
+    def __init__(self, rounded: Callable[[Tensor], Tensor], only: int | None = None) -> None:
+        """`only`: the number of the one product whose operands are rounded, from 1."""
         super().__init__()
         self._rounded = rounded
+        self._only = only
+        self.count = 0
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -153,6 +176,8 @@ class _RoundedProducts(TorchDispatchMode):  # type: ignore[misc]
     ) -> Any:
         name = str(func._schema.name).removeprefix("aten::").strip("_")
         if name in _PRODUCTS:
+            self.count += 1
+        if name in _PRODUCTS and self._only in (None, self.count):
             # What is added to the product keeps its precision.
             first = 1 if name in ("addmm", "baddbmm") else 0
             factors = slice(first, first + 2)

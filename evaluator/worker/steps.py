@@ -6,15 +6,18 @@ from typing import Literal
 
 import torch
 
-Step = Literal["eval", "train", "to", "away", "other", "soil"]
+Step = Literal["eval", "train", "to", "away", "other", "soil", "soil_less"]
 """`to`: to the device where it is. `away`: to another place and back, which makes new tensors of
 its parameters: on a GPU to the host, on a CPU to fp64. `other`: the instance that was kept takes
-its place. `soil`: memory of the sizes of the last results is filled with `SOIL` and given back, so
-that a result which is not written shows it."""
+its place. `soil`: free memory is filled with `SOIL`, so that a result which is not written
+shows it; `soil_less`: with its negative."""
 SOIL = 24576.0
 """A number of every floating-point dtype."""
-_SOILED = 4
-"""Blocks of each size: a candidate may take others of it for its intermediate results first."""
+_SOILED_BYTES = 2**23
+_FEWEST = 4
+"""Of each size so much, and so many blocks: an allocator prefers free ones that fit best."""
+_SOILED_SIZES = range(7, 21)
+"""Powers of two of fp32 numbers: 512 bytes to 4 MiB."""
 Result = Literal["new", "keep", "kept"]
 """Which result of a call is returned: its own; its own, which is kept; or the one kept before."""
 Earlier = Literal["", "loaded", "kept"]
@@ -22,19 +25,24 @@ Earlier = Literal["", "loaded", "kept"]
 other one, which takes its place; or it is kept beside the other one."""
 
 
-def soil(layouts: list[tuple[torch.Size, torch.dtype]], device: str) -> list[torch.Tensor]:
-    """Leave `SOIL` in memory that is given back, of the sizes of these floating-point results.
+def soil(
+    value: float, layouts: list[tuple[torch.Size, torch.dtype]], device: str
+) -> list[torch.Tensor]:
+    """Leave a number in memory that is given back: of the sizes of these results, and of others.
 
     What is returned lies behind it: while it is kept, a CPU's allocator gives none to the system.
     """
+    if device != "cpu":
+        torch.cuda.empty_cache()
     floating = [(shape, dtype) for shape, dtype in layouts if dtype.is_floating_point]
     for shape, dtype in floating:
         # glibc takes blocks that are smaller than one that was freed from memory that it keeps.
         torch.empty((2, *shape), dtype=dtype, device=device)
+    others = [(torch.Size([2**power]), torch.float32) for power in _SOILED_SIZES]
     blocks = [
-        torch.full(shape, SOIL, dtype=dtype, device=device)
-        for shape, dtype in floating
-        for _ in range(_SOILED)
+        torch.full(shape, value, dtype=dtype, device=device)
+        for shape, dtype in [*others, *floating]
+        for _ in range(max(_FEWEST, _SOILED_BYTES // (dtype.itemsize * max(1, shape.numel()))))
     ]
     return blocks[-1:]
 
@@ -52,5 +60,5 @@ def take(step: Step, module: torch.nn.Module, device: str, dtype: torch.dtype) -
             module.to(torch.float64).to(dtype)
         case "away":
             module.to("cpu").to(device)
-        case "other" | "soil":
+        case "other" | "soil" | "soil_less":
             raise AssertionError(f"{step} takes more than a module")

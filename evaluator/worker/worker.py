@@ -34,7 +34,7 @@ from evaluator.worker import build_stub, stated_gpu
 from evaluator.worker.initial_values import repeated_initial_values
 from evaluator.worker.memory import SharedMemory, limit_growth, map_shared, tensor_at
 from evaluator.worker.random_constants import random_constants
-from evaluator.worker.steps import Result, soil, take
+from evaluator.worker.steps import SOIL, Result, soil, take
 from evaluator.worker.values import decode, flatten
 from evaluator.worker.weights import FITS, with_weights
 
@@ -196,8 +196,9 @@ class Worker:
         for step in order["steps"]:
             if step == "other" and self.beside is not None:
                 self.module, self.beside = self.beside, self.module
-            elif step == "soil":
-                self.behind_soil = soil(self.layouts, self.device)
+            elif step in ("soil", "soil_less"):
+                value = SOIL if step == "soil" else -SOIL
+                self.behind_soil = soil(value, self.layouts, self.device)
             else:
                 take(step, self.module, self.device, self.dtype)
         if order["seed"] is not None:
