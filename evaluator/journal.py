@@ -9,6 +9,7 @@ from pathlib import Path
 
 from evaluator.evaluation import Evaluation, EvaluationRequest
 from evaluator.many import Evaluates
+from problems.cache_folder import cache_folder
 from problems.errors import UsageError
 
 
@@ -34,6 +35,7 @@ class Journal:
         if key in self._known:
             return self._known[key]
         evaluation = self._judge.evaluate(request)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         line = {"request": key, "evaluation": evaluation.model_dump(mode="json", by_alias=True)}
         with self._lock, self.path.open("a") as file:
             file.write(json.dumps(line) + "\n")
@@ -42,6 +44,16 @@ class Journal:
     def remove(self) -> None:
         """Every kernel has its verdict: the next command judges anew."""
         self.path.unlink(missing_ok=True)
+
+
+def journal_path(results: Path) -> Path:
+    """Where the verdicts of a folder are kept whose results go to this file.
+
+    It is among the user's own files, and never in the folder: who sends a folder of kernels could
+    send verdicts with it.
+    """
+    name = hashlib.sha256(str(results.resolve()).encode()).hexdigest()[:16]
+    return cache_folder() / "unfinished" / f"{name}.jsonl"
 
 
 def _read(path: Path) -> dict[str, Evaluation]:

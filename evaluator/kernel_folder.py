@@ -17,7 +17,7 @@ from evaluator.errors import InfrastructureError
 from evaluator.eval_results import EvalResults
 from evaluator.evaluation import EvaluationRequest, Settings
 from evaluator.executor.executor import Executor
-from evaluator.journal import Journal
+from evaluator.journal import Journal, journal_path
 from evaluator.kernel_name import KernelName
 from evaluator.many import Outcome, judged
 from evaluator.tally import Tally
@@ -90,7 +90,7 @@ def judge_folder(
     """
     written = EvalResults(report.results, {kernel.name.level for kernel in kernels})
     adjudicated = writable(report.results.parent) if report.claims is not None else []
-    journal = Journal(report.results.with_suffix(".unfinished.jsonl"), executor)
+    journal = Journal(journal_path(report.results), executor)
     if journal.kept:
         print(f"{journal.kept} verdicts are taken over from {journal.path}", file=sys.stderr)
 

@@ -25,6 +25,7 @@ from evaluator.evaluation import (
     Timing,
     Verdict,
 )
+from evaluator.journal import journal_path
 from evaluator.kernel_name import KernelName
 from problems.errors import UsageError
 from tests.evaluator.test_kernel_folder import RIGHT, ROOT, TASK, WRONG, kernel
@@ -79,7 +80,7 @@ def test_an_interrupted_folder_goes_on_and_ends_with_its_claims(folder: Path) ->
         before = json.loads(first.stdout.readline())
         first.send_signal(signal.SIGINT)
         assert "unfinished: the same command goes on from here" in first.stderr.read()
-    unfinished = folder / "eval_results.unfinished.jsonl"
+    unfinished = journal_path(folder / "eval_results.json")
     assert unfinished.exists()
     with unfinished.open("a") as file:
         file.write('{"request": "cut o')
@@ -130,7 +131,9 @@ def test_what_cannot_be_asked_is_said_before_anything_is_judged(folder: Path) ->
 
     refused("no column claimed", "--claims", folder / kernel(1, 1, 0))
     refused("--claims a second one", "--protocol", "refinery", "--protocol", "kernelbench")
-    (folder / "eval_results.unfinished.jsonl").write_text("{}\n")
+    kept = journal_path(folder / "eval_results.json")
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text("{}\n")
     refused("line 1, is no verdict of this version: delete the file")
 
 
