@@ -35,7 +35,7 @@ BASELINES: dict[BaselineName, Baseline] = {
         "eager with torch.backends.cudnn.benchmark = True", needs_gpu=True, cudnn_benchmark=True
     ),
     BaselineName.CUDA_GRAPH: Baseline(
-        "eager in a CUDA graph (torch.compile with backend='cudagraphs')",
+        "eager in a CUDA graph (torch.compile with backend='cudagraphs', which copies the weights)",
         needs_gpu=True,
         compile=MappingProxyType({"backend": "cudagraphs"}),
     ),
@@ -49,8 +49,6 @@ BASELINES: dict[BaselineName, Baseline] = {
 _FLAGS = {
     Precision.FP32: "fp32, TF32 off",
     Precision.TF32: "fp32, TF32 on",
-    Precision.FP16: "fp16",
-    Precision.BF16: "bf16",
 }
 
 
@@ -58,6 +56,8 @@ def flags_words(name: BaselineName, settings: Settings) -> str:
     """The arithmetic that a baseline is allowed on a GPU: what it is worth depends on that."""
     if settings.device == "cpu":
         return ""
+    if settings.precision in (Precision.FP16, Precision.BF16):
+        return settings.precision
     if BASELINES[name].default_flags or settings.protocol == "kernelbench":
         return "PyTorch's default flags: TF32 in convolutions"
     return _FLAGS[Precision.TF32 if settings.protocol == "verified" else settings.precision]

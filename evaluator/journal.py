@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 import threading
 from pathlib import Path
 
@@ -16,33 +17,46 @@ from problems.errors import UsageError
 class Journal:
     """Asks the judge only for what is not in its file yet.
 
-    The file has one JSON object a line: the SHA-256 of a request, and its evaluation. A failure of
-    ours is not in it, so it is tried again. `remove` deletes the file once the folder is finished.
+    The file has one JSON object a line: the SHA-256 of a request on this machine, and its
+    evaluation. A failure of ours is not in it, nor what a limit of time decided: both are tried
+    again. `remove` deletes the file once the command has come to its end.
     """
 
     def __init__(self, path: Path, judge: Evaluates) -> None:
-        """Raises `UsageError` where the file is not ours."""
+        """Raises `UsageError` where the file is not ours, or can't be written."""
         self.path = path
         self._judge = judge
         self._lock = threading.Lock()
-        self._known = _read(path) if path.exists() else {}
-        self.kept = len(self._known)
-        """How many verdicts an earlier command left."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        except OSError as error:
+            raise UsageError(
+                f"{path} can't be written ({error.strerror}): set KERNEL_REFINERY_CACHE to a "
+                "folder of yours"
+            ) from None
+        self._known = _read(path)
+        self.taken = 0
+        """How many verdicts were taken over."""
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """The evaluation in the file, or a new one, which is written to it at once."""
-        key = hashlib.sha256(request.model_dump_json().encode()).hexdigest()
+        # Another machine may have another device of that name.
+        asked = f"{platform.node()} {request.model_dump_json()}"
+        key = hashlib.sha256(asked.encode()).hexdigest()
         if key in self._known:
+            self.taken += 1
             return self._known[key]
         evaluation = self._judge.evaluate(request)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        line = {"request": key, "evaluation": evaluation.model_dump(mode="json", by_alias=True)}
-        with self._lock, self.path.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        # What a limit of time decided may be otherwise the next time.
+        if evaluation.is_lasting:
+            line = {"request": key, "evaluation": evaluation.model_dump(mode="json", by_alias=True)}
+            with self._lock, self.path.open("a") as file:
+                file.write(json.dumps(line) + "\n")
         return evaluation
 
     def remove(self) -> None:
-        """Every kernel has its verdict: the next command judges anew."""
+        """The command has come to its end: the next one judges anew."""
         self.path.unlink(missing_ok=True)
 
 
@@ -58,7 +72,7 @@ def journal_path(results: Path) -> Path:
 
 def _read(path: Path) -> dict[str, Evaluation]:
     # What follows the last line end was being written when the command was interrupted.
-    whole = path.read_text()
+    whole = path.read_bytes().decode(errors="replace")
     whole = whole[: whole.rfind("\n") + 1]
     known = {}
     for number, line in enumerate(whole.splitlines(), 1):

@@ -91,8 +91,6 @@ def judge_folder(
     written = EvalResults(report.results, {kernel.name.level for kernel in kernels})
     adjudicated = writable(report.results.parent) if report.claims is not None else []
     journal = Journal(journal_path(report.results), executor)
-    if journal.kept:
-        print(f"{journal.kept} verdicts are taken over from {journal.path}", file=sys.stderr)
 
     def outcomes(under: Settings) -> Iterator[tuple[NamedKernel, Outcome]]:
         found = judged(
@@ -123,6 +121,8 @@ def judge_folder(
     finally:
         paths = written.write()
         lines = list(tally.lines())
+        if journal.taken:
+            lines.insert(0, f"{journal.taken} verdicts are those of an interrupted command")
         if report.claims is not None and ours:
             adjudication = _adjudication(kernels, report.claims, ours, theirs, settings)
             write_report(adjudication, adjudicated)

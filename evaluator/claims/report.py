@@ -135,7 +135,9 @@ _CLAIMED = ("claim reached or in the interval", "below the claim")
 
 def _level(level: int, rows: list[JudgedClaim]) -> tuple[object, ...]:
     correct = [row for row in rows if row.status == Status.CORRECT]
-    timed = [row.rivals[BaselineName.EAGER].verdict for row in correct if row.rivals]
+    timed = [
+        row.rivals[BaselineName.EAGER].verdict for row in correct if row.rivals and not row.findings
+    ]
     held = sum(row.outcome in (ClaimOutcome.MORE, ClaimOutcome.WITHIN) for row in rows)
     return (
         level,

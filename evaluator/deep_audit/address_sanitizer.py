@@ -127,6 +127,9 @@ class AddressSanitizer:
         # No limit on the address space: the sanitizers reserve terabytes of it.
         worker = zygote.fork(WorkerLimits(memory_bytes=None, cpu_seconds=_CPU_SECONDS))
         side = Side(worker, bench.device, _SLOWER * settings.call_timeout_s)
+        # What is a finding alone there must not end this run.
+        side.looks_at_results = settings.protocol == "kernelbench"
+        side.refuses_late_work = settings.protocol != "kernelbench"
         side.copies_inputs = True
         side.growth_bytes = settings.memory_limit_bytes
         if seen.deadline is not None:

@@ -17,7 +17,7 @@ from evaluator.deep_audit.built_code import built_code
 from evaluator.deep_audit.compute_sanitizer import run_compute_sanitizer
 from evaluator.deep_audit.crash_look import CrashLook, crashed
 from evaluator.deep_audit.early_warnings import early_warnings
-from evaluator.deep_audit.module_life import module_life
+from evaluator.deep_audit.module_life import module_life, not_tried
 from evaluator.deep_audit.provenance import Origin, origin_of
 from evaluator.deep_audit.record import (
     DeepAudit,
@@ -73,15 +73,12 @@ class DeepAuditor:
             return evaluation.model_copy(update={"notes": (*evaluation.notes, note)})
         begin = time.monotonic()
         runs: list[SanitizerRun] = []
-        life: tuple[LifeTrial, ...] = ()
         try:
             with self._judge.holding(request.settings.device):
                 bench = self._judge.bench_for(request)
                 code = built_code(bench, self._builder, request)
                 if occasion != "required" and request.settings.device == "cpu":
                     runs = self._address.run(bench, request, compiles=bool(code.libraries))
-                if occasion == "asked":
-                    life = module_life(bench, self._builder, request)
             # These start processes of their own, which take the device when they need it.
             if occasion != "required" and request.settings.device != "cpu":
                 runs = run_compute_sanitizer(request, code)
@@ -93,6 +90,7 @@ class DeepAuditor:
             )
         except InfrastructureError as error:
             origin = Origin(None, note=f"the audit was not finished: {error}")
+        life = self._life(request) if occasion == "asked" else ()
         audit = DeepAudit(
             occasion=occasion,
             sanitizers=tuple(runs),
@@ -105,6 +103,14 @@ class DeepAuditor:
         if judged.status is Status.CORRECT and runs and not any(run.findings for run in runs):
             self._fastest_us[request.reference] = timing.latency_us
         return judged
+
+    def _life(self, request: EvaluationRequest) -> tuple[LifeTrial, ...]:
+        """What module life showed; a failure of ours is told, and costs nothing else."""
+        try:
+            with self._judge.holding(request.settings.device):
+                return module_life(self._judge.bench_for(request), self._builder, request)
+        except (InfrastructureError, RuntimeError) as error:
+            return not_tried(str(error))
 
     def close(self) -> None:
         """End the processes that are kept."""

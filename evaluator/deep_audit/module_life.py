@@ -13,12 +13,12 @@ import torch
 
 from evaluator.build.builder import Builder
 from evaluator.deep_audit.record import Life, LifeTrial
-from evaluator.evaluation import Candidate, EvaluationRequest
+from evaluator.errors import InfrastructureError
+from evaluator.evaluation import Candidate, EvaluationRequest, Status
 from evaluator.judge.bench import Bench
 from evaluator.judge.blockwise import same
 from evaluator.judge.build_allowance import BuildAllowance
 from evaluator.judge.draws import Draw
-from evaluator.judge.out_of_memory import is_out_of_memory
 from evaluator.judge.reference_modes import in_eval
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
@@ -31,13 +31,21 @@ def module_life(
 ) -> tuple[LifeTrial, ...]:
     """Try all of `Life` on a correct candidate. The device must be held."""
     if bench.sequence is not None:
-        note = "the reference keeps a state from call to call"
-        return tuple(LifeTrial(life=life, outcome="not_tried", note=note) for life in Life)
+        return not_tried("the reference keeps a state from call to call")
     lives = _Lives(bench, BuildAllowance(builder, request.settings.build_timeout_s), request)
     try:
         return tuple(lives.tried(life) for life in Life)
     finally:
         lives.close()
+
+
+def not_tried(why: str) -> tuple[LifeTrial, ...]:
+    """None of them, for the same reason."""
+    return tuple(LifeTrial(life=life, outcome="not_tried", note=why) for life in Life)
+
+
+class _NotTriedError(Exception):
+    """This trial would say nothing of this candidate."""
 
 
 class _Lives:
@@ -61,16 +69,13 @@ class _Lives:
         }
         try:
             side = self._fresh()
+            broken = next(trials[life](side), None)
         except Refusal as refusal:
             self.close()
-            return LifeTrial(life=life, outcome="not_tried", note=_first_line(refusal))
-        try:
-            broken = next(trials[life](side), None)
-        except (Refusal, torch.OutOfMemoryError) as error:
+            return LifeTrial(life=life, outcome="broken", note=refusal.message.partition("\n")[0])
+        except (_NotTriedError, InfrastructureError, RuntimeError) as error:
             self.close()
-            note = _first_line(error)
-            short = is_out_of_memory(error) or "out of memory" in note
-            return LifeTrial(life=life, outcome="not_tried" if short else "broken", note=note)
+            return LifeTrial(life=life, outcome="not_tried", note=str(error).partition("\n")[0])
         if broken is not None:
             return LifeTrial(life=life, outcome="broken", note=broken)
         return LifeTrial(life=life, outcome="holds")
@@ -78,11 +83,19 @@ class _Lives:
     def _fresh(self) -> Side:
         """The candidate as it was judged, in a worker that still runs or in a new one."""
         if self._trial is None:
-            self._trial = Trial(self._candidate, self._builds)
-            self._trial.first_calls(self._bench, self._bench.new_side())
-            assert self._trial.side is not None
-            self._again = self._trial.side.construct_again
-            self._as_constructed = self._trial.side.fit == "seeded"
+            trial = Trial(self._candidate, self._builds)
+            try:
+                trial.first_calls(self._bench, self._bench.new_side())
+            except Refusal as refusal:
+                if trial.side is not None:
+                    trial.side.close()
+                raise _NotTriedError(
+                    f"judged once more, it is refused: {refusal.message}"
+                ) from None
+            assert trial.side is not None
+            self._trial = trial
+            self._again = trial.side.construct_again
+            self._as_constructed = trial.side.fit == "seeded"
         assert self._trial.side is not None and self._again is not None
         self._trial.side.construct_again = self._again
         self._again()
@@ -95,6 +108,8 @@ class _Lives:
         self._trial = None
 
     def _result_kept(self, side: Side) -> Iterator[str]:
+        if self._bench.returns_inputs:
+            raise _NotTriedError("its results are views of its inputs")
         first = self._outputs(side, self._bench.draws.plain(), result="keep")
         later = self._outputs(side, self._bench.draws.plain(), result="kept")
         if not all(map(same, first, later)):
@@ -111,19 +126,21 @@ class _Lives:
         model, draw = self._bench.reference.model, self._bench.draws.plain()
         # Before any call in train mode: such calls move the running statistics of a norm.
         outputs = self._outputs(side, draw, "eval")
-        # The fp64 reference is a copy in the mode that the model was in.
-        self._bench.give_memory_back()
         with in_eval(model, list(model.modules())):
-            right = self._is_right(side, draw, outputs)
-        self._bench.give_memory_back()
+            # Without fp64: its module is a copy in the mode that the model was in.
+            right = self._is_right(side, draw, outputs, in_fp64=False)
         if not right:
             yield "it is wrong in eval()"
-        if not self._is_right_after(side, "train"):
+        trains = all(module.training for module in model.modules())
+        if trains and not self._is_right_after(side, "train"):
             yield "it is wrong after eval() and train()"
 
     def _state_dict(self, side: Side) -> Iterator[str]:
+        if self._as_constructed:
+            # Another instance from the same seed has the same state before it is loaded.
+            raise _NotTriedError("it is judged as constructed from a seed")
         self._called(side)
-        self._bench.construct(side, {}, seed=secrets.randbits(62), earlier="loaded")
+        self._bench.construct(side, {}, earlier="loaded")
         if not self._is_right_after(side):
             yield "another instance that its state_dict() is loaded into gives other results"
 
@@ -165,13 +182,13 @@ class _Lives:
         self, side: Side, draw: Draw, *steps: Step, result: Result = "new"
     ) -> list[torch.Tensor]:
         with self._bench.calling(side, draw, steps=steps, result=result) as call:
-            return side.outputs(call.reply, self._bench.outputs)
+            outputs = side.outputs(call.reply, self._bench.outputs)
+        if any(tensor.is_meta for tensor in outputs):
+            raise Refusal(Status.INCORRECT, "wrong_shape", "its result has another shape or dtype")
+        return outputs
 
-    def _is_right(self, side: Side, draw: Draw, outputs: list[torch.Tensor]) -> bool:
+    def _is_right(
+        self, side: Side, draw: Draw, outputs: list[torch.Tensor], *, in_fp64: bool = True
+    ) -> bool:
         assert self._trial is not None
-        return self._trial.is_right(self._bench, side, outputs, draw)
-
-
-def _first_line(error: Exception) -> str:
-    said = error.message if isinstance(error, Refusal) else str(error)
-    return said.partition("\n")[0]
+        return self._trial.is_right(self._bench, side, outputs, draw, in_fp64=in_fp64)

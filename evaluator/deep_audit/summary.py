@@ -36,7 +36,8 @@ def _life(trials: Sequence[LifeTrial]) -> Iterator[str]:
     if not trials:
         return
     holding = ", ".join(trial.life for trial in trials if trial.outcome == "holds")
-    yield f"used as programs use modules: right with {holding or 'nothing'}"
+    if holding:
+        yield f"used as programs use modules: right with {holding}"
     for trial in trials:
         if trial.outcome != "holds":
             tried = "" if trial.outcome == "broken" else "not tried: "

@@ -112,15 +112,17 @@ class Baselines:
         bench = self._bench
         values = bench.draws.values_of(bench.draws.plain())
         least = {True: float("inf"), False: float("inf")}
-        for _ in range(_TRIED_CALLS):
-            for allowed in least:
-                bench.reference.allow_tf32(products=False, convolutions=allowed)
-                bench.flush_caches()
-                begin = time.perf_counter()
-                bench.reference.expected(values)
-                torch.cuda.synchronize(bench.device)
-                least[allowed] = min(least[allowed], time.perf_counter() - begin)
-        bench.reference.allow_tf32(products=False, convolutions=False)
+        try:
+            for _ in range(_TRIED_CALLS):
+                for allowed in least:
+                    bench.reference.allow_tf32(products=False, convolutions=allowed)
+                    bench.flush_caches()
+                    begin = time.perf_counter()
+                    bench.reference.expected(values)
+                    torch.cuda.synchronize(bench.device)
+                    least[allowed] = min(least[allowed], time.perf_counter() - begin)
+        finally:
+            bench.reference.allow_tf32(products=False, convolutions=False)
         return max(least.values()) > (1 + _FLAGS_MATTER) * min(least.values())
 
     def close(self) -> None:

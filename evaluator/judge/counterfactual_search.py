@@ -28,9 +28,11 @@ from evaluator.judge.kept_buffers import buffers_kept
 from evaluator.judge.operation_changes import Change, Turn
 from evaluator.judge.reference_modes import (
     IN_EVAL,
+    Mode,
     depends_on_mode,
     eval_modes,
     in_eval,
+    one_product_modes,
     precision_modes,
 )
 from evaluator.worker.values import flatten
@@ -46,6 +48,8 @@ _AS_GOOD = 2.0
 """A change fits as well as the best one if its error is at most so many times as large."""
 _MOST_NAMED = 2
 """Of the changes that fit as well."""
+_FEWEST_TO_CORRELATE = 64
+"""With fewer elements, one of many precisions fits by luck."""
 _ALIKE = 0.7
 """Correlation of errors from which on they are those of a lower precision."""
 _AS_ALIKE = 0.02
@@ -81,7 +85,6 @@ class _Errors:
     """Correlation."""
     size: float
     """The candidate's over the other's."""
-    is_of_one_product: bool
 
 
 class CounterfactualSearch(torch.nn.Module):  # type: ignore[misc]
@@ -146,6 +149,7 @@ class _Search:
             or self._without_module()
             or self._changed(recorder, Turn.LATE)
             or self._changed(recorder, Turn.LAST)
+            or self._less_precise_in_one_product(right)
             or self._as_large_as_rounding(right)
         )
 
@@ -218,8 +222,7 @@ class _Search:
 
     def _as_large_as_rounding(self, right: Tensor) -> Counterfactual | None:
         """Errors as large as those of one lower precision, which follow nothing else."""
-        # What one product alone would leave may have any size.
-        found = [each for each in self._errors_by_precision(right) if not each.is_of_one_product]
+        found = self._errors_by_precision(right)
         same = [each for each in found if 1 / _SAME_SIZE <= each.size <= _SAME_SIZE]
         names = dict.fromkeys(name for each in same for name in each.name.split(" or "))
         errors = (self._actual.double() - right.double()).flatten()
@@ -229,11 +232,20 @@ class _Search:
         words = f"the arithmetic is in {' or '.join(names)}: errors of that size, not the same ones"
         return Counterfactual(SIZE_ALONE, words)
 
-    def _less_precise(self, base: Tensor) -> Counterfactual | None:
+    def _less_precise_in_one_product(self, right: Tensor) -> Counterfactual | None:
+        if right.numel() < _FEWEST_TO_CORRELATE:
+            return None
+        return self._less_precise(
+            right, one_product_modes(self._model, self._arguments, self._call)
+        )
+
+    def _less_precise(
+        self, base: Tensor, modes: Iterator[Mode] | None = None
+    ) -> Counterfactual | None:
         """Whether its errors beside `base`, the reference's output, are a lower precision's."""
         alike = [
             each
-            for each in self._errors_by_precision(base)
+            for each in self._errors_by_precision(base, modes)
             if each.alike >= _ALIKE and 1 / _ALIKE_SIZE <= each.size <= _ALIKE_SIZE
         ]
         if not alike:
@@ -241,14 +253,13 @@ class _Search:
         most = max(each.alike for each in alike)
         alike.sort(key=lambda each: -each.alike)
         best = [each for each in alike if each.alike > most - _AS_ALIKE]
-        whole = [each for each in best if not each.is_of_one_product]
-        names = dict.fromkeys(
-            name for each in whole or best[:1] for name in each.name.split(" or ")
-        )
+        names = dict.fromkeys(name for each in best for name in each.name.split(" or "))
         words = f"the arithmetic is in {' or '.join(names)} (correlation of errors {most:.2f})"
         return Counterfactual("precision", words)
 
-    def _errors_by_precision(self, base: Tensor) -> list[_Errors]:
+    def _errors_by_precision(
+        self, base: Tensor, modes: Iterator[Mode] | None = None
+    ) -> list[_Errors]:
         if base.dtype is not torch.float32 or self._actual.dtype is not torch.float32:
             return []
         errors = (self._actual.double() - base.double()).flatten()
@@ -256,7 +267,9 @@ class _Search:
         if not 0 < size <= _SMALL * scale:
             return []
         found = []
-        for mode in precision_modes(self._model, self._arguments, self._call, base.device):
+        if modes is None:
+            modes = precision_modes(self._model, self._arguments, self._call, base.device)
+        for mode in modes:
             result = self._tried(mode.run)
             if result is None or result.shape != base.shape:
                 continue
@@ -264,8 +277,7 @@ class _Search:
             if not _rms(theirs) or not bool(torch.isfinite(theirs).all()):
                 continue
             alike = _correlation(errors, theirs)
-            ratio = size / _rms(theirs)
-            found.append(_Errors(mode.words, alike, ratio, mode.is_of_one_product))
+            found.append(_Errors(mode.words, alike, size / _rms(theirs)))
         return found
 
     def _unfinished(self, recorder: Recorder) -> Counterfactual | None:

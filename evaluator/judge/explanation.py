@@ -6,35 +6,36 @@ wrong output, or makes the candidate right, is told; none is better than a wrong
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 from evaluator.errors import InfrastructureError
-from evaluator.evaluation import Mismatch
+from evaluator.evaluation import Mismatch, Status
 from evaluator.judge.bench import Bench
 from evaluator.judge.correctness import compare
 from evaluator.judge.counterfactual import find_counterfactual
 from evaluator.judge.counterfactual_search import SIZE_ALONE
 from evaluator.judge.draws import Draw
-from evaluator.judge.mismatch import add_counterfactual, add_race, without_precision
+from evaluator.judge.mismatch import add_counterfactual, add_race
 from evaluator.judge.reference import flatten_arguments
 from evaluator.judge.reference_modes import depends_on_mode, in_eval
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
 from evaluator.worker.steps import SOIL, Step
 
+_T = TypeVar("_T")
 _ROUNDING = 0.03
 """RMSE relative to the outputs' rms that lower precision leaves at most."""
 _CLOSER = 20.0
 """So many times smaller must the error be in eval() than in train mode."""
 _NEAR = 0.01
-_SOIL_ROUNDING = 1e-6
 _MOST_OF_THE_WRONG = 0.5
 _HUGE = 1e9
 """No race makes numbers so large, relative to what they should be."""
+_FEWEST_TO_CORRELATE = 64
 _OPPOSITE = -0.9
 """Errors go with the sign of what lay in memory; correlated no more than so."""
 _TRIES = 2
@@ -62,16 +63,14 @@ class Explanation:
         """The mismatch with what explains it, where something does."""
         if self.bench.sequence is not None:
             # One more call would be one more step, with another result.
-            return self._without_state(mismatch)
+            found = self._tried(self._without_state, mismatch.output)
+            return mismatch if found is None else add_counterfactual(mismatch, *found)
         races = self._differs_when_repeated()
         # A race is right now and then, by luck.
         address = () if races else (self._earlier_address,)
-        for look in (self._unwritten, *address, self._earlier_result, self._changed_reference):
-            try:
-                found = look(mismatch.output)
-            except (Refusal, InfrastructureError, torch.OutOfMemoryError):
-                # Words are not worth more than the verdict, which stands already.
-                continue
+        looks = (self._unwritten, *address, self._earlier_result, self._changed_reference)
+        for look in looks:
+            found = self._tried(look, mismatch.output)
             if found is None:
                 continue
             code, words = found
@@ -79,29 +78,38 @@ class Explanation:
                 return add_counterfactual(mismatch, code, words)
             if not races:
                 return add_counterfactual(mismatch, "precision", words)
-        if races and mismatch.max_abs_error > _HUGE * self._scale(mismatch.output):
+        if not races:
+            return mismatch
+        scale = self._tried(self._scale, mismatch.output)
+        if scale and mismatch.max_abs_error > _HUGE * scale:
             words = (
-                f"its results differ from run to run, by up to {mismatch.max_abs_error:.0e}: they "
-                "follow what lay in memory that it has not set"
+                "its results differ from run to run, and are off by up to "
+                f"{mismatch.max_abs_error:.0e}: they follow what lay in memory that it has not set"
             )
             return add_counterfactual(mismatch, "unwritten", words)
-        if races:
-            return add_race(mismatch)
-        return mismatch if self.bench.is_random else without_precision(mismatch)
+        return add_race(mismatch)
+
+    def _tried(self, look: Callable[[int], _T | None], output: int) -> _T | None:
+        """What a look finds; None where it fails, too."""
+        try:
+            return look(output)
+        except (Refusal, InfrastructureError, torch.OutOfMemoryError):
+            # Words are not worth more than the verdict, which stands already.
+            return None
 
     def _scale(self, output: int) -> float:
         """RMS of what the output should be."""
         return float(self.bench.expected(self.draw)[output].double().square().mean().sqrt())
 
-    def _without_state(self, mismatch: Mismatch) -> Mismatch:
+    def _without_state(self, output: int) -> tuple[str, str] | None:
         """What a reference gives in its first call, in a later one."""
-        if self._close(self.actual, self.bench.first_outputs(self.draw), self.draw):
-            words = (
-                "it is what the reference gives in a first call with these inputs: the reference "
-                "keeps a state from call to call, and it does not"
-            )
-            return add_counterfactual(mismatch, "state_not_kept", words)
-        return mismatch
+        if not self._close(self.actual, self.bench.first_outputs(self.draw), self.draw):
+            return None
+        words = (
+            "it is what the reference gives in a first call with these inputs: the reference "
+            "keeps a state from call to call, and it does not"
+        )
+        return "state_not_kept", words
 
     def _differs_when_repeated(self) -> bool:
         """Whether the same inputs lead to outputs that differ by more than the rule allows."""
@@ -126,16 +134,22 @@ class Explanation:
         more = self._outputs(self.draw, "soil")
         if self._close(more, self.actual, self.draw):
             return None
-        got = more[output].float()
-        expected = self.bench.expected(self.draw)[output].to(got.device).float()
-        near = _NEAR * expected.square().mean().sqrt() + _SOIL_ROUNDING * SOIL
+        dtype, got = more[output].dtype, more[output].double()
+        expected = self.bench.expected(self.draw)[output].to(got.device).double()
+        near = _NEAR * expected.square().mean().sqrt() + torch.finfo(dtype).eps * SOIL
+        if not bool(torch.isfinite(near)):
+            return None
         most = max(1, int(((got - expected).abs() > near).sum())) * _MOST_OF_THE_WRONG
+        if int(((got - SOIL - expected).abs() <= near).sum()) >= most:
+            told = float(expected.abs().mean()) > torch.finfo(dtype).eps * SOIL
+            words = "it adds to memory that it has not set to zero"
+            return "unwritten", words if told else f"{words}, or does not write it at all"
         kept = int((got == SOIL).sum())
         if kept >= most:
             return "unwritten", f"{kept} of its values, at least, are never written"
-        if int(((got - SOIL - expected).abs() <= near).sum()) >= most:
-            return "unwritten", "it adds to memory that it has not set to zero"
-        less = self._outputs(self.draw, "soil_less")[output].float()
+        if got.numel() < _FEWEST_TO_CORRELATE:
+            return None
+        less = self._outputs(self.draw, "soil_less")[output].double()
         errors = torch.stack([(got - expected).flatten(), (less - expected).flatten()])
         if float(torch.corrcoef(errors)[0, 1]) <= _OPPOSITE:
             return "unwritten", "its results follow what lay in memory that it has not set"
@@ -191,7 +205,10 @@ class Explanation:
 
     def _outputs(self, draw: Draw, *steps: Step) -> list[torch.Tensor]:
         with self.bench.calling(self.side, draw, steps=steps) as call:
-            return self.side.outputs(call.reply, self.bench.outputs)
+            outputs = self.side.outputs(call.reply, self.bench.outputs)
+        if any(tensor.is_meta for tensor in outputs):
+            raise Refusal(Status.INCORRECT, "wrong_shape", "another shape or dtype than before")
+        return outputs
 
     def _close(self, some: list[torch.Tensor], others: list[torch.Tensor], draw: Draw) -> bool:
         """By the rule, without an fp64 reference."""

@@ -116,13 +116,6 @@ def add_counterfactual(mismatch: Mismatch, code: str, words: str) -> Mismatch:
     return mismatch.model_copy(update={"patterns": (code, *rest), "details": details})
 
 
-def without_precision(mismatch: Mismatch) -> Mismatch:
-    """The same, where lower precision leads to other errors: that they are small says nothing."""
-    if mismatch.patterns != ("precision",) or "looks_like" in mismatch.details:
-        return mismatch
-    return mismatch.model_copy(update={"patterns": ("scattered",), "details": {}})
-
-
 def _wrong(actual: Tensor, expected: Tensor, allowance: Allowance | None) -> Tensor:
     """The wrong elements, bool of the output's shape; at least one."""
     flat = torch.empty(actual.numel(), dtype=torch.bool, device=actual.device)

@@ -37,8 +37,6 @@ class Mode:
     words: str
     """`all of it is in eval(): ...`; `fp16`."""
     run: Callable[[], Tensor]
-    is_of_one_product: bool = False
-    """Lower precision in one product alone."""
 
 
 def eval_modes(model: torch.nn.Module, call: Callable[[], Tensor]) -> Iterator[Mode]:
@@ -72,13 +70,9 @@ def precision_modes(
         with _flags():
             return run(model, arguments)
 
-    counts = [0]
-
-    def products(rounded: Callable[[Tensor], Tensor], only: int | None = None) -> Tensor:
-        with _RoundedProducts(rounded, only) as rounding:
-            outputs = run(model, arguments)
-        counts.append(rounding.count)
-        return outputs
+    def products(rounded: Callable[[Tensor], Tensor]) -> Tensor:
+        with _RoundedProducts(rounded):
+            return run(model, arguments)
 
     def autocast(dtype: torch.dtype) -> Tensor:
         with torch.autocast(device.type, dtype):
@@ -100,13 +94,23 @@ def precision_modes(
     for name, dtype in (("fp16", torch.float16), ("bf16", torch.bfloat16)):
         for how in (weights, autocast, whole):
             yield Mode(name, lambda how=how, dtype=dtype: how(dtype))  # type: ignore[misc]
-    if not 1 < counts[-1] <= _MOST_PRODUCTS:
+
+
+def one_product_modes(model: torch.nn.Module, arguments: list[Any], run: Run) -> Iterator[Mode]:
+    """Lower precision in one product alone, where there are several and not too many."""
+
+    def rounded(how: Callable[[Tensor], Tensor], only: int) -> Tensor:
+        with _RoundedProducts(how, only):
+            return run(model, arguments)
+
+    with _RoundedProducts(_to_tf32, only=0) as counting:
+        run(model, arguments)
+    if not 1 < counting.count <= _MOST_PRODUCTS:
         return
-    for number in range(1, counts[-1] + 1):
-        for name, rounded in (("TF32 or fp16", _to_tf32), ("bf16", _to_bf16)):
-            words = f"{name} in product {number} of {counts[-1]} alone"
-            run_one = partial(products, rounded, number)
-            yield Mode(words, run_one, is_of_one_product=True)
+    for number in range(1, counting.count + 1):
+        for name, how in (("TF32 or fp16", _to_tf32), ("bf16", _to_bf16)):
+            words = f"{name} in product {number} of {counting.count} alone"
+            yield Mode(words, partial(rounded, how, number))
 
 
 @contextmanager

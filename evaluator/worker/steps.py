@@ -8,12 +8,13 @@ import torch
 
 Step = Literal["eval", "train", "to", "away", "other", "soil", "soil_less"]
 """`to`: to the device where it is. `away`: to another place and back, which makes new tensors of
-its parameters: on a GPU to the host, on a CPU to fp64. `other`: the instance that was kept takes
+its parameters: on a GPU to the host, on a CPU to copies. `other`: the instance that was kept takes
 its place. `soil`: free memory is filled with `SOIL`, so that a result which is not written
 shows it; `soil_less`: with its negative."""
 SOIL = 24576.0
 """A number of every floating-point dtype."""
 _SOILED_BYTES = 2**23
+_LARGEST_SOILED_BYTES = 2**26
 _FEWEST = 4
 """Of each size so much, and so many blocks: an allocator prefers free ones that fit best."""
 _SOILED_SIZES = range(7, 21)
@@ -34,7 +35,11 @@ def soil(
     """
     if device != "cpu":
         torch.cuda.empty_cache()
-    floating = [(shape, dtype) for shape, dtype in layouts if dtype.is_floating_point]
+    floating = [
+        (shape, dtype)
+        for shape, dtype in layouts
+        if dtype.is_floating_point and shape.numel() * dtype.itemsize <= _LARGEST_SOILED_BYTES
+    ]
     for shape, dtype in floating:
         # glibc takes blocks that are smaller than one that was freed from memory that it keeps.
         torch.empty((2, *shape), dtype=dtype, device=device)
@@ -42,12 +47,12 @@ def soil(
     blocks = [
         torch.full(shape, value, dtype=dtype, device=device)
         for shape, dtype in [*others, *floating]
-        for _ in range(max(_FEWEST, _SOILED_BYTES // (dtype.itemsize * max(1, shape.numel()))))
+        for _ in range(max(_FEWEST, _SOILED_BYTES // max(512, dtype.itemsize * shape.numel())))
     ]
     return blocks[-1:]
 
 
-def take(step: Step, module: torch.nn.Module, device: str, dtype: torch.dtype) -> None:
+def take(step: Step, module: torch.nn.Module, device: str) -> None:
     """Take one step; raises what the module raises."""
     match step:
         case "eval":
@@ -57,7 +62,7 @@ def take(step: Step, module: torch.nn.Module, device: str, dtype: torch.dtype) -
         case "to":
             module.to(device)
         case "away" if device == "cpu":
-            module.to(torch.float64).to(dtype)
+            module._apply(torch.clone)
         case "away":
             module.to("cpu").to(device)
         case "other" | "soil" | "soil_less":

@@ -200,7 +200,7 @@ class Worker:
                 value = SOIL if step == "soil" else -SOIL
                 self.behind_soil = soil(value, self.layouts, self.device)
             else:
-                take(step, self.module, self.device, self.dtype)
+                take(step, self.module, self.device)
         if order["seed"] is not None:
             torch.manual_seed(order["seed"])
         if self.device == "cpu":

@@ -159,7 +159,7 @@ def test_the_module_itself_holds(lived: Callable[..., dict[Life, LifeTrial]]) ->
         (ALWAYS_IN_TRAIN, REFERENCE, {Life.MODE: "it is wrong in eval()"}),
         (RAISES_IN_EVAL, PLAIN, {Life.MODE: "RuntimeError: for training alone"}),
         (DERIVED, PLAIN, {}),
-        (FOLDED, PLAIN, {}),
+        (FOLDED, PLAIN, {Life.STATE_DICT: "judged as constructed"}),
     ],
     ids=[
         "buffer",
