@@ -459,17 +459,22 @@ class Lazy(torch.Tensor):
 LATE = """
 import threading, time
 z = torch.relu(x * self.scale + self.bias) * 2.0
-threading.Thread(target=lambda: (time.sleep(0.002), z.mul_(1.01))).start()
+def late(end=time.perf_counter() + 0.3):
+    while time.perf_counter() < end:
+        pass
+    z.mul_(1.01)
+threading.Thread(target=late).start()
 return z
 """
 
 
 def test_late_work_is_a_finding_under_kernelbenchs_protocol(evaluate):
-    late = forward(LATE.strip())
-    assert evaluate(late).reason == "output_changed"
+    late, reasons = forward(LATE.strip()), {"output_changed", "never_rests"}
+    assert evaluate(late).reason in reasons
     evaluation = evaluate(late, protocol="kernelbench")
-    assert evaluation.status is Status.CORRECT, evaluation.message
-    assert [finding.partition(":")[0] for finding in evaluation.findings] == ["output_changed"]
+    assert evaluation.status is Status.CORRECT, evaluation
+    found = {finding.partition(":")[0] for finding in evaluation.findings}
+    assert found and found <= reasons
 
 
 def test_a_lazy_result_is_a_finding_under_kernelbenchs_protocol(evaluate):
