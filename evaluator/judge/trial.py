@@ -161,7 +161,7 @@ class Trial:
             draw = bench.draws.next(near=index == 1)
             self.made += 1
             try:
-                call, sealed, borrowed = self._call(bench, side, draw)
+                draw, call, sealed, borrowed = self._call(bench, side, draw)
             except Refusal as refusal:
                 side.close()
                 if (
@@ -190,11 +190,15 @@ class Trial:
 
     def _call(
         self, bench: Bench, side: Side, draw: Draw
-    ) -> tuple[Call, list[torch.Tensor], tuple[bool, bool]]:
-        """A call, its sealed outputs, and whether they are borrowed; raises `Refusal`."""
+    ) -> tuple[Draw, Call, list[torch.Tensor], tuple[bool, bool]]:
+        """A call with what it was made of, its sealed outputs, and whether they are borrowed.
+
+        Raises `Refusal`.
+        """
         try:
             with bench.calling(side, draw) as call:
-                return call, side.outputs(call.reply, bench.outputs), side.borrowed(call.reply)
+                sealed = side.outputs(call.reply, bench.outputs)
+                return draw, call, sealed, side.borrowed(call.reply)
         except Refusal as refusal:
             if refusal.reason != "tensor_subclass" or side.looks_at_results:
                 raise
