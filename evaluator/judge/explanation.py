@@ -113,7 +113,11 @@ class Explanation:
 
     def _differs_when_repeated(self) -> bool:
         """Whether the same inputs lead to outputs that differ by more than the rule allows."""
-        again = self._outputs(self.draw)
+        try:
+            again = self._outputs(self.draw)
+        except Refusal:
+            # It fails, or returns another shape: the verdict on the first call stands.
+            return True
         return not self._close(again, self.actual, self.draw)
 
     def _changed_reference(self, output: int) -> tuple[str, str] | None:

@@ -332,3 +332,21 @@ def test_memory_that_is_not_set_is_named(evaluate, body, words):
     mismatch = evaluate(source, reference=UNSET).correctness.mismatch
     assert mismatch.patterns[0] == "unwritten", mismatch.patterns
     assert words in mismatch.details["counterfactual"]
+
+
+SHRINKS = """
+import torch
+
+class ModelNew(torch.nn.Module):
+    calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        y = torch.tanh(x) + 1.1 * x
+        return y if self.calls == 1 else y[:1]
+"""
+
+
+def test_one_that_changes_its_shape_when_repeated_is_still_wrong(evaluate):
+    evaluation = evaluate(SHRINKS, reference=UNSET)
+    assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_values")
