@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass
 
@@ -22,6 +23,8 @@ DTYPES = (
 """Names of the dtypes that may cross, by code."""
 MAX_DIMS = 8
 MAX_OUTPUTS = 64
+_MOST = 2**48
+"""Elements of an output, and each number of its shape and strides."""
 _HEAD = struct.Struct("<Iddd")
 _OUTPUT = struct.Struct("<BBQ")
 
@@ -75,7 +78,9 @@ class Reply:
                     raise ValueError(f"dtype {code}, {dims} dimensions")
                 numbers = struct.unpack_from(f"<{2 * dims}q", data, position)
                 position += 16 * dims
-                if any(number < 0 or number > 2**48 for number in numbers):
+                # PyTorch counts with sizes of 0 as well.
+                elements = math.prod(max(size, 1) for size in numbers[:dims])
+                if any(number < 0 or number > _MOST for number in (*numbers, elements)):
                     raise ValueError(f"shape and stride {numbers}")
                 outputs.append(OutputLayout(DTYPES[code], numbers[:dims], numbers[dims:], place))
         except struct.error as error:

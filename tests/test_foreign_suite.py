@@ -58,6 +58,7 @@ def kernels(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_folder_of_kernels_is_judged(kernels: Path) -> None:
     options = ("--suite", SUITE, "--device", "cpu", "--timing-seconds", "0.2")
     done = run("evaluator.check", kernels, *options, "--json")

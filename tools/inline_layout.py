@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+from evaluator.candidate_tree import candidate_tree
+
 Layout = dict[str, dict[int, int]]
 """By compiled file: its lines, and the candidate's for each; both counted from 1."""
 # File, position among the arguments, name, and lines that are put in front.
@@ -17,9 +19,8 @@ def inline_layout(source: str) -> Layout:
     The line that binds a function stands for the first one that names the function. What two calls
     put in one place is left out, and so is what is not Python.
     """
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = candidate_tree(source)
+    if tree is None:
         return {}
     named = {
         target.id: node.value

@@ -11,6 +11,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from evaluator.candidate_tree import candidate_tree
+
 _MOST_WARNINGS = 20
 _MODULES = {
     "threading": "threads",
@@ -64,23 +66,24 @@ _JOINS = re.compile(
     r"\.join\s*\(|StreamSynchronize|StreamWaitEvent|DeviceSynchronize|\.get\s*\(\)|wait_stream|"
     r"synchronize\s*\("
 )
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+# One that nothing closes goes on to the end: looking for its end again and again takes minutes.
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 
 
 def early_warnings(source: str) -> tuple[str, ...]:
     """What stands out in a candidate's Python source and in the C++ that it holds as text.
 
-    Nothing for what is not Python: that one has failed already.
+    Nothing for what is not Python, or is beyond the limits of `candidate_tree`.
     """
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = candidate_tree(source)
+    if tree is None:
         return ()
     found = [*_python(tree), *_native(tree)]
     return tuple(dict.fromkeys(found))[:_MOST_WARNINGS]
 
 
 def _python(tree: ast.Module) -> Iterator[str]:
+    kept = _kept(tree)
     for node in ast.walk(tree):
         line = getattr(node, "lineno", 0)
         match node:
@@ -92,7 +95,7 @@ def _python(tree: ast.Module) -> Iterator[str]:
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
                 if name in _CALLS:
                     yield f"line {line}: uses {_CALLS[name]} ({name})"
-                elif name == "data_ptr" and _keeps(tree, node):
+                elif name == "data_ptr" and id(node) in kept:
                     yield f"line {line}: remembers by address (data_ptr)"
                 elif name == "Stream":
                     yield f"line {line}: CUDA streams of its own"
@@ -126,19 +129,23 @@ def _of_assignment(target: ast.expr, line: int) -> Iterator[str]:
         yield f"line {line}: changes what everybody shares ({ast.unparse(target)})"
 
 
-def _keeps(tree: ast.Module, call: ast.Call) -> bool:
-    """Whether an address is a key, or compared, rather than handed to a kernel."""
+def _kept(tree: ast.Module) -> set[int]:
+    """The ids of nodes whose value is a key, compared or kept, rather than handed to a kernel."""
+    kept: set[int] = set()
     for node in ast.walk(tree):
-        parts: list[ast.expr] = []
-        if isinstance(node, ast.Compare):
+        # A node comes after the one that it is part of.
+        if id(node) in kept:
+            parts: list[ast.AST] = list(ast.iter_child_nodes(node))
+        elif isinstance(node, ast.Compare):
             parts = [node.left, *node.comparators]
         elif isinstance(node, ast.Subscript):
             parts = [node.slice]
-        elif isinstance(node, ast.Assign):
-            parts = [node.value] if not isinstance(node.value, ast.Call) else []
-        if any(call in ast.walk(part) for part in parts):
-            return True
-    return False
+        elif isinstance(node, ast.Assign) and not isinstance(node.value, ast.Call):
+            parts = [node.value]
+        else:
+            parts = []
+        kept.update(map(id, parts))
+    return kept
 
 
 def _calls_anything(body: list[ast.stmt]) -> bool:

@@ -21,6 +21,7 @@ from evaluator.judge.build_allowance import BuildAllowance
 from evaluator.judge.draws import Draw
 from evaluator.judge.reference_modes import in_eval
 from evaluator.judge.refusal import Refusal
+from evaluator.judge.sealing import sealed_outputs
 from evaluator.judge.side import Side
 from evaluator.judge.trial import Trial
 from evaluator.worker.steps import Result, Step
@@ -182,7 +183,10 @@ class _Lives:
         self, side: Side, draw: Draw, *steps: Step, result: Result = "new"
     ) -> list[torch.Tensor]:
         with self._bench.calling(side, draw, steps=steps, result=result) as call:
-            outputs = side.outputs(call.reply, self._bench.outputs)
+            if result == "new":
+                outputs = sealed_outputs(self._bench, side, call.reply, draw)
+            else:
+                outputs = side.outputs(call.reply, self._bench.outputs)
         if any(tensor.is_meta for tensor in outputs):
             raise Refusal(Status.INCORRECT, "wrong_shape", "its result has another shape or dtype")
         return outputs

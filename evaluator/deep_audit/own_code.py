@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from evaluator.candidate_tree import candidate_tree
 from evaluator.collect.binutils import printed_by
 from evaluator.collect.ncu_export import base_name
 from evaluator.deep_audit.compiled_text import Texts
@@ -75,9 +76,8 @@ def read_unseen(listing: str) -> list[str]:
 
 def triton_kernels(source: str) -> set[str]:
     """Functions decorated with `@triton.jit`, alone or below other decorators."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = candidate_tree(source)
+    if tree is None:
         return set()
     return {
         node.name

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from evaluator.candidate_tree import candidate_tree
+
 
 def uses_reference(candidate: str, reference: str) -> bool:
     """Whether a class whose forward is the reference's is what `ModelNew` runs.
@@ -12,9 +14,8 @@ def uses_reference(candidate: str, reference: str) -> bool:
     instantiated, or its forward called. A `ModelNew` that copies the reference word for word is
     not meant: that one calls operators like any other.
     """
-    try:
-        ours, theirs = ast.parse(candidate), ast.parse(reference)
-    except (SyntaxError, ValueError, RecursionError):
+    ours, theirs = candidate_tree(candidate), candidate_tree(reference)
+    if ours is None or theirs is None:
         return False
     wanted = [_forward(each) for each in _classes(theirs) if each.name == "Model"]
     copies = {

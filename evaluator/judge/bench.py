@@ -140,6 +140,11 @@ class Bench:
         """Whether the last flush could reset them; None on a CPU and before the first."""
         self.baselines = Baselines(self)
 
+    @property
+    def compares_inputs(self) -> bool:
+        """Whether the inputs, as a call leaves them, count as outputs; not with KernelBench."""
+        return self.reference.changes_inputs and self.settings.protocol != "kernelbench"
+
     def _examine(self, seed: int) -> list[Any]:
         """Run the reference twice on the same inputs, which are returned: it must repeat itself."""
         values = self.reference.fresh_inputs(seed)
@@ -254,8 +259,9 @@ class Bench:
     def expected(self, draw: Draw) -> list[torch.Tensor]:
         """The reference's outputs for one call, in the task's precision."""
         for each in self._up_to(draw):
-            outputs = self._run(self.draws.values_of(each), each.random_seed)
-        return outputs
+            values = self.draws.values_of(each)
+            outputs = self._run(values, each.random_seed)
+        return [*outputs, *flatten_arguments(values)] if self.compares_inputs else outputs
 
     def first_outputs(self, draw: Draw) -> list[torch.Tensor]:
         """What the reference gives where this is the first call of a fresh module."""

@@ -7,6 +7,8 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from evaluator.judge.arena import make_arena
 from evaluator.judge.blockwise import same
 from evaluator.judge.input_fitness import is_taken
@@ -129,9 +131,17 @@ class Draws:
 
     def holds(self, draw: Draw) -> bool:
         """Whether the inputs of the last call lie there as they were laid."""
-        lying = [decode(v, self.arena.bytes, lambda tensor: tensor) for v in draw.order.arguments]
-        pairs = zip(flatten_arguments(lying), flatten_arguments(self.values_of(draw)), strict=True)
+        wanted = flatten_arguments(self.values_of(draw))
+        pairs = zip(self._views(draw), wanted, strict=True)
         return all(same(one, other.to(one.device)) for one, other in pairs)
+
+    def lying(self, draw: Draw) -> list[torch.Tensor]:
+        """Copies of the tensors among the inputs of the last call, as they lie there now."""
+        return [tensor.clone() for tensor in self._views(draw)]
+
+    def _views(self, draw: Draw) -> list[torch.Tensor]:
+        arguments = draw.order.arguments
+        return flatten_arguments([decode(v, self.arena.bytes, lambda t: t) for v in arguments])
 
     def lay_again(self, draw: Draw) -> Laid:
         """The same inputs once more, for a module that changes them."""

@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_map
 
 from evaluator.judge.out_of_memory import is_out_of_memory
 from evaluator.judge.problem_file import converted
-from evaluator.judge.reference import Reference, flatten
+from evaluator.judge.reference import Reference, flatten, flatten_arguments
 
 Source = Literal["fp64", "fp64_sliced", "fp64_cpu", "task_precision"]
 Arguments = Callable[[], list[Any]]
@@ -32,7 +32,7 @@ _KEPT_BYTES = 2**28
 
 
 class ExactReference:
-    """Outputs of a reference in fp64.
+    """Outputs of a reference in fp64, and its inputs after the call where it changes them.
 
     The way that fitted the memory last is tried first: all at once on the device, slice by slice
     there, or on the CPU. Slices are used only where the outputs of slices in the task's precision
@@ -100,6 +100,8 @@ class ExactReference:
             self._model_state = reference.state_changes
         with torch.no_grad(), reference.undoing(self._model), _Widening():
             outputs = flatten(self._model(*values))
+        if reference.changes_inputs:
+            outputs += flatten_arguments(values)
         if sum(tensor.nbytes for tensor in self._model.parameters()) > _KEPT_BYTES:
             self.forget()
         return outputs

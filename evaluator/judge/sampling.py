@@ -18,6 +18,7 @@ from evaluator.judge.disturbance import Disturbance, Watch, watch
 from evaluator.judge.draws import Draw
 from evaluator.judge.interval import median_interval
 from evaluator.judge.samples import Samples, paired_ratios
+from evaluator.judge.sealing import refuse_borrowed, sealed_outputs
 from evaluator.judge.side import Call, Side
 
 _FEWEST_BLOCKS = 10
@@ -139,8 +140,10 @@ class _Sampler:
                 draw = replace(draw, order=bench.draws.lay_again(draw))
             bench.flush_caches()
             with bench.calling(side, draw) as call:
+                if which is None:
+                    refuse_borrowed(bench, side, call.reply)
                 if which is None and self._is_verified(made):
-                    sealed = side.outputs(call.reply, bench.outputs)
+                    sealed = sealed_outputs(bench, side, call.reply, draw)
             calls[which] = call
             self._device_seconds += call.wall_us / 1e6
         disturbed = self._observer.end()

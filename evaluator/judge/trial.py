@@ -30,6 +30,7 @@ from evaluator.judge.explanation import Explanation
 from evaluator.judge.reference import flatten_arguments
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.sampling import Sampling, sample
+from evaluator.judge.sealing import refuse_borrowed, sealed_outputs
 from evaluator.judge.side import Call, Side
 from evaluator.judge.tampering import wrote_to_inputs
 from evaluator.judge.timing import timing_of
@@ -161,7 +162,7 @@ class Trial:
             draw = bench.draws.next(near=index == 1)
             self.made += 1
             try:
-                draw, call, sealed, borrowed = self._call(bench, side, draw)
+                draw, call, sealed = self._call(bench, side, draw)
             except Refusal as refusal:
                 side.close()
                 if (
@@ -179,7 +180,6 @@ class Trial:
             self.device_seconds += call.wall_us / 1e6
             side.note_memory()
             self._verify(bench, side, sealed, draw)
-            _refuse_borrowed(bench, *borrowed)
             lent = bench.draws.writable and not bench.reference.changes_inputs
             if lent and not bench.draws.holds(draw):
                 self._hold_against(
@@ -188,17 +188,12 @@ class Trial:
                     "forward writes into its inputs, which are not its own",
                 )
 
-    def _call(
-        self, bench: Bench, side: Side, draw: Draw
-    ) -> tuple[Draw, Call, list[torch.Tensor], tuple[bool, bool]]:
-        """A call with what it was made of, its sealed outputs, and whether they are borrowed.
-
-        Raises `Refusal`.
-        """
+    def _call(self, bench: Bench, side: Side, draw: Draw) -> tuple[Draw, Call, list[torch.Tensor]]:
+        """A call with what it was made of and its sealed outputs; raises `Refusal`."""
         try:
             with bench.calling(side, draw) as call:
-                sealed = side.outputs(call.reply, bench.outputs)
-                return draw, call, sealed, side.borrowed(call.reply)
+                refuse_borrowed(bench, side, call.reply)
+                return draw, call, sealed_outputs(bench, side, call.reply, draw)
         except Refusal as refusal:
             if refusal.reason != "tensor_subclass" or side.looks_at_results:
                 raise
@@ -285,7 +280,7 @@ class Trial:
         raise Refusal(
             Status.INCORRECT,
             f"wrong_{mismatch.kind}",
-            f"output {mismatch.output} is not what it should be",
+            f"{_what_is_wrong(bench, mismatch.output)} is not what it should be",
             mismatch=mismatch,
         )
 
@@ -463,17 +458,9 @@ def _make_room(bench: Bench) -> None:
         )
 
 
-def _refuse_borrowed(bench: Bench, inputs: bool, each_other: bool) -> None:
-    """Outputs that are views of the inputs or of each other where the reference's are not."""
-    if inputs and not bench.returns_inputs:
-        what = "an output is a view of an input"
-    elif each_other and not bench.returns_overlaps:
-        what = "two outputs share memory"
-    else:
-        return
-    raise Refusal(
-        Status.INTEGRITY, "borrowed_output", f"{what}, which the reference's is not; return a copy"
-    )
+def _what_is_wrong(bench: Bench, number: int) -> str:
+    changed = number - len(bench.outputs)
+    return f"output {number}" if changed < 0 else f"input {changed}, as forward leaves it,"
 
 
 def _copying_may_be_wrong(refusal: Refusal, side: Side) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from evaluator.candidate_tree import candidate_tree
+
 _MODULE = "torch.utils.cpp_extension"
 _FUNCTIONS = ("load_inline", "load")
 
@@ -13,9 +15,8 @@ def written_builds(source: str) -> int:
 
     A guess: what is built in a loop or by a helper is named once. 0 for what is not Python.
     """
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = candidate_tree(source)
+    if tree is None:
         return 0
     functions = {"load_inline"}
     modules = {"cpp_extension", _MODULE}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import platform
+import signal
 import socket
 import struct
 from dataclasses import dataclass
@@ -39,9 +40,12 @@ _NAMESPACES = (
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000
 _ALLOW, _ERRNO, _KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN, _AND = 0x20, 0x15, 0x35, 0x45, 0x06, 0x54
 _NUMBER, _ARCH, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24
 _F_SETSIG = 10
+_PR_SET_PDEATHSIG = 1
+_EXIT_SIGNAL = 0xFF
+"""The bits of clone's flags that say which signal a child's end sends."""
 _MODE_FILTER, _SET_MODE_FILTER, _ALL_THREADS = 2, 1, 1
 
 DENIED = (
@@ -66,7 +70,8 @@ DENIED = (
 WAKING = ("timer_create", "mq_notify")
 """Refused to whoever must stay stopped: they can be made to send SIGCONT to one's own group.
 
-F_SETSIG of fcntl is refused with them. (setitimer and alarm send other signals.)
+F_SETSIG of fcntl and PR_SET_PDEATHSIG of prctl are refused with them, and a clone whose end sends
+its parent another signal than SIGCHLD. (setitimer and alarm send other signals.)
 """
 
 FAKED = ("setsid", "setpgid")
@@ -123,6 +128,18 @@ def filter_code(machine: str, *, stays_stopped: bool = False) -> bytes:
             _Instruction(_EQUAL, numbers["fcntl"], if_false=4),
             _Instruction(_LOAD, _SECOND_ARGUMENT),
             _Instruction(_EQUAL, _F_SETSIG, if_false=1),
+            _answer(errno.EPERM),
+            _Instruction(_LOAD, _NUMBER),
+            _Instruction(_EQUAL, numbers["prctl"], if_false=4),
+            _Instruction(_LOAD, _FIRST_ARGUMENT),
+            _Instruction(_EQUAL, _PR_SET_PDEATHSIG, if_false=1),
+            _answer(errno.EPERM),
+            _Instruction(_LOAD, _NUMBER),
+            _Instruction(_EQUAL, numbers["clone"], if_false=6),
+            _Instruction(_LOAD, _FIRST_ARGUMENT),
+            _Instruction(_AND, _EXIT_SIGNAL),
+            _Instruction(_EQUAL, 0, if_true=2),
+            _Instruction(_EQUAL, signal.SIGCHLD, if_true=1),
             _answer(errno.EPERM),
             _Instruction(_LOAD, _NUMBER),
         ]

@@ -32,7 +32,7 @@ _X86_64 = {
     "sethostname": 170, "setns": 308, "setpgid": 109, "setsid": 112, "settimeofday": 164,
     "socket": 41, "swapoff": 168, "swapon": 167, "syslog": 103, "umount2": 166, "unshare": 272,
     "uselib": 134, "userfaultfd": 323, "vhangup": 153, "timer_create": 222, "mq_notify": 244,
-    "fcntl": 72,
+    "fcntl": 72, "prctl": 157,
 }  # fmt: skip
 
 _AARCH64 = {
@@ -45,7 +45,7 @@ _AARCH64 = {
     "setdomainname": 162, "sethostname": 161, "setns": 268, "setpgid": 154, "setsid": 157,
     "settimeofday": 170, "socket": 198, "swapoff": 225, "swapon": 224, "syslog": 116,
     "umount2": 39, "unshare": 97, "userfaultfd": 282, "vhangup": 58, "timer_create": 107,
-    "mq_notify": 184, "fcntl": 25,
+    "mq_notify": 184, "fcntl": 25, "prctl": 167,
 }  # fmt: skip
 
 NUMBERS = {"x86_64": _X86_64 | _SAME_EVERYWHERE, "aarch64": _AARCH64 | _SAME_EVERYWHERE}

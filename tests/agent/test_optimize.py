@@ -23,6 +23,7 @@ def relay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_problem_by_name(relay: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with answering(relay, NO_KERNEL):
         result = optimize("level1_7_rms_norm", model=f"relay/{relay}", budget=2)

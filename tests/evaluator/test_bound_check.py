@@ -61,6 +61,7 @@ def test_the_table_begins_with_the_nearest() -> None:
     assert len(lines) == 4
 
 
+@pytest.mark.slow
 def test_a_suite_is_timed_once(tmp_path: Path) -> None:
     level = tmp_path / "suite" / "level1"
     level.mkdir(parents=True)

@@ -136,6 +136,7 @@ def results(path: Path) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_suite_in_a_parquet_file_for_a_person(tmp_path: Path) -> None:
     rows = [
         {"code": code, "level": 1, "name": f"{number}_task", "problem_id": number}

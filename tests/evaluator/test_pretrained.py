@@ -152,6 +152,7 @@ def test_a_wrong_one_is_refused(evaluate: Evaluate, tmp_path: Path) -> None:
     assert (found.status, found.reason) == (Status.INCORRECT, "wrong_values")
 
 
+@pytest.mark.slow
 def test_a_candidate_knows_no_other_model(evaluate: Evaluate, tmp_path: Path) -> None:
     reference = task(tmp_path, "gpt2")
     other = candidate(reference).replace(str(tmp_path), "gpt2-xl")
@@ -165,6 +166,7 @@ def check(executor: LocalExecutor, reference: str, device: str = "cpu") -> None:
     executor.check(ProblemRequest(problem_id="test", reference=reference, settings=settings))
 
 
+@pytest.mark.slow
 def test_random_hashes_are_drawn_alike_on_both_sides(evaluate: Evaluate, tmp_path: Path) -> None:
     reference = task(tmp_path, "reformer", hash_seed=None, initializer_range=1.0)
     evaluation = evaluate(candidate(reference), reference, import_timeout_s=60.0)
@@ -222,6 +224,7 @@ def test_it_is_audited_and_profiled_behind_the_walls(
     assert profile(request, found).summary
 
 
+@pytest.mark.slow
 def test_a_candidate_that_is_built_ahead_finds_its_configuration(tmp_path: Path) -> None:
     reference = task(tmp_path, "gpt2")
     builder = Notebook(tmp_path)

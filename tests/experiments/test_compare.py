@@ -203,6 +203,7 @@ def test_other_budgets_and_unfinished_runs_are_refused(tmp_path: Path):
     assert "has made 2 of 3 calls" in refused(MODULE, a, b, "--calls", 3)
 
 
+@pytest.mark.slow
 def test_what_can_not_be_compared_at_all_is_refused(tmp_path: Path):
     a = made_run(tmp_path / "runs" / "a", {"p": [2.0]})
     made_run(tmp_path / "runs" / "b", {"q": [2.0]})

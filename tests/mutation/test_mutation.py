@@ -246,6 +246,7 @@ KERNELS = (
 """Of many families, and with texts that do not depend on what the tuner writes today."""
 
 
+@pytest.mark.slow
 def test_wrong_kernels_are_refused(tmp_path: Path) -> None:
     kernels = [s for s in subjects() if s.name in KERNELS]
     assert len(kernels) == len(KERNELS)

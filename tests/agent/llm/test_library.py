@@ -51,7 +51,7 @@ print([m for m in ("torch", "boto3", "fastapi") if m in sys.modules], file=sys.s
 """
 
 
-@pytest.mark.parametrize("level", ["", "DEBUG"])
+@pytest.mark.parametrize("level", ["DEBUG", pytest.param("", marks=pytest.mark.slow)])
 def test_nothing_on_stdout(server, level):
     server.will(answer("first"), refusal(500), answer("second"), refusal(401, "no"))
     wanted = CompletionRequest(
@@ -69,6 +69,7 @@ def test_nothing_on_stdout(server, level):
     assert os.environ["OPENAI_API_KEY"] not in done.stderr
 
 
+@pytest.mark.slow
 def test_prices_are_not_fetched():
     """Every look-up of a name fails, and says so."""
     code = """

@@ -398,6 +398,7 @@ def test_a_mistake_in_a_kernel_reads_as_nvcc_said_it(builder):
     assert 'cuda.cu(4): error: identifier "scale" is undefined' in outcome.log
 
 
+@pytest.mark.slow
 def test_what_the_light_headers_lack_is_built_with_the_full_ones(builder):
     body = "torch::Tensor f(torch::Tensor x) { return torch::lgamma(x); }"
     outcome = builder.build(source(body), timeout_s=600)

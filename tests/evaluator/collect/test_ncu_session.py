@@ -154,6 +154,7 @@ def test_one_profile_alone_starts_no_spare(watched: list[int]) -> None:
     assert len(watched) == 1
 
 
+@pytest.mark.slow
 def test_a_dead_spare_is_replaced(watched: list[int]) -> None:
     with closing(NcuSession()) as session:
         session.prepare(ncu_command(GPU.name)[0])
@@ -179,6 +180,7 @@ def test_what_somebody_left_in_the_folder_of_a_spare_is_not_followed(
     assert victim.read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_a_candidate_that_breaks_the_spare_gets_a_fresh_process_once(
     watched: list[int], place: Path
 ) -> None:
@@ -198,6 +200,7 @@ def test_a_candidate_that_breaks_the_spare_gets_a_fresh_process_once(
         assert session.spare_pid is None
 
 
+@pytest.mark.slow
 def test_a_spare_with_other_options_is_dropped(watched: list[int]) -> None:
     with closing(NcuSession()) as session:
         session.prepare(["sh", "-c", "sleep 300"])

@@ -92,6 +92,7 @@ def test_a_confined_candidate_reaches_neither_homes_nor_keys(
     assert any(operator.name == "aten::add" for operator in collected.cpu.operators)
 
 
+@pytest.mark.slow
 def test_a_confined_call_is_counted_from_outside_of_its_walls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -116,6 +117,7 @@ def test_a_confined_call_is_counted_from_outside_of_its_walls(
     assert 0 < counts["task_ns"] < 1e10
 
 
+@pytest.mark.slow
 def test_a_confined_target_finds_the_ceilings_that_the_judge_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,7 @@ def test_it_builds_and_reaches_nothing_of_its_owner(
     shutil.rmtree(area)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("place")
 def test_who_asks_its_owner_for_what_there_is_not_is_not_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

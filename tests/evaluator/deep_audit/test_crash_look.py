@@ -125,6 +125,7 @@ def request(source: str) -> EvaluationRequest:
     )
 
 
+@pytest.mark.slow
 def test_a_look_that_takes_too_long_is_ended(shared_cache, monkeypatch):
     builder = Builder(shared_cache)
     judge = Judge(torch.device("cpu"), builder)
@@ -158,6 +159,7 @@ def test_a_fault_of_ours_costs_the_finding_and_not_the_verdict(shared_cache, mon
     assert evaluation.notes == ("the crash was not looked into: the device is gone",)
 
 
+@pytest.mark.slow
 def test_a_crash_at_hidden_sizes_is_found_too(evaluate):
     source = program("float* none = rows == 3 ? nullptr : to;\n  none[0] += 0.0f;")
     hidden = (SCALE_AND_BIAS.replace("256, 512", "3, 37"),)

@@ -68,7 +68,13 @@ def test_a_clean_kernel_of_its_own_stays_correct(evaluate, source):
     ("source", "tool", "kind", "text"),
     [
         (READS_TOO_FAR, Tool.ADDRESS, "heap-buffer-overflow", "READ of size 4"),
-        (PLAIN_C_READS_TOO_FAR, Tool.ADDRESS, "heap-buffer-overflow", "READ of size 4"),
+        pytest.param(
+            PLAIN_C_READS_TOO_FAR,
+            Tool.ADDRESS,
+            "heap-buffer-overflow",
+            "READ of size 4",
+            marks=pytest.mark.slow,
+        ),
         (INDEX_TOO_LARGE, Tool.UNDEFINED, "index-out-of-bounds", "index 4 out of bounds"),
     ],
 )
@@ -84,6 +90,7 @@ def test_what_is_right_by_luck_is_refused(evaluate, source, tool, kind, text):
     assert finding.place in evaluation.message and "0x" not in evaluation.detail
 
 
+@pytest.mark.slow
 def test_other_undefined_behaviour_is_told_only(evaluate):
     evaluation = evaluate(SHIFTS_TOO_FAR, audit="always")
     assert evaluation.status is Status.CORRECT
@@ -92,6 +99,7 @@ def test_other_undefined_behaviour_is_told_only(evaluate):
     assert run_of(evaluation, Tool.ADDRESS).outcome == "clean"
 
 
+@pytest.mark.slow
 def test_who_leaves_when_watched_is_not_called_clean(evaluate):
     watched = "import os\nif 'libasan' in open('/proc/self/maps').read():\n    os._exit(0)"
     evaluation = evaluate(program(head=watched), audit="always")
@@ -100,6 +108,7 @@ def test_who_leaves_when_watched_is_not_called_clean(evaluate):
     assert run.outcome == "inconclusive" and "exited" in run.note
 
 
+@pytest.mark.slow
 def test_who_takes_all_memory_when_watched_does_not_get_it(evaluate):
     greedy = (
         "held = []\nif 'libasan' in open('/proc/self/maps').read():\n    import torch\n"
@@ -128,7 +137,7 @@ def test_pytorch_alone_is_a_library(evaluate):
         "try:\n    load_inline('broken', 'int f() { return nowhere; }', functions=['f'])\n"
         "except RuntimeError:\n    pass\n" + HONEST,
         # A kernel that is there to be seen.
-        program(forward=IN_PYTORCH),
+        pytest.param(program(forward=IN_PYTORCH), marks=pytest.mark.slow),
         # The reference under another name.
         SCALE_AND_BIAS.split("ROWS,")[0] + "class ModelNew(Model):\n    pass\n",
     ],
@@ -139,6 +148,7 @@ def test_what_stands_in_for_a_kernel_is_a_fallback(evaluate, source):
     assert evaluation.provenance is Provenance.FALLBACK
 
 
+@pytest.mark.slow
 def test_half_and_half_is_mixed(evaluate):
     both = f"y = kernels.scale_and_bias(x, self.scale, self.bias)\n{IN_PYTORCH}"
     evaluation = evaluate(program(forward=both), audit="always")
@@ -154,6 +164,7 @@ def test_custom_kernels_can_be_required(evaluate):
     assert library.provenance is Provenance.LIBRARY and library.timing is None
 
 
+@pytest.mark.slow
 def test_what_nobody_can_attribute_is_not_custom(evaluate):
     sleepy = "y = kernels.scale_and_bias(x, self.scale, self.bias)\ntime.sleep(0.02)\nreturn y"
     evaluation = evaluate(program(forward=sleepy, head="import time"), require="custom")

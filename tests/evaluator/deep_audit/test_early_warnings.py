@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from evaluator.deep_audit.early_warnings import early_warnings
@@ -69,3 +71,20 @@ def test_what_is_no_python_has_failed_elsewhere() -> None:
 def test_it_is_easily_evaded() -> None:
     # Why these are words only.
     assert early_warnings("m = __builtins__\ngetattr(torch, 'all' + 'close')") == ()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "torch" + ".a" * 900 + " = 1",
+        "f(" + " + ".join(["x.data_ptr()"] * 3000) + ")\n",
+        "\n".join(f"y = x{n}.data_ptr() == s.Stream()" for n in range(20000)),
+        f"source = '''{{;{'/*' * 200_000}'''",
+        "(" * 199 + ")" * 199 + ".a" * 100_000,
+        "x = 1\n" * 300_000,
+    ],
+)
+def test_hostile_text_is_read_within_seconds(source: str) -> None:
+    begin = time.process_time()
+    early_warnings(source)
+    assert time.process_time() - begin < 10

@@ -156,10 +156,17 @@ def test_the_module_itself_holds(lived: Callable[..., dict[Life, LifeTrial]]) ->
             PLAIN,
             {Life.INSTANCES: "a second instance, with other weights, is wrong"},
         ),
-        (ALWAYS_IN_TRAIN, REFERENCE, {Life.MODE: "it is wrong in eval()"}),
+        pytest.param(
+            ALWAYS_IN_TRAIN,
+            REFERENCE,
+            {Life.MODE: "it is wrong in eval()"},
+            marks=pytest.mark.slow,
+        ),
         (RAISES_IN_EVAL, PLAIN, {Life.MODE: "RuntimeError: for training alone"}),
-        (DERIVED, PLAIN, {}),
-        (FOLDED, PLAIN, {Life.STATE_DICT: "judged as constructed"}),
+        pytest.param(DERIVED, PLAIN, {}, marks=pytest.mark.slow),
+        pytest.param(
+            FOLDED, PLAIN, {Life.STATE_DICT: "judged as constructed"}, marks=pytest.mark.slow
+        ),
     ],
     ids=[
         "buffer",

@@ -158,6 +158,7 @@ def test_another_token_is_refused_in_one_line(
         RayExecutor("cpu", cluster.address)
 
 
+@pytest.mark.slow
 def test_a_cluster_of_our_own_listens_on_loopback_and_leaves_nothing_behind(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

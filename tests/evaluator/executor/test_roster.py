@@ -63,6 +63,7 @@ def roster_at_work(case: str, cluster: LocalCluster) -> tuple[list[str], str]:
     return done.stdout.splitlines(), done.stderr
 
 
+@pytest.mark.slow
 def test_a_roster_that_loses_sight_of_the_cluster_looks_again(cluster: LocalCluster) -> None:
     told, complaints = roster_at_work("loses_sight", cluster)
     assert told == ["done"]
@@ -79,6 +80,7 @@ def test_a_judge_is_given_as_many_candidates_as_keep_it_busy(
     assert told == [f"width {builders_for(1) + 2}", "done"]
 
 
+@pytest.mark.slow
 def test_a_node_with_another_version_of_this_program_is_left_and_told_once(
     cluster: LocalCluster, altered: Altered
 ) -> None:

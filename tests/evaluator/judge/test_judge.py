@@ -311,6 +311,32 @@ def test_a_module_that_works_in_place_is_judged(evaluate):
     assert evaluation.status is Status.CORRECT, evaluation.message
 
 
+def test_what_a_reference_does_to_its_input_is_an_output(evaluate):
+    reference = SCALE_AND_BIAS.replace(
+        "return torch.relu(", "x.mul_(0.5)\n        return torch.relu("
+    )
+    in_place = reference.split("ROWS,")[0].replace("class Model(", "class ModelNew(")
+    assert evaluate(in_place, reference).status is Status.CORRECT
+    evaluation = evaluate(in_place.replace("x.mul_(0.5)", "x = x * 0.5"), reference)
+    assert evaluation.reason == "wrong_values", evaluation
+    assert "input 0, as forward leaves it" in evaluation.message
+    # There the outputs alone are compared.
+    other = evaluate(
+        in_place.replace("x.mul_(0.5)", "x = x * 0.5"), reference, protocol="kernelbench"
+    )
+    assert other.status is Status.CORRECT, other.message
+
+
+def test_a_view_of_the_input_is_refused_in_a_late_call_as_well(evaluate):
+    reference = SCALE_AND_BIAS.replace(
+        "return torch.relu(x * self.scale + self.bias) * 2.0", "return x.clone()"
+    )
+    assert reference != SCALE_AND_BIAS
+    late = "self.calls = getattr(self, 'calls', 0) + 1\nreturn x.clone() if self.calls < 6 else x"
+    evaluation = evaluate(forward(late), reference)
+    assert evaluation.reason == "borrowed_output", evaluation
+
+
 def test_batch_norm_in_train_mode(evaluate):
     reference = SCALE_AND_BIAS.replace(
         "self.bias =", "self.norm = nn.BatchNorm1d(features)\n        self.bias ="

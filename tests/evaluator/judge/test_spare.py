@@ -361,6 +361,7 @@ def test_whoever_raises_gives_the_device_back(verdict, shared_judge):
     assert verdict(HONEST) is Status.CORRECT
 
 
+@pytest.mark.slow
 def test_a_zygote_that_died_takes_it_along(verdict, shared_judge, handed):
     assert verdict(HONEST) is Status.CORRECT
     old = shared_judge._zygote
@@ -417,6 +418,7 @@ def test_nothing_is_timed_while_one_is_in_the_making(verdict, shared_judge, monk
     assert set(timed) == {("ceilings", False), ("block", False), ("call", False)}
 
 
+@pytest.mark.slow
 def test_where_a_problem_does_not_fit_the_spare_makes_room(shared_judge, verdict, monkeypatch):
     assert verdict(HONEST) is Status.CORRECT
     waits = made(shared_judge._zygote)
@@ -432,7 +434,14 @@ def test_where_a_problem_does_not_fit_the_spare_makes_room(shared_judge, verdict
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes a lesser machine of this one")
-@pytest.mark.parametrize("kind", ["user", "container", "locked"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "user",
+        pytest.param("container", marks=pytest.mark.slow),
+        pytest.param("locked", marks=pytest.mark.slow),
+    ],
+)
 def test_no_candidate_reaches_that_of_its_successor(kind):
     """Where nothing keeps them apart there is none."""
     done = subprocess.run(

@@ -52,6 +52,7 @@ def test_who_is_late_each_time_is_refused(judge):
     assert (evaluation.status, evaluation.reason) == (Status.INTEGRITY, "work_before_start")
 
 
+@pytest.mark.slow
 def test_who_was_late_once_is_timed_anew(judge, monkeypatch):
     told, samples = [True, False], []
     sample = trial.sample

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import signal
 import subprocess
 import sys
 import time
@@ -181,15 +182,18 @@ def test_a_worker_cannot_have_itself_woken_while_it_is_stopped(evaluate):
     """SIGCONT from a timer, a message queue or a descriptor would end the judge's SIGSTOP."""
     head = (
         "import ctypes, fcntl, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
-        "def refused(number):\n"
-        "    return libc.syscall(number, 0, 0, 0) == -1 and ctypes.get_errno() == 1\n"
+        "def refused(number, first):\n"
+        "    return libc.syscall(number, first, 18, 0) == -1 and ctypes.get_errno() == 1\n"
         "def set_signal():\n"
         "    try:\n        fcntl.fcntl(os.pipe()[0], fcntl.F_SETSIG, 18)\n"
         "    except PermissionError:\n        return True\n"
     )
-    numbers = [NUMBERS[platform.machine()][name] for name in WAKING]
-    body = f"raise ValueError([refused(n) for n in {numbers}] + [set_signal()])"
-    assert "[True, True, True]" in evaluate(forward(body, head)).message
+    table = NUMBERS[platform.machine()]
+    numbers = [(table[name], 0) for name in WAKING]
+    # The signal that a parent's end sends, and a child's.
+    numbers += [(table["prctl"], 1), (table["clone"], int(signal.SIGCONT))]
+    body = f"raise ValueError([refused(*n) for n in {numbers}] + [set_signal()])"
+    assert "[True, True, True, True, True]" in evaluate(forward(body, head)).message
 
 
 def test_honest_programs_run_behind_the_walls(evaluate):

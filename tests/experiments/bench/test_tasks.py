@@ -75,6 +75,7 @@ def test_a_task_that_breaks_stops_nothing_and_none_is_judged_twice(tmp_path: Pat
     assert "cannot be judged: 1 (level1_0_broken)" in markdown(again.parts, again.rows)
 
 
+@pytest.mark.slow
 def test_what_there_is_no_time_for_is_left_to_the_next_command(tmp_path: Path, capsys):
     folder = suite(tmp_path / "suite", good="return self.linear(x)")
     words = ["--suite", str(folder), "--device", "cpu", "--seconds", "0"]

@@ -1,0 +1,39 @@
+"""What one call of a candidate leaves behind: its outputs, and its inputs where these change."""
+
+from __future__ import annotations
+
+import torch
+
+from evaluator.evaluation import Status
+from evaluator.judge.bench import Bench
+from evaluator.judge.draws import Draw
+from evaluator.judge.refusal import Refusal
+from evaluator.judge.side import Side
+from evaluator.reply import Reply
+
+
+def sealed_outputs(bench: Bench, side: Side, reply: Reply, draw: Draw) -> list[torch.Tensor]:
+    """Copies of a call's outputs, out of the worker's reach; raises `Refusal`.
+
+    Where the reference changes its inputs, the inputs as the call left them come after the outputs,
+    as in `Bench.expected`.
+    """
+    outputs = side.outputs(reply, bench.outputs)
+    return [*outputs, *bench.draws.lying(draw)] if bench.compares_inputs else outputs
+
+
+def refuse_borrowed(bench: Bench, side: Side, reply: Reply) -> None:
+    """Outputs that are views of the inputs or of each other where the reference's are not.
+
+    Of the call whose context lasts; raises `Refusal`.
+    """
+    inputs, each_other = side.borrowed(reply)
+    if inputs and not bench.returns_inputs:
+        what = "an output is a view of an input"
+    elif each_other and not bench.returns_overlaps:
+        what = "two outputs share memory"
+    else:
+        return
+    raise Refusal(
+        Status.INTEGRITY, "borrowed_output", f"{what}, which the reference's is not; return a copy"
+    )
