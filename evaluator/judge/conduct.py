@@ -16,7 +16,6 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +23,7 @@ _STOP_TIMEOUT_S = 5.0
 _LOOKS, _LOOK_S = 3, 0.002
 _FEWEST_BUSY_LOOKS = 50
 """Made in a fraction of the patience, unless the machine itself stood still meanwhile."""
+_MOST_STAT_BYTES = 4096
 _FEWEST_CALLS, _EARLY_SLACK_US = 6, 500.0
 PATIENCE_S = 2.0
 """So long may threads stay runnable after a call before this counts as work. Idle OpenMP threads
@@ -60,6 +60,19 @@ def wait_until_held(pid: int) -> bool:
     return True
 
 
+def stands_still(pid: int) -> bool:
+    """Whether a stopped worker and all that it has started stand still, within some seconds.
+
+    Its own threads must have stopped. What left its group, where no wall prevents that, must sleep.
+    """
+    deadline = time.monotonic() + _STOP_TIMEOUT_S
+    while not wait_until_held(pid) or any(task.state in "RD" for task in tasks(pid)):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0)
+    return True
+
+
 def comes_to_rest(pid: int, patience_s: float = PATIENCE_S) -> bool:
     """Whether all threads of a worker and of its descendants sleep, within `patience_s`.
 
@@ -90,13 +103,16 @@ def tasks(pid: int) -> list[Task]:
     if apart == _namespace(os.getpid()):
         apart = None
     found = {pid}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal():
-            fields = _stat(folder)
+    with os.scandir("/proc") as listing:
+        entries = list(listing)
+    for entry in entries:
+        if entry.name.isdecimal():
+            process = int(entry.name)
+            fields = _stat(entry.path)
             if fields is not None:
-                families[int(folder.name)] = (int(fields[1]), int(fields[2]), int(fields[3]))
-                if apart and _namespace(int(folder.name)) == apart:
-                    found.add(int(folder.name))
+                families[process] = (int(fields[1]), int(fields[2]), int(fields[3]))
+                if apart and _namespace(process) == apart:
+                    found.add(process)
     found |= {p for p, (_, group, session) in families.items() if pid in (group, session)}
     grown = True
     while grown:
@@ -114,20 +130,27 @@ def _namespace(pid: int) -> str | None:
         return None
 
 
-def _threads(pid: int) -> Iterator[Task]:
-    with contextlib.suppress(OSError):
-        for folder in Path(f"/proc/{pid}/task").iterdir():
-            fields = _stat(folder)
-            if fields is not None:
-                yield Task(pid, fields[0])
-
-
-def _stat(folder: Path) -> list[str] | None:
-    """State, parent, group, session, ... of a process or thread; None when it is gone."""
+def _threads(pid: int) -> list[Task]:
     try:
-        return (folder / "stat").read_text().rpartition(")")[2].split()
+        with os.scandir(f"/proc/{pid}/task") as listing:
+            states = [_stat(thread.path) for thread in listing]
+    except OSError:
+        return []
+    return [Task(pid, fields[0]) for fields in states if fields is not None]
+
+
+def _stat(folder: str) -> list[str] | None:
+    """State, parent, group, session, ... of a process or thread; None when it is gone."""
+    # All processes are looked at between timed calls: this takes half of what a file object does.
+    try:
+        file = os.open(f"{folder}/stat", os.O_RDONLY)
+        try:
+            told = os.read(file, _MOST_STAT_BYTES)
+        finally:
+            os.close(file)
     except OSError:
         return None
+    return told.rpartition(b")")[2].decode().split()
 
 
 def works_early(mine_us: list[float], baseline_us: list[float]) -> bool:
@@ -145,7 +168,7 @@ def works_early(mine_us: list[float], baseline_us: list[float]) -> bool:
 
 def is_gone(pid: int) -> bool:
     """Whether a worker has ended, reaped or not."""
-    fields = _stat(Path(f"/proc/{pid}"))
+    fields = _stat(f"/proc/{pid}")
     return fields is None or fields[0] in "ZX"
 
 

@@ -13,7 +13,7 @@ from evaluator.judge.arena import make_arena
 from evaluator.judge.blockwise import same
 from evaluator.judge.input_fitness import is_taken
 from evaluator.judge.input_kinds import InputKinds
-from evaluator.judge.laid import Laid, lay
+from evaluator.judge.laid import Laid, lay, stage
 from evaluator.judge.placement import MARGINS, Placement
 from evaluator.judge.reference import Reference, flatten_arguments
 from evaluator.judge.variation import fresh_seed, kind_of, nearly
@@ -80,6 +80,7 @@ class Draws:
             read_only_for_others=not writable,
         )
         self.writable = writable
+        self._staging = None if self.arena.bytes.is_cuda else torch.empty_like(self.arena.bytes)
 
     def begin(self) -> None:
         """A new candidate: it meets each kind of inputs in its first few calls."""
@@ -110,11 +111,10 @@ class Draws:
         if moves and secrets.randbelow(2):
             self._start = (1 + secrets.randbelow(_SHIFTS)) * _SHIFT_BYTES
         values = self._reference.varied_inputs(seed)
-        placement = Placement(self.arena.bytes, self._start, next(self._margins))
         return Draw(
             seed,
             self._start,
-            lay(placement, values),
+            self._lay(values, self._start, next(self._margins)),
             values if self._keeps else None,
             secrets.randbits(62) if self._is_random else None,
         )
@@ -145,4 +145,9 @@ class Draws:
 
     def lay_again(self, draw: Draw) -> Laid:
         """The same inputs once more, for a module that changes them."""
-        return lay(Placement(self.arena.bytes, _SHIFT_BYTES), self.values_of(draw))
+        return self._lay(self.values_of(draw), _SHIFT_BYTES, MARGINS[0])
+
+    def _lay(self, values: list[Any], start: int, margin: int) -> Laid:
+        if self._staging is None:
+            return lay(Placement(self.arena.bytes, start, margin), values)
+        return stage(self.arena.bytes, Placement(self._staging, start, margin), values)

@@ -1,18 +1,19 @@
-"""Inputs as they lie in an arena, with some lines of them withheld until the call starts.
+"""Inputs of a call, withheld from the worker until the call starts.
 
-A worker maps its inputs before the call, and a thread of its own could begin as soon as they are
-there. So some cache lines, at secret places, hold the contents of other lines of the same tensor
-until right before the start signal: what was computed early is wrong there, and whoever looks for
-what has changed must read all inputs again. Withholding everything would cost a copy of all inputs
-while the worker's threads wait, which disturbs what is timed.
+On a CPU the judge keeps them to itself, and they reach the memory that workers map right before
+the start signal, whole. On a GPU that copy would leave them in its cache, where they would be
+read faster than its memory allows: there they lie in the arena already, and some cache lines, at
+secret places, hold the contents of other lines of the same tensor until the start. What was
+computed early is wrong there, and whoever looks for what has changed must read all inputs again.
 """
 
 from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
 import torch
 
 from evaluator.judge.placement import Placement
@@ -20,6 +21,33 @@ from evaluator.judge.placement import Placement
 LINE_BYTES = 64
 _MOST_LINES = 1024
 """Of one call, over all its tensors: 64 KiB are written within some tens of microseconds."""
+
+
+class Withheld(Protocol):
+    """Inputs of which a worker sees nothing, or not all, before a call starts."""
+
+    def cover(self) -> None:
+        """The worker is about to get ready for the call."""
+        ...
+
+    def lift(self) -> None:
+        """The call starts: all inputs lie there."""
+        ...
+
+
+class Staged:
+    """The bytes `first` to `last` of the judge's own `staging`, for the same place in `arena`."""
+
+    def __init__(self, arena: torch.Tensor, staging: torch.Tensor, first: int, last: int) -> None:
+        self._arena = arena[first:last].numpy()
+        self._staging = staging[first:last].numpy()
+
+    def cover(self) -> None:
+        """Nothing of them is there."""
+
+    def lift(self) -> None:
+        """Copied on one thread: PyTorch's pool would spin on the worker's processors."""
+        np.copyto(self._arena, self._staging)
 
 
 class Veil:
@@ -68,10 +96,16 @@ class Veil:
 
 @dataclass(frozen=True)
 class Laid:
-    """The arguments of one call as the worker is told about them; `veil` covers their tensors."""
+    """The arguments of one call as the worker is told about them, and their tensors."""
 
     arguments: list[Any]
-    veil: Veil
+    tensors: Withheld
+
+
+def stage(arena: torch.Tensor, placement: Placement, values: list[Any]) -> Laid:
+    """Arguments laid into memory of the judge's own, for the same places in an arena."""
+    arguments = [placement.place(value) for value in values]
+    return Laid(arguments, Staged(arena, placement.memory, placement.first, placement.last))
 
 
 def lay(placement: Placement, values: list[Any]) -> Laid:

@@ -34,7 +34,11 @@ class Placement:
         self.memory = memory
         self._next = start
         self._margin = margin
-        memory[max(0, start - _MARGIN_BYTES) : start + _ALIGNMENT].fill_(margin)
+        self.first = max(0, start - _MARGIN_BYTES)
+        """The first byte that was written."""
+        self.last = start + _ALIGNMENT
+        """The one after the last."""
+        memory[self.first : self.last].fill_(margin)
         self.tensors: list[torch.Tensor] = []
         """Views of what was placed, as the worker will see it."""
         self.spans: list[tuple[int, int]] = []
@@ -78,7 +82,8 @@ class Placement:
         if end > self.memory.numel():
             raise ValueError("the arena is too small")
         margin = self._margin if tensor.is_floating_point() else _NO_NUMBER
-        self.memory[end : end + _MARGIN_BYTES].fill_(margin)
+        self.last = max(self.last, min(end + _MARGIN_BYTES, self.memory.numel()))
+        self.memory[end : self.last].fill_(margin)
         flat = self.memory[start:end].view(tensor.dtype)
         view = torch.as_strided(flat, shape, stride)
         if 0 in stride:

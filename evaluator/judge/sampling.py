@@ -18,7 +18,7 @@ from evaluator.judge.disturbance import Disturbance, Watch, watch
 from evaluator.judge.draws import Draw
 from evaluator.judge.interval import median_interval
 from evaluator.judge.samples import Samples, paired_ratios
-from evaluator.judge.sealing import refuse_borrowed, sealed_outputs
+from evaluator.judge.sealing import refused_as_borrowed, sealed_outputs
 from evaluator.judge.side import Call, Side
 
 _FEWEST_BLOCKS = 10
@@ -61,9 +61,9 @@ def sample(
 ) -> Sampling:
     """Time the candidate and every baseline in blocks of one call each, in random order.
 
-    All sides of a block get the same fresh inputs, through the same memory, after the caches were
-    flushed. The candidate's first ten calls are verified and about a quarter of the others, chosen
-    after each was made.
+    The candidate gets fresh inputs, and every baseline those that the candidate had last, which it
+    gains nothing by seeing; through the same memory, after the caches were flushed. Its first ten
+    calls are verified and about a quarter of the others, chosen after each was made.
     """
     sides: dict[BaselineName | None, Side] = {None: candidate, **dict(bench.baselines.timed())}
     cost = call_cost(bench)
@@ -91,6 +91,8 @@ class _Sampler:
         self._all = {name: Samples() for name in sides}
         self._verified = 0
         self._device_seconds = 0.0
+        self._draw = bench.draws.plain()
+        """Of the candidate's last call."""
 
     def run(self, seconds: float, relative_width: float) -> Sampling:
         """Blocks until the intervals are narrow or time is up."""
@@ -114,7 +116,7 @@ class _Sampler:
         quiet = len(self._good[None].total_us) >= _LEAST_BLOCKS_EVER
         samples = self._good if quiet else self._all
         return Sampling(
-            candidate=samples[None],
+            candidate=samples[None].with_early_work(samples[BaselineName.EAGER]),
             baselines={name: s for name, s in samples.items() if name is not None},
             stopped=stopped,
             cost=self._cost,
@@ -128,22 +130,27 @@ class _Sampler:
 
     def _block(self, made: int) -> None:
         bench = self._bench
-        draw = bench.draws.next()
         order = list(self._sides)
         self._shuffle(order)
         calls: dict[BaselineName | None, Call] = {}
-        sealed = None
+        sealed: tuple[list[torch.Tensor], Draw] | None = None
         self._observer.begin()
         for which in order:
             side = self._sides[which]
+            if which is None:
+                self._draw = bench.draws.next()
+            draw = self._draw
             if bench.draws.writable:
                 draw = replace(draw, order=bench.draws.lay_again(draw))
+            if which is not None:
+                self._sides[None].stand_still()
             bench.flush_caches()
             with bench.calling(side, draw) as call:
-                if which is None:
-                    refuse_borrowed(bench, side, call.reply)
+                borrowed = refused_as_borrowed(bench, side, call.reply) if which is None else None
+                if borrowed is not None:
+                    raise borrowed
                 if which is None and self._is_verified(made):
-                    sealed = sealed_outputs(bench, side, call.reply, draw)
+                    sealed = sealed_outputs(bench, side, call.reply, draw), draw
             calls[which] = call
             self._device_seconds += call.wall_us / 1e6
         disturbed = self._observer.end()
@@ -153,7 +160,7 @@ class _Sampler:
                 self._good[which].add(call)
         if sealed is not None:
             self._verified += 1
-            self._verify(sealed, draw)
+            self._verify(*sealed)
 
     def _is_verified(self, made: int) -> bool:
         """Drawn after the call was made; luck can't bring the share under the least one."""

@@ -22,18 +22,15 @@ def sealed_outputs(bench: Bench, side: Side, reply: Reply, draw: Draw) -> list[t
     return [*outputs, *bench.draws.lying(draw)] if bench.compares_inputs else outputs
 
 
-def refuse_borrowed(bench: Bench, side: Side, reply: Reply) -> None:
-    """Outputs that are views of the inputs or of each other where the reference's are not.
-
-    Of the call whose context lasts; raises `Refusal`.
-    """
+def refused_as_borrowed(bench: Bench, side: Side, reply: Reply) -> Refusal | None:
+    """Why outputs are refused that are views of the inputs, or of each other, where the
+    reference's are not. Of the call whose context lasts."""
     inputs, each_other = side.borrowed(reply)
     if inputs and not bench.returns_inputs:
         what = "an output is a view of an input"
     elif each_other and not bench.returns_overlaps:
         what = "two outputs share memory"
     else:
-        return
-    raise Refusal(
-        Status.INTEGRITY, "borrowed_output", f"{what}, which the reference's is not; return a copy"
-    )
+        return None
+    told = f"{what}, which the reference's is not; return a copy"
+    return Refusal(Status.INTEGRITY, "borrowed_output", told)

@@ -49,6 +49,8 @@ class Call:
     """Like `forward_us`, with the copy into the slot where there is one."""
     wall_us: float
     """Until everything was done, always by the judge's clock."""
+    prepare_us: float
+    """What it took the worker to get ready, by the judge's clock; the inputs lie there by then."""
     reply: Reply
 
 
@@ -81,8 +83,6 @@ class Side:
         self._build: Build | None = None
         self._call_timeout_s = call_timeout_s
         self._outputs: Arena | None = None
-        self.prepare_us: list[float] = []
-        """What it took the worker to get ready for each call; the inputs lie there by then."""
         self._inputs_fd = -1
         self.construct_again: Callable[[], object] = _not_constructed
         """Constructs the module once more, with the same weights; raises `Refusal`."""
@@ -228,7 +228,7 @@ class Side:
             self.poison = random.SystemRandom().choice(_POISON)
             self._outputs.bytes.fill_(self.poison)
         self._sealed = None
-        laid.veil.cover()
+        laid.tensors.cover()
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
         else:
@@ -246,15 +246,15 @@ class Side:
         asked = time.perf_counter_ns()
         self._said.send(Kind.PREPARE, order.encode())
         self._said.receive("call", limit, {Kind.PREPARED})
-        self.prepare_us.append((time.perf_counter_ns() - asked) / 1e3)
-        laid.veil.lift()
+        prepare_us = (time.perf_counter_ns() - asked) / 1e3
+        laid.tensors.lift()
         begin = time.perf_counter_ns()
         self._said.send(Kind.GO)
         if self.device.type == "cuda":
             message = self._receive("call", limit, Kind.DONE)
             wall_us = (time.perf_counter_ns() - begin) / 1e3
             reply = _decoded(message)
-            yield Call(reply.forward_us, reply.total_us, wall_us, reply)
+            yield Call(reply.forward_us, reply.total_us, wall_us, prepare_us, reply)
             self._look_again(reply)
             return
         message = self._receive("call", limit, Kind.RETURNED)
@@ -265,7 +265,7 @@ class Side:
             wall_us = total_us = (time.perf_counter_ns() - begin) / 1e3
         self._hold()
         reply = _decoded(message)
-        yield Call(forward_us, total_us, wall_us, reply)
+        yield Call(forward_us, total_us, wall_us, prepare_us, reply)
         self._look_again(reply)
         if not copied:
             self._said.send(Kind.RELEASE)
@@ -290,6 +290,16 @@ class Side:
         """Have the worker stand still until its next call."""
         if self.device.type == "cpu":
             conduct.hold(self.worker.pid)
+
+    def stand_still(self) -> None:
+        """See that nothing of a held worker runs on: a thread may be in a long system call, in
+        which it cannot be stopped. Raises `Refusal`."""
+        if self.device.type == "cpu" and not conduct.stands_still(self.worker.pid):
+            raise Refusal(
+                Status.INTEGRITY,
+                "never_rests",
+                "threads or processes of the candidate could not be stopped",
+            )
 
     def _look_again(self, reply: Reply) -> None:
         """Whether anything went on after the return; raises `Refusal`. On a sample of the calls."""

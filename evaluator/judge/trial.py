@@ -30,7 +30,7 @@ from evaluator.judge.explanation import Explanation
 from evaluator.judge.reference import flatten_arguments
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.sampling import Sampling, sample
-from evaluator.judge.sealing import refuse_borrowed, sealed_outputs
+from evaluator.judge.sealing import refused_as_borrowed, sealed_outputs
 from evaluator.judge.side import Call, Side
 from evaluator.judge.tampering import wrote_to_inputs
 from evaluator.judge.timing import timing_of
@@ -162,7 +162,7 @@ class Trial:
             draw = bench.draws.next(near=index == 1)
             self.made += 1
             try:
-                draw, call, sealed = self._call(bench, side, draw)
+                draw, call, sealed, borrowed = self._call(bench, side, draw)
             except Refusal as refusal:
                 side.close()
                 if (
@@ -180,6 +180,8 @@ class Trial:
             self.device_seconds += call.wall_us / 1e6
             side.note_memory()
             self._verify(bench, side, sealed, draw)
+            if borrowed is not None:
+                raise borrowed
             lent = bench.draws.writable and not bench.reference.changes_inputs
             if lent and not bench.draws.holds(draw):
                 self._hold_against(
@@ -188,12 +190,17 @@ class Trial:
                     "forward writes into its inputs, which are not its own",
                 )
 
-    def _call(self, bench: Bench, side: Side, draw: Draw) -> tuple[Draw, Call, list[torch.Tensor]]:
-        """A call with what it was made of and its sealed outputs; raises `Refusal`."""
+    def _call(
+        self, bench: Bench, side: Side, draw: Draw
+    ) -> tuple[Draw, Call, list[torch.Tensor], Refusal | None]:
+        """A call with what it was made of, its sealed outputs, and whether they are borrowed.
+
+        Raises `Refusal`.
+        """
         try:
             with bench.calling(side, draw) as call:
-                refuse_borrowed(bench, side, call.reply)
-                return draw, call, sealed_outputs(bench, side, call.reply, draw)
+                sealed = sealed_outputs(bench, side, call.reply, draw)
+                return draw, call, sealed, refused_as_borrowed(bench, side, call.reply)
         except Refusal as refusal:
             if refusal.reason != "tensor_subclass" or side.looks_at_results:
                 raise
@@ -426,10 +433,6 @@ class Trial:
         def verify(sealed: list[torch.Tensor], draw: Draw) -> None:
             self._verify(bench, side, sealed, draw)
 
-        eager = bench.baselines.get(BaselineName.EAGER)
-        assert eager is not None
-        for each in (side, eager):
-            each.prepare_us.clear()
         sampling = sample(
             bench,
             side,
@@ -439,7 +442,9 @@ class Trial:
         )
         self.made += sampling.blocks
         self.device_seconds += sampling.device_seconds
-        return None if works_early(side.prepare_us, eager.prepare_us) else sampling
+        eager = sampling.baselines[BaselineName.EAGER]
+        early = works_early(sampling.candidate.prepare_us, eager.prepare_us)
+        return None if early else sampling
 
 
 def _make_room(bench: Bench) -> None:

@@ -64,6 +64,32 @@ def test_a_machine_that_stood_still_blames_nobody(monkeypatch) -> None:
     assert conduct.comes_to_rest(1, patience_s=0.01)
 
 
+def test_a_thread_in_a_long_system_call_is_waited_for() -> None:
+    code = (
+        "import mmap, threading, time\n"
+        "populated = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x8000\n"
+        "fill = lambda: mmap.mmap(-1, 2**29, flags=populated)\n"
+        "threading.Thread(target=fill, daemon=True).start()\n"
+        "time.sleep(60)"
+    )
+    with _process(code) as process:
+        conduct.hold(process.pid)
+        assert conduct.stands_still(process.pid)
+        assert {task.state for task in conduct.tasks(process.pid)} == {"T"}
+
+
+def test_what_left_the_group_must_sleep(monkeypatch) -> None:
+    monkeypatch.setattr(conduct, "_STOP_TIMEOUT_S", 0.5)
+    code = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    {}\ntime.sleep(60)"
+    for child, stands_still in (("time.sleep(60)", True), ("while True: pass", False)):
+        with _process(code.format(child)) as process:
+            time.sleep(0.1)
+            conduct.hold(process.pid)
+            assert conduct.stands_still(process.pid) is stands_still
+            for task in conduct.tasks(process.pid):
+                os.kill(task.process, signal.SIGKILL)
+
+
 def test_a_held_process_stands_still_until_it_is_let_go() -> None:
     with _process("while True: pass") as process:
         conduct.hold(process.pid)
