@@ -14,6 +14,8 @@ _SMALLEST_US = 0.05
 _COPY_SLACK_US = 50.0
 _FEWEST_TO_CHARGE = 6
 """With fewer, the interval of a median has no bounds."""
+_FREE_US = 20.0
+"""Two processes may take times to get ready that differ by so much for no merit of theirs."""
 
 
 @dataclass
@@ -36,14 +38,15 @@ class Samples:
         """The same, with what was done before each start added to its times.
 
         The time to get ready, less the baseline's in the same blocks: the lower bound of the median
-        difference for each call, or what the call took beyond nearly all of the baseline's.
+        difference, or what a call took beyond nine of ten of the baseline's; from 20 us on.
         """
         if len(self.prepare_us) < _FEWEST_TO_CHARGE:
             return self
         pairs = zip(self.prepare_us, baseline.prepare_us, strict=True)
-        usual = max(0.0, median_interval([mine - theirs for mine, theirs in pairs]).low)
+        usual = median_interval([mine - theirs for mine, theirs in pairs]).low
         most = quantiles(baseline.prepare_us, n=10)[-1]
         early = [max(usual, mine - most) for mine in self.prepare_us]
+        early = [before if before >= _FREE_US else 0.0 for before in early]
 
         def charged(times: list[float]) -> list[float]:
             return [time + before for time, before in zip(times, early, strict=True)]

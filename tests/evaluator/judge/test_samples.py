@@ -31,3 +31,19 @@ def test_a_short_call_takes_what_its_own_events_say() -> None:
 
 def test_on_a_cpu_the_cost_of_the_signal_is_taken_off() -> None:
     assert net_us(samples((100, 100), (101, 101)), 0, 8, CPU) == [92, 93]
+
+
+def test_what_is_done_before_the_start_is_charged() -> None:
+    def ready(*prepare_us: float) -> Samples:
+        times = [100.0] * len(prepare_us)
+        return Samples(times, list(times), list(times), list(prepare_us))
+
+    eager = ready(*[200, 210, 220] * 10)
+    assert ready(*[215, 220, 225] * 10).with_early_work(eager).total_us == [100.0] * 30
+    always = ready(*[500.0] * 30).with_early_work(eager)
+    assert min(always.total_us) >= 380
+    assert always.total_us == always.forward_us == always.wall_us
+    # In two of three calls: the third one takes its own time.
+    now_and_then = ready(*[500.0, 500.0, 200.0] * 10).with_early_work(eager)
+    assert sorted(now_and_then.total_us)[10] >= 380
+    assert ready(900.0, 900.0).with_early_work(ready(200.0, 200.0)).total_us == [100.0, 100.0]
