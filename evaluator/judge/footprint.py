@@ -56,6 +56,10 @@ class Footprint:
         timed = self.workers + self.verifying - _FP64_PER_FP32 * self.outputs
         return max(first, timed)
 
+    def needed_on(self, device: torch.device) -> int:
+        """The same; on a CPU the judge keeps a copy of the inputs to itself until a call starts."""
+        return self.needed + (self.inputs if device.type == "cpu" else 0)
+
     @property
     def workers(self) -> int:
         """What a candidate and its baseline hold together, and the inputs that they are lent."""

@@ -208,10 +208,10 @@ class Judge:
         free = available_bytes()
         if needed is None or free is None:
             return free
-        if needed.needed > free:
+        if needed.needed_on(self.device) > free:
             self._forget_benches(keep=0)
             free = available_bytes() or 0
-        if needed.needed > free:
+        if needed.needed_on(self.device) > free:
             raise self._shortage(request, torch.OutOfMemoryError())
         return free - needed.workers
 
@@ -221,7 +221,9 @@ class Judge:
             return DeviceError(str(error))
         self._free_cached_memory()
         needed = footprint_of(request.reference, DTYPES[request.settings.precision])
-        about = f"about {needed.needed / 2**30:.1f} GiB" if needed else "more memory than there is"
+        about = "more memory than there is"
+        if needed:
+            about = f"about {needed.needed_on(self.device) / 2**30:.1f} GiB"
         if self.device.type == "cuda":
             free, total = torch.cuda.mem_get_info(self.device)
         else:
