@@ -50,7 +50,7 @@ class Call:
     wall_us: float
     """Until everything was done, always by the judge's clock."""
     prepare_us: float
-    """What it took the worker to get ready, by the judge's clock; the inputs lie there by then."""
+    """What it took the worker to get ready, before the start, by the judge's clock."""
     reply: Reply
 
 
