@@ -391,12 +391,12 @@ class Trial:
     def _time(self, bench: Bench, side: Side) -> None:
         # On a busy machine one of two workers may get its processor late for a whole short sample,
         # hardly twice. Of the first nothing counts, so nobody gains by being early in it alone.
-        sampling = self._sampled(bench, side) or self._sampled(bench, side)
-        if sampling is None:
-            raise Refusal(
-                Status.INTEGRITY,
-                "work_before_start",
-                "the candidate works between the laying of its inputs and the start of the call",
+        sampling = self._sampled(bench, side)
+        if _is_early(sampling):
+            sampling = self._sampled(bench, side)
+        if _is_early(sampling):
+            self._hold_against(
+                bench, "work_before_start", "the candidate works before the start of its calls"
             )
         self.seen = sampling.seen
         self.narrowing_seconds = sampling.narrowing_seconds
@@ -424,11 +424,8 @@ class Trial:
         if reason not in {finding.partition(":")[0] for finding in self.findings}:
             self.findings.append(f"{reason}: {message}")
 
-    def _sampled(self, bench: Bench, side: Side) -> Sampling | None:
-        """Calls beside the baselines'; None where the candidate was late to get ready for its own.
-
-        Raises `Refusal`.
-        """
+    def _sampled(self, bench: Bench, side: Side) -> Sampling:
+        """Calls beside the baselines'; raises `Refusal`."""
 
         def verify(sealed: list[torch.Tensor], draw: Draw) -> None:
             self._verify(bench, side, sealed, draw)
@@ -442,9 +439,13 @@ class Trial:
         )
         self.made += sampling.blocks
         self.device_seconds += sampling.device_seconds
-        eager = sampling.baselines[BaselineName.EAGER]
-        early = works_early(sampling.candidate.prepare_us, eager.prepare_us)
-        return None if early else sampling
+        return sampling
+
+
+def _is_early(sampling: Sampling) -> bool:
+    """Whether the candidate was late to get ready for its calls."""
+    eager = sampling.baselines[BaselineName.EAGER]
+    return works_early(sampling.candidate.prepare_us, eager.prepare_us)
 
 
 def _make_room(bench: Bench) -> None:

@@ -500,7 +500,8 @@ def test_late_work_is_a_finding_under_kernelbenchs_protocol(evaluate):
     evaluation = evaluate(late, protocol="kernelbench")
     assert evaluation.status is Status.CORRECT, evaluation
     found = {finding.partition(":")[0] for finding in evaluation.findings}
-    assert found and found <= reasons
+    # On a busy machine what goes on late makes the next call late to get ready.
+    assert found and found <= reasons | {"work_before_start"}
 
 
 def test_a_lazy_result_is_a_finding_under_kernelbenchs_protocol(evaluate):
