@@ -96,7 +96,7 @@ class Veil:
 
 @dataclass(frozen=True)
 class Laid:
-    """The arguments of one call as the worker is told about them, and their tensors."""
+    """The arguments of one call, in the form that a worker gets, and their tensors."""
 
     arguments: list[Any]
     tensors: Withheld

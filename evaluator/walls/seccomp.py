@@ -101,6 +101,17 @@ def _answer(number: int) -> _Instruction:
     return _Instruction(_RETURN, _ERRNO | number)
 
 
+def _refused(call: int, argument: int, test: int, value: int) -> tuple[_Instruction, ...]:
+    """EPERM for a system call one of whose arguments passes a test."""
+    return (
+        _Instruction(_EQUAL, call, if_false=4),
+        _Instruction(_LOAD, argument),
+        _Instruction(test, value, if_false=1),
+        _answer(errno.EPERM),
+        _Instruction(_LOAD, _NUMBER),
+    )
+
+
 def filter_code(machine: str, *, stays_stopped: bool = False) -> bytes:
     """The filter for one architecture; raises `KeyError` for one that isn't known here."""
     numbers = NUMBERS[machine]
@@ -125,16 +136,8 @@ def filter_code(machine: str, *, stays_stopped: bool = False) -> bytes:
             program += [_Instruction(_EQUAL, numbers[name], if_false=1), _answer(number)]
     if stays_stopped:
         program += [
-            _Instruction(_EQUAL, numbers["fcntl"], if_false=4),
-            _Instruction(_LOAD, _SECOND_ARGUMENT),
-            _Instruction(_EQUAL, _F_SETSIG, if_false=1),
-            _answer(errno.EPERM),
-            _Instruction(_LOAD, _NUMBER),
-            _Instruction(_EQUAL, numbers["prctl"], if_false=4),
-            _Instruction(_LOAD, _FIRST_ARGUMENT),
-            _Instruction(_EQUAL, _PR_SET_PDEATHSIG, if_false=1),
-            _answer(errno.EPERM),
-            _Instruction(_LOAD, _NUMBER),
+            *_refused(numbers["fcntl"], _SECOND_ARGUMENT, _EQUAL, _F_SETSIG),
+            *_refused(numbers["prctl"], _FIRST_ARGUMENT, _EQUAL, _PR_SET_PDEATHSIG),
             _Instruction(_EQUAL, numbers["clone"], if_false=6),
             _Instruction(_LOAD, _FIRST_ARGUMENT),
             _Instruction(_AND, _EXIT_SIGNAL),
@@ -144,11 +147,7 @@ def filter_code(machine: str, *, stays_stopped: bool = False) -> bytes:
             _Instruction(_LOAD, _NUMBER),
         ]
     program += [
-        _Instruction(_EQUAL, numbers["clone"], if_false=4),
-        _Instruction(_LOAD, _FIRST_ARGUMENT),
-        _Instruction(_ANY_BIT, _NAMESPACES, if_false=1),
-        _answer(errno.EPERM),
-        _Instruction(_LOAD, _NUMBER),
+        *_refused(numbers["clone"], _FIRST_ARGUMENT, _ANY_BIT, _NAMESPACES),
         _Instruction(_EQUAL, numbers["socket"], if_false=3),
         _Instruction(_LOAD, _FIRST_ARGUMENT),
         _Instruction(_EQUAL, socket.AF_UNIX, if_true=1),

@@ -1,0 +1,66 @@
+"""KernelBench's protocol: its verdict, and our own checks as findings beside it."""
+
+from __future__ import annotations
+
+from evaluator.evaluation import Status
+from tests.evaluator.conftest import HONEST
+from tests.evaluator.judge.test_judge import SEEDED, forward
+
+
+def test_under_kernelbenchs_protocol_both_sides_are_as_the_public_seed_makes_them(evaluate):
+    assert evaluate(SEEDED, protocol="kernelbench").status is Status.CORRECT
+    evaluation = evaluate(HONEST, protocol="kernelbench")
+    assert (evaluation.status, evaluation.weights) == (Status.CORRECT, "seeded")
+
+
+def test_under_kernelbenchs_protocol_our_own_checks_are_findings(evaluate):
+    body = "x *= 2.0\nreturn torch.relu(x * self.scale + 2.0 * self.bias)"
+    assert evaluate(forward(body)).reason == "input_modified"
+    evaluation = evaluate(forward(body), protocol="kernelbench")
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert [finding.partition(":")[0] for finding in evaluation.findings] == ["input_modified"]
+    assert not evaluate(HONEST, protocol="kernelbench").findings
+
+
+LAZY = """
+class Lazy(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        with torch._C.DisableTorchFunctionSubclass():
+            args = [each.work() if isinstance(each, Lazy) else each for each in args]
+            return function(*args, **(kwargs or {}))
+"""
+
+
+LATE = """
+import threading, time
+z = torch.relu(x * self.scale + self.bias) * 2.0
+def late(end=time.perf_counter() + 0.3):
+    while time.perf_counter() < end:
+        pass
+    z.mul_(1.01)
+threading.Thread(target=late).start()
+return z
+"""
+
+
+def test_late_work_is_a_finding_under_kernelbenchs_protocol(evaluate):
+    late, reasons = forward(LATE.strip()), {"output_changed", "never_rests"}
+    assert evaluate(late).reason in reasons
+    evaluation = evaluate(late, protocol="kernelbench")
+    assert evaluation.status is Status.CORRECT, evaluation
+    found = {finding.partition(":")[0] for finding in evaluation.findings}
+    # On a busy machine what goes on late makes the next call late to get ready.
+    assert found and found <= reasons | {"work_before_start"}
+
+
+def test_a_lazy_result_is_a_finding_under_kernelbenchs_protocol(evaluate):
+    body = "y = torch.empty(0).as_subclass(Lazy)\ny.work = lambda: {}\nreturn y"
+    right = "torch.relu(x * self.scale + self.bias) * 2.0"
+    lazy = forward(body.format(right), "import torch\n" + LAZY)
+    assert evaluate(lazy).reason == "tensor_subclass"
+    evaluation = evaluate(lazy, protocol="kernelbench")
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert [finding.partition(":")[0] for finding in evaluation.findings] == ["tensor_subclass"]
+    wrong = forward(body.format("x * 0.5"), "import torch\n" + LAZY)
+    assert evaluate(wrong, protocol="kernelbench").reason == "wrong_values"
