@@ -190,6 +190,8 @@ class Explanation:
             return None
         draw = self.bench.draws.at(self.draw)
         in_train = _error(self._outputs(draw), self.bench.expected(draw))
+        # Its wrong calls may have moved its running statistics.
+        self.side.construct_again()
         got = self._outputs(draw, "eval")
         with in_eval(model, list(model.modules())):
             expected = self.bench.expected(draw)

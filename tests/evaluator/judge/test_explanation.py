@@ -49,6 +49,26 @@ def get_inputs():
 def get_init_inputs():
     return [96]
 """
+NORMED = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Model(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.conv = nn.Conv2d(3, channels, 3)
+        self.bn = nn.BatchNorm2d(channels)
+
+    def forward(self, x):
+        return self.bn(self.conv(x) * 2.0).mean(dim=(2, 3), keepdim=True)
+
+def get_inputs():
+    return [torch.randn(8, 3, 20, 20)]
+
+def get_init_inputs():
+    return [8]
+"""
 POOLED = """
 import torch
 import torch.nn as nn
@@ -172,6 +192,18 @@ CASES = {
         ],
         "right_in_eval",
         "right in eval() alone",
+    ),
+    "pooled before its norm, in half precision": (
+        NORMED,
+        [
+            (
+                "self.bn(self.conv(x) * 2.0).mean(dim=(2, 3), keepdim=True)",
+                "self.bn(F.conv2d(x, self.conv.weight.half().float(), self.conv.bias)"
+                ".half().float().mean(dim=(2, 3), keepdim=True) * 2.0)",
+            )
+        ],
+        "right_in_eval",
+        "right in eval() alone, but for lower precision",
     ),
     "bf16 products": (
         POOLED,
