@@ -19,6 +19,7 @@ _PINNED = 1  # CU_MEM_ALLOCATION_TYPE_PINNED
 _POSIX_FD = 1  # CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 _DEVICE = 1  # CU_MEM_LOCATION_TYPE_DEVICE
 _READ, _READ_WRITE = 1, 3  # CU_MEM_ACCESS_FLAGS_PROT_*
+_WAIT_EQUAL = 1  # CU_STREAM_WAIT_VALUE_EQ
 _MAX_PERSISTING_L2 = 108  # CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE
 
 
@@ -188,3 +189,18 @@ def reset_persisting_l2(ordinal: int) -> bool:
     _call("cuDeviceGet", ctypes.byref(device), ctypes.c_int(ordinal))
     _call("cuDeviceGetAttribute", ctypes.byref(most), ctypes.c_int(_MAX_PERSISTING_L2), device)
     return most.value > 0 and _driver().cuCtxResetPersistingL2Cache() == 0
+
+
+def hold_stream(stream: int, address: int, value: int) -> None:
+    """What is enqueued on a stream from now on waits until the 32 bits at `address` are `value`.
+
+    The device's own scheduler waits; no multiprocessor is taken. `address`: of this process, to
+    memory that it maps. Source: CUDA Driver API, Stream Memory Operations. Raises `DeviceError`.
+    """
+    _call(
+        "cuStreamWaitValue32_v2",
+        ctypes.c_void_p(stream),
+        ctypes.c_uint64(address),
+        ctypes.c_uint32(value),
+        ctypes.c_uint(_WAIT_EQUAL),
+    )

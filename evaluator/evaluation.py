@@ -169,8 +169,23 @@ class BaselineTiming(Record):
     """The arithmetic it was allowed on a GPU: `fp32, TF32 off`. Empty: a CPU, or not recorded."""
 
 
+class CallTiming(Record):
+    """Times of calls that are launched from Python on an idle GPU, launching included."""
+
+    latency_us: float
+    eager_us: float
+    speedup: float
+    """Over eager; the bounds are those of a 95 % interval."""
+    speedup_low: float
+    speedup_high: float
+
+
 class Timing(Record):
-    """How long the candidate takes, and against what. Device time on GPU, judge's clock on CPU."""
+    """How long the candidate takes, and against what. On a CPU by the judge's clock.
+
+    On a GPU these are device times of calls that are all enqueued before they start; where eager
+    cannot be timed so, of calls as they are launched.
+    """
 
     verdict: Verdict
     latency_us: float
@@ -196,7 +211,10 @@ class Timing(Record):
     """Blocks of calls left out because something outside disturbed them; above 20 % of all a
     candidate is called slower or nothing."""
     launch_bound: bool = False
-    """Eager mostly calls operators: the sizes are so small that a speedup tells how many."""
+    """Eager mostly calls operators: the sizes are so small that a speedup tells how many. On a GPU:
+    the host limits eager's calls or the candidate's."""
+    called: CallTiming | None = None
+    """On a GPU: the same calls as they are launched, where the other figures are device times."""
     wall_latency_us: float | None = None
     """On GPU: the judge's own clock around the same calls."""
 

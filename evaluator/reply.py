@@ -21,6 +21,8 @@ DTYPES = (
     "complex128",
 )
 """Names of the dtypes that may cross, by code."""
+GATE_BYTES = 256
+"""At the end of a GPU's slot for outputs: a worker's stream is held while they begin with 0."""
 MAX_DIMS = 8
 MAX_OUTPUTS = 64
 _MOST = 2**48

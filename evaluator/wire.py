@@ -45,6 +45,7 @@ class Kind(IntEnum):
     COUNT = 23
     WARMED = 24
     DEVICE = 25
+    ENQUEUED = 26
     # judge <-> zygote, executor <-> judge (both ends trusted)
     FORK = 32
     FORKED = 33
@@ -59,7 +60,7 @@ _LIMITS = {
     Kind.READY: 512,
     Kind.BUILD: 32 * 2**20,
     Kind.IMPORTED: 0,
-    Kind.CONSTRUCTED: 4,
+    Kind.CONSTRUCTED: 5,
     Kind.PREPARED: 0,
     Kind.RETURNED: 16384,
     Kind.DONE: 16384,
@@ -67,6 +68,7 @@ _LIMITS = {
     Kind.COUNT: 1,
     Kind.WARMED: 0,
     Kind.DEVICE: 0,
+    Kind.ENQUEUED: 0,
 }
 _TRUSTED_LIMIT = 256 * 2**20
 

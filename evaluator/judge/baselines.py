@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from evaluator.backend_flags import BackendFlags
 from evaluator.baseline import BASELINES
 from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.errors import InfrastructureError, UnusableReferenceError
@@ -115,14 +116,14 @@ class Baselines:
         try:
             for _ in range(_TRIED_CALLS):
                 for allowed in least:
-                    bench.reference.allow_tf32(products=False, convolutions=allowed)
+                    bench.reference.flags = BackendFlags(tf32_convolutions=allowed)
                     bench.flush_caches()
                     begin = time.perf_counter()
                     bench.reference.expected(values)
                     torch.cuda.synchronize(bench.device)
                     least[allowed] = min(least[allowed], time.perf_counter() - begin)
         finally:
-            bench.reference.allow_tf32(products=False, convolutions=False)
+            bench.reference.flags = BackendFlags()
         return max(least.values()) > (1 + _FLAGS_MATTER) * min(least.values())
 
     def close(self) -> None:

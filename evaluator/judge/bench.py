@@ -6,7 +6,6 @@ import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -25,7 +24,7 @@ from evaluator.judge.blockwise import close, same
 from evaluator.judge.call_sequence import CallSequence
 from evaluator.judge.constant_outputs import constant_outputs
 from evaluator.judge.draws import Draw, Draws
-from evaluator.judge.exact_reference import ExactReference, Source
+from evaluator.judge.exact_reference import Exact, ExactReference
 from evaluator.judge.input_fitness import is_fit
 from evaluator.judge.input_kinds import InputKinds, kinds_for
 from evaluator.judge.judge_memory import JudgeMemory
@@ -42,14 +41,6 @@ from evaluator.worker.weights import Fit
 
 _SLACK = 2**20
 _RUNS = 4
-
-
-@dataclass(frozen=True)
-class Exact:
-    """What the fp64 reference gave for one call, if it could be run, and how."""
-
-    outputs: list[torch.Tensor] | None
-    source: Source
 
 
 class Bench:
@@ -127,6 +118,8 @@ class Bench:
             is_random=self.is_random,
             # What KernelBench allows is noted as a finding.
             writable=self.reference.changes_inputs or request.settings.protocol == "kernelbench",
+            # KernelBench's inputs lie where those of the trial before lay, as a rule.
+            moves=request.settings.protocol != "kernelbench",
         )
         # A spare may be in the making, and what the device reaches is measured here at times.
         self.settle()
@@ -244,8 +237,15 @@ class Bench:
         timeout_s: float | None = None,
         steps: Sequence[Step] = (),
         result: Result = "new",
+        flushes: bool = False,
+        hold_s: float = 0.0,
     ) -> AbstractContextManager[Call]:
-        """One call of a side with the inputs of a draw; see `Side.call`."""
+        """One call of a side with the inputs of a draw; see `Side.call`.
+
+        `flushes`: caches are flushed before, on a GPU once more when the inputs lie there.
+        """
+        if flushes:
+            self.flush_caches()
         if self.sequence is not None:
             self.sequence.add(side, draw)
         return side.call(
@@ -254,6 +254,8 @@ class Bench:
             timeout_s=timeout_s,
             steps=steps,
             result=result,
+            flush=self.flush if flushes else None,
+            hold_s=hold_s,
         )
 
     def expected(self, draw: Draw) -> list[torch.Tensor]:

@@ -13,7 +13,7 @@ from evaluator.judge.arena import make_arena
 from evaluator.judge.blockwise import same
 from evaluator.judge.input_fitness import is_taken
 from evaluator.judge.input_kinds import InputKinds
-from evaluator.judge.laid import Laid, lay, stage
+from evaluator.judge.laid import Laid, stage
 from evaluator.judge.placement import MARGINS, Placement
 from evaluator.judge.reference import Reference, flatten_arguments
 from evaluator.judge.variation import fresh_seed, kind_of, nearly
@@ -24,6 +24,8 @@ _SHIFT_BYTES = 512
 _NEAR_ONE_IN = 8
 _KEPT_BYTES = 2**26
 """Inputs that are larger are made anew from their seed when they are needed again."""
+_MOST_STAGED_SHARE = 16
+"""Inputs that take more than this part of a GPU's memory are staged in the host's."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Draws:
         repeats: bool,
         is_random: bool,
         writable: bool,
+        moves: bool,
     ) -> None:
         """Makes the arena; raises `DeviceError` where there is no memory for it.
 
@@ -64,11 +67,13 @@ class Draws:
             repeats: some calls get nearly the inputs of the call before.
             is_random: the reference draws random numbers.
             writable: workers may write into the inputs.
+            moves: inputs lie at another address now and then.
         """
         self._reference = reference
         self._kinds = kinds
         self._repeats = repeats
         self._is_random = is_random
+        self._moves = moves
         self._keeps = not reproducible or (size < _KEPT_BYTES and not reference.changes_inputs)
         self._seed: int | None = None
         self._start = _SHIFT_BYTES
@@ -80,7 +85,7 @@ class Draws:
             read_only_for_others=not writable,
         )
         self.writable = writable
-        self._staging = None if self.arena.bytes.is_cuda else torch.empty_like(self.arena.bytes)
+        self._staging = _staging(self.arena.bytes)
 
     def begin(self) -> None:
         """A new candidate: it meets each kind of inputs in its first few calls."""
@@ -107,8 +112,19 @@ class Draws:
         self._start = earlier.start
         return self._draw(fresh_seed(), moves=False)
 
+    def elsewhere(self) -> Draw:
+        """Fresh plain inputs at another address than the last ones; the next ones return there."""
+        before = self._start
+        self._start = _SHIFT_BYTES * secrets.choice(
+            [shift for shift in range(1, 1 + _SHIFTS) if shift * _SHIFT_BYTES != before]
+        )
+        try:
+            return self._draw(fresh_seed(), moves=False)
+        finally:
+            self._start = before
+
     def _draw(self, seed: int, *, moves: bool = True) -> Draw:
-        if moves and secrets.randbelow(2):
+        if moves and self._moves and secrets.randbelow(2):
             self._start = (1 + secrets.randbelow(_SHIFTS)) * _SHIFT_BYTES
         values = self._reference.varied_inputs(seed)
         return Draw(
@@ -148,6 +164,13 @@ class Draws:
         return self._lay(self.values_of(draw), _SHIFT_BYTES, MARGINS[0])
 
     def _lay(self, values: list[Any], start: int, margin: int) -> Laid:
-        if self._staging is None:
-            return lay(Placement(self.arena.bytes, start, margin), values)
         return stage(self.arena.bytes, Placement(self._staging, start, margin), values)
+
+
+def _staging(arena: torch.Tensor) -> torch.Tensor:
+    """Memory of the judge's own, as large as the arena; for large inputs of a GPU in the host's."""
+    if arena.is_cuda:
+        total = torch.cuda.get_device_properties(arena.device).total_memory
+        if arena.numel() > total // _MOST_STAGED_SHARE:
+            return torch.empty(arena.shape, dtype=arena.dtype, pin_memory=True)
+    return torch.empty_like(arena)

@@ -6,6 +6,7 @@ import copy
 import gc
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import torch
@@ -29,6 +30,14 @@ Another order of adding stays below it; statistics over a batch, restarted scans
 _BLOCK = 2**24
 _KEPT_BYTES = 2**28
 """Parameters in fp64 that take more are made anew for each call, or slice."""
+
+
+@dataclass(frozen=True)
+class Exact:
+    """What the fp64 reference gave for one call, if it could be run, and how."""
+
+    outputs: list[Tensor] | None
+    source: Source
 
 
 class ExactReference:

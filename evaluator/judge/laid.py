@@ -1,15 +1,10 @@
-"""Inputs of a call, withheld from the worker until the call starts.
+"""The arguments of a call, whose tensors reach the memory that workers map when the call starts.
 
-On a CPU the judge keeps them to itself, and they reach the memory that workers map right before
-the start signal, whole. On a GPU that copy would leave them in its cache, where they would be
-read faster than its memory allows: there they lie in the arena already, and some cache lines, at
-secret places, hold the contents of other lines of the same tensor until the start. What was
-computed early is wrong there, and whoever looks for what has changed must read all inputs again.
+Until then the judge keeps them in memory of its own, so that a worker sees nothing of them.
 """
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,80 +13,36 @@ import torch
 
 from evaluator.judge.placement import Placement
 
-LINE_BYTES = 64
-_MOST_LINES = 1024
-"""Of one call, over all its tensors: 64 KiB are written within some tens of microseconds."""
 
+class Inputs(Protocol):
+    """The tensors among the arguments of a call."""
 
-class Withheld(Protocol):
-    """Inputs of which a worker sees nothing, or not all, before a call starts."""
-
-    def cover(self) -> None:
-        """The worker is about to get ready for the call."""
+    def lay(self) -> None:
+        """The call starts: see that they lie where the worker reads them. On a GPU this may still
+        be under way on the current stream afterwards."""
         ...
 
-    def lift(self) -> None:
-        """The call starts: all inputs lie there."""
-        ...
+
+class Open:
+    """Inputs that lie there already, for workers of which nothing is hidden."""
+
+    def lay(self) -> None:
+        """Nothing is left to do."""
 
 
 class Staged:
     """The bytes `first` to `last` of the judge's own `staging`, for the same place in `arena`."""
 
     def __init__(self, arena: torch.Tensor, staging: torch.Tensor, first: int, last: int) -> None:
-        self._arena = arena[first:last].numpy()
-        self._staging = staging[first:last].numpy()
+        self._arena = arena[first:last]
+        self._staging = staging[first:last]
 
-    def cover(self) -> None:
-        """Nothing of them is there."""
-
-    def lift(self) -> None:
-        """Copied on one thread: PyTorch's pool would spin on the worker's processors."""
-        np.copyto(self._arena, self._staging)
-
-
-class Veil:
-    """Chosen lines of `memory` (uint8, shape [size]) within `spans` (first byte, bytes).
-
-    Spans start at multiples of 64 bytes and may be padded to them.
-    """
-
-    def __init__(self, memory: torch.Tensor, spans: list[tuple[int, int]]) -> None:
-        whole = memory.numel() // LINE_BYTES * LINE_BYTES
-        self._lines = memory[:whole].view(torch.int64).view(-1, LINE_BYTES // 8)
-        chosen, others, lone = [], [], []
-        total = sum(-(-size // LINE_BYTES) for _, size in spans)
-        generator = torch.Generator().manual_seed(secrets.randbits(62))
-        for start, size in spans:
-            count = -(-size // LINE_BYTES)
-            if count == 0:
-                continue
-            wanted = max(1, _MOST_LINES * count // max(total, _MOST_LINES))
-            if wanted >= count:
-                places = torch.arange(count)
-            else:
-                places = torch.randint(count, (wanted,), generator=generator).unique()
-            step = 1 + secrets.randbelow(count - 1) if count > 1 else 0
-            chosen.append(places + start // LINE_BYTES)
-            others.append((places + step) % count + start // LINE_BYTES)
-            lone.append(torch.full(places.shape, count == 1))
-        device = memory.device
-        none = [torch.zeros(0, dtype=torch.int64)]
-        self._places = torch.cat(chosen or none).to(device)
-        self._true = self._lines[self._places]
-        self._false = self._lines[torch.cat(others or none).to(device)]
-        # A tensor of one line has no other line to show: it shows zeros.
-        self._false[torch.cat(lone or [none[0].bool()]).to(device)] = 0
-
-    def cover(self) -> None:
-        """Put other lines of the same tensors in place of the chosen ones."""
-        self._lines[self._places] = self._false
-
-    def lift(self) -> None:
-        """Put the true lines there; on a GPU this is done when the call returns."""
-        self._lines[self._places] = self._true
-        if self._lines.is_cuda:
-            torch.cuda.synchronize(self._lines.device)
+    def lay(self) -> None:
+        """On a CPU on one thread: PyTorch's pool would spin on the worker's processors."""
+        if self._arena.is_cuda:
+            self._arena.copy_(self._staging, non_blocking=True)
+        else:
+            np.copyto(self._arena.numpy(), self._staging.numpy())
 
 
 @dataclass(frozen=True)
@@ -99,7 +50,7 @@ class Laid:
     """The arguments of one call, in the form that a worker gets, and their tensors."""
 
     arguments: list[Any]
-    tensors: Withheld
+    tensors: Inputs
 
 
 def stage(arena: torch.Tensor, placement: Placement, values: list[Any]) -> Laid:
@@ -109,6 +60,5 @@ def stage(arena: torch.Tensor, placement: Placement, values: list[Any]) -> Laid:
 
 
 def lay(placement: Placement, values: list[Any]) -> Laid:
-    """Arguments laid into an arena, with a veil over their tensors."""
-    arguments = [placement.place(value) for value in values]
-    return Laid(arguments, Veil(placement.memory, placement.spans))
+    """Arguments laid right where a worker reads them, before its call."""
+    return Laid([placement.place(value) for value in values], Open())

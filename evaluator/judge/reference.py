@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from evaluator.backend_flags import BackendFlags
 from evaluator.errors import UnusableReferenceError
 from evaluator.evaluation import Precision
 from evaluator.judge.blockwise import close, same
@@ -97,8 +98,8 @@ class Reference:
         self.seeded = {name: tensor.detach().clone() for name, tensor in self.floating()}
         self.model.to(device)
         self._spreads = {name: _centre_and_spread(t.detach()) for name, t in self.floating()}
-        self._tf32_products = allow_tf32
-        self._tf32_convolutions = allow_tf32 or as_pytorch
+        self.flags = BackendFlags(allow_tf32, allow_tf32 or as_pytorch)
+        """What its operations in fp32 may use."""
         self.changes_inputs = False
         self.state_changes = 0
         """How often the model was given another state."""
@@ -178,10 +179,6 @@ class Reference:
             for name, _ in self.model.named_buffers()
             if name in floating
         }
-
-    def allow_tf32(self, *, products: bool, convolutions: bool) -> None:
-        """Which operations in fp32 may use TF32 from now on."""
-        self._tf32_products, self._tf32_convolutions = products, convolutions
 
     def fixed_parameters(self) -> list[str]:
         """Names of parameters of which more is as the public seed constructs it than by luck."""
@@ -271,8 +268,7 @@ class Reference:
 
     def expected(self, arguments: list[Any]) -> list[torch.Tensor]:
         """Outputs in the task's dtype; a module that works in place changes `arguments`."""
-        tf32 = _tf32(products=self._tf32_products, convolutions=self._tf32_convolutions)
-        with torch.no_grad(), self.undoing(self.model), tf32:
+        with torch.no_grad(), self.undoing(self.model), self.flags.added():
             return flatten(self.model(*arguments))
 
 
@@ -288,17 +284,6 @@ def _other_generators_seeded(seed: int) -> Iterator[None]:
     finally:
         random.setstate(python)
         np.random.set_state(numpy)
-
-
-@contextlib.contextmanager
-def _tf32(*, products: bool, convolutions: bool) -> Iterator[None]:
-    before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = before[0] or products
-    torch.backends.cudnn.allow_tf32 = before[1] or convolutions
-    try:
-        yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
 
 
 def _centre_and_spread(tensor: torch.Tensor) -> tuple[float, float]:

@@ -20,6 +20,8 @@ from torch.nn.modules.batchnorm import _NormBase
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
+from evaluator.backend_flags import BackendFlags
+
 Run = Callable[[Callable[..., Any], list[Any]], Tensor]
 """A call of a module, and which of its outputs is looked at."""
 _PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "convolution", "mv", "dot")
@@ -67,7 +69,7 @@ def precision_modes(
     """fp32 models in lower precision: products or weights alone, by autocast, or all of it."""
 
     def flagged() -> Tensor:
-        with _flags():
+        with BackendFlags(True, True).added():
             return run(model, arguments)
 
     def products(rounded: Callable[[Tensor], Tensor]) -> Tensor:
@@ -131,16 +133,6 @@ def _in_eval(
 ) -> Tensor:
     with in_eval(model, modules):
         return call()
-
-
-@contextmanager
-def _flags() -> Iterator[None]:
-    before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
-    try:
-        yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
 
 
 def _to_bf16(tensor: Tensor) -> Tensor:

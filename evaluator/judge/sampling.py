@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import secrets
 import time
@@ -29,16 +30,29 @@ _VERIFIED_SHARE = 0.25
 _LEAST_VERIFIED_SHARE = 0.2
 _VERIFIED_FIRST = 10
 """So many are all verified: with few calls, a share of them would leave cheats a chance."""
+_ALTERNATING_BLOCKS = 18
+"""So many blocks are by turns of held calls and of others; then one in four is of others."""
+_HOLD_S = 0.5
+"""A call that is not enqueued by then waits for the device, or makes more launches than fit."""
 
 Verify = Callable[[list[torch.Tensor], Draw], None]
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """All that was measured, and why it stopped."""
+    """All that was measured, and why it stopped.
+
+    On a GPU `candidate` and `baselines` are of calls that were held until all of them was enqueued,
+    where eager can be held; `called` is of calls as they are launched from Python. Elsewhere that
+    is empty.
+    """
 
     candidate: Samples
     baselines: dict[BaselineName, Samples]
+    called: dict[BaselineName | None, Samples]
+    """By baseline; None is the candidate."""
+    held: frozenset[BaselineName | None]
+    """Whose streams can be held."""
     stopped: Literal["precise", "time", "calls"]
     cost: CallCost
     device_seconds: float
@@ -49,6 +63,13 @@ class Sampling:
     disturbed: dict[Disturbance, int]
     """How many blocks each kind of disturbance was seen in; several may meet in one."""
     seen: dict[str, float | int]
+
+    def beside(self, name: BaselineName) -> tuple[Samples, Samples]:
+        """The candidate's samples and a baseline's, to be compared: as called where only eager
+        could be held."""
+        if self.called and name not in self.held:
+            return self.called[None], self.called[name]
+        return self.candidate, self.baselines[name]
 
     @property
     def disturbed_share(self) -> float:
@@ -89,10 +110,25 @@ class _Sampler:
         self._shuffle = random.SystemRandom().shuffle
         self._good = {name: Samples() for name in sides}
         self._all = {name: Samples() for name in sides}
+        self._called = {name: Samples() for name in sides}
         self._verified = 0
+        self._disturbed = 0
         self._device_seconds = 0.0
         self._draw = bench.draws.plain()
         """Of the candidate's last call."""
+        self._held = self._can_be_held()
+
+    def _can_be_held(self) -> frozenset[BaselineName | None]:
+        """Whose calls are enqueued while the stream is held; none where eager's is not."""
+        bench = self._bench
+        if bench.device.type != "cuda" or bench.settings.protocol == "kernelbench":
+            return frozenset()
+        held = set()
+        for which, side in self._sides.items():
+            with bench.calling(side, bench.draws.plain(), hold_s=_HOLD_S) as call:
+                if call.was_held:
+                    held.add(which)
+        return frozenset(held if BaselineName.EAGER in held else ())
 
     def run(self, seconds: float, relative_width: float) -> Sampling:
         """Blocks until the intervals are narrow or time is up."""
@@ -103,9 +139,10 @@ class _Sampler:
         while blocks < _MOST_BLOCKS:
             self._block(blocks)
             blocks += 1
-            if first_interval is None and blocks >= _FEWEST_BLOCKS:
+            if first_interval is None and len(self._all[None].total_us) >= _FEWEST_BLOCKS:
                 first_interval = time.monotonic()
-            if blocks >= _LEAST_BLOCKS_EVER and time.monotonic() - begin > seconds:
+            made = len(self._all[None].total_us)
+            if made >= _LEAST_BLOCKS_EVER and time.monotonic() - begin > seconds:
                 stopped = "time"
                 break
             good = len(self._good[None].total_us)
@@ -118,12 +155,14 @@ class _Sampler:
         return Sampling(
             candidate=samples[None].with_early_work(samples[BaselineName.EAGER]),
             baselines={name: s for name, s in samples.items() if name is not None},
+            called=self._called if self._held else {},
+            held=self._held,
             stopped=stopped,
             cost=self._cost,
             device_seconds=self._device_seconds,
             narrowing_seconds=time.monotonic() - first_interval if first_interval else 0.0,
             blocks=blocks,
-            disturbed_blocks=blocks - len(self._good[None].total_us),
+            disturbed_blocks=self._disturbed,
             disturbed=dict(self._observer.counts),
             seen=self._observer.seen(),
         )
@@ -134,6 +173,7 @@ class _Sampler:
         self._shuffle(order)
         calls: dict[BaselineName | None, Call] = {}
         sealed: tuple[list[torch.Tensor], Draw] | None = None
+        is_held = bool(self._held) and not self._is_turn_of_others(made)
         self._observer.begin()
         for which in order:
             side = self._sides[which]
@@ -144,8 +184,8 @@ class _Sampler:
                 draw = replace(draw, order=bench.draws.lay_again(draw))
             if which is not None:
                 self._sides[None].stand_still()
-            bench.flush_caches()
-            with bench.calling(side, draw) as call:
+            hold_s = _HOLD_S if is_held and which in self._held else 0.0
+            with bench.calling(side, draw, flushes=True, hold_s=hold_s) as call:
                 borrowed = refused_as_borrowed(bench, side, call.reply) if which is None else None
                 if borrowed is not None:
                     raise borrowed
@@ -154,13 +194,24 @@ class _Sampler:
             calls[which] = call
             self._device_seconds += call.wall_us / 1e6
         disturbed = self._observer.end()
+        if is_held:
+            # One that is let go on unfinished is slow for no fault of its own.
+            disturbed |= not all(calls[w].was_held for w in self._held if w is not None)
+        self._disturbed += disturbed
         for which, call in calls.items():
+            if self._held and not is_held:
+                if not disturbed:
+                    self._called[which].add(call)
+                continue
             self._all[which].add(call)
             if not disturbed:
                 self._good[which].add(call)
         if sealed is not None:
             self._verified += 1
             self._verify(*sealed)
+
+    def _is_turn_of_others(self, made: int) -> bool:
+        return made % 2 == 1 if made < _ALTERNATING_BLOCKS else made % 4 == 3
 
     def _is_verified(self, made: int) -> bool:
         """Drawn after the call was made; luck can't bring the share under the least one."""
@@ -169,12 +220,13 @@ class _Sampler:
         return secrets.randbelow(1000) < 1000 * _VERIFIED_SHARE
 
     def _width(self) -> float:
-        device = self._bench.device
-        mine = self._good[None]
-        return max(
-            median_interval(
-                paired_ratios(mine, theirs, self._cost.signal_us, device)
-            ).relative_width
-            for name, theirs in self._good.items()
-            if name is not None
+        return max(self._width_beside(name) for name in self._good if name is not None)
+
+    def _width_beside(self, name: BaselineName) -> float:
+        samples = self._called if self._held and name not in self._held else self._good
+        if not samples[name].total_us:
+            return math.inf
+        ratios = paired_ratios(
+            samples[None], samples[name], self._cost.signal_us, self._bench.device
         )
+        return median_interval(ratios).relative_width

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from evaluator.backend_flags import BackendFlags
 from evaluator.build.handover import Build
 from evaluator.configuration_cache import Configurations
 from evaluator.evaluation import BuildReport, Status
@@ -26,7 +27,7 @@ from evaluator.judge.memory_use import WorkerMemory
 from evaluator.judge.output_memory import any_overlap, from_worker, in_slot, lies_within
 from evaluator.judge.process import WorkerProcess
 from evaluator.judge.refusal import Refusal
-from evaluator.reply import Reply
+from evaluator.reply import GATE_BYTES, Reply
 from evaluator.wire import Kind, Message
 from evaluator.worker.stated_gpu import Properties
 from evaluator.worker.steps import Earlier, Result, Step
@@ -50,8 +51,11 @@ class Call:
     wall_us: float
     """Until everything was done, always by the judge's clock."""
     prepare_us: float
-    """What it took the worker to get ready, before the start, by the judge's clock."""
+    """Before the start: on a CPU what it took the worker to get ready, on a GPU what it took the
+    device to lay the inputs. A worker that computes meanwhile makes both longer."""
     reply: Reply
+    was_held: bool = False
+    """On a GPU: all of the call was enqueued before the start."""
 
 
 class Side:
@@ -63,10 +67,10 @@ class Side:
         self.fit: Fit = "none"
         self.changed_weights = False
         """Whether the constructor changed weights after they were registered."""
-        self.tf32 = False, False
-        """Whether the worker says that it allows TF32 in products and in convolutions."""
+        self.flags = BackendFlags()
+        """Those of its process once the module is constructed, by its own word."""
         self.steps: tuple[Step, ...] = ()
-        """What the worker does to its module before each call; KernelBench calls its `to()`."""
+        """What the worker does to its module before each call; KernelBench moves it."""
         self.looks_at_results = False
         """Whether the worker computes with a result that is a subclass of Tensor."""
         self.refuses_late_work = True
@@ -193,10 +197,10 @@ class Side:
         fds = (weights.fd, inputs.fd, self._outputs.fd)
         self._said.send(Kind.CONSTRUCT, json.dumps(order).encode(), fds)
         message = self._receive("construct", timeout_s, Kind.CONSTRUCTED)
-        if len(message.payload) != 4 or message.payload[0] >= len(FITS):
+        if len(message.payload) != 5 or message.payload[0] >= len(FITS):
             raise Refusal(Status.INTEGRITY, "protocol_broken", "an unknown fit of weights")
         self.fit, self.changed_weights = FITS[message.payload[0]], bool(message.payload[1])
-        self.tf32 = bool(message.payload[2]), bool(message.payload[3])
+        self.flags = BackendFlags(*map(bool, message.payload[2:]))
         self._inputs_fd = inputs.fd
         self._hold()
         return self.fit
@@ -210,11 +214,17 @@ class Side:
         timeout_s: float | None = None,
         steps: Sequence[Step] = (),
         result: Result = "new",
+        flush: torch.Tensor | None = None,
+        hold_s: float = 0.0,
     ) -> Iterator[Call]:
-        """Call the module once on what lies in the input arena; raises `Refusal`.
+        """Call the module once on inputs that reach the worker at the start; raises `Refusal`.
 
         `random_seed`: the worker seeds PyTorch's generators with it before. `steps`: what it does
         to the module before. `result`: which result it returns.
+
+        On a GPU: `flush`, memory that is written once the inputs lie there, so that no cache holds
+        them. `hold_s`: the worker's stream is held for so long at most, until all of the call is
+        enqueued; a forward that waits for the device never gets so far, and is let go on then.
 
         The outputs can be read while the context lasts; on a sample of the calls that they are
         read in, they must still be the same once the worker has come to rest. On a CPU the worker
@@ -228,8 +238,8 @@ class Side:
             self.poison = random.SystemRandom().choice(_POISON)
             self._outputs.bytes.fill_(self.poison)
         self._sealed = None
-        laid.tensors.cover()
         if self.device.type == "cuda":
+            self._gate.zero_()
             torch.cuda.synchronize(self.device)
         else:
             conduct.let_go(self.worker.pid)
@@ -241,22 +251,21 @@ class Side:
                 "steps": [*self.steps, *steps],
                 "result": result,
                 "look": self.looks_at_results,
+                "held": hold_s > 0,
             }
         )
         asked = time.perf_counter_ns()
         self._said.send(Kind.PREPARE, order.encode())
         self._said.receive("call", limit, {Kind.PREPARED})
         prepare_us = (time.perf_counter_ns() - asked) / 1e3
-        laid.tensors.lift()
+        if self.device.type == "cuda":
+            call = self._called_on_gpu(laid, limit, flush, hold_s)
+            yield call
+            self._look_again(call.reply)
+            return
+        laid.tensors.lay()
         begin = time.perf_counter_ns()
         self._said.send(Kind.GO)
-        if self.device.type == "cuda":
-            message = self._receive("call", limit, Kind.DONE)
-            wall_us = (time.perf_counter_ns() - begin) / 1e3
-            reply = _decoded(message)
-            yield Call(reply.forward_us, reply.total_us, wall_us, prepare_us, reply)
-            self._look_again(reply)
-            return
         message = self._receive("call", limit, Kind.RETURNED)
         forward_us = wall_us = total_us = (time.perf_counter_ns() - begin) / 1e3
         if copied:
@@ -269,6 +278,45 @@ class Side:
         self._look_again(reply)
         if not copied:
             self._said.send(Kind.RELEASE)
+
+    @property
+    def _gate(self) -> torch.Tensor:
+        """Held streams of the worker wait while it is 0; the worker may write there as well."""
+        assert self._outputs is not None
+        return self._outputs.bytes[-GATE_BYTES:].view(torch.int32)[:1]
+
+    def _called_on_gpu(
+        self, laid: Laid, limit_s: float, flush: torch.Tensor | None, hold_s: float
+    ) -> Call:
+        """The call of a worker that is ready for it.
+
+        The inputs are laid once all is enqueued, and nothing but writing `flush` lies between them
+        and the start. Raises `Refusal`.
+        """
+        was_held = False
+        if hold_s:
+            self._said.send(Kind.GO)
+            was_held = self.worker.channel.ready(hold_s)
+        before, start = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin = time.perf_counter_ns()
+        before.record()
+        laid.tensors.lay()
+        if flush is not None:
+            flush.add_(1)
+        self._gate.fill_(1)
+        start.record()
+        if hold_s:
+            self._receive("call", limit_s, Kind.ENQUEUED)
+        else:
+            torch.cuda.synchronize(self.device)
+            self._said.send(Kind.GO)
+        message = self._receive("call", limit_s, Kind.DONE)
+        taken_us = (time.perf_counter_ns() - begin) / 1e3
+        reply = _decoded(message)
+        start.synchronize()
+        laying_us = before.elapsed_time(start) * 1e3
+        wall_us = taken_us - laying_us
+        return Call(reply.forward_us, reply.total_us, wall_us, laying_us, reply, was_held)
 
     def watch_memory(self) -> None:
         """Count from now on what the worker comes to hold of its device; see `WorkerMemory`."""

@@ -7,7 +7,7 @@ from statistics import median
 import torch
 
 from evaluator.baseline import flags_words
-from evaluator.evaluation import BaselineName, BaselineTiming, Settings, Timing, Verdict
+from evaluator.evaluation import BaselineName, BaselineTiming, CallTiming, Settings, Timing, Verdict
 from evaluator.judge.interval import median_interval, speedup_verdict
 from evaluator.judge.samples import copy_cost_us, net_us, paired_ratios
 from evaluator.judge.sampling import Sampling
@@ -16,6 +16,10 @@ from evaluator.metrics import sol_score
 
 _MOST_DISTURBED_SHARE = 0.2
 _CPU_MARGIN, _GPU_MARGIN = 0.01, 0.005
+_LAUNCH_BOUND = 1.3
+"""Time as called over time on the device."""
+_FEWEST_CALLED = 6
+"""With fewer, the interval of a median has no bounds."""
 _WALL_SLACK_US = 150.0
 _WALL_SLACK_SHARE = 0.1
 """From 236 timed turns on an H200: what the judge's clock saw beyond the device time exceeded its
@@ -43,8 +47,9 @@ def timing_of(
             f"{100 * sampling.disturbed_share:.0f} % of the {sampling.blocks} blocks of timed "
             f"calls were disturbed from outside ({said}): slower is the only verdict on speed"
         )
-    for name, samples in sampling.baselines.items():
-        ratios = paired_ratios(sampling.candidate, samples, sampling.cost.signal_us, device)
+    for name in sampling.baselines:
+        mine, samples = sampling.beside(name)
+        ratios = paired_ratios(mine, samples, sampling.cost.signal_us, device)
         ratio = median_interval(ratios)
         baselines[name] = BaselineTiming(
             latency_us=median(
@@ -58,12 +63,25 @@ def timing_of(
             flags=flags_words(name, settings),
         )
     over_eager = baselines[BaselineName.EAGER]
+    called = _called(sampling, device)
     launch_bound = sampling.cost.is_all(over_eager.latency_us, operators)
     if launch_bound:
         notes.append(
             f"eager's {over_eager.latency_us:.1f} us are mostly the calling of its {operators} "
             "operators: at these sizes a speedup tells how many are called, not how fast they are"
         )
+    if called is not None:
+        launch_bound = (
+            called.latency_us > _LAUNCH_BOUND * latency.value
+            or called.eager_us > _LAUNCH_BOUND * over_eager.latency_us
+        )
+        if launch_bound:
+            notes.append(
+                f"the host limits these calls: {over_eager.speedup:.3g}x on the device, "
+                f"{called.speedup:.3g}x as called from Python ({called.latency_us:.1f} us, eager "
+                f"{called.eager_us:.1f} us)"
+            )
+    notes += _clock_notes(sampling, settings)
     verdict = over_eager.verdict
     wall_us = None
     if device.type == "cuda":
@@ -110,8 +128,44 @@ def timing_of(
         disturbed_blocks=sampling.disturbed_blocks,
         launch_bound=launch_bound,
         wall_latency_us=wall_us,
+        called=called,
     )
     return timing, notes
+
+
+def _called(sampling: Sampling, device: torch.device) -> CallTiming | None:
+    """The figures of calls as they are launched, where there are enough of them."""
+    if not sampling.called or len(sampling.called[None].total_us) < _FEWEST_CALLED:
+        return None
+    mine, eager = sampling.called[None], sampling.called[BaselineName.EAGER]
+    copy = copy_cost_us(eager)
+    ratio = median_interval(paired_ratios(mine, eager, 0.0, device))
+    return CallTiming(
+        latency_us=median(net_us(mine, copy, 0.0, device)),
+        eager_us=median(net_us(eager, copy, 0.0, device)),
+        speedup=ratio.value,
+        speedup_low=ratio.low,
+        speedup_high=ratio.high,
+    )
+
+
+def _clock_notes(sampling: Sampling, settings: Settings) -> list[str]:
+    """What was not timed on the device alone, though it should have been."""
+    if not settings.device.startswith("cuda") or settings.protocol == "kernelbench":
+        return []
+    waits = "waits for the device in its forward, or makes more launches than the device can queue"
+    if not sampling.held:
+        return [f"eager {waits}: both are timed as they are called, launching included"]
+    notes = []
+    if None not in sampling.held:
+        notes.append(
+            f"the kernel {waits}: its time as called, launching included, stands against the "
+            "baselines' time on the device"
+        )
+    for name in sampling.baselines:
+        if name not in sampling.held:
+            notes.append(f"{name} {waits}: beside it both are timed as they are called")
+    return notes
 
 
 def _despite(restless: bool, verdict: Verdict) -> Verdict:

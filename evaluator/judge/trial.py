@@ -35,6 +35,7 @@ from evaluator.judge.side import Call, Side
 from evaluator.judge.tampering import wrote_to_inputs
 from evaluator.judge.timing import timing_of
 from evaluator.judge.variation import kind_of
+from evaluator.worker.steps import Step
 
 _FIRST_CALLS = 3
 """Calls that are all verified before any time is spent on timing."""
@@ -158,11 +159,13 @@ class Trial:
         _make_room(bench)
         # The worker has a module now; what it computes from here on is what counts.
         bench.draws.begin()
+        # KernelBench's reference, in the same process, takes the memory that moving a module frees.
+        steps: tuple[Step, ...] = ("soil",) if bench.settings.protocol == "kernelbench" else ()
         for index in range(_FIRST_CALLS):
             draw = bench.draws.next(near=index == 1)
             self.made += 1
             try:
-                draw, call, sealed, borrowed = self._call(bench, side, draw)
+                draw, call, sealed, borrowed = self._call(bench, side, draw, steps)
             except Refusal as refusal:
                 side.close()
                 if (
@@ -189,16 +192,28 @@ class Trial:
                     "input_modified",
                     "forward writes into its inputs, which are not its own",
                 )
+        if bench.settings.protocol == "kernelbench" and bench.sequence is None:
+            self._note_kept_address(bench, side)
+
+    def _note_kept_address(self, bench: Bench, side: Side) -> None:
+        """Where its inputs always lie in one place, as KernelBench's do, nothing tells of it."""
+        draw, _, sealed, _ = self._call(bench, side, bench.draws.elsewhere())
+        if not self.is_right(bench, side, sealed, draw):
+            self._hold_against(
+                bench,
+                "kept_address",
+                "results are wrong where the inputs lie at another address than in the first calls",
+            )
 
     def _call(
-        self, bench: Bench, side: Side, draw: Draw
+        self, bench: Bench, side: Side, draw: Draw, steps: Sequence[Step] = ()
     ) -> tuple[Draw, Call, list[torch.Tensor], Refusal | None]:
         """A call with what it was made of, its sealed outputs, and whether they are borrowed.
 
         Raises `Refusal`.
         """
         try:
-            with bench.calling(side, draw) as call:
+            with bench.calling(side, draw, steps=steps) as call:
                 sealed = sealed_outputs(bench, side, call.reply, draw)
                 return draw, call, sealed, refused_as_borrowed(bench, side, call.reply)
         except Refusal as refusal:
@@ -208,19 +223,19 @@ class Trial:
         side.looks_at_results = True
         if bench.draws.writable:
             draw = replace(draw, order=bench.draws.lay_again(draw))
-        return self._call(bench, side, draw)
+        return self._call(bench, side, draw, steps)
 
     def _construct(self, bench: Bench, side: Side, *, as_constructed: bool) -> None:
         """Give both sides equal weights; raises `Refusal`."""
         reference = bench.reference
         if bench.settings.protocol == "kernelbench":
-            # As there: both sides as the public seed constructs them, moved to the device before
-            # each call, under the flags that the candidate leaves in its process.
+            # As there: both sides as the public seed constructs them, moved to the device and the
+            # task's dtype before each call, under the flags that the candidate leaves behind.
             reference.construct_publicly()
             reference.set_state(reference.seeded)
             bench.construct(side, {})
-            side.fit, side.steps, side.refuses_late_work = "seeded", ("to",), False
-            reference.allow_tf32(products=side.tf32[0], convolutions=side.tf32[1])
+            side.fit, side.steps, side.refuses_late_work = "seeded", ("cast",), False
+            reference.flags = side.flags
             return
         if not as_constructed:
             reference.construct_publicly()

@@ -6,11 +6,12 @@ from typing import Literal
 
 import torch
 
-Step = Literal["eval", "train", "to", "away", "other", "soil", "soil_less"]
-"""`to`: to the device where it is. `away`: to another place and back, which makes new tensors of
-its parameters: on a GPU to the host, on a CPU to copies. `other`: the instance that was kept takes
-its place. `soil`: free memory is filled with `SOIL`, so that a result which is not written
-shows it; `soil_less`: with its negative."""
+Step = Literal["eval", "train", "to", "cast", "away", "other", "soil", "soil_less"]
+"""`to`: to the device where it is. `cast`: there, in the task's dtype, as KernelBench does.
+`away`: to another place and back, which makes new tensors of its parameters: on a GPU to the host,
+on a CPU to copies. `other`: the instance that was kept takes its place. `soil`: free memory is
+filled with `SOIL`, so that a result which is not written shows it; `soil_less`: with its negative.
+"""
 SOIL = 24576.0
 """A number of every floating-point dtype."""
 _SOILED_BYTES = 2**23
@@ -52,7 +53,7 @@ def soil(
     return blocks[-1:]
 
 
-def take(step: Step, module: torch.nn.Module, device: str) -> None:
+def take(step: Step, module: torch.nn.Module, device: str, dtype: torch.dtype) -> None:
     """Take one step; raises what the module raises."""
     match step:
         case "eval":
@@ -61,6 +62,8 @@ def take(step: Step, module: torch.nn.Module, device: str) -> None:
             module.train()
         case "to":
             module.to(device)
+        case "cast":
+            module.to(device=device, dtype=dtype)
         case "away" if device == "cpu":
             module._apply(torch.clone)
         case "away":

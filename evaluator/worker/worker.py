@@ -14,21 +14,23 @@ import traceback
 import types
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from evaluator.backend_flags import BackendFlags
 from evaluator.build_request import (
     BuildOutcome,
     BuildRequest,
     decode_outcome,
     encode_request,
 )
+from evaluator.cuda_memory import hold_stream
 from evaluator.failure import Failure, Phase
 from evaluator.pretrained import know_configurations
-from evaluator.reply import DTYPES, OutputLayout, Reply
+from evaluator.reply import DTYPES, GATE_BYTES, OutputLayout, Reply
 from evaluator.wire import Channel, Kind
 from evaluator.worker import build_stub, stated_gpu
 from evaluator.worker.initial_values import repeated_initial_values
@@ -175,7 +177,8 @@ class Worker:
             self.beside = self.module
         self.module = module
         self.channel.send(
-            Kind.CONSTRUCTED, bytes([FITS.index(loaded.fit), loaded.changed, *_tf32()])
+            Kind.CONSTRUCTED,
+            bytes([FITS.index(loaded.fit), loaded.changed, *astuple(BackendFlags.current())]),
         )
 
     def _new_module(self, order: dict[str, Any], weights: torch.Tensor) -> torch.nn.Module:
@@ -200,7 +203,7 @@ class Worker:
                 value = SOIL if step == "soil" else -SOIL
                 self.behind_soil = soil(value, self.layouts, self.device)
             else:
-                take(step, self.module, self.device)
+                take(step, self.module, self.device, self.dtype)
         if order["seed"] is not None:
             torch.manual_seed(order["seed"])
         if self.device == "cpu":
@@ -223,14 +226,19 @@ class Worker:
                 self.channel.send(Kind.DONE, Reply(copy_out(tensors, slot)).encode())
             return
         begin, middle, end = (torch.cuda.Event(enable_timing=True) for _ in range(3))
+        if order["held"]:
+            hold_stream(torch.cuda.current_stream().cuda_stream, slot[-GATE_BYTES:].data_ptr(), 1)
         with torch.no_grad():
             begin.record()
             result = self.module(*arguments)
             middle.record()
             outputs = copy_out(
-                self._returned(flatten(result, look=order["look"]), order["result"]), slot
+                self._returned(flatten(result, look=order["look"]), order["result"]),
+                slot[:-GATE_BYTES],
             )
             end.record()
+        if order["held"]:
+            self.channel.send(Kind.ENQUEUED)
         torch.cuda.synchronize()
         reply = Reply(outputs, begin.elapsed_time(middle) * 1e3, begin.elapsed_time(end) * 1e3)
         self.channel.send(Kind.DONE, reply.encode())
@@ -255,11 +263,6 @@ def _told_modules(namespace: types.ModuleType) -> str:
         and value.__module__ == namespace.__name__
     ]
     return f"; it defines {', '.join(names)}: rename what is to be judged" if names else ""
-
-
-def _tf32() -> tuple[bool, bool]:
-    """Whether this process allows TF32 in products and in convolutions."""
-    return torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
 
 
 def _make_context(device: str) -> None:

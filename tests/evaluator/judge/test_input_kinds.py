@@ -135,7 +135,14 @@ def test_a_draw_that_the_reference_does_not_take_is_never_handed_out():
     reference = Reference(source, torch.device("cpu"), Precision.FP32)
     kinds = InputKinds([Kind.PLAIN, Kind.LARGER])
     draws = Draws(
-        reference, 2**20, kinds, reproducible=True, repeats=True, is_random=False, writable=False
+        reference,
+        2**20,
+        kinds,
+        reproducible=True,
+        repeats=True,
+        is_random=False,
+        writable=False,
+        moves=True,
     )
     try:
         seen = [draws.next() for _ in range(400)]

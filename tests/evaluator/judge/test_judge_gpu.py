@@ -274,3 +274,42 @@ def test_pytorchs_default_flags_are_a_rival_where_they_matter(gpu):
     assert rivals["default_flags"].flags.startswith("PyTorch's default flags")
     assert rivals["default_flags"].latency_us < rivals["eager"].latency_us
     assert rivals["default_flags"].speedup < rivals["eager"].speedup
+
+
+RECURRENT = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(256, 256, num_layers=4, batch_first=True)
+
+    def forward(self, x):
+        return self.rnn(x)[0]
+
+def get_inputs():
+    return [torch.randn(8, 16, 256)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_graph_over_weights_that_moving_the_module_frees(gpu):
+    """KernelBench moves the module before each trial, which gives an LSTM other buffers."""
+    body = (
+        "if not hasattr(self, 'graph'):\n"
+        "            self.given = x.clone()\n"
+        "            self.rnn(self.given)\n"
+        "            torch.cuda.synchronize()\n"
+        "            self.graph = torch.cuda.CUDAGraph()\n"
+        "            with torch.cuda.graph(self.graph):\n"
+        "                self.result = self.rnn(self.given)[0]\n"
+        "        self.given.copy_(x)\n"
+        "        self.graph.replay()\n"
+        "        return self.result.clone()"
+    )
+    captured = RECURRENT.replace("Model(", "ModelNew(").replace("return self.rnn(x)[0]", body)
+    assert gpu(captured, RECURRENT).status is Status.CORRECT
+    assert gpu(captured, RECURRENT, protocol="kernelbench").status is not Status.CORRECT

@@ -64,3 +64,53 @@ def test_a_lazy_result_is_a_finding_under_kernelbenchs_protocol(evaluate):
     assert [finding.partition(":")[0] for finding in evaluation.findings] == ["tensor_subclass"]
     wrong = forward(body.format("x * 0.5"), "import torch\n" + LAZY)
     assert evaluate(wrong, protocol="kernelbench").reason == "wrong_values"
+
+
+def test_a_kept_address_is_a_finding_under_kernelbenchs_protocol(evaluate):
+    """KernelBench's inputs lie where those of the trial before lay."""
+    body = (
+        "if not hasattr(self, 'kept'):\n    self.kept = x\n"
+        "return torch.relu(self.kept * self.scale + self.bias) * 2.0"
+    )
+    assert evaluate(forward(body)).reason == "wrong_values"
+    evaluation = evaluate(forward(body), protocol="kernelbench")
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert [finding.partition(":")[0] for finding in evaluation.findings] == ["kept_address"]
+
+
+FLAGS = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(8))
+
+    def forward(self, x):
+        return x * self.weight * (2.0 if torch.backends.cudnn.benchmark else 1.0)
+
+def get_inputs():
+    return [torch.randn(16, 8)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_under_kernelbenchs_protocol_the_reference_has_the_flags_that_the_candidate_sets(evaluate):
+    switched = "super().__init__()\n        torch.backends.cudnn.benchmark = True"
+    source = FLAGS.replace("Model(", "ModelNew(").replace("super().__init__()", switched)
+    assert evaluate(source, FLAGS).reason == "wrong_values"
+    assert evaluate(source, FLAGS, protocol="kernelbench").status is Status.CORRECT
+
+
+def test_kernelbenchs_protocol_moves_a_module_to_the_tasks_dtype_before_each_call(evaluate):
+    """What a constructor makes of half precision is undone there."""
+    half = FLAGS.replace("Model(", "ModelNew(").replace("torch.ones(8)", "torch.ones(8).half()")
+    body = "assert self.weight.dtype is torch.half\n        return x * self.weight.float()"
+    source = half.replace(half[half.index("return x *") : half.index("\n\ndef get_inputs")], body)
+    evaluation = evaluate(source, FLAGS, protocol="kernelbench")
+    assert (evaluation.status, evaluation.reason) == (Status.RUNTIME_ERROR, "forward_raised")
+    undone = source.replace("torch.half\n", "torch.float\n")
+    assert evaluate(undone, FLAGS, protocol="kernelbench").status is Status.CORRECT

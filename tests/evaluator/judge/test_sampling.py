@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -21,15 +22,18 @@ ON_CPU = Settings()
 NO_BOUNDS = Bounds(floor_us=None, bound_us=None, bytes_us=None)
 
 
+def samples(times: list[float]) -> Samples:
+    return Samples(total_us=times, forward_us=list(times), wall_us=list(times))
+
+
 def sampling(
     candidate_us: list[float], eager_us: list[float], disturbed_blocks: int = 0
 ) -> Sampling:
-    def samples(times: list[float]) -> Samples:
-        return Samples(total_us=times, forward_us=list(times), wall_us=list(times))
-
     return Sampling(
         candidate=samples(candidate_us),
         baselines={BaselineName.EAGER: samples(eager_us)},
+        called={},
+        held=frozenset(),
         stopped="calls",
         cost=CallCost(signal_us=0.0, operator_us=20.0),
         device_seconds=0.1,
@@ -72,12 +76,54 @@ def test_where_many_were_disturbed_it_is_slower_or_nothing(candidate_us, verdict
 
 def test_device_times_that_the_judges_clock_does_not_bear_out_give_no_verdict():
     """The worker claims 10 us, and the judge waits 400 us longer for it than for the baseline."""
-    lie = sampling([10.0] * 40, [500.0] * 40)
+    lie = replace(sampling([10.0] * 40, [500.0] * 40), held=frozenset({None, BaselineName.EAGER}))
     lie.candidate.wall_us[:] = [700.0 + 400.0] * 40
     lie.baselines[BaselineName.EAGER].wall_us[:] = [500.0 + 700.0] * 40
     timing, notes = timing_of(lie, NO_BOUNDS, Settings(device="cuda:0"), 3)
     assert timing.verdict is Verdict.UNCLEAR
     assert "not borne out" in notes[0]
+
+
+@pytest.mark.parametrize(
+    ("called_us", "eager_called_us", "is_bound"),
+    [(52.0, 105.0, False), (90.0, 270.0, True), (90.0, 105.0, True)],
+)
+def test_the_host_limits_calls_that_take_longer_than_the_device(
+    called_us, eager_called_us, is_bound
+):
+    both = replace(
+        sampling([50.0] * 40, [100.0] * 40),
+        called={
+            None: samples([called_us] * 9),
+            BaselineName.EAGER: samples([eager_called_us] * 9),
+        },
+        held=frozenset({None, BaselineName.EAGER}),
+    )
+    timing, notes = timing_of(both, NO_BOUNDS, Settings(device="cuda:0"), 3)
+    assert timing.launch_bound is is_bound
+    assert timing.called is not None
+    assert timing.called.speedup == pytest.approx(eager_called_us / called_us)
+    assert timing.speedup == 2.0
+    assert [note.startswith("the host limits these calls: 2x on") for note in notes] == (
+        [True] * is_bound
+    )
+
+
+def test_who_cannot_be_held_gains_nothing_by_it():
+    """A kernel's time as called stands against device time; a baseline's against the same kind."""
+    names = BaselineName.EAGER, BaselineName.COMPILE
+    device = sampling([60.0] * 40, [50.0] * 40)
+    mixed = replace(
+        device,
+        baselines=device.baselines | {BaselineName.COMPILE: samples([5000.0] * 40)},
+        called={None: samples([60.0] * 9)} | {name: samples([120.0] * 9) for name in names},
+        held=frozenset({BaselineName.EAGER}),
+    )
+    timing, notes = timing_of(mixed, NO_BOUNDS, Settings(device="cuda:0"), 3)
+    assert timing.verdict is Verdict.SLOWER
+    assert timing.baselines[BaselineName.COMPILE].speedup == 2.0
+    assert any(note.startswith("the kernel waits for the device") for note in notes)
+    assert any(note.startswith("compile waits for the device") for note in notes)
 
 
 def test_the_first_ten_timed_calls_and_at_least_a_fifth_of_all_are_verified(evaluate):

@@ -1,0 +1,41 @@
+"""PyTorch's flags of one process that decide how products and convolutions in fp32 are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass
+
+import torch
+
+
+@dataclass(frozen=True)
+class BackendFlags:
+    """What is allowed, and whether cuDNN tries its algorithms out."""
+
+    tf32_products: bool = False
+    tf32_convolutions: bool = False
+    cudnn_benchmark: bool = False
+
+    @classmethod
+    def current(cls) -> BackendFlags:
+        """Those of this process."""
+        cudnn = torch.backends.cudnn
+        return cls(torch.backends.cuda.matmul.allow_tf32, cudnn.allow_tf32, cudnn.benchmark)
+
+    def set(self) -> None:
+        """Make them those of this process."""
+        torch.backends.cuda.matmul.allow_tf32 = self.tf32_products
+        torch.backends.cudnn.allow_tf32 = self.tf32_convolutions
+        torch.backends.cudnn.benchmark = self.cudnn_benchmark
+
+    @contextmanager
+    def added(self) -> Iterator[None]:
+        """While this lasts, what they allow is allowed besides."""
+        before = self.current()
+        pairs = zip(astuple(self), astuple(before), strict=True)
+        BackendFlags(*(mine or theirs for mine, theirs in pairs)).set()
+        try:
+            yield
+        finally:
+            before.set()
