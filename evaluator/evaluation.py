@@ -205,6 +205,9 @@ class Timing(Record):
     sol_score: float | None = None
     """SOL-ExecBench's: 0.5 at the fastest baseline that was timed, 1 at the bound (`metrics`)."""
     calls: int
+    workers: int = 1
+    """In so many fresh processes each side was timed; the intervals cover what differs between
+    them."""
     stopped: Literal["precise", "time", "calls"]
     """Why sampling ended."""
     disturbed_blocks: int = 0

@@ -55,12 +55,13 @@ def _times(timing: Timing) -> Iterator[str]:
     yield (
         f"{timing.latency_us:.1f} us [{timing.latency_low_us:.1f}, {timing.latency_high_us:.1f}]"
     )
+    workers = f" in {timing.workers} workers" if timing.workers > 1 else ""
     for name, baseline in timing.baselines.items():
         flags = f"{baseline.flags}; " if baseline.flags else ""
         yield (
             f"{_VERDICTS[baseline.verdict]} {name} ({flags}{baseline.latency_us:.1f} us): "
             f"{baseline.speedup:.3f}x [{baseline.speedup_low:.3f}, "
-            f"{baseline.speedup_high:.3f}], {baseline.pairs} pairs"
+            f"{baseline.speedup_high:.3f}], {baseline.pairs} pairs{workers}"
         )
     if timing.sol_fraction is not None:
         share = 100 * timing.sol_fraction

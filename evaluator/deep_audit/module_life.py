@@ -55,7 +55,7 @@ class _Lives:
         self._builds = builds
         self._candidate: Candidate = request.candidate
         self._trial: Trial | None = None
-        self._again: Callable[[], object] | None = None
+        self._again: Callable[[Side], object] | None = None
         self._as_constructed = False
         """Judged with equal seeds and not with copied weights."""
 
@@ -95,11 +95,11 @@ class _Lives:
                 ) from None
             assert trial.side is not None
             self._trial = trial
-            self._again = trial.side.construct_again
+            self._again = trial.side.construct_on
             self._as_constructed = trial.side.fit == "seeded"
         assert self._trial.side is not None and self._again is not None
-        self._trial.side.construct_again = self._again
-        self._again()
+        self._trial.side.construct_on = self._again
+        self._trial.side.construct_again()
         return self._trial.side
 
     def close(self) -> None:
@@ -195,4 +195,4 @@ class _Lives:
         self, side: Side, draw: Draw, outputs: list[torch.Tensor], *, in_fp64: bool = True
     ) -> bool:
         assert self._trial is not None
-        return self._trial.is_right(self._bench, side, outputs, draw, in_fp64=in_fp64)
+        return self._trial.verified.is_right(self._bench, side, outputs, draw, in_fp64=in_fp64)

@@ -32,6 +32,8 @@ class Baselines:
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self._sides: dict[BaselineName, Side] = {}
+        self._others: list[Side] = []
+        """Further workers of eager."""
         self.notes: dict[BaselineName, str] = {}
         """Why some can't be had."""
         self._flags_matter: bool | None = None
@@ -39,7 +41,7 @@ class Baselines:
     @property
     def sides(self) -> list[Side]:
         """Those that run."""
-        return list(self._sides.values())
+        return [*self._sides.values(), *self._others]
 
     @property
     def missing(self) -> int:
@@ -50,11 +52,15 @@ class Baselines:
         """The worker of a baseline that has been started."""
         return self._sides.get(name)
 
-    def timed(self) -> Iterator[tuple[BaselineName, Side]]:
-        """Those that a candidate is timed against, each warmed up."""
+    def timed(self, number: int) -> Iterator[tuple[BaselineName, Side]]:
+        """Those that a candidate is timed against, each warmed up.
+
+        `number`: of its worker, from 0; each has another worker of eager beside it.
+        """
         asked = self._bench.settings.baselines
         for name in asked:
-            if (side := self.get(name)) is not None:
+            side = self._eager(number) if name is BaselineName.EAGER else self.get(name)
+            if side is not None:
                 yield name, side
         name = BaselineName.DEFAULT_FLAGS
         if name not in asked and self._default_flags_matter():
@@ -62,12 +68,28 @@ class Baselines:
             if side is not None:
                 yield name, side
 
+    def _eager(self, number: int) -> Side | None:
+        if number == 0:
+            return self.get(BaselineName.EAGER)
+        while len(self._others) < number:
+            side = self._started(BaselineName.EAGER)
+            if side is None:
+                return None
+            self._others.append(side)
+        return self._others[number - 1]
+
     def get(self, name: BaselineName) -> Side | None:
         """A baseline in a worker of its own, warmed up; None where it can't be had."""
         if name in self.notes:
             return None
-        if (side := self._sides.get(name)) is not None:
-            return side
+        if name not in self._sides:
+            side = self._started(name)
+            if side is None:
+                return None
+            self._sides[name] = side
+        return self._sides[name]
+
+    def _started(self, name: BaselineName) -> Side | None:
         bench, baseline = self._bench, BASELINES[name]
         compiled = baseline.compile is not None
         bench.give_memory_back()
@@ -92,7 +114,6 @@ class Baselines:
                 raise InfrastructureError(said) from None
             self.notes[name] = said
             return None
-        self._sides[name] = side
         return side
 
     def _default_flags_matter(self) -> bool:
@@ -128,9 +149,10 @@ class Baselines:
 
     def close(self) -> None:
         """End them all; they are started again when they are needed."""
-        for side in self._sides.values():
+        for side in self.sides:
             side.close()
         self._sides.clear()
+        self._others.clear()
 
 
 def no_build(request: BuildRequest) -> BuildOutcome:

@@ -416,7 +416,8 @@ class Bench:
         becomes of a module that is there already.
         """
 
-        def made() -> Fit:
+        def made(on: Side) -> Fit:
+            on.construct_on = made
             size = bytes_needed(state) + bytes_needed(self.reference.initial_arguments) + _SLACK
             weights = make_arena(torch.device("cpu"), size, read_only_for_others=True)
             try:
@@ -426,7 +427,7 @@ class Bench:
                 placement = Placement(weights.bytes)
                 arguments = [placement.place(value) for value in self.reference.initial_arguments]
                 tensors = [{"name": n} | placement.place(t) for n, t in state.items()]
-                return side.construct(
+                return on.construct(
                     seed=WEIGHT_SEED if seed is None else seed,
                     arguments=arguments,
                     tensors=tensors,
@@ -443,8 +444,7 @@ class Bench:
             finally:
                 weights.close()
 
-        side.construct_again = made
-        return made()
+        return made(side)
 
     def hidden(self, references: tuple[str, ...]) -> list[Bench]:
         """The same problem at sizes that only the judge knows, set up once."""

@@ -28,7 +28,7 @@ _LEAST_BLOCKS_EVER = 9
 _MOST_BLOCKS = 400
 _VERIFIED_SHARE = 0.25
 _LEAST_VERIFIED_SHARE = 0.2
-_VERIFIED_FIRST = 10
+_VERIFIED_FIRST, _VERIFIED_FIRST_OF_ANOTHER = 10, 3
 """So many are all verified: with few calls, a share of them would leave cheats a chance."""
 _ALTERNATING_BLOCKS = 18
 """So many blocks are by turns of held calls and of others; then one in four is of others."""
@@ -71,26 +71,32 @@ class Sampling:
             return self.called[None], self.called[name]
         return self.candidate, self.baselines[name]
 
-    @property
-    def disturbed_share(self) -> float:
-        """Of all blocks."""
-        return self.disturbed_blocks / self.blocks
-
 
 def sample(
-    bench: Bench, candidate: Side, verify: Verify, *, seconds: float, relative_width: float
+    bench: Bench,
+    candidate: Side,
+    verify: Verify,
+    *,
+    number: int,
+    held: frozenset[BaselineName | None] | None,
+    seconds: float,
+    relative_width: float,
 ) -> Sampling:
     """Time the candidate and every baseline in blocks of one call each, in random order.
 
     The candidate gets fresh inputs, and every baseline those that the candidate had last, which it
     gains nothing by seeing; through the same memory, after the caches were flushed. Its first ten
-    calls are verified and about a quarter of the others, chosen after each was made.
+    calls are verified (three, where it is another worker of the same candidate) and about a quarter
+    of the others, chosen after each was made. `number`: of the workers of this candidate, from 0;
+    each is timed beside another one of eager. `held`: who can be held, as the first one found it.
     """
-    sides: dict[BaselineName | None, Side] = {None: candidate, **dict(bench.baselines.timed())}
+    sides: dict[BaselineName | None, Side] = {None: candidate}
+    sides.update(bench.baselines.timed(number))
     cost = call_cost(bench)
     bench.settle()
     with watch(bench.settings.device) as observer:
-        return _Sampler(bench, sides, verify, cost, observer).run(seconds, relative_width)
+        sampler = _Sampler(bench, sides, verify, cost, observer, held, is_another=number > 0)
+        return sampler.run(seconds, relative_width)
 
 
 class _Sampler:
@@ -101,8 +107,12 @@ class _Sampler:
         verify: Verify,
         cost: CallCost,
         observer: Watch,
+        held: frozenset[BaselineName | None] | None,
+        *,
+        is_another: bool,
     ) -> None:
         self._bench = bench
+        self._verified_first = _VERIFIED_FIRST_OF_ANOTHER if is_another else _VERIFIED_FIRST
         self._sides = sides
         self._verify = verify
         self._cost = cost
@@ -116,7 +126,7 @@ class _Sampler:
         self._device_seconds = 0.0
         self._draw = bench.draws.plain()
         """Of the candidate's last call."""
-        self._held = self._can_be_held()
+        self._held = self._can_be_held() if held is None else held
 
     def _can_be_held(self) -> frozenset[BaselineName | None]:
         """Whose calls are enqueued while the stream is held; none where eager's is not."""
@@ -215,7 +225,7 @@ class _Sampler:
 
     def _is_verified(self, made: int) -> bool:
         """Drawn after the call was made; luck can't bring the share under the least one."""
-        if made < _VERIFIED_FIRST or self._verified < _LEAST_VERIFIED_SHARE * (made + 1):
+        if made < self._verified_first or self._verified < _LEAST_VERIFIED_SHARE * (made + 1):
             return True
         return secrets.randbelow(1000) < 1000 * _VERIFIED_SHARE
 

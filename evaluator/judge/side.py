@@ -88,14 +88,19 @@ class Side:
         self._call_timeout_s = call_timeout_s
         self._outputs: Arena | None = None
         self._inputs_fd = -1
-        self.construct_again: Callable[[], object] = _not_constructed
-        """Constructs the module once more, with the same weights; raises `Refusal`."""
+        self.construct_on: Callable[[Side], object] = _not_constructed
+        """Constructs the module once more, with the same weights, on this side or on another one;
+        raises `Refusal`."""
         self._sealed: list[torch.Tensor] | None = None
         self._looks = 0
         self._memory: WorkerMemory | None = None
         self.memory_bytes: int | None = None
         """The most that the worker held of its device, as seen after its calls."""
         self._readable = device.type == "cpu" and can_read(worker.pid)
+
+    def construct_again(self) -> None:
+        """Construct the module once more, with the same weights; raises `Refusal`."""
+        self.construct_on(self)
 
     @property
     def _reads_in_place(self) -> bool:
@@ -436,7 +441,7 @@ class Side:
             self._outputs = None
 
 
-def _not_constructed() -> None:
+def _not_constructed(side: Side) -> None:
     raise AssertionError("there is no module yet")
 
 

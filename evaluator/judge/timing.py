@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import median
 
 import torch
 
 from evaluator.baseline import flags_words
 from evaluator.evaluation import BaselineName, BaselineTiming, CallTiming, Settings, Timing, Verdict
-from evaluator.judge.interval import median_interval, speedup_verdict
+from evaluator.judge.interval import over_workers, speedup_verdict
 from evaluator.judge.samples import copy_cost_us, net_us, paired_ratios
 from evaluator.judge.sampling import Sampling
+from evaluator.judge.samplings import Samplings
 from evaluator.judge.speed_of_light import Bounds
 from evaluator.metrics import sol_score
 
@@ -27,44 +29,42 @@ median on the same problem by more than 120 us in 9 of them, and by more than th
 
 
 def timing_of(
-    sampling: Sampling, bounds: Bounds, settings: Settings, operators: int
+    samplings: Sequence[Sampling], bounds: Bounds, settings: Settings, operators: int
 ) -> tuple[Timing, list[str]]:
-    """The record of a sampling, and what a reader should know about it.
+    """The record of a candidate's samplings, one for each of its workers, and what a reader should
+    know about them.
 
     `operators`: how many the reference calls.
     """
-    device = torch.device(settings.device)
+    workers = Samplings(samplings, torch.device(settings.device))
+    device, first = workers.device, workers.first
     notes: list[str] = []
-    eager = sampling.baselines[BaselineName.EAGER]
-    copy = copy_cost_us(eager)
-    latency = median_interval(net_us(sampling.candidate, copy, sampling.cost.signal_us, device))
+    latency = over_workers(workers.latencies_us())
     margin = _CPU_MARGIN if device.type == "cpu" else _GPU_MARGIN
     baselines = {}
-    restless = sampling.disturbed_share > _MOST_DISTURBED_SHARE
+    disturbed_share = workers.disturbed_blocks / workers.blocks
+    restless = disturbed_share > _MOST_DISTURBED_SHARE
     if restless:
-        said = ", ".join(f"{kind} {count}" for kind, count in sampling.disturbed.items())
+        said = ", ".join(f"{kind} {count}" for kind, count in workers.disturbed.items())
         notes.append(
-            f"{100 * sampling.disturbed_share:.0f} % of the {sampling.blocks} blocks of timed "
+            f"{100 * disturbed_share:.0f} % of the {workers.blocks} blocks of timed "
             f"calls were disturbed from outside ({said}): slower is the only verdict on speed"
         )
-    for name in sampling.baselines:
-        mine, samples = sampling.beside(name)
-        ratios = paired_ratios(mine, samples, sampling.cost.signal_us, device)
-        ratio = median_interval(ratios)
+    for name in first.baselines:
+        ratios = workers.ratios(name)
+        ratio = over_workers(ratios)
         baselines[name] = BaselineTiming(
-            latency_us=median(
-                net_us(samples, copy_cost_us(samples), sampling.cost.signal_us, device)
-            ),
+            latency_us=over_workers(workers.baseline_us(name)).value,
             speedup=ratio.value,
             speedup_low=ratio.low,
             speedup_high=ratio.high,
             verdict=_despite(restless, speedup_verdict(ratios, margin)),
-            pairs=len(samples.total_us),
+            pairs=workers.pairs(name),
             flags=flags_words(name, settings),
         )
     over_eager = baselines[BaselineName.EAGER]
-    called = _called(sampling, device)
-    launch_bound = sampling.cost.is_all(over_eager.latency_us, operators)
+    called = _called(workers)
+    launch_bound = first.cost.is_all(over_eager.latency_us, operators)
     if launch_bound:
         notes.append(
             f"eager's {over_eager.latency_us:.1f} us are mostly the calling of its {operators} "
@@ -81,12 +81,12 @@ def timing_of(
                 f"{called.speedup:.3g}x as called from Python ({called.latency_us:.1f} us, eager "
                 f"{called.eager_us:.1f} us)"
             )
-    notes += _clock_notes(sampling, settings)
+    notes += _clock_notes(first, settings)
     verdict = over_eager.verdict
     wall_us = None
     if device.type == "cuda":
-        wall_us = median(sampling.candidate.wall_us)
-        if not _wall_supports(sampling):
+        wall_us = median(wall for each in samplings for wall in each.candidate.wall_us)
+        if not _wall_supports(workers):
             verdict = Verdict.UNCLEAR
             notes.append(
                 f"the device time is not borne out by the judge's clock ({wall_us:.0f} us around "
@@ -123,9 +123,10 @@ def timing_of(
         floor_us=bounds.floor_us,
         bound_us=bound_us,
         sol_score=sol_score(latency.value, fastest_us, bound_us) if bound_us else None,
-        calls=sampling.blocks,
-        stopped=sampling.stopped,
-        disturbed_blocks=sampling.disturbed_blocks,
+        calls=workers.blocks,
+        workers=len(samplings),
+        stopped=samplings[-1].stopped,
+        disturbed_blocks=workers.disturbed_blocks,
         launch_bound=launch_bound,
         wall_latency_us=wall_us,
         called=called,
@@ -133,16 +134,19 @@ def timing_of(
     return timing, notes
 
 
-def _called(sampling: Sampling, device: torch.device) -> CallTiming | None:
+def _called(workers: Samplings) -> CallTiming | None:
     """The figures of calls as they are launched, where there are enough of them."""
-    if not sampling.called or len(sampling.called[None].total_us) < _FEWEST_CALLED:
+    pairs, device = workers.called(_FEWEST_CALLED), workers.device
+    if not pairs:
         return None
-    mine, eager = sampling.called[None], sampling.called[BaselineName.EAGER]
-    copy = copy_cost_us(eager)
-    ratio = median_interval(paired_ratios(mine, eager, 0.0, device))
+    ratio = over_workers([paired_ratios(*pair, 0.0, device) for pair in pairs])
+    mine, eager = (
+        over_workers([net_us(pair[which], copy_cost_us(pair[1]), 0.0, device) for pair in pairs])
+        for which in (0, 1)
+    )
     return CallTiming(
-        latency_us=median(net_us(mine, copy, 0.0, device)),
-        eager_us=median(net_us(eager, copy, 0.0, device)),
+        latency_us=mine.value,
+        eager_us=eager.value,
         speedup=ratio.value,
         speedup_low=ratio.low,
         speedup_high=ratio.high,
@@ -176,15 +180,12 @@ def _despite(restless: bool, verdict: Verdict) -> Verdict:
     return verdict if not restless or verdict is Verdict.SLOWER else Verdict.UNCLEAR
 
 
-def _wall_supports(sampling: Sampling) -> bool:
+def _wall_supports(workers: Samplings) -> bool:
     """Whether the judge's clock leaves no room for more work than the device times claim.
 
     Time that the clock saw and the device times do not account for is compared with what the
     trusted baseline shows of it.
     """
-    mine = sampling.candidate
-    eager = sampling.baselines[BaselineName.EAGER]
-    hidden = median([w - t for w, t in zip(mine.wall_us, mine.total_us, strict=True)])
-    usual = median([w - t for w, t in zip(eager.wall_us, eager.total_us, strict=True)])
-    allowed = usual + _WALL_SLACK_US + _WALL_SLACK_SHARE * median(mine.total_us)
-    return hidden <= allowed
+    claimed = median(total for each in workers.each for total in each.candidate.total_us)
+    allowed = workers.hidden_us(BaselineName.EAGER) + _WALL_SLACK_US + _WALL_SLACK_SHARE * claimed
+    return workers.hidden_us(None) <= allowed

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.evaluation import Verdict
-from evaluator.judge.interval import median_interval, speedup_verdict
+from evaluator.judge.interval import median_interval, over_workers, speedup_verdict
 
 
 @given(st.lists(st.floats(0.1, 1e6), min_size=1, max_size=200))
@@ -49,10 +49,50 @@ def test_it_covers_the_true_median_as_often_as_it_says(count):
 def test_verdicts_with_a_margin_of_one_percent(low, high, verdict):
     middle = (low + high) / 2
     # So many at either end that the interval at 99.5 % reaches both.
-    assert speedup_verdict([low] * 8 + [middle] + [high] * 8, 0.01) is verdict
+    assert speedup_verdict([[low] * 8 + [middle] + [high] * 8], 0.01) is verdict
 
 
 def test_few_pairs_are_never_enough_for_a_verdict():
     """At 99.5 % the interval of the median has no bounds with fewer than nine values."""
-    assert speedup_verdict([2.0] * 8, 0.01) is Verdict.UNCLEAR
-    assert speedup_verdict([2.0] * 9, 0.01) is Verdict.FASTER
+    assert speedup_verdict([[2.0] * 8], 0.01) is Verdict.UNCLEAR
+    assert speedup_verdict([[2.0] * 9], 0.01) is Verdict.FASTER
+
+
+def _measured(source: random.Random, workers: int, between: float, within: float, blocks: int):
+    """Ratios around 1 of several workers, each with a bias of its own, noise skewed as in calls."""
+    return [
+        [
+            math.exp(bias + source.gauss(0, within) + source.expovariate(1 / within) / 4)
+            for _ in range(blocks)
+        ]
+        for bias in (source.gauss(0, between) for _ in range(workers))
+    ]
+
+
+@pytest.mark.parametrize("workers", [3, 6])
+@pytest.mark.parametrize(("between", "within"), [(0.003, 0.01), (0.02, 0.002), (0.0001, 0.05)])
+def test_the_interval_holds_the_truth_whatever_differs_between_workers(workers, between, within):
+    source = random.Random(workers)
+    # The median of the noise itself, by many draws.
+    truth = math.log(statistics.median(_measured(source, 1, 0.0, within, 20_000)[0]))
+    runs, held = 600, 0
+    for _ in range(runs):
+        interval = over_workers(_measured(source, workers, between, within, 12))
+        held += interval.low <= math.exp(truth) <= interval.high
+    assert held / runs >= 0.93
+
+
+def test_of_one_worker_it_is_the_interval_of_the_median():
+    values = [1.0, 1.1, 1.2, 1.15, 1.05, 1.3, 0.9, 1.0, 1.1]
+    assert over_workers([values]) == median_interval(values)
+
+
+def test_workers_that_agree_by_chance_do_not_narrow_what_differs_within_them():
+    values = [0.9, 1.0, 1.1] * 4
+    interval, pooled = over_workers([values, values, values]), median_interval(values * 3)
+    assert interval.high / interval.low >= pooled.high / pooled.low * (1 - 1e-9)
+
+
+def test_two_workers_that_differ_say_little():
+    assert speedup_verdict([[1.5] * 20, [1.1] * 20], 0.01) is Verdict.UNCLEAR
+    assert over_workers([[1e-3] * 9, [1e3] * 9], 0.995).high == math.inf

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from evaluator.evaluation import BaselineName, Settings, Verdict
+from evaluator.evaluation import BaselineName, Settings, Status, Verdict
 from evaluator.judge.call_cost import CallCost
 from evaluator.judge.disturbance import Disturbance
 from evaluator.judge.interval import median_interval, speedup_verdict
@@ -16,9 +16,10 @@ from evaluator.judge.samples import Samples
 from evaluator.judge.sampling import Sampling
 from evaluator.judge.speed_of_light import Bounds
 from evaluator.judge.timing import timing_of
-from tests.evaluator.conftest import HONEST
+from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 
 ON_CPU = Settings()
+TAIL = SCALE_AND_BIAS[len(HONEST.replace("ModelNew", "Model")) :]
 NO_BOUNDS = Bounds(floor_us=None, bound_us=None, bytes_us=None)
 
 
@@ -46,7 +47,7 @@ def sampling(
 
 
 def test_a_few_disturbed_blocks_are_left_out_and_counted():
-    timing, notes = timing_of(sampling([50.0] * 40, [100.0] * 40, 5), NO_BOUNDS, ON_CPU, 3)
+    timing, notes = timing_of([sampling([50.0] * 40, [100.0] * 40, 5)], NO_BOUNDS, ON_CPU, 3)
     assert timing.verdict is Verdict.FASTER
     assert timing.speedup == 2.0
     assert timing.disturbed_blocks == 5
@@ -57,7 +58,9 @@ def test_a_few_disturbed_blocks_are_left_out_and_counted():
 
 def test_a_reference_that_only_calls_operators_is_labelled():
     for operators, bound in ((3, False), (4, True)):
-        timing, notes = timing_of(sampling([50.0] * 40, [100.0] * 40), NO_BOUNDS, ON_CPU, operators)
+        timing, notes = timing_of(
+            [sampling([50.0] * 40, [100.0] * 40)], NO_BOUNDS, ON_CPU, operators
+        )
         assert timing.launch_bound is bound
         assert ["operators: at these sizes" in note for note in notes] == [True] * bound
 
@@ -67,7 +70,9 @@ def test_a_reference_that_only_calls_operators_is_labelled():
     [(50.0, Verdict.UNCLEAR), (100.0, Verdict.UNCLEAR), (200.0, Verdict.SLOWER)],
 )
 def test_where_many_were_disturbed_it_is_slower_or_nothing(candidate_us, verdict):
-    timing, notes = timing_of(sampling([candidate_us] * 40, [100.0] * 40, 20), NO_BOUNDS, ON_CPU, 3)
+    timing, notes = timing_of(
+        [sampling([candidate_us] * 40, [100.0] * 40, 20)], NO_BOUNDS, ON_CPU, 3
+    )
     assert timing.verdict is verdict
     assert timing.baselines[BaselineName.EAGER].verdict is verdict
     assert "33 % of the 60 blocks" in notes[0]
@@ -79,7 +84,7 @@ def test_device_times_that_the_judges_clock_does_not_bear_out_give_no_verdict():
     lie = replace(sampling([10.0] * 40, [500.0] * 40), held=frozenset({None, BaselineName.EAGER}))
     lie.candidate.wall_us[:] = [700.0 + 400.0] * 40
     lie.baselines[BaselineName.EAGER].wall_us[:] = [500.0 + 700.0] * 40
-    timing, notes = timing_of(lie, NO_BOUNDS, Settings(device="cuda:0"), 3)
+    timing, notes = timing_of([lie], NO_BOUNDS, Settings(device="cuda:0"), 3)
     assert timing.verdict is Verdict.UNCLEAR
     assert "not borne out" in notes[0]
 
@@ -99,7 +104,7 @@ def test_the_host_limits_calls_that_take_longer_than_the_device(
         },
         held=frozenset({None, BaselineName.EAGER}),
     )
-    timing, notes = timing_of(both, NO_BOUNDS, Settings(device="cuda:0"), 3)
+    timing, notes = timing_of([both], NO_BOUNDS, Settings(device="cuda:0"), 3)
     assert timing.launch_bound is is_bound
     assert timing.called is not None
     assert timing.called.speedup == pytest.approx(eager_called_us / called_us)
@@ -119,7 +124,7 @@ def test_who_cannot_be_held_gains_nothing_by_it():
         called={None: samples([60.0] * 9)} | {name: samples([120.0] * 9) for name in names},
         held=frozenset({BaselineName.EAGER}),
     )
-    timing, notes = timing_of(mixed, NO_BOUNDS, Settings(device="cuda:0"), 3)
+    timing, notes = timing_of([mixed], NO_BOUNDS, Settings(device="cuda:0"), 3)
     assert timing.verdict is Verdict.SLOWER
     assert timing.baselines[BaselineName.COMPILE].speedup == 2.0
     assert any(note.startswith("the kernel waits for the device") for note in notes)
@@ -149,5 +154,52 @@ def test_equal_kernels_are_called_faster_or_slower_in_less_than_one_case_in_a_hu
             if looked_at and median_interval(ratios).relative_width < 0.01:
                 break
         runs += 1
-        wrong += speedup_verdict(ratios, 0.005) in (Verdict.FASTER, Verdict.SLOWER)
+        wrong += speedup_verdict([ratios], 0.005) in (Verdict.FASTER, Verdict.SLOWER)
     assert wrong / runs <= 0.01
+
+
+def test_workers_that_differ_widen_the_interval():
+    """Within each worker the times are steady; 1.05x on average, 1.00 to 1.10 by worker."""
+    each = [sampling([100.0] * 12, [100.0 * ratio] * 12) for ratio in (1.0, 1.05, 1.1)]
+    timing, _ = timing_of(each, NO_BOUNDS, ON_CPU, 3)
+    assert timing.speedup == pytest.approx(1.05, abs=0.001)
+    assert timing.speedup_low < 0.95
+    assert timing.speedup_high > 1.15
+    assert timing.verdict is Verdict.UNCLEAR
+    assert (timing.workers, timing.calls) == (3, 36)
+    alone, _ = timing_of(each[2:], NO_BOUNDS, ON_CPU, 3)
+    assert alone.verdict is Verdict.FASTER
+
+
+def test_a_candidate_is_timed_in_several_fresh_workers(evaluate):
+    evaluation = evaluate(HONEST, timing_seconds=1.0, relative_width=1e-9)
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert evaluation.timing.workers == 3
+    assert evaluation.timing.verdict not in (Verdict.FASTER, Verdict.SLOWER)
+    assert evaluate(HONEST, timing_seconds=0.3).timing.workers == 1
+
+
+def test_what_is_wrong_in_another_worker_alone_is_refused(evaluate):
+    """It is right in most processes."""
+    wrong = HONEST.replace(
+        "import torch\n", "import os\nimport torch\n\nWRONG = float(os.urandom(1)[0] < 100)\n", 1
+    ).replace("return ", "return WRONG + ", 1)
+    for _ in range(12):
+        evaluation = evaluate(wrong, timing_seconds=1.0, relative_width=1e-9)
+        if "another fresh worker" in evaluation.message:
+            break
+    assert evaluation.reason == "wrong_values", evaluation
+    assert "another fresh worker" in evaluation.message
+
+
+def test_a_state_from_call_to_call_is_timed_in_several_workers_too(evaluate):
+    reference = (
+        HONEST.replace("ModelNew", "Model").replace(
+            "return ", "self.calls = getattr(self, 'calls', 0) + 1\n        return self.calls * ", 1
+        )
+        + TAIL
+    )
+    own = reference.replace("class Model(", "class ModelNew(")
+    evaluation = evaluate(own, reference, timing_seconds=1.0, relative_width=1e-9, audit="always")
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert evaluation.timing.workers == 3

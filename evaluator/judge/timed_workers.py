@@ -1,0 +1,85 @@
+"""A candidate timed in several fresh workers, beside as many of eager's.
+
+Where a process's memory happens to lie, and what an autotuner picks, differs from process to
+process: within one pair of workers nothing tells of it. So each pair is one measurement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from evaluator.evaluation import BaselineName, Verdict
+from evaluator.host_memory import available_bytes
+from evaluator.judge.bench import Bench
+from evaluator.judge.interval import over_workers, speedup_verdict
+from evaluator.judge.sampling import Sampling
+from evaluator.judge.samplings import Samplings
+from evaluator.judge.side import Side
+
+if TYPE_CHECKING:
+    from evaluator.judge.trial import Trial
+
+_PER_SECOND = 3
+"""Workers for each second of timing."""
+_FEWEST, _MOST = 3, 8
+"""With fewer, chance alone may bring the workers together."""
+_CLEAR = 1.5
+"""A speedup that is larger, or a slowdown, needs no narrow interval."""
+_CLEAR_WIDTH = 0.1
+_CONTEXT_BYTES = 2**30
+
+Sample = Callable[[Side, float, Sequence[Sampling]], Sampling]
+"""Times a side for so many seconds, after other workers of the candidate."""
+
+
+def sampled_in_workers(bench: Bench, trial: Trial, side: Side, sample: Sample) -> list[Sampling]:
+    """Samplings of `side`, and of further workers of its candidate until the interval is narrow.
+
+    At most as many as the time allows, a third of a second each. One alone in less than a second,
+    under KernelBench's protocol, which measures in one process, and where there is no memory for
+    another. Raises `Refusal`.
+    """
+    settings = bench.settings
+    count = min(_MOST, round(_PER_SECOND * settings.timing_seconds))
+    if count < _FEWEST or settings.protocol == "kernelbench":
+        count = 1
+    seconds = settings.timing_seconds / count
+    samplings = [sample(side, seconds, ())]
+    while len(samplings) < count and not _is_enough(bench, samplings):
+        if not _has_room(bench, side):
+            trial.notes.append("there is no memory for further workers: timed in one process alone")
+            break
+        other = trial.another_worker(bench, side)
+        try:
+            samplings.append(sample(other, seconds, samplings))
+        finally:
+            other.close()
+    if bench.sequence is not None and len(samplings) > 1:
+        side.construct_again()
+        bench.sequence.begin(side)
+    return samplings
+
+
+def _is_enough(bench: Bench, samplings: list[Sampling]) -> bool:
+    """Whether further workers would hardly tell more of the speedup over eager."""
+    if len(samplings) < _FEWEST:
+        return False
+    ratios = Samplings(samplings, bench.device).ratios(BaselineName.EAGER)
+    interval = over_workers(ratios)
+    if interval.relative_width < bench.settings.relative_width:
+        return True
+    is_far = not 1 / _CLEAR < interval.value < _CLEAR
+    decided = speedup_verdict(ratios, 0.0) in (Verdict.FASTER, Verdict.SLOWER)
+    return is_far and decided and interval.relative_width < _CLEAR_WIDTH
+
+
+def _has_room(bench: Bench, side: Side) -> bool:
+    """Whether another worker of the candidate, and one of eager, find memory."""
+    eager = bench.baselines.running(BaselineName.EAGER)
+    each = [s for s in (side, eager) if s is not None]
+    wanted = sum((s.memory_bytes or 0) + s.slot_bytes for s in each)
+    if bench.device.type == "cuda":
+        return bench.memory.has_free(wanted + len(each) * _CONTEXT_BYTES)
+    free = available_bytes()
+    return free is None or free > 2 * wanted

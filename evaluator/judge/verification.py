@@ -1,0 +1,192 @@
+"""What verifying a candidate's calls showed so far, and the verdict on one more."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+
+from evaluator.evaluation import Correctness, Mismatch, Status
+from evaluator.judge.bench import Bench
+from evaluator.judge.conditioning import MULTIPLE, nudged_outputs
+from evaluator.judge.correctness import TOLERANCES, OutputVerdict, compare
+from evaluator.judge.draws import Draw
+from evaluator.judge.exact_reference import Source
+from evaluator.judge.explanation import Explanation
+from evaluator.judge.reference import flatten_arguments
+from evaluator.judge.refusal import Refusal
+from evaluator.judge.side import Side
+from evaluator.judge.variation import kind_of
+
+_KEPT_DRAWS = 2
+_EXACT_SECONDS = 0.02
+"""An fp64 reference that takes no longer verifies each call; of one that takes longer, so much is
+spent on a call on average."""
+
+
+@dataclass
+class Verification:
+    """Of all calls of one judgement."""
+
+    made: int = 0
+    """Calls, verified or not."""
+    judged: int = 0
+    judged_in_fp64: int = 0
+    worst_ratio: float | None = None
+    limit: float | None = None
+    source: Source = "fp64"
+    seeds: list[int] = field(default_factory=list)
+    reference_errors: tuple[float, ...] | None = None
+    """L's own relative error by output, the smallest of all calls that were verified in fp64."""
+    earlier: tuple[Draw, ...] = ()
+    """Of the last calls that were verified and right."""
+
+    def begin(self) -> None:
+        """Another module, or other sizes: what is known of earlier calls does not hold there."""
+        self.reference_errors = None
+        self.earlier = ()
+
+    def copy(self) -> Verification:
+        """As it is now; later calls do not change it."""
+        return replace(self, seeds=list(self.seeds))
+
+    def correctness(self, mismatch: Mismatch | None) -> Correctness | None:
+        """What the calls so far say; None before the first."""
+        if not self.made:
+            return None
+        return Correctness(
+            calls_judged=self.judged,
+            calls_judged_in_fp64=self.judged_in_fp64,
+            calls_made=self.made,
+            reference=self.source,
+            input_kinds=tuple(sorted({kind_of(seed) for seed in self.seeds})),
+            error_ratio=self.worst_ratio,
+            error_ratio_limit=self.limit,
+            mismatch=mismatch,
+        )
+
+    def verify(self, bench: Bench, side: Side, actual: list[torch.Tensor], draw: Draw) -> None:
+        """Compare the sealed outputs of one call with the reference's; raises `Refusal`."""
+        self.judged += 1
+        self.seeds.append(draw.seed)
+        expected = bench.expected(draw)
+        # What passes without fp64 would pass with it; what does not is compared in fp64 after all.
+        if (
+            not self._wants_fp64(bench)
+            and self._compared(bench, side, actual, expected, None, draw, screening=True).ok
+        ):
+            self.earlier = (*self.earlier, draw)[-_KEPT_DRAWS:]
+            return
+        verdict = self._compared_in_fp64(bench, side, actual, expected, draw)
+        if verdict.error_ratio is not None:
+            self.worst_ratio = max(verdict.error_ratio, self.worst_ratio or 0.0)
+        self.limit = verdict.error_ratio_limit
+        if verdict.ok:
+            self.earlier = (*self.earlier, draw)[-_KEPT_DRAWS:]
+            return
+        mismatch = verdict.mismatch
+        assert mismatch is not None
+        if mismatch.kind == "values" and not bench.reference.changes_inputs:
+            mismatch = Explanation(bench, side, draw, actual, self.earlier).of(mismatch)
+        raise Refusal(
+            Status.INCORRECT,
+            f"wrong_{mismatch.kind}",
+            f"{_what_is_wrong(bench, mismatch.output)} is not what it should be",
+            mismatch=mismatch,
+        )
+
+    def is_right(
+        self,
+        bench: Bench,
+        side: Side,
+        actual: list[torch.Tensor],
+        draw: Draw,
+        *,
+        in_fp64: bool = True,
+    ) -> bool:
+        """Whether the outputs of a call pass the rule; nothing is counted or explained."""
+        expected = bench.expected(draw)
+        if not in_fp64:
+            return self._compared(bench, side, actual, expected, None, draw).ok
+        passed = self._compared(bench, side, actual, expected, None, draw, screening=True).ok
+        return passed or self._compared_in_fp64(bench, side, actual, expected, draw).ok
+
+    def _wants_fp64(self, bench: Bench) -> bool:
+        """Whether the call in hand is verified in fp64, drawn once its outputs are sealed."""
+        if self.reference_errors is None:
+            return True
+        share = _EXACT_SECONDS / max(bench.exact_seconds, _EXACT_SECONDS)
+        return secrets.randbelow(2**32) < share * 2**32 and bench.memory.can_take(
+            bench.verifying_bytes
+        )
+
+    def _compared_in_fp64(
+        self,
+        bench: Bench,
+        side: Side,
+        actual: list[torch.Tensor],
+        expected: list[torch.Tensor],
+        draw: Draw,
+    ) -> OutputVerdict:
+        """The verdict by the rule; what is wrong is described."""
+        exact = None
+        if bench.settings.protocol not in TOLERANCES:
+            with bench.measured_verification():
+                found = bench.exact(draw)
+            exact, self.source = found.outputs, found.source
+        else:
+            self.source = "task_precision"
+
+        def beside(reference: list[torch.Tensor], multiple: float | None = None) -> OutputVerdict:
+            return self._compared(bench, side, actual, reference, exact, draw, multiple=multiple)
+
+        verdict = beside(expected)
+        if exact is not None:
+            self.judged_in_fp64 += 1
+            before = self.reference_errors or verdict.reference_errors
+            self.reference_errors = tuple(map(min, before, verdict.reference_errors))
+        if verdict.excusable and exact is not None:
+            precision = bench.settings.precision
+            values = bench.draws.values_of(draw)
+            others = nudged_outputs(bench.reference, values, exact, precision, draw.seed)
+            verdicts = (beside(other, MULTIPLE[precision]) for other in others)
+            verdict = next((v for v in verdicts if v.ok), verdict)
+        if verdict.ok:
+            return verdict
+        return self._compared(bench, side, actual, expected, exact, draw, describing=True)
+
+    def _compared(
+        self,
+        bench: Bench,
+        side: Side,
+        actual: list[torch.Tensor],
+        expected: list[torch.Tensor],
+        exact: Sequence[torch.Tensor] | None,
+        draw: Draw,
+        *,
+        multiple: float | None = None,
+        screening: bool = False,
+        describing: bool = False,
+    ) -> OutputVerdict:
+        # Ties are looked for in the inputs, and what is wrong is described with them.
+        wanted = describing or any(not t.dtype.is_floating_point for t in expected)
+        return compare(
+            actual,
+            [tensor.to(bench.device) for tensor in expected],
+            exact,
+            inputs=flatten_arguments(bench.draws.values_of(draw)) if wanted else (),
+            precision=bench.settings.precision,
+            protocol=bench.settings.protocol,
+            accumulation=bench.work.accumulation,
+            poison=side.poison,
+            multiple=multiple,
+            assumed_errors=self.reference_errors if screening else None,
+            describing=describing,
+        )
+
+
+def _what_is_wrong(bench: Bench, number: int) -> str:
+    changed = number - len(bench.outputs)
+    return f"output {number}" if changed < 0 else f"input {changed}, as forward leaves it,"
