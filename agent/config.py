@@ -75,6 +75,8 @@ class RunConfig(BaseModel):
     stop_near_sol: float | None = None
     """`--stop-near-sol SHARE`: end a problem once its best kernel reaches that share (0 to 1) of
     the speed of light. Off by default."""
+    confirm: int = Field(default=3, ge=0)
+    """`--confirm N`: so many of the best kernels are judged again until one holds; 0: none is."""
     baselines: tuple[BaselineName, ...] = (BaselineName.EAGER,)
     timing_seconds: float = 2.0
     keep_profiles: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 
+from agent.confirm import confirm
 from agent.deps import Deps
 from agent.events import ProblemFinished, ProblemStarted
 from agent.llm.errors import ModelInterruptedError, ModelRefusedError
@@ -84,12 +85,26 @@ class Course:
             self._left -= 1
             last = self._left == 0
         if last:
+            self._confirm()
             self._deps.watch.notice(ProblemFinished(self._deps.problem.id, self.result()))
+
+    def _confirm(self) -> None:
+        """Have the best kernel judged again, and the next best where it fails."""
+        if self._error or self._interrupted or self._deps.stop.is_set():
+            return
+        try:
+            confirm(self._deps)
+        except InfrastructureError as error:
+            self._error = f"confirming the best kernel: {str(error) or type(error).__name__}"
 
     def result(self) -> ProblemResult:
         """What the problem has come to so far."""
         deps, problem = self._deps, self._deps.problem.id
         best = deps.store.keep_best(problem)
+        told = deps.store.confirmations(problem)
+        struck = tuple(each for each in told if not each.holds)
+        if best is not None and 0 < deps.config.confirm <= len(struck):
+            best = None
         known = deps.store.log.standing(problem)
         if self._error:
             stop = Stop.ERROR
@@ -98,6 +113,8 @@ class Course:
         return ProblemResult(
             problem=problem,
             best=best,
+            confirmation=next((c for c in told if best and c.candidate == best.candidate), None),
+            struck=struck,
             last=known.last,
             best_path=deps.store.best_path(problem) if best else None,
             turns=known.turns,

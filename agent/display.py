@@ -14,6 +14,7 @@ from agent import figures
 from agent.config import RunConfig
 from agent.events import (
     Event,
+    JudgedAgain,
     ProblemFinished,
     ProblemStarted,
     Profiled,
@@ -97,6 +98,8 @@ class PlainLines:
                 self._line(event, f"no profile: {error}")
             case TurnRecorded():
                 self._line(event, self._turn(event))
+            case JudgedAgain(confirmation=confirmation):
+                self._line(event, f"judged again: {figures.judged_again(confirmation)}")
             case ProblemFinished(result=result) if result.error:
                 self._line(event, f"ended: {result.error}")
             case _:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from agent.confirmation import Confirmation
 from agent.llm.completion import Usage
 from agent.record import TurnRecord
 from agent.result import ProblemResult
@@ -88,6 +89,18 @@ class Waiting(TurnEvent):
     answer is waited for (`relay/`)."""
 
     reason: str
+
+
+@dataclass(frozen=True)
+class JudgingAgain(Event):
+    """The turns have ended, and the best kernel is judged once more."""
+
+
+@dataclass(frozen=True)
+class JudgedAgain(Event):
+    """A second verdict is on disk."""
+
+    confirmation: Confirmation
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agent.confirmation import Confirmation
 from agent.prompt_ledger import PromptLedger
 from agent.record import TurnRecord
-from evaluator.evaluation import BaselineName, Timing
+from evaluator.evaluation import BaselineName, Evaluation, Timing
 
 TUNER = "offline/tuner"
 TUNER_NOTE = "offline/tuner is a rule-based kernel writer, not a language model"
@@ -73,13 +74,27 @@ def place(record: TurnRecord) -> str:
 
 def outcome(record: TurnRecord) -> str:
     """What became of a turn, in half a line: its speedup and verdict, or why there is none."""
-    evaluation = record.evaluation
+    return verdict(record.evaluation)
+
+
+def verdict(evaluation: Evaluation) -> str:
+    """The same of any verdict on a kernel."""
     if (timing := evaluation.timing) is not None:
         return f"{speedup(timing)} over {rival(timing)}, {timing.verdict}"
     if not evaluation.reason:
         return "correct, not timed"
     first = evaluation.message.strip().partition("\n")[0].partition(". ")[0]
     return f"{evaluation.reason}: {first}" if first else evaluation.reason
+
+
+def judged_again(confirmation: Confirmation) -> str:
+    """A second verdict beside the first one."""
+    text = verdict(confirmation.evaluation)
+    if findings := confirmation.evaluation.findings:
+        text += f", {findings[0]}"
+    if confirmation.found is not None:
+        text += f"; {ratio(confirmation.found)}x in the search"
+    return text if confirmation.holds else f"struck: {text}"
 
 
 def ledger(found: PromptLedger) -> Iterator[str]:

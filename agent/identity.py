@@ -20,6 +20,7 @@ MAY_CHANGE = frozenset(
         "allow_unpriced",
         "stop_early",
         "stop_near_sol",
+        "confirm",
         "keep_profiles",
         "prompts",
     }

@@ -12,6 +12,8 @@ from agent.config import RunConfig
 from agent.events import (
     Evaluated,
     Event,
+    JudgedAgain,
+    JudgingAgain,
     ModelAnswered,
     ProblemFinished,
     ProblemStarted,
@@ -116,8 +118,14 @@ class LiveTable:
                 row.last = event.record.evaluation.status
                 if event.is_best:
                     row.best = event.record
+            case JudgingAgain():
+                row.enter("judge again", now)
+            case JudgedAgain() if not event.confirmation.holds:
+                self.say(f"{event.problem}: {figures.judged_again(event.confirmation)}")
             case ProblemFinished():
                 row.best, row.turn = event.result.best, event.result.turns
+                if row.best is not None:
+                    row.best = row.best.model_copy(update={"evaluation": event.result.verdict})
                 row.cost_usd, row.stop, row.ended = (
                     event.result.spent.cost_usd,
                     event.result.stop,

@@ -23,7 +23,8 @@ class Result:
     """Python source that defines `ModelNew`; None where no kernel is correct."""
     best_path: Path | None
     speedup: float | None
-    """Over PyTorch eager; None where there is no correct kernel, or it could not be timed."""
+    """Over PyTorch eager, measured again once the search had ended; None where there is no correct
+    kernel, or it could not be timed."""
     speedup_interval: tuple[float, float] | None
     """95 %."""
     turns: tuple[TurnRecord, ...]
@@ -71,7 +72,7 @@ def optimize(
         raise InfrastructureError(details.error)
     files = RunFiles(result.run)
     best = details.best
-    timing = best.evaluation.timing if best else None
+    timing = details.verdict.timing if details.verdict else None
     return Result(
         best_source=files.kernel(best.candidate) if best and best.candidate else None,
         best_path=details.best_path,

@@ -96,6 +96,7 @@ class RunOptions(BaseModel):
     history: Literal["last", "all"] | None = None
     stop_early: int | None = Field(default=None, ge=1)
     stop_near_sol: float | None = Field(default=None, gt=0, le=1)
+    confirm: int | None = Field(default=None, ge=0)
     baselines: Baselines | None = None
     timing_seconds: float | None = Field(default=None, gt=0)
     keep_profiles: bool | None = None

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent.confirmation import Confirmation
 from agent.record import TurnRecord, TurnSeconds
+from evaluator.evaluation import Evaluation
 
 SCHEMA = 1
 
@@ -90,7 +92,13 @@ class ProblemResult(BaseModel):
 
     problem: str
     best: TurnRecord | None
-    """The correct kernel with the highest speedup over eager; the earliest where they tie."""
+    """The correct kernel with the highest speedup over eager that was not struck; the earliest
+    where they tie. Its record holds the figures of the search."""
+    confirmation: Confirmation | None = None
+    """The second verdict on the best kernel; None where none was asked for, or the run was
+    interrupted before."""
+    struck: tuple[Confirmation, ...] = ()
+    """Kernels that failed the second time: they are no best kernel any more."""
     last: TurnRecord | None
     """The turn with the highest call index, correct or not."""
     best_path: Path | None
@@ -102,6 +110,13 @@ class ProblemResult(BaseModel):
     spent: Spent
     stop: Stop
     error: str = ""
+
+    @property
+    def verdict(self) -> Evaluation | None:
+        """On the best kernel: the second one where there is one, else that of the search."""
+        if self.confirmation is not None:
+            return self.confirmation.evaluation
+        return self.best.evaluation if self.best is not None else None
 
 
 class RunResult(BaseModel):

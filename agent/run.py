@@ -221,6 +221,15 @@ def run(
             "e.g. 0.9. [off]",
         ),
     ] = None,
+    confirm: Annotated[
+        str | None,
+        Option(
+            "--confirm",
+            metavar="N",
+            help="Judge the best kernel once more from nothing when a problem ends; where it "
+            "fails, the next best, N at most. 0: off. [3]",
+        ),
+    ] = None,
     baselines: Annotated[
         list[str] | None,
         Option(

@@ -10,6 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agent.config import RunConfig
+from agent.confirmation import Confirmation
 from agent.llm.completion import Completion
 from agent.record import TurnRecord
 from agent.result import RunResult
@@ -98,6 +99,17 @@ class RunFiles:
     def profile_folder(self, candidate: str) -> Path:
         """Where a kernel's profile lies."""
         return self.path / "profiles" / candidate
+
+    def confirmations(self, problem: str) -> list[Confirmation]:
+        """Second verdicts on a problem's best kernels, in the order written; a torn last line is
+        left out."""
+        path = self.confirmations_path(problem)
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        return [Confirmation.model_validate_json(line) for line in lines if line.endswith(b"\n")]
+
+    def confirmations_path(self, problem: str) -> Path:
+        """Where they lie."""
+        return self.path / "confirmations" / f"{problem}.jsonl"
 
     def best_path(self, problem: str) -> Path:
         """Where a problem's best kernel lies, once it has one: a file to import and use."""

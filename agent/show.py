@@ -58,8 +58,8 @@ def show(
             typer.echo(record.model_dump_json(by_alias=True))
         return
     everything = by_problem(turns)
-    stops = {entry.problem: entry.stop for entry in result.problems} if result else {}
-    lines: list[Line] = [*_heading(folder, turns[0]), *overview(turns, stops), *failed]
+    results = result.problems if result else ()
+    lines: list[Line] = [*_heading(folder, turns[0]), *overview(turns, results), *failed]
     for name, records in by_problem(chosen).items():
         lines += [("", ""), ("bold underline", name)]
         for record in records:

@@ -11,8 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO
 
+from agent.best import best_of
 from agent.claim import claim
 from agent.config import RunConfig
+from agent.confirmation import Confirmation
 from agent.draft import Draft, Stage, read_draft
 from agent.durable import (
     append_durably,
@@ -37,6 +39,10 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def _line(confirmation: Confirmation) -> str:
+    return confirmation.model_dump_json(by_alias=True) + "\n"
+
+
 def request_hash(request: CompletionRequest) -> str:
     """Hash of everything that decides an answer; where it belongs is part of it."""
     return text_hash(json.dumps(request.model_dump(mode="json"), sort_keys=True))
@@ -51,6 +57,7 @@ class RunStore(RunFiles):
         self._lock = lock
         self._best_lock = threading.Lock()
         self._kept: dict[str, str] = {}
+        self._confirmations: dict[str, list[Confirmation]] = {}
         # Of turns in progress, as they lie on the disk: each is asked for several times.
         self._drafts: dict[TurnKey, Draft] = {}
         self._answers: dict[str, StoredCompletion] = {}
@@ -198,10 +205,37 @@ class RunStore(RunFiles):
         self._drafts.pop(key_of(record), None)
         self._answers.pop(record.completion, None)
 
+    def confirmations(self, problem: str) -> list[Confirmation]:
+        """Second verdicts on a problem's best kernels, in the order written."""
+        if problem not in self._confirmations:
+            found = super().confirmations(problem)
+            path = self.confirmations_path(problem)
+            if path.exists() and not path.read_bytes().endswith(b"\n"):
+                write_whole(path, "".join(_line(each) for each in found))
+            self._confirmations[problem] = found
+        return self._confirmations[problem]
+
+    def save_confirmation(self, confirmation: Confirmation) -> None:
+        """Keep a second verdict."""
+        known = self.confirmations(confirmation.problem)
+        append_durably(
+            self.confirmations_path(confirmation.problem),
+            confirmation.model_dump_json(by_alias=True),
+        )
+        known.append(confirmation)
+
+    def best(self, problem: str) -> TurnRecord | None:
+        """The turn with the best kernel that has not failed a second verdict."""
+        best = self.log.standing(problem).best
+        struck = {each.candidate for each in self.confirmations(problem) if not each.holds}
+        if best is None or best.candidate not in struck:
+            return best
+        return best_of([turn for turn in self.log.of(problem) if turn.candidate not in struck])
+
     def keep_best(self, problem: str) -> TurnRecord | None:
         """Put a problem's best kernel where a person looks for it; returns its turn."""
         with self._best_lock:
-            best = self.log.standing(problem).best
+            best = self.best(problem)
             candidate = best.candidate if best is not None else None
             if candidate is not None and candidate != self._kept.get(problem):
                 path, source = self.best_path(problem), self.kernel(candidate)

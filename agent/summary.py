@@ -10,7 +10,7 @@ from pathlib import Path
 from agent import figures
 from agent.command_line import INTERRUPTED, USAGE_ERROR, Line, print_lines
 from agent.config import RunConfig
-from agent.record import TurnRecord
+from agent.confirmation import Confirmation
 from agent.resolution import Resolution
 from agent.result import ProblemResult, RunResult, Spent, Stop
 from evaluator.evaluation import Precision
@@ -98,10 +98,12 @@ def _problem_lines(entry: ProblemResult, config: RunConfig, problem: Problem) ->
         return
     if entry.best is None or entry.best_path is None:
         last = f", the last turn: {figures.outcome(entry.last)}" if entry.last else ""
+        yield from map(_struck, entry.struck)
         yield "yellow", f"  no correct kernel{last}"
         yield "", f"  {counts}"
     else:
-        yield _best_style(entry.best), f"  best: {_best(entry.best)}"
+        yield from map(_struck, entry.struck)
+        yield _best_style(entry), f"  best: {_best(entry)}"
         if entry.last is not None and entry.last.call != entry.best.call:
             yield "", f"  last: {figures.outcome(entry.last)} ({figures.place(entry.last)})"
         yield "", f"  {counts}"
@@ -116,8 +118,18 @@ def _is_unjudged(entry: ProblemResult) -> bool:
     return entry.stop is Stop.ERROR and entry.turns == 0
 
 
-def _best(record: TurnRecord) -> str:
+def _struck(confirmation: Confirmation) -> Line:
+    place = f"sample {confirmation.sample}, turn {confirmation.turn}"
+    return "red", f"  judged again ({place}): {figures.judged_again(confirmation)}"
+
+
+def _best(entry: ProblemResult) -> str:
+    assert entry.best is not None
+    record = entry.best.model_copy(update={"evaluation": entry.verdict})
     text = f"{figures.outcome(record)} ({figures.place(record)})"
+    searched = entry.best.evaluation.timing
+    if entry.confirmation is not None and searched is not None:
+        text += f", judged again; {figures.ratio(searched.speedup)}x in the search"
     timing = record.evaluation.timing
     if timing is None:
         return text
@@ -130,8 +142,8 @@ def _best(record: TurnRecord) -> str:
     return text
 
 
-def _best_style(record: TurnRecord) -> str:
-    timing = record.evaluation.timing
+def _best_style(entry: ProblemResult) -> str:
+    timing = entry.verdict.timing if entry.verdict else None
     return "green" if timing is not None and timing.verdict == "faster" else ""
 
 

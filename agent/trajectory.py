@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from agent import figures
 from agent.best import best_of
@@ -20,23 +20,29 @@ from tools.profile_facts import byte_words
 MESSAGE_LINES = 12
 
 
-def overview(
-    turns: Sequence[TurnRecord], stops: Mapping[str, Stop] | None = None
-) -> Iterator[Line]:
-    """One line a problem, in the order in which the problems first appear; `stops` says why each
-    got no further turn, as far as that is known."""
+def overview(turns: Sequence[TurnRecord], results: Iterable[ProblemResult] = ()) -> Iterator[Line]:
+    """One line a problem, in the order in which the problems first appear; `results` says why each
+    got no further turn, and what came of judging its best kernel again, as far as that is known."""
     problems = by_problem(turns)
+    told = {result.problem: result for result in results}
     width = max((len(problem) for problem in problems), default=0)
     yield "dim", f"{'problem':<{width}}  turns  correct  {'best over eager':<20}  spent"
     for problem, records in problems.items():
-        best = best_of(records)
-        timing = best.evaluation.timing if best else None
+        result = told.get(problem)
+        # Turns may have been recorded since the last command came to an end.
+        ended_with = result if result and result.turns == len(records) else None
+        best = ended_with.best if ended_with else best_of(records)
+        verdict = ended_with.verdict if ended_with else best.evaluation if best else None
+        timing = verdict.timing if verdict else None
         text = figures.speedup(timing) if timing else "no correct kernel" if not best else "-"
         correct = sum(record.evaluation.status is Status.CORRECT for record in records)
         cost = figures.cost(spent_on(records).cost_usd)
         style = "green" if timing and timing.verdict == "faster" else ""
-        stop = (stops or {}).get(problem, Stop.CALLS)
+        stop = result.stop if result else Stop.CALLS
         ended = "" if stop is Stop.CALLS else f"  stopped: {stop}"
+        if ended_with is not None and (ended_with.confirmation or ended_with.struck):
+            failed = f", {len(ended_with.struck)} struck" if ended_with.struck else ""
+            ended = f"  judged again{failed}{ended}"
         yield (
             style,
             f"{problem:<{width}}  {len(records):>5}  {correct:>7}  {text:<20}  {cost}{ended}",

@@ -355,6 +355,8 @@ class Settings(Record):
     A crash is looked into unless this says `never`."""
     require: Requirement = "any"
     """`custom`: a candidate that spends its time elsewhere than in its own kernels is refused."""
+    fresh_workers: bool = False
+    """Baselines run in workers of their own as well, instead of those that served before."""
     isolation: Literal["available", "strict"] = "available"
     """`strict`: nothing is judged unless every wall of `evaluator/walls/demands.py` held."""
 

@@ -44,7 +44,12 @@ def common_ground(
     problems, left_out = _problems(a, b, common=common)
     made = [_calls_made(run, problems) for run in runs]
     agreed = _calls(a, b, made, calls)
-    notes = (*left_out, *_notes(runs), *_limits(a, b, problems, agreed, made))
+    notes = (
+        *left_out,
+        *_notes(runs),
+        *_unconfirmed(runs, problems),
+        *_limits(a, b, problems, agreed, made),
+    )
     return CommonGround(problems, agreed, notes)
 
 
@@ -70,6 +75,20 @@ def _problems(a: RunFacts, b: RunFacts, *, common: bool) -> tuple[tuple[str, ...
             f"the text of {_list(changed)} is not the same in both runs; repeat one of them"
         )
     return both, tuple(f"left out: {what}" for what in told)
+
+
+def _unconfirmed(runs: Sequence[LoadedRun], problems: Sequence[str]) -> Iterator[str]:
+    """How many best kernels were measured once only: their speedups are too high on average."""
+    for side, run in zip("AB", runs, strict=True):
+        turns = run.turns[run.turns["problem"].isin(problems)]
+        judged_again = turns["confirmed_speedup"].notna() | turns["struck"]
+        solved = set(turns.loc[turns["status"] == "correct", "problem"])
+        lacking = solved - set(turns.loc[judged_again, "problem"])
+        if lacking:
+            yield (
+                f"{side}: {len(lacking)} of {len(solved)} best kernels were not judged again;"
+                " their speedups are those of the search"
+            )
 
 
 def _calls_made(run: LoadedRun, problems: Sequence[str]) -> dict[str, int]:

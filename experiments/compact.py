@@ -110,7 +110,7 @@ def make_compact(
     if commit:
         environment["commit"] = commit
     (out / "environment.json").write_text(clean(json.dumps(environment, indent=2)) + "\n")
-    for part in ("best", *parts):
+    for part in ("best", "confirmations", *parts):
         kept = {_stem(turn, part) for turn in turns}
         for file in sorted(f for f in (run / part).glob("*") if f.stem in kept):
             target = out / part / file.name
@@ -138,6 +138,7 @@ def _stem(turn: TurnRecord, part: str) -> str | None:
     """The name, without its suffix, of a turn's file in one of a run's folders."""
     return {
         "best": turn.problem,
+        "confirmations": turn.problem,
         "kernels": turn.candidate,
         "prompts": turn.prompt,
         "completions": turn.completion,

@@ -38,6 +38,11 @@ class Outcomes:
     """Shape (problems, calls): lower end of the speedup's 95 % interval; 0 as above."""
     memory: FloatArray
     """Shape (problems, calls): peak memory over eager's; 0 where it is not known."""
+    confirmed: FloatArray
+    """Shape (problems,): speedup of the best kernel by its second verdict; 0 where every kernel
+    that was judged again failed; NaN where none was judged again within these calls."""
+    confirmed_low: FloatArray
+    """Shape (problems,): lower end of that interval; 0 and NaN as above."""
     spent: dict[str, FloatArray]
     """For each of `COSTS`, shape (problems, calls); NaN: unknown. 0 for a call not made."""
 
@@ -48,22 +53,28 @@ class Outcomes:
 
     @cached_property
     def solved(self) -> BoolArray:
-        """Shape (problems, calls): a correct kernel was found by then."""
-        return np.logical_or.accumulate(self.correct, axis=1)
+        """Shape (problems, calls): a correct kernel was found by then, and is left at the end."""
+        found = np.logical_or.accumulate(self.correct, axis=1)
+        found[:, -1] &= self.confirmed != 0
+        return found
 
     @cached_property
     def best(self) -> FloatArray:
         """Shape (problems, calls): speedup of the best correct kernel so far; 0: none yet.
 
-        It is the highest of several measured figures, so a little of it is luck; `best_low` says
-        how much of it the measurement vouches for.
+        It is the highest of several measured figures, so a little of it is luck. After the last
+        call it is that of the second verdict, where there is one.
         """
+        return _ending_in(self._highest, self.confirmed)
+
+    @cached_property
+    def _highest(self) -> FloatArray:
         return np.maximum.accumulate(self.speedup, axis=1)
 
     @cached_property
     def best_low(self) -> FloatArray:
         """Shape (problems, calls): lower end of the interval of that best kernel; 0: none yet."""
-        return self._of_best(self.low)
+        return _ending_in(self._of_best(self.low), self.confirmed_low)
 
     @cached_property
     def best_memory(self) -> FloatArray:
@@ -71,7 +82,7 @@ class Outcomes:
         return self._of_best(np.where(self.best > 0, self.memory, 0.0))
 
     def _of_best(self, values: FloatArray) -> FloatArray:
-        before = np.concatenate([np.zeros((len(self.problems), 1)), self.best[:, :-1]], axis=1)
+        before = np.concatenate([np.zeros((len(self.problems), 1)), self._highest[:, :-1]], axis=1)
         here = np.where(self.speedup > before, np.arange(self.calls), 0)
         return np.take_along_axis(values, np.maximum.accumulate(here, axis=1), axis=1)
 
@@ -99,6 +110,13 @@ class Outcomes:
         count, nothing is dropped, and the geometric mean exists.
         """
         return np.maximum(self.best, 1.0)
+
+
+def _ending_in(table: FloatArray, last: FloatArray) -> FloatArray:
+    """The table with another last column where that is known (not NaN)."""
+    ending = table.copy()
+    ending[:, -1] = np.where(np.isnan(last), table[:, -1], last)
+    return ending
 
 
 def outcomes(
@@ -131,5 +149,20 @@ def outcomes(
             laid_out((turns["memory_bytes"] / turns["eager_memory_bytes"]).to_numpy(dtype=float)),
             posinf=0.0,
         ),
+        confirmed=_confirmed(turns, names, "confirmed_speedup"),
+        confirmed_low=_confirmed(turns, names, "confirmed_low"),
         spent={name: laid_out(turns[name].to_numpy(dtype=float)) for name in COSTS},
     )
+
+
+def _confirmed(turns: pd.DataFrame, problems: Sequence[str], column: str) -> FloatArray:
+    """By problem, what the last second verdict that held says; 0 where all failed; NaN: none."""
+    found = np.full(len(problems), np.nan)
+    for place, name in enumerate(problems):
+        of = turns[turns["problem"] == name]
+        held = of.loc[of[column].notna(), column]
+        if len(held):
+            found[place] = held.iloc[-1]
+        elif of["struck"].any():
+            found[place] = 0.0
+    return found

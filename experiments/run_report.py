@@ -43,7 +43,8 @@ class ProblemReport(BaseModel):
     correct: int
     """Calls whose answer was a correct kernel."""
     speedup: Interval | None
-    """Of the best correct kernel over eager, as measured; None: no correct, timed kernel."""
+    """Of the best correct kernel over eager, as measured; by its second verdict where there is one.
+    None: no correct, timed kernel."""
     verdict: str
     compile_speedup: float | None
     """Of that kernel over torch.compile; None: not measured."""
@@ -108,9 +109,7 @@ def _figures(run: LoadedRun, seed: int) -> Iterator[FigureReport]:
 
 def _problem(turns: pd.DataFrame) -> ProblemReport:
     first = turns.iloc[0]
-    best = None
-    if turns["speedup"].notna().any():
-        best = turns.iloc[int(turns["speedup"].argmax())]
+    best = _best(turns)
     return ProblemReport(
         problem=first["problem"],
         level=first["level"],
@@ -132,6 +131,18 @@ def _problem(turns: pd.DataFrame) -> ProblemReport:
         seconds_wall=float(turns["seconds_wall"].sum()),
         seconds_device=float(turns["seconds_device"].sum()),
     )
+
+
+def _best(turns: pd.DataFrame) -> pd.Series | None:
+    """The turn of the best kernel, with the figures of its second verdict where there is one."""
+    held = turns[turns["confirmed_speedup"].notna()]
+    if len(held):
+        best = held.iloc[-1].copy()
+        for name in ("speedup", "speedup_low", "speedup_high", "verdict"):
+            best[name] = best[f"confirmed_{name.removeprefix('speedup_')}"]
+        return best
+    timed = turns[turns["speedup"].notna() & ~turns["struck"]]
+    return timed.iloc[int(timed["speedup"].argmax())] if len(timed) else None
 
 
 def _known(value: float) -> float | None:

@@ -43,6 +43,8 @@ def load_runs(path: Path | str | Sequence[Path | str]) -> pd.DataFrame:
       `compile_speedup` (over torch.compile), `sol_fraction`, `sol_score`, `error_ratio`,
       `memory_bytes`, `eager_memory_bytes` (peak memory of the candidate's process and of eager's),
       `bottleneck`, `rung`,
+      `confirmed_speedup`, `confirmed_low`, `confirmed_high`, `confirmed_verdict` (of the second
+      verdict on a best kernel that held; absent: there is none), `struck` (it did not hold),
       `best_so_far` (speedup of the problem's best correct kernel up to this call; NaN: none yet)
     - what it took: `prompt_tokens`, `completion_tokens`, `reasoning_tokens`, `cached_tokens`,
       `tokens` (prompt and completion), `cost_usd` (NaN: unknown), `seconds_model`,
@@ -109,6 +111,7 @@ def read_records(folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _rows(folder: Path) -> Iterator[dict[str, Any]]:
     settings = _settings(folder)
+    confirmations = read_confirmations(folder)
     seen = set()
     for number, record in read_records(folder):
         schema = record.get("schema")
@@ -121,11 +124,41 @@ def _rows(folder: Path) -> Iterator[dict[str, Any]]:
             key = (record["problem"], record["sample"], record["turn"])
             if key not in seen:
                 seen.add(key)
-                yield {**settings, **_row(record)}
+                yield {**settings, **_row(record), **_confirmed(confirmations.get(key))}
         except (KeyError, TypeError, AttributeError) as error:
             raise UsageError(
                 f"{folder} line {number} is not a whole turn ({error}); remove that line"
             ) from error
+
+
+def read_confirmations(folder: Path) -> dict[tuple[str, int, int], dict[str, Any]]:
+    """Second verdicts by problem, sample and turn; a torn last line is passed over.
+
+    Raises `UsageError`.
+    """
+    found = {}
+    for path in sorted(folder.glob("confirmations/*.jsonl")):
+        for line in path.read_bytes().splitlines(keepends=True):
+            try:
+                told = json.loads(line)
+                found[told["problem"], told["sample"], told["turn"]] = told
+            except (ValueError, KeyError, TypeError) as error:
+                if line.endswith(b"\n"):
+                    raise UsageError(f"{path} is no list of confirmations ({error})") from error
+    return found
+
+
+def _confirmed(told: Mapping[str, Any] | None) -> dict[str, Any]:
+    evaluation = told["evaluation"] if told else {}
+    holds = evaluation.get("status") == "correct" and not evaluation.get("findings")
+    timing = (evaluation.get("timing") or {}) if holds else {}
+    return {
+        "confirmed_speedup": _number(timing.get("speedup")),
+        "confirmed_low": _number(timing.get("speedup_low")),
+        "confirmed_high": _number(timing.get("speedup_high")),
+        "confirmed_verdict": timing.get("verdict", ""),
+        "struck": bool(evaluation) and not holds,
+    }
 
 
 def _row(record: Mapping[str, Any]) -> dict[str, Any]:

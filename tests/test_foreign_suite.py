@@ -101,7 +101,7 @@ def test_one_kernel_is_told_to_a_person(kernels: Path) -> None:
 @pytest.mark.slow
 def test_the_main_job_takes_a_turn_on_every_problem(tmp_path: Path) -> None:
     options = ("--feedback", "none", "--backend", "cpp", "--device", "cpu")
-    quick = ("--budget", "1", "--timing-seconds", "0.2")
+    quick = ("--budget", "1", "--timing-seconds", "0.2", "--confirm", "0")
     done = run("agent.run", "--suite", SUITE, *options, *quick, "-o", tmp_path / "run", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)["problems"]

@@ -170,6 +170,9 @@ class Judge:
         self._zygote.prepare(self._limits)
         key = bench_key(request)
         bench = self._benches.pop(key, None)
+        if bench is not None and request.settings.fresh_workers:
+            bench.close()
+            bench = None
         while self._benches and (len(self._benches) >= MOST_PROBLEMS or self._memory_is_short()):
             self._forget_benches(keep=len(self._benches) - 1)
         if bench is None:

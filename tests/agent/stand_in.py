@@ -255,4 +255,5 @@ def config(output: Path, **settings: object) -> RunConfig:
     defaults: dict[str, object] = {"problems": ("first", "second"), "budget": 4, "output": output}
     # Every answer follows from the prompt, which would else describe the machine at hand.
     defaults["hardware"] = "H200"
+    defaults["confirm"] = 0
     return RunConfig.model_validate({**defaults, **settings})

@@ -41,6 +41,7 @@ OTHER = {
     "history": "last",
     "stop_early": 2,
     "stop_near_sol": 0.9,
+    "confirm": 1,
     "keep_profiles": True,
     "baselines": ("eager", "compile"),
     "timing_seconds": 4.0,

@@ -38,6 +38,7 @@ def start(problem: Path, folder: Path) -> subprocess.Popen[str]:
         "--model": "offline/tuner",
         "--feedback": "G+E",
         "--budget": 3,
+        "--confirm": 0,
         "--device": "cpu",
         "--timing-seconds": 0.3,
         "--output": folder,

@@ -163,8 +163,7 @@ def test_a_problem_ends_near_the_speed_of_light(world: World) -> None:
         assert entry.stop is Stop.NEAR_SOL
         assert entry.turns < 4 and entry.correct == 1 and entry.best is not None
     assert world.files.result() == result
-    stops = {entry.problem: entry.stop for entry in result.problems}
-    lines = [line for _, line in overview(list(world.files.turns()), stops)]
+    lines = [line for _, line in overview(list(world.files.turns()), result.problems)]
     assert all(line.endswith("stopped: near_sol") for line in lines[1:])
     # Asked for more, the same run goes on.
     again = world.run(stop_near_sol=None)

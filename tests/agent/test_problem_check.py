@@ -91,7 +91,16 @@ def test_only_the_problem_that_can_be_judged_is_billed(
         "agent.run",
         [
             *("--suite", str(suite), "--level", "1", "--device", "cpu", "--output", str(run)),
-            *("--model", "hosted_vllm/test-model-2026", "--budget", "2", "--strategy", "sample"),
+            *(
+                "--model",
+                "hosted_vllm/test-model-2026",
+                "--budget",
+                "2",
+                "--confirm",
+                "0",
+                "--strategy",
+                "sample",
+            ),
             *("--timing-seconds", "0.2", "--no-audit", "--json", "--display", "plain"),
             *(
                 word

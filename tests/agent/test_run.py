@@ -268,7 +268,18 @@ def test_a_problem_that_cannot_be_judged_costs_the_run_nothing_else(tmp_path: Pa
     (suite / "level1" / "1_bad.py").write_text(bad)
     (suite / "level1" / "2_relu.py").write_text(task)
     right = re.sub(r"(class |super\()Model\b", r"\1ModelNew", task.split("batch_size")[0])
-    options = ["--suite", suite, "-m", f"relay/{relay}", "-o", tmp_path / "run", "--budget", 1]
+    options = [
+        "--suite",
+        suite,
+        "-m",
+        f"relay/{relay}",
+        "-o",
+        tmp_path / "run",
+        "--budget",
+        1,
+        "--confirm",
+        0,
+    ]
     judging = ["--device", "cpu", "--feedback", "none", "--timing-seconds", 0.2, "--no-audit"]
     with answering(relay, f"```python\n{right}\n```"):
         done = run(*options, *judging, "--json")

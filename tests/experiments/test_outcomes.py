@@ -3,11 +3,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from agent.confirmation import confirmation_of
+from agent.run_files import RunFiles
 from evaluator.metrics import fast_p
 from experiments.outcomes import Outcomes, outcomes
+from experiments.run_facts import load_run
+from experiments.run_report import report_on
 from experiments.runs import load_runs
 from tests.agent.made_records import turn
-from tests.experiments.made_runs import made_run, random_results, write_run
+from tests.experiments.made_runs import (
+    evaluation_of,
+    made_run,
+    made_turn,
+    random_results,
+    write_run,
+)
 
 
 def reached(tmp_path: Path, results: dict) -> Outcomes:
@@ -68,3 +78,33 @@ def test_problems_are_put_in_the_order_asked_for(tmp_path: Path):
     chosen = outcomes(table, ["c", "a"])
     assert chosen.best[:, -1].tolist() == [3.0, 1.5]
     assert outcomes(table, ["a", "never_tried"]).best[:, -1].tolist() == [1.5, 0.0]
+
+
+def judged_again(run: Path, problem: str, turns: dict[int, float | None]) -> None:
+    """Second verdicts for these turns: a speedup, or None for one that failed."""
+    for number, speedup in turns.items():
+        told = confirmation_of(made_turn(problem, number, 1.0), evaluation_of(speedup))
+        path = RunFiles(run).confirmations_path(problem)
+        path.parent.mkdir(exist_ok=True)
+        with path.open("a") as file:
+            file.write(told.model_dump_json(by_alias=True) + "\n")
+
+
+def test_the_second_verdict_ends_the_best_so_far(tmp_path: Path):
+    results = {"a": [1.2, 2.0, 1.5], "b": [3.0, 2.0], "c": [1.5], "d": [4.0]}
+    run = made_run(tmp_path / "run", results)
+    judged_again(run, "a", {1: 1.8})
+    judged_again(run, "b", {0: None, 1: 1.9})
+    judged_again(run, "c", {0: None})
+    found = outcomes(load_runs(run))
+    assert found.best[:, :2].tolist() == [[1.2, 2.0], [3.0, 3.0], [1.5, 1.5], [4.0, 4.0]]
+    assert found.best[:, -1].tolist() == [1.8, 1.9, 0.0, 4.0]
+    assert found.best_low[:, -1] == pytest.approx([1.782, 1.881, 0.0, 3.96])
+    assert found.faster(0)[:, -1].tolist() == [True, True, False, True]
+    assert found.kept[:, -1].tolist() == [1.8, 1.9, 1.0, 4.0]
+    # Looked at after its first call alone, `a` has no second verdict.
+    assert outcomes(load_runs(run), ["a"], 1).best.tolist() == [[1.2]]
+    reported = {each.problem: each for each in report_on(load_run(run)).problems}
+    assert reported["a"].speedup is not None and reported["a"].speedup.value == 1.8
+    assert reported["b"].speedup is not None and reported["b"].best_call == 2
+    assert reported["c"].speedup is None
