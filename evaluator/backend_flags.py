@@ -18,6 +18,11 @@ class BackendFlags:
     cudnn_benchmark: bool = False
 
     @classmethod
+    def of_pytorch(cls) -> BackendFlags:
+        """Those that PyTorch starts with."""
+        return cls(tf32_convolutions=True)
+
+    @classmethod
     def current(cls) -> BackendFlags:
         """Those of this process."""
         cudnn = torch.backends.cudnn

@@ -6,11 +6,13 @@ import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 
+from evaluator.backend_flags import BackendFlags
 from evaluator.baseline import BASELINES, Baseline
 from evaluator.build.handover import Build
 from evaluator.cores import usable_cores
@@ -20,7 +22,7 @@ from evaluator.errors import UnusableReferenceError
 from evaluator.evaluation import BaselineName, Precision, ProblemRequest, Settings
 from evaluator.judge.arena import Arena, make_arena
 from evaluator.judge.baselines import Baselines
-from evaluator.judge.blockwise import close, same
+from evaluator.judge.blockwise import all_close, same
 from evaluator.judge.call_sequence import CallSequence
 from evaluator.judge.constant_outputs import constant_outputs
 from evaluator.judge.draws import Draw, Draws
@@ -31,6 +33,7 @@ from evaluator.judge.judge_memory import JudgeMemory
 from evaluator.judge.out_of_memory import is_out_of_memory
 from evaluator.judge.placement import Placement, bytes_needed
 from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten_arguments
+from evaluator.judge.reference_worker import ReferenceWorker
 from evaluator.judge.side import Call, Side
 from evaluator.judge.speed_of_light import bounds, count_work, measure_ceilings
 from evaluator.judge.variation import Kind, fresh_seed
@@ -132,6 +135,7 @@ class Bench:
         self.persisting_l2_reset: bool | None = None
         """Whether the last flush could reset them; None on a CPU and before the first."""
         self.baselines = Baselines(self)
+        self._reference_worker = ReferenceWorker(self)
 
     @property
     def compares_inputs(self) -> bool:
@@ -169,7 +173,7 @@ class Bench:
         if self.reference.carries_buffers(lambda: self._run(values, seed)):
             self._explore_state(values)
         elif differs:
-            self.is_random = _all_close(*(self._run(values, seed) for _ in range(2)))
+            self.is_random = all_close(*(self._run(values, seed) for _ in range(2)))
             if not self.is_random:
                 self._explore_state(values)
         return values
@@ -183,20 +187,20 @@ class Bench:
             self.reference.restart()
             return self._run(values, seed)
 
-        if not _all_close(restarted(seed), restarted(seed)):
+        if not all_close(restarted(seed), restarted(seed)):
             raise UnusableReferenceError(
                 "the reference gives other outputs for the same inputs and the same random seed, "
                 "also when it is constructed anew: it draws from a generator that "
                 "torch.manual_seed does not seed"
             )
         self.sequence = CallSequence()
-        self.is_random = not _all_close(restarted(seed), restarted(other))
+        self.is_random = not all_close(restarted(seed), restarted(other))
 
     def _differs(self, outputs: list[torch.Tensor], values: list[Any]) -> bool:
         """Whether further runs give other outputs. One that is close, not equal, may be luck."""
         for _ in range(_RUNS):
             others = self._run(values)
-            if not _all_close(outputs, others):
+            if not all_close(outputs, others):
                 return True
             if all(map(same, outputs, others)):
                 return False
@@ -260,6 +264,8 @@ class Bench:
 
     def expected(self, draw: Draw) -> list[torch.Tensor]:
         """The reference's outputs for one call, in the task's precision."""
+        if self.reference.flags.cudnn_benchmark and self.sequence is None:
+            return self._reference_worker.outputs(draw, self.reference.flags)
         for each in self._up_to(draw):
             values = self.draws.values_of(each)
             outputs = self._run(values, each.random_seed)
@@ -326,6 +332,7 @@ class Bench:
     def make_room(self) -> None:
         """End the baselines, which are started again when they are needed, and give memory back."""
         self.baselines.close()
+        self._reference_worker.close()
         self._end_idle()
         self.give_memory_back()
 
@@ -366,11 +373,13 @@ class Bench:
         """Wait until no spare worker is in the making: it would disturb what is timed."""
         self._zygote.settle()
 
-    def tf32(self, *, default_flags: bool = False) -> bool | None:
-        """The flag for the worker; None leaves PyTorch's default, as KernelBench does."""
-        if self.settings.protocol == "kernelbench" or default_flags:
-            return None
-        return self.settings.protocol == "verified" or self.settings.precision is Precision.TF32
+    def _flags(self, baseline: Baseline) -> BackendFlags:
+        """For a worker; under KernelBench's protocol those that PyTorch starts with."""
+        tf32 = self.settings.protocol == "verified" or self.settings.precision is Precision.TF32
+        flags = BackendFlags(tf32, tf32)
+        if self.settings.protocol == "kernelbench" or baseline.default_flags:
+            flags = BackendFlags.of_pytorch()
+        return replace(flags, cudnn_benchmark=baseline.cudnn_benchmark)
 
     def load(
         self,
@@ -381,15 +390,15 @@ class Bench:
         triton: bool,
         build: Build,
         baseline: Baseline = BASELINES[BaselineName.EAGER],
+        flags: BackendFlags | None = None,
     ) -> None:
-        """Import a source on a side. `baseline`: with its flags."""
+        """Import a source on a side, with these flags; without any, with those of `baseline`."""
         side.load(
             source,
             class_name,
             threads=self.threads,
             dtype=self.reference.dtype,
-            tf32=self.tf32(default_flags=baseline.default_flags),
-            cudnn_benchmark=baseline.cudnn_benchmark,
+            flags=self._flags(baseline) if flags is None else flags,
             triton=triton,
             build=build,
             import_timeout_s=self.settings.import_timeout_s,
@@ -463,6 +472,7 @@ class Bench:
             bench.close()
         self._hidden.clear()
         self.baselines.close()
+        self._reference_worker.close()
         self._end_idle()
         self.draws.arena.close()
         with contextlib.suppress(AttributeError):
@@ -472,14 +482,6 @@ class Bench:
 def _all_same(values: list[Any], others: list[Any]) -> bool:
     pairs = zip(flatten_arguments(values), flatten_arguments(others), strict=True)
     return all(same(one, other) for one, other in pairs)
-
-
-def _all_close(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
-    return all(
-        close(one, other, rtol=1e-2, atol=1e-3)
-        for one, other in zip(some, others, strict=True)
-        if one.is_floating_point()
-    )
 
 
 def bench_key(request: ProblemRequest) -> tuple[object, ...]:

@@ -54,3 +54,12 @@ def _holds(condition: Callable[[Tensor, Tensor], Tensor], one: Tensor, other: Te
         bool(condition(a[start : start + _BLOCK], b[start : start + _BLOCK]))
         for start in range(0, a.numel(), _BLOCK)
     )
+
+
+def all_close(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
+    """Whether floating-point tensors differ by no more than rounding may explain; pair by pair."""
+    return all(
+        close(one, other, rtol=1e-2, atol=1e-3)
+        for one, other in zip(some, others, strict=True)
+        if one.is_floating_point()
+    )

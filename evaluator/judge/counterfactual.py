@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from evaluator.backend_flags import BackendFlags
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Precision
 from evaluator.judge.arena import make_arena
@@ -86,7 +87,7 @@ def search(
             "CounterfactualSearch",
             threads=bench.threads,
             dtype=bench.reference.dtype,
-            tf32=False,
+            flags=BackendFlags(),
             triton=False,
             build=no_build,
             import_timeout_s=_CUT_OFF_S,

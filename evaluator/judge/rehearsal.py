@@ -16,6 +16,7 @@ import time
 
 import torch
 
+from evaluator.backend_flags import BackendFlags
 from evaluator.build.builder import Builder
 from evaluator.built_ahead import BuiltAhead
 from evaluator.devices import DeviceInfo, conditions
@@ -87,7 +88,7 @@ class Rehearsal:
             "ModelNew",
             threads=1,
             dtype=DTYPES[self._request.settings.precision],
-            tf32=None,
+            flags=BackendFlags.of_pytorch(),
             triton=False,
             build=self._builds.build,
             import_timeout_s=self._request.settings.import_timeout_s,

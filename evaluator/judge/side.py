@@ -8,7 +8,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import torch
@@ -123,8 +123,7 @@ class Side:
         *,
         threads: int,
         dtype: torch.dtype,
-        tf32: bool | None,
-        cudnn_benchmark: bool = False,
+        flags: BackendFlags,
         triton: bool,
         build: Build,
         import_timeout_s: float,
@@ -141,8 +140,7 @@ class Side:
             "device": str(self.device),
             "dtype": str(dtype).removeprefix("torch."),
             "threads": threads,
-            "tf32": tf32,
-            "cudnn_benchmark": cudnn_benchmark,
+            "flags": astuple(flags),
             "triton": triton,
             "growth_bytes": self.growth_bytes,
             "gpu": gpu,

@@ -118,10 +118,7 @@ class Worker:
         if order["growth_bytes"] is not None:
             limit_growth(order["growth_bytes"])
         torch.set_num_threads(order["threads"])
-        if order["tf32"] is not None:
-            torch.backends.cuda.matmul.allow_tf32 = order["tf32"]
-            torch.backends.cudnn.allow_tf32 = order["tf32"]
-        torch.backends.cudnn.benchmark = order["cudnn_benchmark"]
+        BackendFlags(*order["flags"]).set()
         # Before the candidate can; at no cost where it is there.
         _make_context(self.device)
         build_stub.install(self._build)

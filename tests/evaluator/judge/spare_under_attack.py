@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 
+from evaluator.backend_flags import BackendFlags
 from evaluator.errors import UnusableReferenceError
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
@@ -77,7 +78,7 @@ def load(side: Side, source: str) -> str:
             "ModelNew",
             threads=1,
             dtype=torch.float32,
-            tf32=None,
+            flags=BackendFlags.of_pytorch(),
             triton=False,
             build=no_build,
             import_timeout_s=30.0,

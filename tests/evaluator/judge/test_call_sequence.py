@@ -121,7 +121,7 @@ def test_numbers_from_elsewhere_cannot_be_judged(evaluate):
     from evaluator.errors import UnusableReferenceError
 
     source = STATEFUL.replace(
-        "self.out(self.state)", "self.out(self.state) + int(os.urandom(1)[0])"
+        "self.out(self.state)", "self.out(self.state) + int.from_bytes(os.urandom(3))"
     )
     with pytest.raises(UnusableReferenceError, match="constructed anew"):
         evaluate(OWN, reference="import os\n" + source)
