@@ -37,6 +37,7 @@ from evaluator.judge.kept_problems import MOST_PROBLEMS
 from evaluator.judge.reference import DTYPES
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
+from evaluator.judge.timed_workers import most_workers
 from evaluator.judge.trial import Trial
 from evaluator.judge.worker_limits import WorkerLimits, worker_limits
 from evaluator.judge.zygote import Zygote
@@ -92,7 +93,8 @@ class Judge:
             bench = self.bench_for(request)
             shortage: Exception | None = None
             try:
-                trial.side = bench.new_side(another=bool(request.hidden_references))
+                more = most_workers(request.settings) > 1
+                trial.side = bench.new_side(another=more or bool(request.hidden_references))
                 if request.settings.isolation == "strict":
                     insist(trial.side.worker.isolation, self._builder.isolation)
                 self._try(bench, trial.side, trial, request)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from evaluator.evaluation import BaselineName, Verdict
+from evaluator.evaluation import BaselineName, Settings, Verdict
 from evaluator.host_memory import available_bytes
 from evaluator.judge.bench import Bench
 from evaluator.judge.interval import over_workers, speedup_verdict
@@ -20,9 +20,9 @@ from evaluator.judge.side import Side
 if TYPE_CHECKING:
     from evaluator.judge.trial import Trial
 
-_PER_SECOND = 3
+_PER_SECOND = 4
 """Workers for each second of timing."""
-_FEWEST, _MOST = 3, 8
+_FEWEST, _MOST = 3, 6
 """With fewer, chance alone may bring the workers together."""
 _CLEAR = 1.5
 """A speedup that is larger, or a slowdown, needs no narrow interval."""
@@ -33,24 +33,27 @@ Sample = Callable[[Side, float, Sequence[Sampling]], Sampling]
 """Times a side for so many seconds, after other workers of the candidate."""
 
 
+def most_workers(settings: Settings) -> int:
+    """In how many workers a candidate is timed at most."""
+    count = min(_MOST, round(_PER_SECOND * settings.timing_seconds))
+    return 1 if count < _FEWEST or settings.protocol == "kernelbench" else count
+
+
 def sampled_in_workers(bench: Bench, trial: Trial, side: Side, sample: Sample) -> list[Sampling]:
     """Samplings of `side`, and of further workers of its candidate until the interval is narrow.
 
-    At most as many as the time allows, a third of a second each. One alone in less than a second,
+    At most as many as the time allows, a quarter of a second each. One alone in half a second,
     under KernelBench's protocol, which measures in one process, and where there is no memory for
     another. Raises `Refusal`.
     """
-    settings = bench.settings
-    count = min(_MOST, round(_PER_SECOND * settings.timing_seconds))
-    if count < _FEWEST or settings.protocol == "kernelbench":
-        count = 1
-    seconds = settings.timing_seconds / count
+    count = most_workers(bench.settings)
+    seconds = bench.settings.timing_seconds / count
     samplings = [sample(side, seconds, ())]
     while len(samplings) < count and not _is_enough(bench, samplings):
         if not _has_room(bench, side):
             trial.notes.append("there is no memory for further workers: timed in one process alone")
             break
-        other = trial.another_worker(bench, side)
+        other = trial.another_worker(bench, side, is_last=len(samplings) == count - 1)
         try:
             samplings.append(sample(other, seconds, samplings))
         finally:

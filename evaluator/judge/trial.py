@@ -284,9 +284,9 @@ class Trial:
         if reason not in {finding.partition(":")[0] for finding in self.findings}:
             self.findings.append(f"{reason}: {message}")
 
-    def another_worker(self, bench: Bench, side: Side) -> Side:
+    def another_worker(self, bench: Bench, side: Side, *, is_last: bool) -> Side:
         """A fresh worker with the module of `side`, its first calls verified; raises `Refusal`."""
-        other = bench.new_side()
+        other = bench.new_side(another=not is_last)
         try:
             self._load(bench, other)
             side.construct_on(other)

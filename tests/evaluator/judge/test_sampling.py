@@ -174,7 +174,7 @@ def test_workers_that_differ_widen_the_interval():
 def test_a_candidate_is_timed_in_several_fresh_workers(evaluate):
     evaluation = evaluate(HONEST, timing_seconds=1.0, relative_width=1e-9)
     assert evaluation.status is Status.CORRECT, evaluation.message
-    assert evaluation.timing.workers == 3
+    assert evaluation.timing.workers == 4
     assert evaluation.timing.verdict not in (Verdict.FASTER, Verdict.SLOWER)
     assert evaluate(HONEST, timing_seconds=0.3).timing.workers == 1
 
@@ -202,4 +202,4 @@ def test_a_state_from_call_to_call_is_timed_in_several_workers_too(evaluate):
     own = reference.replace("class Model(", "class ModelNew(")
     evaluation = evaluate(own, reference, timing_seconds=1.0, relative_width=1e-9, audit="always")
     assert evaluation.status is Status.CORRECT, evaluation.message
-    assert evaluation.timing.workers == 3
+    assert evaluation.timing.workers == 4
