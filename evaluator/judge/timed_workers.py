@@ -51,7 +51,7 @@ def sampled_in_workers(bench: Bench, trial: Trial, side: Side, sample: Sample) -
     samplings = [sample(side, seconds, ())]
     while len(samplings) < count and not _is_enough(bench, samplings):
         if not _has_room(bench, side):
-            trial.notes.append("there is no memory for further workers: timed in one process alone")
+            trial.notes.append(f"no memory for more workers: timed in {len(samplings)} of {count}")
             break
         other = trial.another_worker(bench, side, is_last=len(samplings) == count - 1)
         try:

@@ -297,9 +297,10 @@ class Trial:
                 bench.sequence.begin(other)
             for _ in range(_CALLS_OF_ANOTHER):
                 self._verified_call(bench, other, bench.draws.next())
-        except Refusal as refusal:
+        except BaseException as error:
             other.close()
-            refusal.message += " (in another fresh worker; it was right in the first one)"
+            if isinstance(error, Refusal):
+                error.message += " (in another fresh worker; it was right in the first one)"
             raise
         return other
 
