@@ -21,25 +21,37 @@ FOLDER = Path(__file__).with_name("blind")
 PLANTED = list(csv.DictReader((FOLDER / "causes.csv").read_text().splitlines()))
 
 
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("cpu", marks=pytest.mark.slow),
+        pytest.param("cuda:0", marks=pytest.mark.gpu),
+    ],
+)
+def device(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def executor() -> Iterator[LocalExecutor]:
-    with LocalExecutor("cpu") as running:
+def executor(device: str) -> Iterator[LocalExecutor]:
+    with LocalExecutor(device) as running:
         yield running
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda row: row["number"])
-def test_it_is_judged_rightly_and_its_cause_named(executor, planted) -> None:
+def test_it_is_judged_rightly_and_its_cause_named(executor, device, planted) -> None:
     number = planted["number"]
     problems = load_suite(FOLDER / "problems")
     problem = next(p for p in problems if p.id.startswith(f"level1_{number}_"))
     source = (FOLDER / "kernels" / f"level_1_problem_{number}_sample_0_kernel.py").read_text()
+    if device != "cpu":
+        source = source.replace('autocast("cpu"', 'autocast("cuda"')
     evaluation = executor.evaluate(
         EvaluationRequest(
             problem_id=problem.id,
             reference=problem.reference(SizeClass.CPU),
             candidate=Candidate(source=source, backend=Backend.CPP),
-            settings=Settings(device="cpu", timing_seconds=0.2, audit="never"),
+            settings=Settings(device=device, timing_seconds=0.2, audit="never"),
         )
     )
     assert evaluation.status == planted["expected"], evaluation.message

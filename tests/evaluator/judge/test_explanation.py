@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator
+
 import pytest
 
 from evaluator.evaluation import Status
+from evaluator.executor.local import LocalExecutor
+from tests.evaluator.conftest import Evaluate
 
 CONV = """
 import torch
@@ -312,6 +317,23 @@ CASES = {
 
 
 _TRIES = 3
+
+
+@pytest.fixture(scope="module", params=["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def executor(device: str) -> Iterator[LocalExecutor]:
+    with LocalExecutor(device) as running:
+        yield running
+
+
+@pytest.fixture
+def evaluate(evaluate: Evaluate, device: str) -> Evaluate:
+    """Judge on this device."""
+    return functools.partial(evaluate, device=device)
 
 
 @pytest.mark.parametrize("name", CASES)
