@@ -58,7 +58,8 @@ def _driver() -> Any:
         raise DeviceError("libcuda.so.1 cannot be loaded: no NVIDIA driver here") from None
 
 
-def _call(name: str, *arguments: Any) -> None:
+def driver_call(name: str, *arguments: Any) -> None:
+    """Call a function of the driver's library; raises `DeviceError` with what the driver says."""
     code = getattr(_driver(), name)(*arguments)
     if code:
         text = ctypes.c_char_p()
@@ -89,9 +90,9 @@ class DeviceMapping:
 
     def unmap(self) -> None:
         """Take the mapping away; tensors over it must be gone."""
-        _call("cuMemUnmap", ctypes.c_uint64(self.address), ctypes.c_size_t(self.size))
-        _call("cuMemAddressFree", ctypes.c_uint64(self.address), ctypes.c_size_t(self.size))
-        _call("cuMemRelease", ctypes.c_uint64(self.handle))
+        driver_call("cuMemUnmap", ctypes.c_uint64(self.address), ctypes.c_size_t(self.size))
+        driver_call("cuMemAddressFree", ctypes.c_uint64(self.address), ctypes.c_size_t(self.size))
+        driver_call("cuMemRelease", ctypes.c_uint64(self.handle))
 
 
 class _Interface:
@@ -115,7 +116,7 @@ def create(ordinal: int, size: int) -> tuple[DeviceMapping, int]:
     """
     properties = _properties(ordinal)
     granularity = ctypes.c_size_t()
-    _call(
+    driver_call(
         "cuMemGetAllocationGranularity",
         ctypes.byref(granularity),
         ctypes.byref(properties),
@@ -124,7 +125,7 @@ def create(ordinal: int, size: int) -> tuple[DeviceMapping, int]:
     step = granularity.value
     size = max(step, (size + step - 1) // step * step)
     handle = ctypes.c_uint64()
-    _call(
+    driver_call(
         "cuMemCreate",
         ctypes.byref(handle),
         ctypes.c_size_t(size),
@@ -132,7 +133,7 @@ def create(ordinal: int, size: int) -> tuple[DeviceMapping, int]:
         ctypes.c_uint64(0),
     )
     fd = ctypes.c_int()
-    _call(
+    driver_call(
         "cuMemExportToShareableHandle",
         ctypes.byref(fd),
         handle,
@@ -145,7 +146,7 @@ def create(ordinal: int, size: int) -> tuple[DeviceMapping, int]:
 def import_memory(ordinal: int, fd: int, size: int, *, writable: bool) -> DeviceMapping:
     """Map memory that another process exported; `size` is what `create` rounded to."""
     handle = ctypes.c_uint64()
-    _call(
+    driver_call(
         "cuMemImportFromShareableHandle",
         ctypes.byref(handle),
         ctypes.c_void_p(fd),
@@ -156,7 +157,7 @@ def import_memory(ordinal: int, fd: int, size: int, *, writable: bool) -> Device
 
 def _map(ordinal: int, handle: ctypes.c_uint64, size: int, flags: int) -> DeviceMapping:
     address = ctypes.c_uint64()
-    _call(
+    driver_call(
         "cuMemAddressReserve",
         ctypes.byref(address),
         ctypes.c_size_t(size),
@@ -164,7 +165,7 @@ def _map(ordinal: int, handle: ctypes.c_uint64, size: int, flags: int) -> Device
         ctypes.c_uint64(0),
         ctypes.c_uint64(0),
     )
-    _call(
+    driver_call(
         "cuMemMap",
         address,
         ctypes.c_size_t(size),
@@ -173,7 +174,7 @@ def _map(ordinal: int, handle: ctypes.c_uint64, size: int, flags: int) -> Device
         ctypes.c_uint64(0),
     )
     access = _Access(location=_Location(type=_DEVICE, id=ordinal), flags=flags)
-    _call(
+    driver_call(
         "cuMemSetAccess", address, ctypes.c_size_t(size), ctypes.byref(access), ctypes.c_size_t(1)
     )
     return DeviceMapping(address.value, size, handle.value)
@@ -186,9 +187,22 @@ def reset_persisting_l2(ordinal: int) -> bool:
     calling thread must have the device's primary context current.
     """
     device, most = ctypes.c_int(), ctypes.c_int()
-    _call("cuDeviceGet", ctypes.byref(device), ctypes.c_int(ordinal))
-    _call("cuDeviceGetAttribute", ctypes.byref(most), ctypes.c_int(_MAX_PERSISTING_L2), device)
+    driver_call("cuDeviceGet", ctypes.byref(device), ctypes.c_int(ordinal))
+    driver_call(
+        "cuDeviceGetAttribute", ctypes.byref(most), ctypes.c_int(_MAX_PERSISTING_L2), device
+    )
     return most.value > 0 and _driver().cuCtxResetPersistingL2Cache() == 0
+
+
+def fill_words(address: int, words: int, value: int, stream: int) -> None:
+    """Enqueue that so many 32-bit words from `address` on get a value. Raises `DeviceError`."""
+    driver_call(
+        "cuMemsetD32Async",
+        ctypes.c_uint64(address),
+        ctypes.c_uint(value),
+        ctypes.c_size_t(words),
+        ctypes.c_void_p(stream),
+    )
 
 
 def hold_stream(stream: int, address: int, value: int) -> None:
@@ -197,7 +211,7 @@ def hold_stream(stream: int, address: int, value: int) -> None:
     The device's own scheduler waits; no multiprocessor is taken. `address`: of this process, to
     memory that it maps. Source: CUDA Driver API, Stream Memory Operations. Raises `DeviceError`.
     """
-    _call(
+    driver_call(
         "cuStreamWaitValue32_v2",
         ctypes.c_void_p(stream),
         ctypes.c_uint64(address),

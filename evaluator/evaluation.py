@@ -383,6 +383,20 @@ class ProblemRequest(Record):
         settings = self.settings.model_copy(update={"device": device})
         return self.model_copy(update={"settings": settings})
 
+    @property
+    def bench_key(self) -> tuple[object, ...]:
+        """What must agree for two requests to be judged on the same set-up."""
+        settings = self.settings
+        return (
+            self.reference,
+            settings.device,
+            settings.precision,
+            settings.protocol,
+            settings.threads,
+            settings.memory_limit_bytes,
+            settings.inputs,
+        )
+
 
 class EvaluationRequest(ProblemRequest):
     """What crosses from the agent to the judge's process to have a candidate judged."""

@@ -19,7 +19,7 @@ from evaluator.cores import usable_cores
 from evaluator.cuda_memory import reset_persisting_l2
 from evaluator.devices import cache_bytes, describe, peaks
 from evaluator.errors import UnusableReferenceError
-from evaluator.evaluation import BaselineName, Precision, ProblemRequest, Settings
+from evaluator.evaluation import BaselineName, Precision, ProblemRequest
 from evaluator.judge.arena import Arena, make_arena
 from evaluator.judge.baselines import Baselines
 from evaluator.judge.blockwise import all_close, same
@@ -58,7 +58,7 @@ class Bench:
         is_timed: bool = True,
     ) -> None:
         """`is_timed`: the eager baseline will be needed."""
-        self.key = bench_key(request)
+        self.key = request.bench_key
         self._request = request
         self._hidden: dict[str, Bench] = {}
         self.settings = request.settings
@@ -241,6 +241,7 @@ class Bench:
         timeout_s: float | None = None,
         steps: Sequence[Step] = (),
         result: Result = "new",
+        word: int | None = None,
         flushes: bool = False,
         hold_s: float = 0.0,
     ) -> AbstractContextManager[Call]:
@@ -258,13 +259,21 @@ class Bench:
             timeout_s=timeout_s,
             steps=steps,
             result=result,
+            word=word,
             flush=self.flush if flushes else None,
             hold_s=hold_s,
         )
 
-    def expected(self, draw: Draw) -> list[torch.Tensor]:
-        """The reference's outputs for one call, in the task's precision."""
-        if self.reference.flags.cudnn_benchmark and self.sequence is None:
+    @property
+    def has_other_plans(self) -> bool:
+        """cuDNN times its algorithms in each process, and may take another one in the next."""
+        return self.reference.flags.cudnn_benchmark and self.sequence is None
+
+    def expected(self, draw: Draw, *, here: bool = False) -> list[torch.Tensor]:
+        """The reference's outputs for one call, in the task's precision.
+
+        `here`: by this process's cuDNN, even where a fresh worker's is what counts."""
+        if self.has_other_plans and not here:
             return self._reference_worker.outputs(draw, self.reference.flags)
         for each in self._up_to(draw):
             values = self.draws.values_of(each)
@@ -360,14 +369,14 @@ class Bench:
         `another`: one more will be asked for soon, so that a spare is made; `settle` waits for it.
         On a GPU one is begun for the next candidate in any case, whose context comes later.
         """
-        limit = self.settings.memory_limit_bytes if confine else None
-        limits = worker_limits(self.device, limit)
+        limits = worker_limits(self.device, self.settings.memory_limit_bytes if confine else None)
         worker = self._zygote.fork(limits, confine=confine)
         if another:
             self._zygote.prepare(limits)
         elif confine and self.device.type == "cuda":
             self._zygote.begin(limits)
-        return Side(worker, self.device, self.settings.call_timeout_s)
+        poisons = self.settings.protocol != "kernelbench"
+        return Side(worker, self.device, self.settings.call_timeout_s, poisons=poisons)
 
     def settle(self) -> None:
         """Wait until no spare worker is in the making: it would disturb what is timed."""
@@ -482,17 +491,3 @@ class Bench:
 def _all_same(values: list[Any], others: list[Any]) -> bool:
     pairs = zip(flatten_arguments(values), flatten_arguments(others), strict=True)
     return all(same(one, other) for one, other in pairs)
-
-
-def bench_key(request: ProblemRequest) -> tuple[object, ...]:
-    """What must agree for two requests to share a bench."""
-    settings: Settings = request.settings
-    return (
-        request.reference,
-        settings.device,
-        settings.precision,
-        settings.protocol,
-        settings.threads,
-        settings.memory_limit_bytes,
-        settings.inputs,
-    )

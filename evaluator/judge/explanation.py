@@ -24,6 +24,7 @@ from evaluator.judge.reference import flatten_arguments
 from evaluator.judge.reference_modes import depends_on_mode, in_eval
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
+from evaluator.worker.poison import POISONS, SOIL_WORDS
 from evaluator.worker.steps import SOIL, Step
 
 _T = TypeVar("_T")
@@ -51,6 +52,7 @@ class Explanation:
     draw: of the call.
     actual: the call's sealed outputs.
     earlier: draws of earlier calls that were right.
+    word: what memory that nobody had written held in the call; None: not known.
     """
 
     bench: Bench
@@ -58,6 +60,7 @@ class Explanation:
     draw: Draw
     actual: list[torch.Tensor]
     earlier: Sequence[Draw]
+    word: int | None = None
 
     def of(self, mismatch: Mismatch) -> Mismatch:
         """The mismatch with what explains it, where something does."""
@@ -68,7 +71,8 @@ class Explanation:
         races = self._differs_when_repeated()
         # A race is right now and then, by luck.
         address = () if races else (self._earlier_address,)
-        looks = (self._unwritten, *address, self._earlier_result, self._changed_reference)
+        memory = (self._unwritten,) if races else (self._unwritten, self._follows_memory)
+        looks = (*memory, *address, self._earlier_result, self._changed_reference)
         for look in looks:
             found = self._tried(look, mismatch.output)
             if found is None:
@@ -159,6 +163,14 @@ class Explanation:
             return "unwritten", "its results follow what lay in memory that it has not set"
         return None
 
+    def _follows_memory(self, output: int) -> tuple[str, str] | None:
+        """Results differ where free and shared memory of a GPU hold something else."""
+        for word in POISONS if self.word is not None else ():
+            if not self._close(self._outputs(self.draw, word=word), self.actual, self.draw):
+                words = "its results follow what lay in free or shared memory that it has not set"
+                return "unwritten", words
+        return None
+
     def _earlier_address(self, output: int) -> tuple[str, str] | None:
         """Results are right only where the inputs lie at an earlier call's address."""
         for draw in self.earlier:
@@ -209,8 +221,13 @@ class Explanation:
         draw = self.bench.draws.at(earlier)
         return self._close(self._outputs(draw), self.bench.expected(draw), draw)
 
-    def _outputs(self, draw: Draw, *steps: Step) -> list[torch.Tensor]:
-        with self.bench.calling(self.side, draw, steps=steps) as call:
+    def _outputs(
+        self, draw: Draw, step: Step | None = None, *, word: int | None = None
+    ) -> list[torch.Tensor]:
+        """`word`: what memory that nobody has written holds; without one, as in the wrong call."""
+        word = SOIL_WORDS.get(step, self.word) if word is None else word
+        steps = () if step is None else (step,)
+        with self.bench.calling(self.side, draw, steps=steps, word=word) as call:
             outputs = self.side.outputs(call.reply, self.bench.outputs)
         if any(tensor.is_meta for tensor in outputs):
             raise Refusal(Status.INCORRECT, "wrong_shape", "another shape or dtype than before")

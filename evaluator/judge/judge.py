@@ -30,7 +30,7 @@ from evaluator.evaluation import (
     Weights,
 )
 from evaluator.host_memory import available_bytes, free_share, growth_limited
-from evaluator.judge.bench import Bench, bench_key
+from evaluator.judge.bench import Bench
 from evaluator.judge.build_allowance import BuildAllowance
 from evaluator.judge.footprint import footprint_of
 from evaluator.judge.kept_problems import MOST_PROBLEMS
@@ -170,7 +170,7 @@ class Judge:
         # If there is none yet, it is made while the problem is set up.
         self._limits = worker_limits(self.device, request.settings.memory_limit_bytes)
         self._zygote.prepare(self._limits)
-        key = bench_key(request)
+        key = request.bench_key
         bench = self._benches.pop(key, None)
         if bench is not None and request.settings.fresh_workers:
             bench.close()
@@ -245,7 +245,7 @@ class Judge:
 
         Raises what the device raises where that error has spoilt it for this process.
         """
-        bench = self._benches.pop(bench_key(request), None)
+        bench = self._benches.pop(request.bench_key, None)
         if bench is not None:
             bench.close()
         if self.device.type == "cuda":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import secrets
@@ -29,6 +30,7 @@ from evaluator.judge.process import WorkerProcess
 from evaluator.judge.refusal import Refusal
 from evaluator.reply import GATE_BYTES, Reply
 from evaluator.wire import Kind, Message
+from evaluator.worker.poison import POISONS
 from evaluator.worker.stated_gpu import Properties
 from evaluator.worker.steps import Earlier, Result, Step
 from evaluator.worker.weights import FITS, Fit
@@ -61,7 +63,15 @@ class Call:
 class Side:
     """A worker that has imported its source and can be called again and again."""
 
-    def __init__(self, worker: WorkerProcess, device: torch.device, call_timeout_s: float) -> None:
+    def __init__(
+        self,
+        worker: WorkerProcess,
+        device: torch.device,
+        call_timeout_s: float,
+        *,
+        poisons: bool = True,
+    ) -> None:
+        """`poisons`: memory of a GPU that nobody has written holds another word at each call."""
         self.worker = worker
         self.device = device
         self.fit: Fit = "none"
@@ -77,6 +87,11 @@ class Side:
         self.late_work: dict[str, str] = {}
         """By reason, what went on after a return and is not refused."""
         self.poison: int | None = None
+        """The byte that the slot was filled with before the last call; None: it has no slot."""
+        self.word: int | None = None
+        """What memory that nobody has written held in the last call; None: not known."""
+        words = random.SystemRandom().sample(POISONS, len(POISONS))
+        self._words = itertools.cycle(words if poisons and device.type == "cuda" else [None])
         self.copies_inputs = False
         """Whether the worker calls its module on copies of the inputs, each in a heap block of its
         own, of which a sanitizer knows the bounds. For audits; never for what is timed."""
@@ -217,13 +232,15 @@ class Side:
         timeout_s: float | None = None,
         steps: Sequence[Step] = (),
         result: Result = "new",
+        word: int | None = None,
         flush: torch.Tensor | None = None,
         hold_s: float = 0.0,
     ) -> Iterator[Call]:
         """Call the module once on inputs that reach the worker at the start; raises `Refusal`.
 
         `random_seed`: the worker seeds PyTorch's generators with it before. `steps`: what it does
-        to the module before. `result`: which result it returns.
+        to the module before. `result`: which result it returns. `word`: what memory that nobody
+        has written holds, on a GPU; without one, the next of `POISONS`.
 
         On a GPU: `flush`, memory that is written once the inputs lie there, so that no cache holds
         them. `hold_s`: the worker's stream is held for so long at most, until all of the call is
@@ -241,6 +258,7 @@ class Side:
             self.poison = random.SystemRandom().choice(_POISON)
             self._outputs.bytes.fill_(self.poison)
         self._sealed = None
+        self.word = next(self._words) if word is None else word
         if self.device.type == "cuda":
             self._gate.zero_()
             torch.cuda.synchronize(self.device)
@@ -255,6 +273,7 @@ class Side:
                 "result": result,
                 "look": self.looks_at_results,
                 "held": hold_s > 0,
+                "poison": self.word,
             }
         )
         asked = time.perf_counter_ns()

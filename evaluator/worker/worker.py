@@ -35,6 +35,11 @@ from evaluator.wire import Channel, Kind
 from evaluator.worker import build_stub, stated_gpu
 from evaluator.worker.initial_values import repeated_initial_values
 from evaluator.worker.memory import SharedMemory, limit_growth, map_shared, tensor_at
+from evaluator.worker.poison import (
+    poison_free_memory,
+    poison_shared_memory,
+    shared_memory_kernel,
+)
 from evaluator.worker.random_constants import random_constants
 from evaluator.worker.steps import SOIL, Result, soil, take
 from evaluator.worker.values import decode, flatten
@@ -205,6 +210,8 @@ class Worker:
             torch.manual_seed(order["seed"])
         if self.device == "cpu":
             _line_up_threads()
+        elif order["poison"] is not None:
+            poison_free_memory(order["poison"])
         self.channel.send(Kind.PREPARED)
         if self.device == "cpu":
             # Who sleeps may wake up elsewhere.
@@ -225,6 +232,8 @@ class Worker:
         begin, middle, end = (torch.cuda.Event(enable_timing=True) for _ in range(3))
         if order["held"]:
             hold_stream(torch.cuda.current_stream().cuda_stream, slot[-GATE_BYTES:].data_ptr(), 1)
+        if order["poison"] is not None:
+            poison_shared_memory(order["poison"])
         with torch.no_grad():
             begin.record()
             result = self.module(*arguments)
@@ -270,6 +279,7 @@ def _make_context(device: str) -> None:
     if device != "cpu":
         torch.cuda.set_device(device)
         torch.zeros(1, device=device)
+        shared_memory_kernel(torch.cuda.current_device())
         torch.cuda.synchronize()
 
 
