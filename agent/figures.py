@@ -87,6 +87,11 @@ def verdict(evaluation: Evaluation) -> str:
     return f"{evaluation.reason}: {first}" if first else evaluation.reason
 
 
+def properties(evaluation: Evaluation) -> str:
+    """What an audit showed that a program cannot rely on; empty where nothing was found."""
+    return "".join(f"; {each}" for each in evaluation.audit.properties) if evaluation.audit else ""
+
+
 def judged_again(confirmation: Confirmation) -> str:
     """A second verdict beside the first one."""
     text = verdict(confirmation.evaluation)
@@ -94,6 +99,7 @@ def judged_again(confirmation: Confirmation) -> str:
         text += f", {findings[0]}"
     if confirmation.found is not None:
         text += f"; {ratio(confirmation.found)}x in the search"
+    text += properties(confirmation.evaluation)
     return text if confirmation.holds else f"struck: {text}"
 
 

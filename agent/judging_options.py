@@ -35,8 +35,9 @@ Require = Annotated[
     str | None,
     Option(
         "--require",
-        metavar="any|custom",
-        help="custom: refuse kernels whose time goes into libraries. [any]",
+        metavar="any|custom|kept_results",
+        help="custom: refuse kernels whose time goes into libraries. kept_results: refuse those "
+        "whose next call overwrites the result. [any]",
     ),
 ]
 Isolation = Annotated[

@@ -130,6 +130,7 @@ def _best(entry: ProblemResult) -> str:
     searched = entry.best.evaluation.timing
     if entry.confirmation is not None and searched is not None:
         text += f", judged again; {figures.ratio(searched.speedup)}x in the search"
+    text += figures.properties(record.evaluation)
     timing = record.evaluation.timing
     if timing is None:
         return text

@@ -95,7 +95,11 @@ def check(
         ),
     ] = None,
     require: Annotated[
-        str, typer.Option(help="any, or custom: refuse what libraries compute.")
+        str,
+        typer.Option(
+            help="any; custom: refuse what libraries compute; kept_results: refuse what the next "
+            "call overwrites."
+        ),
     ] = "any",
     isolation: Annotated[
         str,

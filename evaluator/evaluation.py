@@ -324,7 +324,7 @@ class Evaluation(Record):
 Protocol = Literal["refinery", "kernelbench", "verified"]
 """Whose rules decide what is correct: ours, KernelBench's or KernelBench-Verified's."""
 AuditSetting = Literal["auto", "always", "never"]
-Requirement = Literal["any", "custom"]
+Requirement = Literal["any", "custom", "kept_results"]
 
 
 class Settings(Record):

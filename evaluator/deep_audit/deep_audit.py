@@ -2,7 +2,7 @@
 
 It comes after the verdict on correctness and time is sealed. An error of memory that a sanitizer
 found turns the verdict, because such a kernel is right by luck; so does a label other than `custom`
-where custom kernels are required. All else is told beside the verdict.
+where custom kernels or kept results are required. All else is told beside the verdict.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ class DeepAuditor:
             )
         except InfrastructureError as error:
             origin = Origin(None, note=f"the audit was not finished: {error}")
-        life = self._life(request) if occasion == "asked" else ()
+        wanted = occasion == "asked" or request.settings.require == "kept_results"
+        life = self._life(request) if wanted else ()
         audit = DeepAudit(
             occasion=occasion,
             sanitizers=tuple(runs),
@@ -129,7 +130,7 @@ def occasion_for(evaluation: Evaluation, settings: Settings) -> Occasion | None:
             return "speedup"
         if _under_bound(timing):
             return "under_bound"
-    return "required" if settings.require == "custom" else None
+    return None if settings.require == "any" else "required"
 
 
 def _under_bound(timing: Timing) -> bool:
@@ -160,6 +161,13 @@ def with_audit(
             "status": Status.INTEGRITY,
             "reason": "not_custom" if origin.label else "provenance_unknown",
             "message": _required(origin),
+            "timing": None,
+        }
+    elif require == "kept_results" and audit.overwrites_results:
+        told |= {
+            "status": Status.INTEGRITY,
+            "reason": "result_overwritten",
+            "message": "kept results are required, and the next call overwrites its result",
             "timing": None,
         }
     # Not model_copy, which would not check that the payload fits the status.

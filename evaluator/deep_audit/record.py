@@ -130,6 +130,18 @@ class DeepAudit(Record):
     seconds: float = 0.0
 
     @property
+    def properties(self) -> tuple[str, ...]:
+        """How its results are not what a program may rely on, by `life`."""
+        return tuple(trial.note for trial in self.life if trial.outcome == "broken")
+
+    @property
+    def overwrites_results(self) -> bool:
+        """Whether the next call changes the result of the one before."""
+        return any(
+            trial.life is Life.RESULT_KEPT and trial.outcome == "broken" for trial in self.life
+        )
+
+    @property
     def refusing(self) -> tuple[tuple[Tool, Finding], ...]:
         """The findings for which the candidate is refused."""
         return tuple(

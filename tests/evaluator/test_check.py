@@ -114,4 +114,4 @@ def test_a_file_that_python_cannot_decode_is_a_syntax_error(tmp_path: Path, head
 def test_an_unknown_requirement_is_a_mistake_of_usage(tmp_path: Path) -> None:
     done = check(tmp_path, HONEST, "--require", "handmade")
     assert done.returncode == 2
-    assert "'any' or 'custom'" in done.stderr and "Traceback" not in done.stderr
+    assert "'any', 'custom' or 'kept_results'" in done.stderr and "Traceback" not in done.stderr

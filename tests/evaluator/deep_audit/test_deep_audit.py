@@ -164,6 +164,34 @@ def test_custom_kernels_can_be_required(evaluate):
     assert library.provenance is Provenance.LIBRARY and library.timing is None
 
 
+BUFFER = """
+import torch
+import torch.nn as nn
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.scale = nn.Parameter(torch.ones(features))
+        self.result = None
+
+    def forward(self, x):
+        y = torch.relu(x * self.scale + self.bias) * 2.0
+        if self.result is None:
+            self.result = torch.empty_like(y)
+        return self.result.copy_(y)
+"""
+
+
+def test_a_result_that_the_next_call_overwrites_is_refused_on_demand(evaluate):
+    told = evaluate(BUFFER, audit="always")
+    assert told.status is Status.CORRECT, told.message
+    assert told.audit.properties == ("the next call overwrites its result",)
+    refused = evaluate(BUFFER, require="kept_results")
+    assert (refused.status, refused.reason) == (Status.INTEGRITY, "result_overwritten")
+    assert evaluate(HONEST, require="kept_results").status is Status.CORRECT
+
+
 @pytest.mark.slow
 def test_what_nobody_can_attribute_is_not_custom(evaluate):
     sleepy = "y = kernels.scale_and_bias(x, self.scale, self.bias)\ntime.sleep(0.02)\nreturn y"
