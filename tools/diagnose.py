@@ -25,6 +25,8 @@ _INTEGRITY = {
     "input_modified": "Inputs must not be modified: write to a tensor of your own.",
     "not_custom": "The work has to be done by kernels of your own, not by PyTorch's operators or a"
     " vendor's library.",
+    "result_overwritten": "A result must stay as it is while forward is called again: return a"
+    " tensor that the next call does not write to.",
     "below_floor": "It was faster than the bytes that must move can be moved on this device, so"
     " it did not do the work. Every call has to compute its result from that call's inputs.",
 }

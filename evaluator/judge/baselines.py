@@ -59,7 +59,7 @@ class Baselines:
         """
         asked = self._bench.settings.baselines
         for name in asked:
-            side = self._eager(number) if name is BaselineName.EAGER else self.get(name)
+            side = self.eager(number) if name is BaselineName.EAGER else self.get(name)
             if side is not None:
                 yield name, side
         name = BaselineName.DEFAULT_FLAGS
@@ -68,7 +68,9 @@ class Baselines:
             if side is not None:
                 yield name, side
 
-    def _eager(self, number: int) -> Side | None:
+    def eager(self, number: int) -> Side | None:
+        """The worker of eager that a candidate's worker is timed beside; None where there is no
+        other one."""
         if number == 0:
             return self.get(BaselineName.EAGER)
         while len(self._others) < number:

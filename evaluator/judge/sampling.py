@@ -32,7 +32,7 @@ _VERIFIED_FIRST, _VERIFIED_FIRST_OF_ANOTHER = 10, 3
 """So many are all verified: with few calls, a share of them would leave cheats a chance."""
 _ALTERNATING_BLOCKS = 18
 """So many blocks are by turns of held calls and of others; then one in four is of others."""
-_HOLD_S = 0.5
+HOLD_S = 0.5
 """A call that is not enqueued by then waits for the device, or makes more launches than fit."""
 
 Verify = Callable[[list[torch.Tensor], Draw], None]
@@ -135,7 +135,7 @@ class _Sampler:
             return frozenset()
         held = set()
         for which, side in self._sides.items():
-            with bench.calling(side, bench.draws.plain(), hold_s=_HOLD_S) as call:
+            with bench.calling(side, bench.draws.plain(), hold_s=HOLD_S) as call:
                 if call.was_held:
                     held.add(which)
         return frozenset(held if BaselineName.EAGER in held else ())
@@ -194,7 +194,7 @@ class _Sampler:
                 draw = replace(draw, order=bench.draws.lay_again(draw))
             if which is not None:
                 self._sides[None].stand_still()
-            hold_s = _HOLD_S if is_held and which in self._held else 0.0
+            hold_s = HOLD_S if is_held and which in self._held else 0.0
             with bench.calling(side, draw, flushes=True, hold_s=hold_s) as call:
                 borrowed = refused_as_borrowed(bench, side, call.reply) if which is None else None
                 if borrowed is not None:

@@ -17,7 +17,9 @@ from evaluator.evaluation import (
     Candidate,
     Status,
     Timing,
+    Verdict,
 )
+from evaluator.judge.alone import slowed_note
 from evaluator.judge.bench import Bench
 from evaluator.judge.build_allowance import BuildAllowance
 from evaluator.judge.conduct import works_early
@@ -261,6 +263,12 @@ class Trial:
         self.seen = samplings[-1].seen
         self.narrowing_seconds = sum(each.narrowing_seconds for each in samplings)
         timing, notes = timing_of(samplings, bench.bounds, bench.settings, bench.work.operators)
+        is_ours = bench.device.type == "cuda" and bench.settings.protocol != "kernelbench"
+        if is_ours and timing.verdict is Verdict.FASTER:
+            side.worker.end()
+            if (note := slowed_note(bench, samplings)) is not None:
+                timing = timing.model_copy(update={"verdict": Verdict.UNCLEAR})
+                notes.append(note)
         self.notes += notes
         self.notes += bench.baselines.notes.values()
         if timing.floor_us is not None and timing.latency_us < timing.floor_us:

@@ -1,0 +1,50 @@
+"""Eager once more, after the candidate's processes have ended: is it faster without them?
+
+On a GPU workers are not stopped between their calls. A thread that launches kernels all the while,
+or a kernel that never ends, takes time from the baseline and would make the candidate look faster.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from statistics import geometric_mean, median
+
+from evaluator.evaluation import BaselineName
+from evaluator.judge.bench import Bench
+from evaluator.judge.sampling import HOLD_S, Sampling
+
+_FEWEST_CALLS, _MOST_CALLS = 3, 11
+_MOST_SECONDS = 0.25
+_MOST_SLOWED = 1.1
+"""Beside the candidate over alone. A GPU that is hotter, or has other clocks, is some percent."""
+_FREE_US = 3.0
+
+
+def slowed_note(bench: Bench, samplings: Sequence[Sampling]) -> str | None:
+    """What to tell where eager was slower beside the candidate, whose workers have ended by now.
+
+    Each worker of eager is compared with itself. Raises `Refusal`.
+    """
+    eager = [bench.baselines.eager(number) for number in range(len(samplings))]
+    alone: list[list[float]] = [[] for _ in eager]
+    deadline = time.monotonic() + _MOST_SECONDS
+    for number in range(_MOST_CALLS):
+        if number >= _FEWEST_CALLS and time.monotonic() > deadline:
+            break
+        for side, sampling, times in zip(eager, samplings, alone, strict=True):
+            if side is None:
+                return None
+            hold_s = HOLD_S if BaselineName.EAGER in sampling.held else 0.0
+            draw = bench.draws.plain()
+            with bench.calling(side, draw, flushes=True, hold_s=hold_s) as call:
+                times.append(call.total_us)
+    beside = [median(each.baselines[BaselineName.EAGER].total_us) for each in samplings]
+    usual = [median(times) for times in alone]
+    slowed = geometric_mean(b / (u + _FREE_US) for b, u in zip(beside, usual, strict=True))
+    if slowed <= _MOST_SLOWED:
+        return None
+    return (
+        f"eager takes {median(usual):.1f} us alone and took {median(beside):.1f} us while this "
+        "kernel's process was there: no verdict on speed"
+    )
