@@ -292,7 +292,7 @@ CASES = {
     ),
     "runs that differ in the last bits only": (
         CONV,
-        [(" * 0.5)", ") * (1 + 1e-7 * torch.rand(1))")],
+        [(" * 0.5)", ") * (1 + 1e-7 * torch.rand(1, device=x.device))")],
         "missing_operation",
         "mul by 0.5",
     ),
