@@ -33,7 +33,6 @@ from evaluator.judge.judge_memory import JudgeMemory
 from evaluator.judge.out_of_memory import is_out_of_memory
 from evaluator.judge.placement import Placement, bytes_needed
 from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten_arguments
-from evaluator.judge.reference_worker import ReferenceWorker
 from evaluator.judge.side import Call, Side
 from evaluator.judge.speed_of_light import bounds, count_work, measure_ceilings
 from evaluator.judge.variation import Kind, fresh_seed
@@ -101,6 +100,14 @@ class Bench:
         values = self._examine(fresh_seed())
         self.threads = request.settings.threads or usable_cores()
         self.output_bytes = sum(t.numel() * t.element_size() + 512 for t in self.outputs) + _SLACK
+        # KernelBench runs both sides in one process, on the same inputs and with equal seeds.
+        self.runs_reference_beside = (
+            request.settings.protocol == "kernelbench"
+            and self.sequence is None
+            and not self.reference.changes_inputs
+        )
+        if self.runs_reference_beside:
+            self.output_bytes *= 2
         self.flush = torch.zeros(
             max(2 * cache_bytes(str(device)), 16 * 2**20), dtype=torch.uint8, device=device
         )
@@ -135,7 +142,6 @@ class Bench:
         self.persisting_l2_reset: bool | None = None
         """Whether the last flush could reset them; None on a CPU and before the first."""
         self.baselines = Baselines(self)
-        self._reference_worker = ReferenceWorker(self)
 
     @property
     def compares_inputs(self) -> bool:
@@ -242,6 +248,7 @@ class Bench:
         steps: Sequence[Step] = (),
         result: Result = "new",
         word: int | None = None,
+        reference: bool = False,
         flushes: bool = False,
         hold_s: float = 0.0,
     ) -> AbstractContextManager[Call]:
@@ -260,21 +267,13 @@ class Bench:
             steps=steps,
             result=result,
             word=word,
+            reference=reference,
             flush=self.flush if flushes else None,
             hold_s=hold_s,
         )
 
-    @property
-    def has_other_plans(self) -> bool:
-        """cuDNN times its algorithms in each process, and may take another one in the next."""
-        return self.reference.flags.cudnn_benchmark and self.sequence is None
-
-    def expected(self, draw: Draw, *, here: bool = False) -> list[torch.Tensor]:
-        """The reference's outputs for one call, in the task's precision.
-
-        `here`: by this process's cuDNN, even where a fresh worker's is what counts."""
-        if self.has_other_plans and not here:
-            return self._reference_worker.outputs(draw, self.reference.flags)
+    def expected(self, draw: Draw) -> list[torch.Tensor]:
+        """The reference's outputs for one call, in the task's precision."""
         for each in self._up_to(draw):
             values = self.draws.values_of(each)
             outputs = self._run(values, each.random_seed)
@@ -341,7 +340,6 @@ class Bench:
     def make_room(self) -> None:
         """End the baselines, which are started again when they are needed, and give memory back."""
         self.baselines.close()
-        self._reference_worker.close()
         self._end_idle()
         self.give_memory_back()
 
@@ -399,15 +397,16 @@ class Bench:
         triton: bool,
         build: Build,
         baseline: Baseline = BASELINES[BaselineName.EAGER],
-        flags: BackendFlags | None = None,
+        reference: str | None = None,
     ) -> None:
-        """Import a source on a side, with these flags; without any, with those of `baseline`."""
+        """Import a source on a side, with the flags of `baseline`; see `Side.load`."""
         side.load(
             source,
             class_name,
             threads=self.threads,
             dtype=self.reference.dtype,
-            flags=self._flags(baseline) if flags is None else flags,
+            flags=self._flags(baseline),
+            reference=reference,
             triton=triton,
             build=build,
             import_timeout_s=self.settings.import_timeout_s,
@@ -481,7 +480,6 @@ class Bench:
             bench.close()
         self._hidden.clear()
         self.baselines.close()
-        self._reference_worker.close()
         self._end_idle()
         self.draws.arena.close()
         with contextlib.suppress(AttributeError):

@@ -227,8 +227,11 @@ class Explanation:
         """`word`: what memory that nobody has written holds; without one, as in the wrong call."""
         word = SOIL_WORDS.get(step, self.word) if word is None else word
         steps = () if step is None else (step,)
-        with self.bench.calling(self.side, draw, steps=steps, word=word) as call:
-            outputs = self.side.outputs(call.reply, self.bench.outputs)
+        reference, count = self.side.has_reference, len(self.bench.outputs)
+        with self.bench.calling(
+            self.side, draw, steps=steps, word=word, reference=reference
+        ) as call:
+            outputs = self.side.outputs(call.reply, self.bench.outputs * (1 + reference))[:count]
         if any(tensor.is_meta for tensor in outputs):
             raise Refusal(Status.INCORRECT, "wrong_shape", "another shape or dtype than before")
         return outputs

@@ -12,13 +12,15 @@ from evaluator.judge.side import Side
 from evaluator.reply import Reply
 
 
-def sealed_outputs(bench: Bench, side: Side, reply: Reply, draw: Draw) -> list[torch.Tensor]:
+def sealed_outputs(
+    bench: Bench, side: Side, reply: Reply, draw: Draw, *, reference: bool = False
+) -> list[torch.Tensor]:
     """Copies of a call's outputs, out of the worker's reach; raises `Refusal`.
 
     Where the reference changes its inputs, the inputs as the call left them come after the outputs,
-    as in `Bench.expected`.
+    as in `Bench.expected`. `reference`: those of the reference beside it come last.
     """
-    outputs = side.outputs(reply, bench.outputs)
+    outputs = side.outputs(reply, bench.outputs * (2 if reference else 1))
     return [*outputs, *bench.draws.lying(draw)] if bench.compares_inputs else outputs
 
 

@@ -92,6 +92,8 @@ class Side:
         """What memory that nobody has written held in the last call; None: not known."""
         words = random.SystemRandom().sample(POISONS, len(POISONS))
         self._words = itertools.cycle(words if poisons and device.type == "cuda" else [None])
+        self.has_reference = False
+        """Whether the reference can run in the same process."""
         self.copies_inputs = False
         """Whether the worker calls its module on copies of the inputs, each in a heap block of its
         own, of which a sanitizer knows the bounds. For audits; never for what is timed."""
@@ -142,15 +144,19 @@ class Side:
         triton: bool,
         build: Build,
         import_timeout_s: float,
+        reference: str | None = None,
         gpu: Properties | None = None,
         configurations: Configurations | None = None,
     ) -> None:
         """Import the source in the worker, building what it asks for, now or later; raises
-        `Refusal`. `gpu`: what the worker is to say of a GPU that it has not. `configurations`:
-        those of the Hugging Face models that the problem names; None where it names none."""
+        `Refusal`. `reference`: the source of the one that runs there in calls that ask for it.
+        `gpu`: what the worker is to say of a GPU that it has not. `configurations`: those of the
+        Hugging Face models that the problem names; None where it names none."""
         self._build = build
+        self.has_reference = reference is not None
         order = {
             "source": source,
+            "reference": reference,
             "class_name": class_name,
             "device": str(self.device),
             "dtype": str(dtype).removeprefix("torch."),
@@ -233,6 +239,7 @@ class Side:
         steps: Sequence[Step] = (),
         result: Result = "new",
         word: int | None = None,
+        reference: bool = False,
         flush: torch.Tensor | None = None,
         hold_s: float = 0.0,
     ) -> Iterator[Call]:
@@ -240,7 +247,8 @@ class Side:
 
         `random_seed`: the worker seeds PyTorch's generators with it before. `steps`: what it does
         to the module before. `result`: which result it returns. `word`: what memory that nobody
-        has written holds, on a GPU; without one, the next of `POISONS`.
+        has written holds, on a GPU; without one, the next of `POISONS`. `reference`: the reference
+        runs there before the module, and its outputs come after the module's.
 
         On a GPU: `flush`, memory that is written once the inputs lie there, so that no cache holds
         them. `hold_s`: the worker's stream is held for so long at most, until all of the call is
@@ -274,6 +282,7 @@ class Side:
                 "look": self.looks_at_results,
                 "held": hold_s > 0,
                 "poison": self.word,
+                "reference": reference,
             }
         )
         asked = time.perf_counter_ns()

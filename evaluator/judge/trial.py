@@ -32,10 +32,9 @@ from evaluator.judge.side import Call, Side
 from evaluator.judge.tampering import wrote_to_inputs
 from evaluator.judge.timed_workers import sampled_in_workers
 from evaluator.judge.timing import timing_of
-from evaluator.judge.verification import Verification
-from evaluator.worker.steps import Step
+from evaluator.judge.verification import Verification, is_near
 
-_FIRST_CALLS = 3
+_FIRST_CALLS, _KERNELBENCH_TRIALS = 3, 5
 """Calls that are all verified before any time is spent on timing."""
 _CALLS_OF_ANOTHER = 2
 """Of each further worker so many are verified before it is timed."""
@@ -115,12 +114,11 @@ class Trial:
         _make_room(bench)
         # The worker has a module now; what it computes from here on is what counts.
         bench.draws.begin()
-        # KernelBench's reference, in the same process, takes the memory that moving a module frees.
-        steps: tuple[Step, ...] = ("soil",) if bench.settings.protocol == "kernelbench" else ()
-        for index in range(_FIRST_CALLS):
+        as_there = bench.settings.protocol == "kernelbench"
+        for index in range(_KERNELBENCH_TRIALS if as_there else _FIRST_CALLS):
             draw = bench.draws.next(near=index == 1)
             try:
-                self._verified_call(bench, side, draw, steps)
+                self._verified_call(bench, side, draw)
             except Refusal as refusal:
                 if (
                     _is_fault(refusal)
@@ -134,7 +132,7 @@ class Trial:
                         detail=refusal.message,
                     ) from None
                 raise
-        if bench.settings.protocol == "kernelbench" and bench.sequence is None:
+        if as_there and bench.sequence is None:
             self._note_kept_address(bench, side)
 
     def _load(self, bench: Bench, side: Side) -> None:
@@ -144,23 +142,22 @@ class Trial:
             "ModelNew",
             triton=self.candidate.backend is Backend.TRITON,
             build=self.builds.build,
+            reference=bench.reference.source if bench.runs_reference_beside else None,
         )
 
-    def _verified_call(
-        self, bench: Bench, side: Side, draw: Draw, steps: Sequence[Step] = ()
-    ) -> None:
+    def _verified_call(self, bench: Bench, side: Side, draw: Draw) -> None:
         """Raises `Refusal`, and ends the worker where it is the call that fails."""
         self.verified.made += 1
         try:
-            draw, call, sealed, borrowed = self._call(bench, side, draw, steps)
+            draw, call, sealed, borrowed = self._call(bench, side, draw)
         except Refusal:
             side.close()
             raise
         self.device_seconds += call.wall_us / 1e6
         side.note_memory()
-        self.verified.verify(bench, side, sealed, draw)
+        self.verified.verify(bench, side, *_parted(bench, side, sealed, draw))
         if borrowed is not None:
-            raise borrowed
+            self._hold_against(bench, borrowed.reason, borrowed.message)
         lent = bench.draws.writable and not bench.reference.changes_inputs
         if lent and not bench.draws.holds(draw):
             self._hold_against(
@@ -172,7 +169,7 @@ class Trial:
     def _note_kept_address(self, bench: Bench, side: Side) -> None:
         """Where its inputs always lie in one place, as KernelBench's do, nothing tells of it."""
         draw, _, sealed, _ = self._call(bench, side, bench.draws.elsewhere())
-        if not self.verified.is_right(bench, side, sealed, draw):
+        if not self.verified.is_right(bench, side, *_parted(bench, side, sealed, draw)):
             self._hold_against(
                 bench,
                 "kept_address",
@@ -180,15 +177,16 @@ class Trial:
             )
 
     def _call(
-        self, bench: Bench, side: Side, draw: Draw, steps: Sequence[Step] = ()
+        self, bench: Bench, side: Side, draw: Draw
     ) -> tuple[Draw, Call, list[torch.Tensor], Refusal | None]:
         """A call with what it was made of, its sealed outputs, and whether they are borrowed.
 
         Raises `Refusal`.
         """
         try:
-            with bench.calling(side, draw, steps=steps) as call:
-                sealed = sealed_outputs(bench, side, call.reply, draw)
+            reference = side.has_reference
+            with bench.calling(side, draw, reference=reference) as call:
+                sealed = sealed_outputs(bench, side, call.reply, draw, reference=reference)
                 return draw, call, sealed, refused_as_borrowed(bench, side, call.reply)
         except Refusal as refusal:
             if refusal.reason != "tensor_subclass" or side.looks_at_results:
@@ -197,7 +195,7 @@ class Trial:
         side.looks_at_results = True
         if bench.draws.writable:
             draw = replace(draw, order=bench.draws.lay_again(draw))
-        return self._call(bench, side, draw, steps)
+        return self._call(bench, side, draw)
 
     def _construct(self, bench: Bench, side: Side, *, as_constructed: bool) -> None:
         """Give both sides equal weights; raises `Refusal`."""
@@ -333,7 +331,11 @@ class Trial:
         """Calls beside the baselines'; raises `Refusal`."""
 
         def verify(sealed: list[torch.Tensor], draw: Draw) -> None:
-            self.verified.verify(bench, side, sealed, draw)
+            if bench.settings.protocol != "kernelbench":
+                self.verified.verify(bench, side, sealed, draw)
+            elif not is_near(sealed, bench.expected(draw)):
+                message = "a later call, while it was timed, was wrong"
+                self._hold_against(bench, "wrong_later", message)
 
         sampling = sample(
             bench,
@@ -347,6 +349,17 @@ class Trial:
         self.verified.made += sampling.blocks
         self.device_seconds += sampling.device_seconds
         return sampling
+
+
+def _parted(
+    bench: Bench, side: Side, sealed: list[torch.Tensor], draw: Draw
+) -> tuple[list[torch.Tensor], Draw, list[torch.Tensor] | None]:
+    """A candidate's outputs, the draw, and the outputs of the reference beside it, if it ran."""
+    if not side.has_reference:
+        return sealed, draw, None
+    count = len(bench.outputs)
+    actual, beside = sealed[:-count], sealed[-count:]
+    return actual, draw, None if any(t.is_meta for t in sealed) else beside
 
 
 def _is_early(sampling: Sampling) -> bool:

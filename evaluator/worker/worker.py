@@ -12,7 +12,7 @@ import os
 import sys
 import traceback
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
@@ -63,8 +63,11 @@ class Worker:
     class_name: str = "ModelNew"
     dtype: torch.dtype = torch.float32
     copies_inputs: bool = False
-    beside: torch.nn.Module | None = None
+    earlier: torch.nn.Module | None = None
     """An earlier instance that was kept; `other` changes places with it."""
+    reference_file: types.ModuleType | None = None
+    reference: torch.nn.Module | None = None
+    """Runs before the candidate in calls that ask for it, as in KernelBench's process."""
     layouts: list[tuple[torch.Size, torch.dtype]] = field(default_factory=list)
     """Of the last results."""
     behind_soil: list[torch.Tensor] = field(default_factory=list)
@@ -131,6 +134,9 @@ class Worker:
             stated_gpu.state(order["gpu"])
         if order["configurations"] is not None:
             know_configurations(order["configurations"])
+        if order["reference"] is not None:
+            self.reference_file = types.ModuleType("reference")
+            exec(compile(order["reference"], "reference.py", "exec"), vars(self.reference_file))
         source = order["source"]
         linecache.cache[_FILE] = (len(source), None, source.splitlines(True), _FILE)
         if order["triton"]:
@@ -164,31 +170,37 @@ class Worker:
         self.memory["outputs"] = map_shared(
             SharedMemory(where, order["outputs"]["size"], outputs_fd), writable=True
         )
+        if self.reference_file is not None:
+            self.reference = self._new_module(order, weights, self.reference_file.Model)
         kind = getattr(self.namespace, self.class_name)
         tensors = {each["name"]: tensor_at(weights, each) for each in order["tensors"]}
-        loaded = with_weights(lambda: self._new_module(order, weights), kind, tensors)
+        loaded = with_weights(lambda: self._new_module(order, weights, kind), kind, tensors)
+        if self.reference is not None:
+            self.reference.to(device=self.device, dtype=self.dtype)
         module = loaded.module.to(self.device)
         if self.dtype is not torch.float32:
             module = module.to(self.dtype)
         if order["compile"] is not None:
             module = torch.compile(module, **order["compile"])
-        self.kept, self.beside = [], None
+        self.kept, self.earlier = [], None
         if self.module is not None and order["earlier"] == "loaded":
             module.load_state_dict(self.module.state_dict())
         if self.module is not None and order["earlier"] == "kept":
-            self.beside = self.module
+            self.earlier = self.module
         self.module = module
         self.channel.send(
             Kind.CONSTRUCTED,
             bytes([FITS.index(loaded.fit), loaded.changed, *astuple(BackendFlags.current())]),
         )
 
-    def _new_module(self, order: dict[str, Any], weights: torch.Tensor) -> torch.nn.Module:
+    def _new_module(
+        self, order: dict[str, Any], weights: torch.Tensor, kind: Callable[..., torch.nn.Module]
+    ) -> torch.nn.Module:
         torch.manual_seed(order["seed"])
         arguments = [decode(value, weights, torch.Tensor.clone) for value in order["arguments"]]
         constants = random_constants(order["seed"]) if order["random_constants"] else nullcontext()
         with repeated_initial_values() if order["repeated_values"] else nullcontext(), constants:
-            module = getattr(self.namespace, self.class_name)(*arguments)
+            module = kind(*arguments)
         if not isinstance(module, torch.nn.Module):
             raise TypeError(f"{self.class_name} is not a torch.nn.Module")
         return module
@@ -198,9 +210,11 @@ class Worker:
         inputs = self.memory["inputs"]
         arguments = [decode(value, inputs, lambda tensor: tensor) for value in order["arguments"]]
         slot = self.memory["outputs"]
+        if order["reference"] and self.reference is not None:
+            self.reference.to(device=self.device, dtype=self.dtype)
         for step in order["steps"]:
-            if step == "other" and self.beside is not None:
-                self.module, self.beside = self.beside, self.module
+            if step == "other" and self.earlier is not None:
+                self.module, self.earlier = self.earlier, self.module
             elif step in ("soil", "soil_less"):
                 value = SOIL if step == "soil" else -SOIL
                 self.behind_soil = soil(value, self.layouts, self.device)
@@ -221,8 +235,10 @@ class Worker:
             arguments = [decode(value, inputs, torch.clone) for value in order["arguments"]]
         if self.device == "cpu":
             with torch.no_grad():
+                beside = self._run_reference(order, arguments)
                 result = self.module(*arguments)
             tensors = self._returned(flatten(result, look=order["look"]), order["result"])
+            tensors = tensors + beside
             self.channel.send(Kind.RETURNED, Reply(in_place(tensors)).encode())
             # The judge reads the outputs where they lie, while this process stands still.
             self.channel.receive()
@@ -235,19 +251,29 @@ class Worker:
         if order["poison"] is not None:
             poison_shared_memory(order["poison"])
         with torch.no_grad():
+            beside = self._run_reference(order, arguments)
             begin.record()
             result = self.module(*arguments)
             middle.record()
-            outputs = copy_out(
-                self._returned(flatten(result, look=order["look"]), order["result"]),
-                slot[:-GATE_BYTES],
-            )
+            tensors = self._returned(flatten(result, look=order["look"]), order["result"])
+            outputs = copy_out(tensors + beside, slot[:-GATE_BYTES])
             end.record()
         if order["held"]:
             self.channel.send(Kind.ENQUEUED)
         torch.cuda.synchronize()
         reply = Reply(outputs, begin.elapsed_time(middle) * 1e3, begin.elapsed_time(end) * 1e3)
         self.channel.send(Kind.DONE, reply.encode())
+
+    def _run_reference(self, order: dict[str, Any], arguments: Sequence[Any]) -> list[torch.Tensor]:
+        """The reference's outputs, in a call that asks for them."""
+        if not order["reference"] or self.reference is None:
+            return []
+        outputs = flatten(self.reference(*arguments))
+        if order["seed"] is not None:
+            torch.manual_seed(order["seed"])
+        if self.device != "cpu":
+            torch.cuda.synchronize()
+        return outputs
 
     def _returned(self, tensors: list[torch.Tensor], which: Result) -> list[torch.Tensor]:
         """What the judge gets to see: this call's result, or the one that was kept before."""

@@ -114,3 +114,49 @@ def test_kernelbenchs_protocol_moves_a_module_to_the_tasks_dtype_before_each_cal
     assert (evaluation.status, evaluation.reason) == (Status.RUNTIME_ERROR, "forward_raised")
     undone = source.replace("torch.half\n", "torch.float\n")
     assert evaluate(undone, FLAGS, protocol="kernelbench").status is Status.CORRECT
+
+
+OF_ITS_PROCESS = """
+import os
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x * (1 + 5e-3 * (os.getpid() * 0.618 % 1))
+
+def get_inputs():
+    return [torch.randn(64, 64)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_the_reference_runs_in_the_same_process_there(evaluate):
+    """Both sides get what a library chooses for a process, as with cuDNN's algorithms."""
+    source = OF_ITS_PROCESS.replace("Model(", "ModelNew(")
+    assert evaluate(source, OF_ITS_PROCESS).status is Status.INCORRECT
+    evaluation = evaluate(source, OF_ITS_PROCESS, protocol="kernelbench")
+    assert evaluation.status is Status.CORRECT, evaluation.message
+
+
+def test_a_reference_that_the_candidate_has_changed_is_not_believed(evaluate):
+    """KernelBench would find zeros equal to zeros."""
+    zeros = forward(
+        "return torch.relu(x * self.scale + self.bias) * 2.0",
+        "import torch\ntorch.relu = torch.zeros_like\n",
+    )
+    assert evaluate(zeros, protocol="kernelbench").reason == "wrong_values"
+
+
+def test_a_wrong_result_in_a_timed_call_is_a_finding_there(evaluate):
+    body = (
+        "self.calls = getattr(self, 'calls', 0) + 1\n"
+        "y = torch.relu(x * self.scale + self.bias) * 2.0\n"
+        "return y if self.calls < 9 else y * 1.5"
+    )
+    assert evaluate(forward(body)).reason == "wrong_values"
+    evaluation = evaluate(forward(body), protocol="kernelbench")
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert [finding.partition(":")[0] for finding in evaluation.findings] == ["wrong_later"]
