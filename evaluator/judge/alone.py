@@ -10,8 +10,10 @@ import time
 from collections.abc import Sequence
 from statistics import geometric_mean, median
 
+from evaluator.errors import InfrastructureError
 from evaluator.evaluation import BaselineName
 from evaluator.judge.bench import Bench
+from evaluator.judge.refusal import Refusal
 from evaluator.judge.sampling import HOLD_S, Sampling
 
 _FEWEST_CALLS, _MOST_CALLS = 3, 11
@@ -24,7 +26,7 @@ _FREE_US = 3.0
 def slowed_note(bench: Bench, samplings: Sequence[Sampling]) -> str | None:
     """What to tell where eager was slower beside the candidate, whose workers have ended by now.
 
-    Each worker of eager is compared with itself. Raises `Refusal`.
+    Each worker of eager is compared with itself. Raises `InfrastructureError`.
     """
     eager = [bench.baselines.eager(number) for number in range(len(samplings))]
     alone: list[list[float]] = [[] for _ in eager]
@@ -37,8 +39,11 @@ def slowed_note(bench: Bench, samplings: Sequence[Sampling]) -> str | None:
                 return None
             hold_s = HOLD_S if BaselineName.EAGER in sampling.held else 0.0
             draw = bench.draws.plain()
-            with bench.calling(side, draw, flushes=True, hold_s=hold_s) as call:
-                times.append(call.total_us)
+            try:
+                with bench.calling(side, draw, flushes=True, hold_s=hold_s) as call:
+                    times.append(call.total_us)
+            except Refusal as refusal:
+                raise InfrastructureError(f"eager failed: {refusal.message}") from None
     beside = [median(each.baselines[BaselineName.EAGER].total_us) for each in samplings]
     usual = [median(times) for times in alone]
     slowed = geometric_mean(b / (u + _FREE_US) for b, u in zip(beside, usual, strict=True))
