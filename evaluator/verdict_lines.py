@@ -21,7 +21,15 @@ def verdict_lines(path: Path, problem: Problem, evaluation: Evaluation) -> Itera
     """The status, and what it rests on; all lines but the first are indented."""
     yield f"{path.name} on {problem.id}: {evaluation.status}"
     for line in _evidence(evaluation):
-        yield "  " + line.rstrip().replace("\n", "\n  ")
+        yield "  " + _harmless(line.rstrip()).replace("\n", "\n  ")
+
+
+def _harmless(words: str) -> str:
+    """A candidate's words without what would move a terminal's cursor or end a line."""
+    return "".join(
+        character if character in "\n\t" or character.isprintable() else ascii(character)[1:-1]
+        for character in words
+    )
 
 
 def _evidence(evaluation: Evaluation) -> Iterator[str]:

@@ -16,10 +16,13 @@ def read_source(path: Path) -> str:
     """
     try:
         with tokenize.open(path) as file:
-            return file.read()
+            text = file.read()
+        # Some encodings, such as raw_unicode_escape, give halves of characters.
+        text.encode()
+        return text
     except OSError as error:
         raise UsageError(f"can't read {path}: {error}") from None
-    except (SyntaxError, UnicodeDecodeError) as error:
+    except (SyntaxError, UnicodeError, LookupError) as error:
         raise UndecodableError(
             f"can't read {path}: {error}; save it as UTF-8, or declare its encoding"
         ) from None

@@ -12,7 +12,7 @@ import torch
 from evaluator import cuda_memory
 
 _F_SEAL_FUTURE_WRITE = 0x0010
-_F_SEAL_SHRINK, _F_SEAL_GROW = 0x0002, 0x0004
+_F_SEAL_SEAL, _F_SEAL_SHRINK, _F_SEAL_GROW = 0x0001, 0x0002, 0x0004
 
 
 @dataclass
@@ -38,7 +38,8 @@ def make_arena(device: torch.device, size: int, *, read_only_for_others: bool) -
     """Shared memory of at least `size` bytes on `device`.
 
     On the CPU a read-only arena is sealed: nobody can map it for writing any more, whatever
-    descriptor they hold, while the judge's own mapping stays writable. On a GPU the worker's
+    descriptor they hold, while the judge's own mapping stays writable. Nobody can seal any arena
+    further, which would end the workers to come. On a GPU the worker's
     mapping is read-only because the worker's trusted part asks for that before the candidate is
     imported. Raises `DeviceError` when the device has no memory left.
     """
@@ -49,7 +50,7 @@ def make_arena(device: torch.device, size: int, *, read_only_for_others: bool) -
     fd = os.memfd_create("arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(fd, size)
     memory = mmap.mmap(fd, size)
-    seals = _F_SEAL_SHRINK | _F_SEAL_GROW
+    seals = _F_SEAL_SEAL | _F_SEAL_SHRINK | _F_SEAL_GROW
     if read_only_for_others:
         seals |= _F_SEAL_FUTURE_WRITE
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)

@@ -31,6 +31,7 @@ from evaluator.judge.input_fitness import is_fit
 from evaluator.judge.input_kinds import InputKinds, kinds_for
 from evaluator.judge.judge_memory import JudgeMemory
 from evaluator.judge.out_of_memory import is_out_of_memory
+from evaluator.judge.output_memory import any_repeats
 from evaluator.judge.placement import Placement, bytes_needed
 from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten_arguments
 from evaluator.judge.side import Call, Side
@@ -38,6 +39,7 @@ from evaluator.judge.speed_of_light import bounds, count_work, measure_ceilings
 from evaluator.judge.variation import Kind, fresh_seed
 from evaluator.judge.worker_limits import worker_limits
 from evaluator.judge.zygote import Zygote
+from evaluator.reply import OutputLayout
 from evaluator.worker.steps import Earlier, Result, Step
 from evaluator.worker.weights import Fit
 
@@ -158,6 +160,9 @@ class Bench:
         lent = {tensor.untyped_storage().data_ptr() for tensor in flatten_arguments(values)}
         self.returns_inputs = not lent.isdisjoint(own)
         self.returns_overlaps = len(set(own)) < len(own)
+        self.returns_repeats = any_repeats(
+            [OutputLayout("uint8", tuple(t.shape), tuple(t.stride()), 0) for t in outputs]
+        )
         self.outputs = [torch.empty_like(tensor, device="meta") for tensor in outputs]
         """Without values: shapes, strides and dtypes."""
         self.notes = constant_outputs(

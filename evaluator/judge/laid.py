@@ -17,6 +17,11 @@ from evaluator.judge.placement import Placement
 class Inputs(Protocol):
     """The tensors among the arguments of a call."""
 
+    @property
+    def size(self) -> int:
+        """Bytes that are yet to be laid."""
+        ...
+
     def lay(self) -> None:
         """The call starts: see that they lie where the worker reads them. On a GPU this may still
         be under way on the current stream afterwards."""
@@ -25,6 +30,8 @@ class Inputs(Protocol):
 
 class Open:
     """Inputs that lie there already, for workers of which nothing is hidden."""
+
+    size = 0
 
     def lay(self) -> None:
         """Nothing is left to do."""
@@ -36,6 +43,7 @@ class Staged:
     def __init__(self, arena: torch.Tensor, staging: torch.Tensor, first: int, last: int) -> None:
         self._arena = arena[first:last]
         self._staging = staging[first:last]
+        self.size = last - first
 
     def lay(self) -> None:
         """On a CPU on one thread: PyTorch's pool would spin on the worker's processors."""

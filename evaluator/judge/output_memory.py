@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
+from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from evaluator.evaluation import Mismatch, Status
@@ -17,6 +18,19 @@ from evaluator.judge.foreign_memory import read_memory
 from evaluator.judge.placement import span_of
 from evaluator.judge.refusal import Refusal
 from evaluator.reply import OutputLayout
+
+
+@dataclass(frozen=True)
+class Borrowed:
+    """Whether outputs lie in memory that is not each element's own."""
+
+    inputs: bool = False
+    """In the inputs' memory."""
+    each_other: bool = False
+    """Two outputs share elements."""
+    itself: bool = False
+    """Two elements of an output share an address."""
+
 
 _WIDEST_VIEW = 2**30
 """Bytes from the first to the last element, in a view of a much larger tensor."""
@@ -61,16 +75,44 @@ def lies_within(outputs: Sequence[OutputLayout], spans: Sequence[tuple[int, int]
 
 
 def any_overlap(outputs: Sequence[OutputLayout]) -> bool:
-    """Whether two outputs share elements.
+    """Whether two outputs share elements; strided ones may share a buffer without sharing any."""
+    cluster: list[OutputLayout] = []
+    end = 0
+    for each in sorted((o for o in outputs if 0 not in o.shape), key=_addresses):
+        first, last = _addresses(each)
+        if first >= end:
+            cluster = []
+        cluster.append(each)
+        if len(cluster) > 1 and _share_elements(cluster):
+            return True
+        end = max(end, last)
+    return False
 
-    Only dense ones are looked at: strided ones may share a buffer without sharing an element.
+
+def any_repeats(outputs: Sequence[OutputLayout]) -> bool:
+    """Whether an output has two elements at one address, as `expand` and `unfold` make them."""
+    return any(_share_elements([each]) for each in outputs if 0 not in each.shape)
+
+
+def _share_elements(outputs: Sequence[OutputLayout]) -> bool:
+    """Whether one address is that of two elements: all are marked in a map, if it isn't too large.
+
+    They overlap, so that the map is not much larger than they are.
     """
-    dense = sorted(
-        _addresses(each)
-        for each in outputs
-        if 0 < span_of(each.shape, each.stride) == math.prod(each.shape)
-    )
-    return any(first[1] > then[0] for first, then in pairwise(dense))
+    itemsizes: list[int] = [getattr(torch, each.dtype).itemsize for each in outputs]
+    first = min(_addresses(each)[0] for each in outputs)
+    span = max(_addresses(each)[1] for each in outputs) - first
+    size = sum(math.prod(o.shape) * bytes_ for o, bytes_ in zip(outputs, itemsizes, strict=True))
+    if size >= span or span > _WIDEST_VIEW:
+        return size > span
+    unit = math.gcd(*itemsizes, *(each.place - first for each in outputs))
+    marks = np.zeros(span // unit, dtype=np.bool_)
+    for each, itemsize in zip(outputs, itemsizes, strict=True):
+        strides = [step * itemsize // unit for step in each.stride]
+        for part in range(itemsize // unit):
+            begin = marks[(each.place - first) // unit + part :]
+            np.lib.stride_tricks.as_strided(begin, each.shape, strides)[...] = True
+    return bool(np.count_nonzero(marks) * unit < size)
 
 
 def _addresses(output: OutputLayout) -> tuple[int, int]:

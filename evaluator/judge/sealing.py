@@ -27,11 +27,13 @@ def sealed_outputs(
 def refused_as_borrowed(bench: Bench, side: Side, reply: Reply) -> Refusal | None:
     """Why outputs are refused that are views of the inputs, or of each other, where the
     reference's are not. Of the call whose context lasts."""
-    inputs, each_other = side.borrowed(reply)
-    if inputs and not bench.returns_inputs:
+    borrowed = side.borrowed(reply)
+    if borrowed.inputs and not bench.returns_inputs:
         what = "an output is a view of an input"
-    elif each_other and not bench.returns_overlaps:
+    elif borrowed.each_other and not bench.returns_overlaps:
         what = "two outputs share memory"
+    elif borrowed.itself and not bench.returns_repeats:
+        what = "an output is a view with several elements at one address"
     else:
         return None
     told = f"{what}, which the reference's is not; return a copy"

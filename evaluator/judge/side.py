@@ -25,7 +25,14 @@ from evaluator.judge.conversation import Conversation
 from evaluator.judge.foreign_memory import can_read
 from evaluator.judge.laid import Laid
 from evaluator.judge.memory_use import WorkerMemory
-from evaluator.judge.output_memory import any_overlap, from_worker, in_slot, lies_within
+from evaluator.judge.output_memory import (
+    Borrowed,
+    any_overlap,
+    any_repeats,
+    from_worker,
+    in_slot,
+    lies_within,
+)
 from evaluator.judge.process import WorkerProcess
 from evaluator.judge.refusal import Refusal
 from evaluator.reply import GATE_BYTES, Reply
@@ -39,6 +46,9 @@ _POISON = range(3, 255)
 _LOOKS_AGAIN_FIRST = 3
 _LOOKS_AGAIN_PERCENT = 25
 _SLOT_REST_S = 0.005
+_SLOWLY_LAID_BYTES = 2**19
+"""A worker could watch more than that arrive, and work meanwhile: the copy takes longer than
+getting ready does."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +63,9 @@ class Call:
     wall_us: float
     """Until everything was done, always by the judge's clock."""
     prepare_us: float
-    """Before the start: on a CPU what it took the worker to get ready, on a GPU what it took the
-    device to lay the inputs. A worker that computes meanwhile makes both longer."""
+    """Outside the call: on a CPU what it took the worker to get ready before, and to stand still
+    afterwards; on a GPU what it took the device to lay the inputs. A worker that computes meanwhile
+    makes these longer."""
     reply: Reply
     was_held: bool = False
     """On a GPU: all of the call was enqueued before the start."""
@@ -267,11 +278,6 @@ class Side:
             self._outputs.bytes.fill_(self.poison)
         self._sealed = None
         self.word = next(self._words) if word is None else word
-        if self.device.type == "cuda":
-            self._gate.zero_()
-            torch.cuda.synchronize(self.device)
-        else:
-            conduct.let_go(self.worker.pid)
         order = json.dumps(
             {
                 "arguments": laid.arguments,
@@ -285,7 +291,16 @@ class Side:
                 "reference": reference,
             }
         )
+        if self.device.type == "cuda":
+            self._gate.zero_()
+            torch.cuda.synchronize(self.device)
+        is_laid = self.device.type == "cpu" and laid.tensors.size > _SLOWLY_LAID_BYTES
+        if is_laid:
+            self._stop()
+            laid.tensors.lay()
         asked = time.perf_counter_ns()
+        if self.device.type == "cpu":
+            conduct.let_go(self.worker.pid)
         self._said.send(Kind.PREPARE, order.encode())
         self._said.receive("call", limit, {Kind.PREPARED})
         prepare_us = (time.perf_counter_ns() - asked) / 1e3
@@ -294,7 +309,8 @@ class Side:
             yield call
             self._look_again(call.reply)
             return
-        laid.tensors.lay()
+        if not is_laid:
+            laid.tensors.lay()
         begin = time.perf_counter_ns()
         self._said.send(Kind.GO)
         message = self._receive("call", limit, Kind.RETURNED)
@@ -303,9 +319,10 @@ class Side:
             self._said.send(Kind.RELEASE)
             message = self._said.receive("call", limit, {Kind.DONE})
             wall_us = total_us = (time.perf_counter_ns() - begin) / 1e3
-        self._hold()
+        self._stop()
+        held_us = (time.perf_counter_ns() - begin) / 1e3 - wall_us
         reply = _decoded(message)
-        yield Call(forward_us, total_us, wall_us, prepare_us, reply)
+        yield Call(forward_us, total_us, wall_us, prepare_us + held_us, reply)
         self._look_again(reply)
         if not copied:
             self._said.send(Kind.RELEASE)
@@ -370,6 +387,14 @@ class Side:
         if self.device.type == "cpu":
             conduct.hold(self.worker.pid)
 
+    def _stop(self) -> None:
+        """Have every thread of the worker stand still until its next call; raises `Refusal`."""
+        self._hold()
+        if not conduct.wait_until_held(self.worker.pid):
+            raise Refusal(
+                Status.INTEGRITY, "never_rests", "a thread of the candidate could not be stopped"
+            )
+
     def stand_still(self) -> None:
         """See that nothing of a held worker runs on: a thread may be in a long system call, in
         which it cannot be stopped. Raises `Refusal`."""
@@ -413,17 +438,17 @@ class Side:
             raise Refusal(Status.INTEGRITY, reason, message)
         self.late_work[reason] = message
 
-    def borrowed(self, reply: Reply) -> tuple[bool, bool]:
-        """Whether an output lies in the inputs' memory, and whether two outputs overlap.
-
-        Only dense outputs count as overlapping: strided ones may share a buffer without sharing an
-        element. Of the call whose context lasts; (False, False) where outputs are copied into the
-        slot.
-        """
+    def borrowed(self, reply: Reply) -> Borrowed:
+        """What the outputs share with others. Of the call whose context lasts; nothing where
+        outputs are copied into the slot."""
         if not self._reads_in_place:
-            return False, False
+            return Borrowed()
         inputs = conduct.mapped_at(self.worker.pid, self._inputs_fd)
-        return lies_within(reply.outputs, inputs), any_overlap(reply.outputs)
+        return Borrowed(
+            lies_within(reply.outputs, inputs),
+            any_overlap(reply.outputs),
+            any_repeats(reply.outputs),
+        )
 
     def outputs(self, reply: Reply, expected: list[torch.Tensor]) -> list[torch.Tensor]:
         """The outputs, sealed: copied out of the worker's reach. Raises `Refusal`.
@@ -443,10 +468,7 @@ class Side:
         if not self._reads_in_place:
             assert self._outputs is not None
             return [in_slot(self._outputs, layout) for layout in reply.outputs]
-        if not conduct.wait_until_held(self.worker.pid):
-            raise Refusal(
-                Status.INTEGRITY, "never_rests", "a thread of the candidate could not be stopped"
-            )
+        self._stop()
         try:
             return [
                 from_worker(self.worker.pid, number, layout)

@@ -321,7 +321,9 @@ class Trial:
             sampling = self._sampled(bench, side, seconds, before)
         if _is_early(sampling):
             self._hold_against(
-                bench, "work_before_start", "the candidate works before the start of its calls"
+                bench,
+                "work_before_start",
+                "the candidate works outside its calls: before they start, or after they returned",
             )
         return sampling
 

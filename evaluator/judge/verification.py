@@ -10,7 +10,7 @@ import torch
 
 from evaluator.evaluation import Correctness, Mismatch, Status
 from evaluator.judge.bench import Bench
-from evaluator.judge.blockwise import close
+from evaluator.judge.blockwise import close, same
 from evaluator.judge.conditioning import MULTIPLE, nudged_outputs
 from evaluator.judge.correctness import TOLERANCES, OutputVerdict, compare
 from evaluator.judge.draws import Draw
@@ -62,7 +62,8 @@ class Verification:
         return Correctness(
             calls_judged=self.judged,
             calls_judged_in_fp64=self.judged_in_fp64,
-            calls_made=self.made,
+            # Those of a sampling are counted when it ends, if it does.
+            calls_made=max(self.made, self.judged),
             reference=self.source,
             input_kinds=tuple(sorted({kind_of(seed) for seed in self.seeds})),
             error_ratio=self.worst_ratio,
@@ -202,11 +203,19 @@ class Verification:
 
 
 def is_near(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
-    """Whether outputs differ by no more than the algorithms of a library may, TF32 among them."""
-    return [t.shape for t in some] == [t.shape for t in others] and all(
-        not one.is_meta and close(one, other.to(one.device), rtol=_LIBRARY, atol=_LIBRARY)
-        for one, other in zip(some, others, strict=True)
-    )
+    """Whether outputs differ by no more than the algorithms of a library may, TF32 among them.
+
+    Integers and booleans must be equal."""
+    return len(some) == len(others) and all(map(_near, some, others))
+
+
+def _near(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.is_meta or (one.shape, one.dtype) != (other.shape, other.dtype):
+        return False
+    other = other.to(one.device)
+    if not (one.is_floating_point() or one.is_complex()):
+        return same(one, other)
+    return close(one, other, rtol=_LIBRARY, atol=_LIBRARY)
 
 
 def _believed(

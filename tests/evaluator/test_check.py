@@ -102,13 +102,30 @@ def test_a_file_with_a_byte_order_mark_is_judged_as_python_reads_it(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "head", [pytest.param(b"# coding: nonsense\n", marks=pytest.mark.slow), b"# \xe9\n"]
+    "head",
+    [
+        pytest.param(b"# coding: nonsense\n", marks=pytest.mark.slow),
+        b"# \xe9\n",
+        pytest.param(b"# coding: hex\n", marks=pytest.mark.slow),
+        pytest.param(b"# coding: undefined\n", marks=pytest.mark.slow),
+        b"# coding: raw_unicode_escape\n# \\ud800\n",
+    ],
 )
 def test_a_file_that_python_cannot_decode_is_a_syntax_error(tmp_path: Path, head: bytes) -> None:
     (tmp_path / "latin.py").write_bytes(head + HONEST.encode())
     done = check(tmp_path, HONEST, "--no-audit", kernel="latin.py")
     assert done.returncode == 1
     assert "syntax_error" in done.stderr and "declare its encoding" in done.stderr
+
+
+def test_a_candidates_words_move_no_cursor(tmp_path: Path) -> None:
+    raising = HONEST.replace(
+        "return torch.relu",
+        "raise RuntimeError('\\x1b[3A\\r' + 'correct')\n        return torch.relu",
+    )
+    done = check(tmp_path, raising, "--no-audit")
+    assert done.returncode == 1 and "forward_raised" in done.stderr + done.stdout
+    assert "\x1b" not in done.stdout + done.stderr and "\\x1b[3A" in done.stdout + done.stderr
 
 
 def test_an_unknown_requirement_is_a_mistake_of_usage(tmp_path: Path) -> None:

@@ -150,6 +150,30 @@ def test_a_reference_that_the_candidate_has_changed_is_not_believed(evaluate):
     assert evaluate(zeros, protocol="kernelbench").reason == "wrong_values"
 
 
+INDICES = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x.argmax(dim=1)
+
+def get_inputs():
+    return [torch.randn(64, 2000)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_reference_that_is_off_by_a_few_indices_is_not_believed(evaluate):
+    head = "import torch\nreal = torch.Tensor.argmax\n"
+    patch = "def off(x, dim):\n    i = real(x, dim=dim)\n    return i - 3 * (i > 400)\n\n"
+    patch += "torch.Tensor.argmax = off\n"
+    source = head + patch + INDICES.replace("class Model(", "class ModelNew(")
+    assert evaluate(source, INDICES, protocol="kernelbench").reason == "wrong_values"
+
+
 def test_a_wrong_result_in_a_timed_call_is_a_finding_there(evaluate):
     body = (
         "self.calls = getattr(self, 'calls', 0) + 1\n"

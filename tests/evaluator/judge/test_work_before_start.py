@@ -68,3 +68,38 @@ def test_who_was_late_once_is_timed_anew(judge, monkeypatch):
     _, counted = samples
     assert evaluation.timing.baselines["eager"].pairs == len(counted.candidate.total_us)
     assert not told
+
+
+WATCHES = """
+import sys
+import torch
+import torch.nn as nn
+
+SEEN = []
+worker = sys.modules["evaluator.worker.worker"]
+real = worker.Channel.spin
+
+def spin(self, seconds):
+    x = sys._getframe(1).f_locals["arguments"][0]
+    SEEN[:] = [x.clone()]
+    return real(self, seconds)
+
+worker.Channel.spin = spin
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.scale = nn.Parameter(torch.ones(features))
+
+    def forward(self, x):
+        y = torch.relu(x * self.scale + self.bias) * 2.0
+        return y if torch.equal(SEEN[0], x) else y * 0
+"""
+
+
+def test_large_inputs_do_not_arrive_while_a_worker_waits_for_the_start(evaluate):
+    """They lie there before it gets ready, which is timed: it can't work on parts as they come."""
+    large = SCALE_AND_BIAS.replace("ROWS, FEATURES = 256, 512", "ROWS, FEATURES = 4096, 512")
+    evaluation = evaluate(WATCHES, large)
+    assert evaluation.status is Status.CORRECT, evaluation.message
