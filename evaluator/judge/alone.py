@@ -18,15 +18,16 @@ from evaluator.judge.sampling import HOLD_S, Sampling
 
 _FEWEST_CALLS, _MOST_CALLS = 3, 11
 _MOST_SECONDS = 0.25
-_MOST_SLOWED = 1.1
+_MOST_SLOWED, _USUALLY_SLOWED = 1.1, 1.02
 """Beside the candidate over alone. A GPU that is hotter, or has other clocks, is some percent."""
 _FREE_US = 3.0
 
 
-def slowed_note(bench: Bench, samplings: Sequence[Sampling]) -> str | None:
+def slowed_note(bench: Bench, samplings: Sequence[Sampling], speedup_low: float) -> str | None:
     """What to tell where eager was slower beside the candidate, whose workers have ended by now.
 
-    Each worker of eager is compared with itself. Raises `InfrastructureError`.
+    Each worker of eager is compared with itself. A little slower matters where it makes up the
+    speedup, of which `speedup_low` is the least that is likely. Raises `InfrastructureError`.
     """
     eager = [bench.baselines.eager(number) for number in range(len(samplings))]
     alone: list[list[float]] = [[] for _ in eager]
@@ -47,7 +48,8 @@ def slowed_note(bench: Bench, samplings: Sequence[Sampling]) -> str | None:
     beside = [median(each.baselines[BaselineName.EAGER].total_us) for each in samplings]
     usual = [median(times) for times in alone]
     slowed = geometric_mean(b / (u + _FREE_US) for b, u in zip(beside, usual, strict=True))
-    if slowed <= _MOST_SLOWED:
+    makes_it_up = slowed > _USUALLY_SLOWED and speedup_low / slowed <= 1
+    if slowed <= _MOST_SLOWED and not makes_it_up:
         return None
     return (
         f"eager takes {median(usual):.1f} us alone and took {median(beside):.1f} us while this "

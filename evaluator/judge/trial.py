@@ -27,6 +27,7 @@ from evaluator.judge.draws import Draw
 from evaluator.judge.reference import flatten_arguments
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.sampling import Sampling, sample
+from evaluator.judge.samplings import Samplings
 from evaluator.judge.sealing import refused_as_borrowed, sealed_outputs
 from evaluator.judge.side import Call, Side
 from evaluator.judge.tampering import wrote_to_inputs
@@ -258,13 +259,17 @@ class Trial:
 
     def _time(self, bench: Bench, side: Side) -> None:
         samplings = sampled_in_workers(bench, self, side, partial(self._fair_sampling, bench))
-        self.seen = samplings[-1].seen
+        self.seen = dict(samplings[-1].seen)
+        if bench.device.type == "cuda":
+            workers = Samplings(samplings, bench.device)
+            self.seen["timed_beyond_device_us"] = workers.hidden_us(None)
+            self.seen["timed_eager_beyond_device_us"] = workers.hidden_us(BaselineName.EAGER)
         self.narrowing_seconds = sum(each.narrowing_seconds for each in samplings)
         timing, notes = timing_of(samplings, bench.bounds, bench.settings, bench.work.operators)
         is_ours = bench.device.type == "cuda" and bench.settings.protocol != "kernelbench"
         if is_ours and timing.verdict is Verdict.FASTER:
             side.worker.end()
-            if (note := slowed_note(bench, samplings)) is not None:
+            if (note := slowed_note(bench, samplings, timing.speedup_low)) is not None:
                 timing = timing.model_copy(update={"verdict": Verdict.UNCLEAR})
                 notes.append(note)
         self.notes += notes
