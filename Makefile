@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test check style format clean
+.PHONY: install demo test test-evaluator test-rest check style format clean
 
 install: $(VENV)/.installed
 
@@ -16,12 +16,19 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 demo: install
 	$(BIN)/python -m agent.run
 
+# Two processes of tests: a candidate that is judged has the device to itself, whichever asked.
 test: install
-	$(BIN)/python -m pytest
+	$(MAKE) --jobs=2 test-evaluator test-rest
+
+test-evaluator: install
+	$(BIN)/python -m pytest tests/evaluator
+
+test-rest: install
+	$(BIN)/python -m pytest tests --ignore=tests/evaluator
 
 # Types take half a minute, and the first tests leave a core to them.
 check: install
-	$(MAKE) --jobs=2 style test
+	$(MAKE) --jobs=2 style test-evaluator test-rest
 
 style: install
 	$(BIN)/ruff format --check .

@@ -46,9 +46,9 @@ _POISON = range(3, 255)
 _LOOKS_AGAIN_FIRST = 3
 _LOOKS_AGAIN_PERCENT = 25
 _SLOT_REST_S = 0.005
-_SLOWLY_LAID_BYTES = 2**19
-"""A worker could watch more than that arrive, and work meanwhile: the copy takes longer than
-getting ready does."""
+_SLOWLY_LAID_BYTES = 2**24
+"""A worker could watch more than that arrive, and work meanwhile: the copy takes so long that what
+is charged of getting ready, on a busy machine, leaves less."""
 
 
 @dataclass(frozen=True)
