@@ -156,7 +156,8 @@ class Trial:
             raise
         self.device_seconds += call.wall_us / 1e6
         side.note_memory()
-        self.verified.verify(bench, side, *_parted(bench, side, sealed, draw))
+        actual, beside = _parted(bench, side, sealed)
+        self.verified.verify(bench, side, actual, draw, beside)
         if borrowed is not None:
             self._hold_against(bench, borrowed.reason, borrowed.message)
         lent = bench.draws.writable and not bench.reference.changes_inputs
@@ -170,7 +171,8 @@ class Trial:
     def _note_kept_address(self, bench: Bench, side: Side) -> None:
         """Where its inputs always lie in one place, as KernelBench's do, nothing tells of it."""
         draw, _, sealed, _ = self._call(bench, side, bench.draws.elsewhere())
-        if not self.verified.is_right(bench, side, *_parted(bench, side, sealed, draw)):
+        actual, beside = _parted(bench, side, sealed)
+        if not self.verified.is_right(bench, side, actual, draw, beside):
             self._hold_against(
                 bench,
                 "kept_address",
@@ -359,14 +361,14 @@ class Trial:
 
 
 def _parted(
-    bench: Bench, side: Side, sealed: list[torch.Tensor], draw: Draw
-) -> tuple[list[torch.Tensor], Draw, list[torch.Tensor] | None]:
-    """A candidate's outputs, the draw, and the outputs of the reference beside it, if it ran."""
+    bench: Bench, side: Side, sealed: list[torch.Tensor]
+) -> tuple[list[torch.Tensor], list[torch.Tensor] | None]:
+    """A candidate's outputs, and those of the reference beside it, if it ran."""
     if not side.has_reference:
-        return sealed, draw, None
+        return sealed, None
     count = len(bench.outputs)
     actual, beside = sealed[:-count], sealed[-count:]
-    return actual, draw, None if any(t.is_meta for t in sealed) else beside
+    return actual, None if any(t.is_meta for t in sealed) else beside
 
 
 def _is_early(sampling: Sampling) -> bool:

@@ -174,6 +174,13 @@ def test_a_reference_that_is_off_by_a_few_indices_is_not_believed(evaluate):
     assert evaluate(source, INDICES, protocol="kernelbench").reason == "wrong_values"
 
 
+def test_small_values_are_no_excuse_for_a_changed_reference(evaluate):
+    softmax = INDICES.replace("x.argmax(dim=1)", "torch.softmax(x, dim=1)")
+    head = "import torch\ntorch.softmax = lambda x, dim: torch.zeros_like(x)\n"
+    source = head + softmax.replace("class Model(", "class ModelNew(")
+    assert evaluate(source, softmax, protocol="kernelbench").reason == "wrong_values"
+
+
 def test_a_wrong_result_in_a_timed_call_is_a_finding_there(evaluate):
     body = (
         "self.calls = getattr(self, 'calls', 0) + 1\n"

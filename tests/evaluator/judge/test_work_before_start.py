@@ -72,8 +72,6 @@ def test_who_was_late_once_is_timed_anew(judge, monkeypatch):
 
 WATCHES = """
 import sys
-import torch
-import torch.nn as nn
 
 SEEN = []
 worker = sys.modules["evaluator.worker.worker"]
@@ -86,16 +84,7 @@ def spin(self, seconds):
 
 worker.Channel.spin = spin
 
-class ModelNew(nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.bias = nn.Parameter(torch.zeros(features))
-        self.scale = nn.Parameter(torch.ones(features))
-
-    def forward(self, x):
-        y = torch.relu(x * self.scale + self.bias) * 2.0
-        return y if torch.equal(SEEN[0], x) else y * 0
-"""
+""" + HONEST.replace("* 2.0", "* (2.0 if torch.equal(SEEN[0], x) else 0.0)")
 
 
 def test_large_inputs_do_not_arrive_while_a_worker_waits_for_the_start(evaluate):
