@@ -12,8 +12,8 @@ import os
 import sys
 import traceback
 import types
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -171,7 +171,8 @@ class Worker:
             SharedMemory(where, order["outputs"]["size"], outputs_fd), writable=True
         )
         if self.reference_file is not None:
-            self.reference = self._new_module(order, weights, self.reference_file.Model)
+            with _told_as_of_reference():
+                self.reference = self._new_module(order, weights, self.reference_file.Model)
         kind = getattr(self.namespace, self.class_name)
         tensors = {each["name"]: tensor_at(weights, each) for each in order["tensors"]}
         loaded = with_weights(lambda: self._new_module(order, weights, kind), kind, tensors)
@@ -268,11 +269,12 @@ class Worker:
         """The reference's outputs, in a call that asks for them."""
         if not order["reference"] or self.reference is None:
             return []
-        outputs = flatten(self.reference(*arguments))
+        with _told_as_of_reference():
+            outputs = flatten(self.reference(*arguments))
+            if self.device != "cpu":
+                torch.cuda.synchronize()
         if order["seed"] is not None:
             torch.manual_seed(order["seed"])
-        if self.device != "cpu":
-            torch.cuda.synchronize()
         return outputs
 
     def _returned(self, tensors: list[torch.Tensor], which: Result) -> list[torch.Tensor]:
@@ -283,6 +285,17 @@ class Worker:
         if which == "keep":
             self.kept = tensors
         return tensors
+
+
+@contextmanager
+def _told_as_of_reference() -> Iterator[None]:
+    """What is raised here says that the reference raised it, and not the candidate's own code."""
+    try:
+        yield
+    except Exception as error:
+        raise RuntimeError(
+            f"the reference, run beside the candidate, raised {type(error).__name__}: {error}"
+        ) from error
 
 
 def _told_modules(namespace: types.ModuleType) -> str:

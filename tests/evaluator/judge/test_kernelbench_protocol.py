@@ -191,3 +191,14 @@ def test_a_wrong_result_in_a_timed_call_is_a_finding_there(evaluate):
     evaluation = evaluate(forward(body), protocol="kernelbench")
     assert evaluation.status is Status.CORRECT, evaluation.message
     assert [finding.partition(":")[0] for finding in evaluation.findings] == ["wrong_later"]
+
+
+def test_what_the_reference_raises_beside_a_candidate_is_said_to_be_the_references(evaluate):
+    broken = forward(
+        "return (x * self.scale + self.bias).clamp(min=0) * 2.0",
+        "import torch\ntorch.relu = None\n",
+    )
+    assert evaluate(broken).status is Status.CORRECT
+    evaluation = evaluate(broken, protocol="kernelbench")
+    assert evaluation.status is Status.RUNTIME_ERROR, evaluation
+    assert "the reference, run beside the candidate, raised TypeError" in evaluation.message
