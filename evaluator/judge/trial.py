@@ -160,6 +160,10 @@ class Trial:
         self.verified.verify(bench, side, actual, draw, beside)
         if borrowed is not None:
             self._hold_against(bench, borrowed.reason, borrowed.message)
+        self._note_modified_inputs(bench, draw)
+
+    def _note_modified_inputs(self, bench: Bench, draw: Draw) -> None:
+        """Of the call just made. Raises `Refusal`."""
         lent = bench.draws.writable and not bench.reference.changes_inputs
         if lent and not bench.draws.holds(draw):
             self._hold_against(
@@ -178,6 +182,8 @@ class Trial:
                 "kept_address",
                 "results are wrong where the inputs lie at another address than in the first calls",
             )
+        # In the trials on a GPU a candidate had copies of its own.
+        self._note_modified_inputs(bench, draw)
 
     def _call(
         self, bench: Bench, side: Side, draw: Draw

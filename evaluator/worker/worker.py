@@ -42,6 +42,7 @@ from evaluator.worker.poison import (
 )
 from evaluator.worker.random_constants import random_constants
 from evaluator.worker.steps import SOIL, Result, soil, take
+from evaluator.worker.trial_memory import TrialMemory
 from evaluator.worker.values import decode, flatten
 from evaluator.worker.weights import FITS, with_weights
 
@@ -68,6 +69,7 @@ class Worker:
     reference_file: types.ModuleType | None = None
     reference: torch.nn.Module | None = None
     """Runs before the candidate in calls that ask for it, as in KernelBench's process."""
+    trial: TrialMemory = field(default_factory=TrialMemory)
     layouts: list[tuple[torch.Size, torch.dtype]] = field(default_factory=list)
     """Of the last results."""
     behind_soil: list[torch.Tensor] = field(default_factory=list)
@@ -211,6 +213,9 @@ class Worker:
         inputs = self.memory["inputs"]
         arguments = [decode(value, inputs, lambda tensor: tensor) for value in order["arguments"]]
         slot = self.memory["outputs"]
+        is_trial = order["reference"] and self.device != "cpu"
+        if is_trial:
+            arguments = self.trial.inputs(order["arguments"], inputs)
         if order["reference"] and self.reference is not None:
             self.reference.to(device=self.device, dtype=self.dtype)
         for step in order["steps"]:
@@ -232,7 +237,9 @@ class Worker:
             # Who sleeps may wake up elsewhere.
             self.channel.spin(_SPIN_S)
         self.channel.receive()
-        if self.copies_inputs:
+        if is_trial:
+            self.trial.fill()
+        elif self.copies_inputs:
             arguments = [decode(value, inputs, torch.clone) for value in order["arguments"]]
         if self.device == "cpu":
             with torch.no_grad():
@@ -259,6 +266,8 @@ class Worker:
             tensors = self._returned(flatten(result, look=order["look"]), order["result"])
             outputs = copy_out(tensors + beside, slot[:-GATE_BYTES])
             end.record()
+            if is_trial:
+                self.trial.compare(tensors)
         if order["held"]:
             self.channel.send(Kind.ENQUEUED)
         torch.cuda.synchronize()
@@ -273,6 +282,7 @@ class Worker:
             outputs = flatten(self.reference(*arguments))
             if self.device != "cpu":
                 torch.cuda.synchronize()
+                self.trial.keep_expected(outputs)
         if order["seed"] is not None:
             torch.manual_seed(order["seed"])
         return outputs

@@ -19,6 +19,8 @@ from problems.problem import SizeClass
 
 FOLDER = Path(__file__).with_name("blind")
 PLANTED = list(csv.DictReader((FOLDER / "causes.csv").read_text().splitlines()))
+ON_A_GPU = {"20": "runtime_error"}
+"""Its packed weights are neither parameters nor buffers: moving the module leaves them behind."""
 
 
 @pytest.fixture(
@@ -54,7 +56,8 @@ def test_it_is_judged_rightly_and_its_cause_named(executor, device, planted) -> 
             settings=Settings(device=device, timing_seconds=0.2, audit="never"),
         )
     )
-    assert evaluation.status == planted["expected"], evaluation.message
-    if planted["expected"] == "incorrect":
+    expected = planted["expected"] if device == "cpu" else ON_A_GPU.get(number, planted["expected"])
+    assert evaluation.status == expected, evaluation.message
+    if expected == "incorrect":
         found = evaluation.correctness.mismatch.patterns[0]
         assert found in planted["pattern"].split(), evaluation.correctness.mismatch
