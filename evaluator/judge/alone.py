@@ -10,10 +10,9 @@ import time
 from collections.abc import Sequence
 from statistics import geometric_mean, median
 
-from evaluator.errors import InfrastructureError
 from evaluator.evaluation import BaselineName
+from evaluator.judge.baselines import failures_are_ours
 from evaluator.judge.bench import Bench
-from evaluator.judge.refusal import Refusal
 from evaluator.judge.sampling import HOLD_S, Sampling
 
 _FEWEST_CALLS, _MOST_CALLS = 3, 11
@@ -40,11 +39,11 @@ def slowed_note(bench: Bench, samplings: Sequence[Sampling], speedup_low: float)
                 return None
             hold_s = HOLD_S if BaselineName.EAGER in sampling.held else 0.0
             draw = bench.draws.plain()
-            try:
-                with bench.calling(side, draw, flushes=True, hold_s=hold_s) as call:
-                    times.append(call.total_us)
-            except Refusal as refusal:
-                raise InfrastructureError(f"eager failed: {refusal.message}") from None
+            with (
+                failures_are_ours(),
+                bench.calling(side, draw, flushes=True, hold_s=hold_s) as call,
+            ):
+                times.append(call.total_us)
     beside = [median(each.baselines[BaselineName.EAGER].total_us) for each in samplings]
     usual = [median(times) for times in alone]
     slowed = geometric_mean(b / (u + _FREE_US) for b, u in zip(beside, usual, strict=True))

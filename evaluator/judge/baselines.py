@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import torch
@@ -24,6 +25,16 @@ TRUSTED_TIMEOUT_S = 300.0
 _TRIED_CALLS = 5
 _FLAGS_MATTER = 0.03
 """PyTorch's default flags count as a baseline where eager's time differs by more than this."""
+
+
+@contextmanager
+def failures_are_ours() -> Iterator[None]:
+    """A baseline that fails in a call says nothing of the candidate: raises
+    `InfrastructureError`."""
+    try:
+        yield
+    except Refusal as refusal:
+        raise InfrastructureError(f"a baseline failed in a call: {refusal.message}") from None
 
 
 class Baselines:

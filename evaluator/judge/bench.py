@@ -266,7 +266,7 @@ class Bench:
         if self.sequence is not None:
             self.sequence.add(side, draw)
         return side.call(
-            draw.order,
+            self.draws.laid(draw),
             random_seed=draw.random_seed,
             timeout_s=timeout_s,
             steps=steps,

@@ -85,6 +85,7 @@ class Draws:
             read_only_for_others=not writable,
         )
         self.writable = writable
+        self._last: Laid | None = None
         self._staging = _staging(self.arena.bytes)
 
     def begin(self) -> None:
@@ -159,12 +160,19 @@ class Draws:
         arguments = draw.order.arguments
         return flatten_arguments([decode(v, self.arena.bytes, lambda t: t) for v in arguments])
 
+    def laid(self, draw: Draw) -> Laid:
+        """A draw's arguments, laid once more where those of another draw have overwritten them."""
+        if draw.order is self._last:
+            return draw.order
+        return self._lay(self.values_of(draw), draw.start, MARGINS[0])
+
     def lay_again(self, draw: Draw) -> Laid:
         """The same inputs once more, for a module that changes them."""
         return self._lay(self.values_of(draw), _SHIFT_BYTES, MARGINS[0])
 
     def _lay(self, values: list[Any], start: int, margin: int) -> Laid:
-        return stage(self.arena.bytes, Placement(self._staging, start, margin), values)
+        self._last = stage(self.arena.bytes, Placement(self._staging, start, margin), values)
+        return self._last
 
 
 def _staging(arena: torch.Tensor) -> torch.Tensor:

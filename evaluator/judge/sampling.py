@@ -7,12 +7,14 @@ import random
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
 
 from evaluator.evaluation import BaselineName
+from evaluator.judge.baselines import failures_are_ours
 from evaluator.judge.bench import Bench
 from evaluator.judge.call_cost import CallCost, call_cost
 from evaluator.judge.disturbance import Disturbance, Watch, watch
@@ -135,7 +137,10 @@ class _Sampler:
             return frozenset()
         held = set()
         for which, side in self._sides.items():
-            with bench.calling(side, bench.draws.plain(), hold_s=HOLD_S) as call:
+            with (
+                _blamed_on(which),
+                bench.calling(side, bench.draws.plain(), hold_s=HOLD_S) as call,
+            ):
                 if call.was_held:
                     held.add(which)
         return frozenset(held if BaselineName.EAGER in held else ())
@@ -195,7 +200,10 @@ class _Sampler:
             if which is not None:
                 self._sides[None].stand_still()
             hold_s = HOLD_S if is_held and which in self._held else 0.0
-            with bench.calling(side, draw, flushes=True, hold_s=hold_s) as call:
+            with (
+                _blamed_on(which),
+                bench.calling(side, draw, flushes=True, hold_s=hold_s) as call,
+            ):
                 borrowed = refused_as_borrowed(bench, side, call.reply) if which is None else None
                 if borrowed is not None and bench.settings.protocol != "kernelbench":
                     raise borrowed
@@ -240,3 +248,8 @@ class _Sampler:
             samples[None], samples[name], self._cost.signal_us, self._bench.device
         )
         return median_interval(ratios).relative_width
+
+
+def _blamed_on(which: BaselineName | None) -> AbstractContextManager[None]:
+    """A call of the candidate (None) may refuse it; one of a baseline that fails is our failure."""
+    return nullcontext() if which is None else failures_are_ours()

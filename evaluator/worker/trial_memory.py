@@ -20,7 +20,6 @@ class TrialMemory:
 
     def __init__(self) -> None:
         self._where: list[int] | None = None
-        self._arguments: list[Any] = []
         self._pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
         self._expected: list[torch.Tensor] = []
         self._actual: list[torch.Tensor] = []
@@ -31,7 +30,7 @@ class TrialMemory:
         Where it lies elsewhere than in the first trial, they are taken from there: addresses are
         to differ for the module, too.
         """
-        self._arguments, self._pairs = [], []
+        self._pairs = []
 
         def own(given: torch.Tensor) -> torch.Tensor:
             self._pairs.append((torch.empty_like(given), given))
@@ -43,7 +42,6 @@ class TrialMemory:
         if where != self._where:
             self._pairs = []
             return [decode(value, memory, lambda given: given) for value in values]
-        self._arguments = arguments
         return arguments
 
     def fill(self) -> None:

@@ -211,11 +211,12 @@ class Worker:
     def _call(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
         assert self.module is not None
         inputs = self.memory["inputs"]
-        arguments = [decode(value, inputs, lambda tensor: tensor) for value in order["arguments"]]
-        slot = self.memory["outputs"]
         is_trial = order["reference"] and self.device != "cpu"
         if is_trial:
             arguments = self.trial.inputs(order["arguments"], inputs)
+        else:
+            arguments = [decode(value, inputs, lambda given: given) for value in order["arguments"]]
+        slot = self.memory["outputs"]
         if order["reference"] and self.reference is not None:
             self.reference.to(device=self.device, dtype=self.dtype)
         for step in order["steps"]:
@@ -278,6 +279,9 @@ class Worker:
         """The reference's outputs, in a call that asks for them."""
         if not order["reference"] or self.reference is None:
             return []
+        if self.device != "cpu":
+            # What the candidate enqueued before may fail here, and is its own.
+            torch.cuda.synchronize()
         with _told_as_of_reference():
             outputs = flatten(self.reference(*arguments))
             if self.device != "cpu":
