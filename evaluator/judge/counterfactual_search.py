@@ -60,6 +60,8 @@ _ALIKE_SIZE = 2.0
 """How many times larger or smaller such errors may be."""
 _SAME_SIZE = 1.5
 """The same of errors that are not correlated: they may come from other roundings."""
+_REACHED, _SPREAD = 0.01, 0.25
+"""More than this share of the errors must exceed that part of their RMSE."""
 _SMALL = 0.03
 """Errors of lower precision have at most this RMSE, relative to the outputs' rms."""
 _INSENSITIVE = 1e-3
@@ -227,7 +229,10 @@ class _Search:
         names = dict.fromkeys(name for each in same for name in each.name.split(" or "))
         errors = (self._actual.double() - right.double()).flatten()
         follows = abs(_correlation(errors, right.double().flatten())) if names else 1.0
-        if follows > _FOLLOWS or ("bf16" in names and len(names) > 1):
+        # Rounding reaches nearly all that is not zero; a wrong row leaves the others right.
+        reached = errors[right.flatten() != 0].abs() > _REACHED * _rms(errors)
+        spread = float(reached.double().mean()) > _SPREAD
+        if follows > _FOLLOWS or not spread or ("bf16" in names and len(names) > 1):
             return None
         words = f"the arithmetic is in {' or '.join(names)}: errors of that size, not the same ones"
         return Counterfactual(SIZE_ALONE, words)

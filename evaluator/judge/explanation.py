@@ -7,7 +7,7 @@ wrong output, or makes the candidate right, is told; none is better than a wrong
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import torch
@@ -24,6 +24,7 @@ from evaluator.judge.reference import flatten_arguments
 from evaluator.judge.reference_modes import depends_on_mode, in_eval
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
+from evaluator.judge.variation import Kind, kind_of
 from evaluator.worker.poison import POISONS, SOIL_WORDS
 from evaluator.worker.steps import SOIL, Step
 
@@ -51,6 +52,7 @@ class Explanation:
     side: the candidate's, alive.
     draw: of the call.
     actual: the call's sealed outputs.
+    is_right: whether outputs are right for a draw, by the rule that the verdict follows.
     earlier: draws of earlier calls that were right.
     word: what memory that nobody had written held in the call; None: not known.
     """
@@ -59,6 +61,7 @@ class Explanation:
     side: Side
     draw: Draw
     actual: list[torch.Tensor]
+    is_right: Callable[[list[torch.Tensor], Draw], bool]
     earlier: Sequence[Draw]
     word: int | None = None
 
@@ -72,7 +75,8 @@ class Explanation:
         # A race is right now and then, by luck.
         address = () if races else (self._earlier_address,)
         memory = (self._unwritten,) if races else (self._unwritten, self._follows_memory)
-        looks = (*memory, *address, self._earlier_result, self._changed_reference)
+        changes = (self._changed_reference, self._changed_on_plain_inputs)
+        looks = (*memory, *address, self._earlier_result, *changes)
         for look in looks:
             found = self._tried(look, mismatch.output)
             if found is None:
@@ -137,6 +141,16 @@ class Explanation:
                 return alone
         return None if found is None else (found.code, f"in the reference, {found.words}")
 
+    def _changed_on_plain_inputs(self, output: int) -> tuple[str, str] | None:
+        """The same, where unusual inputs hide what plain ones show."""
+        if kind_of(self.draw.seed) is Kind.PLAIN:
+            return None
+        draw = self.bench.draws.at(self.draw)
+        actual = self._outputs(draw)
+        if self.is_right(actual, draw):
+            return None
+        return replace(self, draw=draw, actual=actual)._changed_reference(output)
+
     def _unwritten(self, output: int) -> tuple[str, str] | None:
         """Results follow what lay in free memory before."""
         more = self._outputs(self.draw, "soil")
@@ -190,7 +204,7 @@ class Explanation:
     def _earlier_result(self, output: int) -> tuple[str, str] | None:
         """A result that was kept: the right one of an earlier call."""
         for number, draw in enumerate(reversed(self.earlier), 1):
-            if self._close(self.actual, self.bench.expected(draw), draw):
+            if self.is_right(self.actual, draw):
                 words = f"it is the right result of the verified call {number} before this one"
                 return "earlier_result", words
         return None
@@ -219,7 +233,7 @@ class Explanation:
     def _is_right_at(self, earlier: Draw) -> bool:
         """With fresh inputs at the address of an earlier call's."""
         draw = self.bench.draws.at(earlier)
-        return self._close(self._outputs(draw), self.bench.expected(draw), draw)
+        return self.is_right(self._outputs(draw), draw)
 
     def _outputs(
         self, draw: Draw, step: Step | None = None, *, word: int | None = None

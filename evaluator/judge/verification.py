@@ -93,7 +93,8 @@ class Verification:
         ):
             self.earlier = (*self.earlier, draw)[-_KEPT_DRAWS:]
             return
-        verdict = self._compared_in_fp64(bench, side, actual, expected, draw)
+        verdict = self._compared_in_fp64(bench, side, actual, expected, draw, describing=True)
+        self.judged_in_fp64 += self.source != "task_precision"
         if verdict.error_ratio is not None:
             self.worst_ratio = max(verdict.error_ratio, self.worst_ratio or 0.0)
         self.limit = verdict.error_ratio_limit
@@ -103,7 +104,16 @@ class Verification:
         mismatch = verdict.mismatch
         assert mismatch is not None
         if mismatch.kind == "values" and not bench.reference.changes_inputs:
-            mismatch = Explanation(bench, side, draw, actual, self.earlier, side.word).of(mismatch)
+            explanation = Explanation(
+                bench,
+                side,
+                draw,
+                actual,
+                lambda outputs, draw: self.is_right(bench, side, outputs, draw),
+                self.earlier,
+                side.word,
+            )
+            mismatch = explanation.of(mismatch)
         raise Refusal(
             Status.INCORRECT,
             f"wrong_{mismatch.kind}",
@@ -144,8 +154,10 @@ class Verification:
         actual: list[torch.Tensor],
         expected: list[torch.Tensor],
         draw: Draw,
+        *,
+        describing: bool = False,
     ) -> OutputVerdict:
-        """The verdict by the rule; what is wrong is described."""
+        """The verdict by the rule."""
         exact = None
         if bench.settings.protocol not in TOLERANCES:
             with bench.measured_verification():
@@ -159,7 +171,6 @@ class Verification:
 
         verdict = beside(expected)
         if exact is not None:
-            self.judged_in_fp64 += 1
             before = self.reference_errors or verdict.reference_errors
             self.reference_errors = tuple(map(min, before, verdict.reference_errors))
         if verdict.excusable and exact is not None:
@@ -168,7 +179,7 @@ class Verification:
             others = nudged_outputs(bench.reference, values, exact, precision, draw.seed)
             verdicts = (beside(other, MULTIPLE[precision]) for other in others)
             verdict = next((v for v in verdicts if v.ok), verdict)
-        if verdict.ok:
+        if verdict.ok or not describing:
             return verdict
         return self._compared(bench, side, actual, expected, exact, draw, describing=True)
 

@@ -131,6 +131,16 @@ def test_nothing_is_made_up():
         assert looked_for(reference, values, other) is None
 
 
+def test_errors_in_few_rows_are_none_of_rounding():
+    reference = Reference(SOURCE.format(body="return x @ y"), CPU, Precision.FP32)
+    values = reference.fresh_inputs(1)
+    right = reference.expected(values)[0]
+    errors = torch.zeros_like(right)
+    errors[:3] = torch.randn(3, right.shape[1])
+    for power in range(6, 13):
+        assert looked_for(reference, values, right + 2.0**-power * errors) is None
+
+
 def test_words_of_any_length_fit():
     name = "scale" * 2000
     source = SOURCE.format(body="return torch.addcmul(y, x, self.scale)").replace(

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
+import torch
 
-from evaluator.evaluation import Status
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
+from evaluator.judge import bench as bench_module
+from evaluator.judge.baselines import no_build
+from evaluator.judge.bench import Bench
+from evaluator.judge.correctness import compare
+from evaluator.judge.explanation import Explanation
+from evaluator.judge.mismatch import describe
+from evaluator.judge.variation import Kind
+from evaluator.judge.zygote import Zygote
 from tests.evaluator.conftest import Evaluate
 
 CONV = """
@@ -404,3 +414,69 @@ class ModelNew(torch.nn.Module):
 def test_one_that_changes_its_shape_when_repeated_is_still_wrong(evaluate):
     evaluation = evaluate(SHRINKS, reference=UNSET)
     assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_values")
+
+
+ATTENTION = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.q = nn.Linear(dim, dim)
+        self.k = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        return torch.softmax(self.q(x) @ self.k(x).mT, dim=-1) @ x
+
+def get_inputs():
+    return [torch.randn(4, 48, 64)]
+
+def get_init_inputs():
+    return [64]
+"""
+
+
+def test_large_inputs_hide_no_lower_precision(monkeypatch):
+    """The softmax of large numbers takes one row, and in bf16 another one at times."""
+    source = changed(
+        ATTENTION,
+        (
+            "torch.softmax(self.q(x) @ self.k(x).mT, dim=-1) @ x",
+            "torch.autocast('cpu', dtype=torch.bfloat16)(self.attend)(x).float()\n\n"
+            "    def attend(self, x):\n"
+            "        q, k, v = self.q(x), self.k(x), x.bfloat16()\n"
+            "        return torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=1.0)",
+        ),
+    )
+    request = EvaluationRequest(
+        problem_id="test",
+        reference=ATTENTION,
+        candidate=Candidate(source=source, backend=Backend.CPP),
+        settings=Settings(device="cpu"),
+    )
+    monkeypatch.setattr(bench_module, "kinds_for", lambda settings, work: (Kind.LARGER,))
+    with (
+        closing(Zygote()) as zygote,
+        closing(Bench(request, torch.device("cpu"), zygote)) as bench,
+        closing(bench.new_side()) as side,
+    ):
+        state = bench.reference.randomised(7)
+        bench.reference.set_state(state)
+        bench.load(side, source, "ModelNew", triton=False, build=no_build)
+        bench.construct(side, state)
+
+        def is_right(outputs, draw):
+            values = bench.draws.values_of(draw)
+            expected = bench.expected(draw)
+            return compare(outputs, expected, None, values, request.settings.precision).ok
+
+        for _ in range(8):
+            draw = bench.draws.next()
+            with bench.calling(side, draw) as call:
+                actual = side.outputs(call.reply, bench.outputs)
+            assert not is_right(actual, draw)
+            found = Explanation(bench, side, draw, actual, is_right, ()).of(
+                describe(0, actual[0], bench.expected(draw)[0])
+            )
+            assert found.patterns[0] == "precision", found
