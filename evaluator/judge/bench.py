@@ -40,7 +40,7 @@ from evaluator.judge.variation import Kind, fresh_seed
 from evaluator.judge.worker_limits import worker_limits
 from evaluator.judge.zygote import Zygote
 from evaluator.reply import OutputLayout
-from evaluator.worker.steps import Earlier, Result, Step
+from evaluator.worker.steps import Earlier, Result, SourceText, Step
 from evaluator.worker.weights import Fit
 
 _SLACK = 2**20
@@ -405,6 +405,7 @@ class Bench:
         reference: str | None = None,
     ) -> None:
         """Import a source on a side, with the flags of `baseline`; see `Side.load`."""
+        text: SourceText = "none" if self.settings.protocol == "kernelbench" else "lines"
         side.load(
             source,
             class_name,
@@ -412,7 +413,7 @@ class Bench:
             dtype=self.reference.dtype,
             flags=self._flags(baseline),
             reference=reference,
-            triton=triton,
+            text="file" if triton else text,
             build=build,
             import_timeout_s=self.settings.import_timeout_s,
             configurations=self.reference.problem.configurations,

@@ -88,7 +88,7 @@ def search(
             threads=bench.threads,
             dtype=bench.reference.dtype,
             flags=BackendFlags(),
-            triton=False,
+            text="lines",
             build=no_build,
             import_timeout_s=_CUT_OFF_S,
             configurations=bench.reference.problem.configurations,

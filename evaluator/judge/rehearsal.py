@@ -89,7 +89,7 @@ class Rehearsal:
             threads=1,
             dtype=DTYPES[self._request.settings.precision],
             flags=BackendFlags.of_pytorch(),
-            triton=False,
+            text="lines",
             build=self._builds.build,
             import_timeout_s=self._request.settings.import_timeout_s,
             configurations=configurations_of(self._request.reference),

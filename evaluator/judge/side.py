@@ -39,7 +39,7 @@ from evaluator.reply import GATE_BYTES, Reply
 from evaluator.wire import Kind, Message
 from evaluator.worker.poison import POISONS
 from evaluator.worker.stated_gpu import Properties
-from evaluator.worker.steps import Earlier, Result, Step
+from evaluator.worker.steps import Earlier, Result, SourceText, Step
 from evaluator.worker.weights import FITS, Fit
 
 _POISON = range(3, 255)
@@ -152,7 +152,7 @@ class Side:
         threads: int,
         dtype: torch.dtype,
         flags: BackendFlags,
-        triton: bool,
+        text: SourceText,
         build: Build,
         import_timeout_s: float,
         reference: str | None = None,
@@ -173,7 +173,7 @@ class Side:
             "dtype": str(dtype).removeprefix("torch."),
             "threads": threads,
             "flags": astuple(flags),
-            "triton": triton,
+            "text": text,
             "growth_bytes": self.growth_bytes,
             "gpu": gpu,
             "configurations": configurations,

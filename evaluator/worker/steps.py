@@ -22,6 +22,9 @@ _SOILED_SIZES = range(7, 21)
 """Powers of two of fp32 numbers: 512 bytes to 4 MiB."""
 Result = Literal["new", "keep", "kept"]
 """Which result of a call is returned: its own; its own, which is kept; or the one kept before."""
+SourceText = Literal["file", "lines", "none"]
+"""Where Python finds a source's text: in a file, as Triton needs it; in memory; or nowhere, as with
+KernelBench, where what needs it, `torch.jit.script` for one, fails. Tracebacks always show it."""
 Earlier = Literal["", "loaded", "kept"]
 """What becomes of a module when another one is constructed: nothing; its state is loaded into the
 other one, which takes its place; or it is kept beside the other one."""

@@ -62,6 +62,7 @@ class Worker:
     namespace: types.ModuleType | None = None
     memory: dict[str, torch.Tensor] = field(default_factory=dict)
     class_name: str = "ModelNew"
+    source: str = ""
     dtype: torch.dtype = torch.float32
     copies_inputs: bool = False
     earlier: torch.nn.Module | None = None
@@ -92,7 +93,12 @@ class Worker:
             except BaseException as error:  # noqa: BLE001 - the boundary of the process
                 self._fail(phase, error)
 
+    def _show_source(self) -> None:
+        """Let Python find the source's lines, for tracebacks and what compiles functions."""
+        linecache.cache[_FILE] = (len(self.source), None, self.source.splitlines(True), _FILE)
+
     def _fail(self, phase: Phase, error: BaseException) -> None:
+        self._show_source()
         frames = traceback.extract_tb(error.__traceback__)
         own = [frame for frame in frames if Path(frame.filename).name == _FILE]
         ours = Path(__file__).parent
@@ -139,10 +145,10 @@ class Worker:
         if order["reference"] is not None:
             self.reference_file = types.ModuleType("reference")
             exec(compile(order["reference"], "reference.py", "exec"), vars(self.reference_file))
-        source = order["source"]
-        linecache.cache[_FILE] = (len(source), None, source.splitlines(True), _FILE)
-        if order["triton"]:
-            # @triton.jit reads the function's source from a file.
+        self.source = source = order["source"]
+        if order["text"] != "none":
+            self._show_source()
+        if order["text"] == "file":
             path = Path.cwd() / _FILE
             path.write_text(source)
             code = compile(source, str(path), "exec")

@@ -79,7 +79,7 @@ def load(side: Side, source: str) -> str:
             threads=1,
             dtype=torch.float32,
             flags=BackendFlags.of_pytorch(),
-            triton=False,
+            text="lines",
             build=no_build,
             import_timeout_s=30.0,
         )

@@ -202,3 +202,25 @@ def test_what_the_reference_raises_beside_a_candidate_is_said_to_be_the_referenc
     evaluation = evaluate(broken, protocol="kernelbench")
     assert evaluation.status is Status.RUNTIME_ERROR, evaluation
     assert "the reference, run beside the candidate, raised TypeError" in evaluation.message
+
+
+def test_kernelbenchs_protocol_runs_a_source_that_nothing_can_read(evaluate):
+    head = """
+import torch
+
+try:
+    @torch.jit.script
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2.5
+except OSError:
+    def twice(x):
+        return x * 2.0
+"""
+    candidate = forward("return twice(torch.relu(x * self.scale + self.bias))", head)
+    assert evaluate(candidate).reason == "wrong_values"
+    assert evaluate(candidate, protocol="kernelbench").status is Status.CORRECT
+
+
+def test_a_traceback_shows_the_source_under_kernelbenchs_protocol(evaluate):
+    evaluation = evaluate(forward("return x.no_such_thing"), protocol="kernelbench")
+    assert "return x.no_such_thing" in evaluation.detail
