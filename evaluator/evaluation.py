@@ -211,8 +211,8 @@ class Timing(Record):
     stopped: Literal["precise", "time", "calls"]
     """Why sampling ended."""
     disturbed_blocks: int = 0
-    """Blocks of calls left out because something outside disturbed them; above 20 % of all a
-    candidate is called slower or nothing."""
+    """Blocks of calls left out because something outside disturbed them; above 20 % of those that
+    the verdict rests on, a candidate is called slower or nothing."""
     launch_bound: bool = False
     """Eager mostly calls operators: the sizes are so small that a speedup tells how many. On a GPU:
     the host limits eager's calls or the candidate's."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -33,6 +32,10 @@ class Disturbance(StrEnum):
     GPU_SLOWDOWN = "gpu_slowdown"
     CLOCK_CHANGE = "clock_change"
     OTHER_PROCESS = "other_process"
+
+
+_OF_THE_HOST = frozenset({Disturbance.STEAL, Disturbance.CPU_QUOTA})
+"""What a device does not feel whose work was all enqueued before it began."""
 
 
 @dataclass(frozen=True)
@@ -76,25 +79,23 @@ def disturbances(before: Reading, after: Reading, usual: Reading) -> set[Disturb
 
 
 class Watch:
-    """Tells after each block what disturbed it, and sums up what it saw of all."""
+    """Tells after each block what disturbed it, and sums up the clocks that it saw."""
 
     def __init__(self, gauge: Gauge) -> None:
         self._gauge = gauge
         self._usual = self._before = gauge.read()
         self._clocks: list[int] = []
-        self.counts: Counter[Disturbance] = Counter()
 
     def begin(self) -> None:
         """A block begins."""
         self._before = self._gauge.read()
 
-    def end(self) -> bool:
-        """The block is over: whether it was disturbed."""
+    def end(self, *, enqueued: bool = False) -> set[Disturbance]:
+        """The block is over: what disturbed it. `enqueued`: on a GPU, all before it began."""
         after = self._gauge.read()
         self._clocks += [r.sm_clock_mhz for r in (self._before, after) if r.sm_clock_mhz]
         found = disturbances(self._before, after, self._usual)
-        self.counts.update(found)
-        return bool(found)
+        return found - _OF_THE_HOST if enqueued else found
 
     def seen(self) -> dict[str, float | int]:
         """What a reader of the times will want to know, for the record's conditions."""

@@ -6,6 +6,7 @@ import math
 import random
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -61,8 +62,11 @@ class Sampling:
     narrowing_seconds: float
     """Spent after there were blocks enough for an interval."""
     blocks: int
+    decisive_blocks: int
+    """Of these, those whose times the verdict rests on: where eager can be held, the held ones."""
     disturbed_blocks: int
-    disturbed: dict[Disturbance, int]
+    """Of the decisive ones."""
+    disturbed: Counter[Disturbance]
     """How many blocks each kind of disturbance was seen in; several may meet in one."""
     seen: dict[str, float | int]
 
@@ -125,6 +129,7 @@ class _Sampler:
         self._called = {name: Samples() for name in sides}
         self._verified = 0
         self._disturbed = 0
+        self._disturbances: Counter[Disturbance] = Counter()
         self._device_seconds = 0.0
         self._draw = bench.draws.plain()
         """Of the candidate's last call."""
@@ -177,8 +182,9 @@ class _Sampler:
             device_seconds=self._device_seconds,
             narrowing_seconds=time.monotonic() - first_interval if first_interval else 0.0,
             blocks=blocks,
+            decisive_blocks=len(self._all[None].total_us),
             disturbed_blocks=self._disturbed,
-            disturbed=dict(self._observer.counts),
+            disturbed=self._disturbances,
             seen=self._observer.seen(),
         )
 
@@ -211,11 +217,15 @@ class _Sampler:
                     sealed = sealed_outputs(bench, side, call.reply, draw), draw
             calls[which] = call
             self._device_seconds += call.wall_us / 1e6
-        disturbed = self._observer.end()
+        enqueued = is_held and {None, BaselineName.EAGER} <= self._held
+        found = self._observer.end(enqueued=enqueued)
+        disturbed = bool(found)
         if is_held:
             # One that is let go on unfinished is slow for no fault of its own.
             disturbed |= not all(calls[w].was_held for w in self._held if w is not None)
-        self._disturbed += disturbed
+        if is_held or not self._held:
+            self._disturbed += disturbed
+            self._disturbances.update(found)
         for which, call in calls.items():
             if self._held and not is_held:
                 if not disturbed:

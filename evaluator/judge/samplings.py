@@ -60,14 +60,19 @@ class Samplings:
         return sum(s.blocks for s in self.each)
 
     @property
+    def decisive_blocks(self) -> int:
+        """Of these, those whose times the verdict rests on."""
+        return sum(s.decisive_blocks for s in self.each)
+
+    @property
     def disturbed_blocks(self) -> int:
-        """Of these, those that something disturbed."""
+        """Of the decisive ones, those that something disturbed."""
         return sum(s.disturbed_blocks for s in self.each)
 
     @property
     def disturbed(self) -> Counter[Disturbance]:
         """How many blocks each kind of disturbance was seen in."""
-        return sum((Counter(s.disturbed) for s in self.each), Counter())
+        return sum((s.disturbed for s in self.each), Counter())
 
     def _net(self, sampling: Sampling, samples: Samples, trusted: Samples) -> list[float]:
         return net_us(samples, copy_cost_us(trusted), sampling.cost.signal_us, self.device)

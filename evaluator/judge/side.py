@@ -351,8 +351,8 @@ class Side:
         laid.tensors.lay()
         if flush is not None:
             flush.add_(1)
+        start.record()  # Once the gate is open, the device may be the worker's for long.
         self._gate.fill_(1)
-        start.record()
         if hold_s:
             self._receive("call", limit_s, Kind.ENQUEUED)
         else:

@@ -42,12 +42,12 @@ def timing_of(
     latency = over_workers(workers.latencies_us())
     margin = _CPU_MARGIN if device.type == "cpu" else _GPU_MARGIN
     baselines = {}
-    disturbed_share = workers.disturbed_blocks / workers.blocks
+    disturbed_share = workers.disturbed_blocks / workers.decisive_blocks
     restless = disturbed_share > _MOST_DISTURBED_SHARE
     if restless:
         said = ", ".join(f"{kind} {count}" for kind, count in workers.disturbed.items())
         notes.append(
-            f"{100 * disturbed_share:.0f} % of the {workers.blocks} blocks of timed "
+            f"{100 * disturbed_share:.0f} % of the {workers.decisive_blocks} blocks of timed "
             f"calls were disturbed from outside ({said}): slower is the only verdict on speed"
         )
     for name in first.baselines:

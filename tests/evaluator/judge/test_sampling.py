@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -40,8 +41,9 @@ def sampling(
         device_seconds=0.1,
         narrowing_seconds=0.0,
         blocks=len(candidate_us) + disturbed_blocks,
+        decisive_blocks=len(candidate_us) + disturbed_blocks,
         disturbed_blocks=disturbed_blocks,
-        disturbed={Disturbance.STEAL: disturbed_blocks} if disturbed_blocks else {},
+        disturbed=Counter({Disturbance.STEAL: disturbed_blocks} if disturbed_blocks else {}),
         seen={},
     )
 
