@@ -52,7 +52,7 @@ def flatten(value: Any, *, look: bool = False) -> list[torch.Tensor]:
 
     Raises `TensorSubclassError` and, for anything else, `TypeError`.
     """
-    if type(value) is torch.Tensor or isinstance(value, torch.nn.Parameter):
+    if type(value) in (torch.Tensor, torch.nn.Parameter):
         return [value.detach()]
     if isinstance(value, torch.Tensor):
         if look and type(seen := value + 0) is torch.Tensor:
