@@ -329,13 +329,14 @@ class Bench:
 
     def wanted_bytes(self) -> int:
         """What a candidate, the baselines that do not run yet and verifying one call take of a
-        GPU's memory, with the whole reference in fp64."""
-        weights: int = sum(tensor.nbytes for tensor in self.reference.seeded.values())
-        worker = weights + self.forward_bytes + self.output_bytes
-        missing = 1 + self.baselines.missing
-        call = self.draws.arena.size + self.forward_bytes
-        verifying = max(self.verifying_bytes, 3 * call + 2 * weights) + 2 * self.output_bytes
-        return int(missing * worker + verifying)
+        GPU's memory."""
+        worker = self.reference.weight_bytes + self.forward_bytes + self.output_bytes
+        return int((1 + self.baselines.missing) * worker) + self.bytes_to_verify()
+
+    def bytes_to_verify(self) -> int:
+        """What verifying one call takes of it, with the whole reference in fp64."""
+        call = 3 * (self.draws.arena.size + self.forward_bytes) + 2 * self.reference.weight_bytes
+        return int(max(self.verifying_bytes, call) + 2 * self.output_bytes)
 
     def _end_idle(self) -> None:
         side, self.idle = self.idle, None

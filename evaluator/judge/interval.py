@@ -94,8 +94,10 @@ def _exp(value: float) -> float:
 def speedup_verdict(ratios: Sequence[Sequence[float]], margin: float) -> Verdict:
     """What paired ratios, baseline over candidate, say of the speedup; one list for each worker.
 
-    With their 99.5 % interval (`over_workers`): `faster` and `slower`, if all of it lies beyond the
-    margin on one side of 1; `same`, if all of it lies within twice the margin; else `unclear`.
+    `faster` and `slower`, if all of their 99.5 % interval (`over_workers`) lies beyond the margin
+    on one side of 1; `same`, if all of their 95 % interval lies within twice the margin, which is
+    a test of equivalence (Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987); else
+    `unclear`.
 
     The margin is what two equal kernels may differ by for reasons that are no merit of theirs
     (where their processes' memory happened to lie). It and the higher confidence keep the share of
@@ -107,6 +109,7 @@ def speedup_verdict(ratios: Sequence[Sequence[float]], margin: float) -> Verdict
         return Verdict.FASTER
     if ratio.high < 1.0 / (1.0 + margin):
         return Verdict.SLOWER
+    ratio = over_workers(ratios)
     if 1.0 / (1.0 + 2 * margin) <= ratio.low and ratio.high <= 1.0 + 2 * margin:
         return Verdict.SAME
     return Verdict.UNCLEAR

@@ -22,6 +22,12 @@ class Inputs(Protocol):
         """Bytes that are yet to be laid."""
         ...
 
+    @property
+    def from_host(self) -> bool:
+        """Whether they reach a GPU from the host's memory: how long that takes differs by more than
+        any work that a candidate could do meanwhile."""
+        ...
+
     def lay(self) -> None:
         """The call starts: see that they lie where the worker reads them. On a GPU this may still
         be under way on the current stream afterwards."""
@@ -32,6 +38,7 @@ class Open:
     """Inputs that lie there already, for workers of which nothing is hidden."""
 
     size = 0
+    from_host = False
 
     def lay(self) -> None:
         """Nothing is left to do."""
@@ -44,6 +51,7 @@ class Staged:
         self._arena = arena[first:last]
         self._staging = staging[first:last]
         self.size = last - first
+        self.from_host = arena.is_cuda and not staging.is_cuda
 
     def lay(self) -> None:
         """On a CPU on one thread: PyTorch's pool would spin on the worker's processors."""

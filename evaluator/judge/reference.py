@@ -96,6 +96,7 @@ class Reference:
         self._undoes = True
         self.model = self._constructed(WEIGHT_SEED)
         self.seeded = {name: tensor.detach().clone() for name, tensor in self.floating()}
+        self.weight_bytes = sum(int(tensor.nbytes) for tensor in self.seeded.values())
         self.model.to(device)
         self._spreads = {name: _centre_and_spread(t.detach()) for name, t in self.floating()}
         self.flags = BackendFlags(allow_tf32, allow_tf32 or as_pytorch)

@@ -28,13 +28,16 @@ from evaluator.judge.side import Call, Side
 _FEWEST_BLOCKS = 10
 _LEAST_BLOCKS_EVER = 9
 """With fewer, the interval behind the verdict has no bounds."""
+_LEAST_BLOCKS_OF_SEVERAL = 6
+"""Of each of several workers: with fewer, work before the start is neither found nor charged."""
 _MOST_BLOCKS = 400
 _VERIFIED_SHARE = 0.25
 _LEAST_VERIFIED_SHARE = 0.2
 _VERIFIED_FIRST, _VERIFIED_FIRST_OF_ANOTHER = 10, 3
 """So many are all verified: with few calls, a share of them would leave cheats a chance."""
 _ALTERNATING_BLOCKS = 18
-"""So many blocks are by turns of held calls and of others; then one in four is of others."""
+"""So many blocks of the first worker are by turns of others and of held calls; then, and in further
+workers, one in four is of others."""
 HOLD_S = 0.5
 """A call that is not enqueued by then waits for the device, or makes more launches than fit."""
 
@@ -84,6 +87,7 @@ def sample(
     verify: Verify,
     *,
     number: int,
+    several: bool,
     held: frozenset[BaselineName | None] | None,
     seconds: float,
     relative_width: float,
@@ -94,7 +98,8 @@ def sample(
     gains nothing by seeing; through the same memory, after the caches were flushed. Its first ten
     calls are verified (three, where it is another worker of the same candidate) and about a quarter
     of the others, chosen after each was made. `number`: of the workers of this candidate, from 0;
-    each is timed beside another one of eager. `held`: who can be held, as the first one found it.
+    each is timed beside another one of eager. `several`: more are to follow, or came before, so
+    that fewer blocks of each suffice. `held`: who can be held, as the first one found it.
     """
     sides: dict[BaselineName | None, Side] = {None: candidate}
     sides.update(bench.baselines.timed(number))
@@ -102,7 +107,8 @@ def sample(
     bench.settle()
     with watch(bench.settings.device) as observer:
         sampler = _Sampler(bench, sides, verify, cost, observer, held, is_another=number > 0)
-        return sampler.run(seconds, relative_width)
+        least = _LEAST_BLOCKS_OF_SEVERAL if several else _LEAST_BLOCKS_EVER
+        return sampler.run(seconds, relative_width, least)
 
 
 class _Sampler:
@@ -118,6 +124,7 @@ class _Sampler:
         is_another: bool,
     ) -> None:
         self._bench = bench
+        self._alternating = 0 if is_another else _ALTERNATING_BLOCKS
         self._verified_first = _VERIFIED_FIRST_OF_ANOTHER if is_another else _VERIFIED_FIRST
         self._sides = sides
         self._verify = verify
@@ -150,8 +157,8 @@ class _Sampler:
                     held.add(which)
         return frozenset(held if BaselineName.EAGER in held else ())
 
-    def run(self, seconds: float, relative_width: float) -> Sampling:
-        """Blocks until the intervals are narrow or time is up."""
+    def run(self, seconds: float, relative_width: float, least: int) -> Sampling:
+        """Blocks until the intervals are narrow or time is up, `least` decisive ones at least."""
         begin = time.monotonic()
         stopped: Literal["precise", "time", "calls"] = "calls"
         blocks = 0
@@ -162,7 +169,7 @@ class _Sampler:
             if first_interval is None and len(self._all[None].total_us) >= _FEWEST_BLOCKS:
                 first_interval = time.monotonic()
             made = len(self._all[None].total_us)
-            if made >= _LEAST_BLOCKS_EVER and time.monotonic() - begin > seconds:
+            if made >= least and time.monotonic() - begin > seconds:
                 stopped = "time"
                 break
             good = len(self._good[None].total_us)
@@ -170,7 +177,7 @@ class _Sampler:
                 stopped = "precise"
                 break
         # Where hardly a block was quiet, all count, and the record says how many were disturbed.
-        quiet = len(self._good[None].total_us) >= _LEAST_BLOCKS_EVER
+        quiet = len(self._good[None].total_us) >= least
         samples = self._good if quiet else self._all
         return Sampling(
             candidate=samples[None].with_early_work(samples[BaselineName.EAGER]),
@@ -239,7 +246,7 @@ class _Sampler:
             self._verify(*sealed)
 
     def _is_turn_of_others(self, made: int) -> bool:
-        return made % 2 == 1 if made < _ALTERNATING_BLOCKS else made % 4 == 3
+        return made % 2 == 0 if made < self._alternating else made % 4 == 3
 
     def _is_verified(self, made: int) -> bool:
         """Drawn after the call was made; luck can't bring the share under the least one."""

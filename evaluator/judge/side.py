@@ -64,8 +64,8 @@ class Call:
     """Until everything was done, always by the judge's clock."""
     prepare_us: float
     """Outside the call: on a CPU what it took the worker to get ready before, and to stand still
-    afterwards; on a GPU what it took the device to lay the inputs. A worker that computes meanwhile
-    makes these longer."""
+    afterwards; on a GPU what it took the device to lay the inputs, 0 where these came from the
+    host. A worker that computes meanwhile makes these longer."""
     reply: Reply
     was_held: bool = False
     """On a GPU: all of the call was enqueued before the start."""
@@ -361,10 +361,10 @@ class Side:
         message = self._receive("call", limit_s, Kind.DONE)
         taken_us = (time.perf_counter_ns() - begin) / 1e3
         reply = _decoded(message)
-        start.synchronize()
         laying_us = before.elapsed_time(start) * 1e3
         wall_us = taken_us - laying_us
-        return Call(reply.forward_us, reply.total_us, wall_us, laying_us, reply, was_held)
+        early_us = 0.0 if laid.tensors.from_host else laying_us
+        return Call(reply.forward_us, reply.total_us, wall_us, early_us, reply, was_held)
 
     def watch_memory(self) -> None:
         """Count from now on what the worker comes to hold of its device; see `WorkerMemory`."""

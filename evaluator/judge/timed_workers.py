@@ -29,8 +29,9 @@ _CLEAR = 1.5
 _CLEAR_WIDTH = 0.1
 _CONTEXT_BYTES = 2**30
 
-Sample = Callable[[Side, float, Sequence[Sampling]], Sampling]
-"""Times a side for so many seconds, after other workers of the candidate."""
+Sample = Callable[[Side, float, Sequence[Sampling], bool], Sampling]
+"""Times a side for so many seconds, after other workers of the candidate; the last says whether it
+is one of several."""
 
 
 def most_workers(settings: Settings) -> int:
@@ -48,14 +49,16 @@ def sampled_in_workers(bench: Bench, trial: Trial, side: Side, sample: Sample) -
     """
     count = most_workers(bench.settings)
     seconds = bench.settings.timing_seconds / count
-    samplings = [sample(side, seconds, ())]
+    samplings = [sample(side, seconds, (), count > 1)]
     while len(samplings) < count and not _is_enough(bench, samplings):
         if not _has_room(bench, side):
             trial.notes.append(f"no memory for more workers: timed in {len(samplings)} of {count}")
+            if len(samplings) == 1:
+                samplings = [sample(side, bench.settings.timing_seconds, (), False)]
             break
         other = trial.another_worker(bench, side, is_last=len(samplings) == count - 1)
         try:
-            samplings.append(sample(other, seconds, samplings))
+            samplings.append(sample(other, seconds, samplings, True))
         finally:
             other.close()
     if bench.sequence is not None and len(samplings) > 1:
@@ -78,11 +81,13 @@ def _is_enough(bench: Bench, samplings: list[Sampling]) -> bool:
 
 
 def _has_room(bench: Bench, side: Side) -> bool:
-    """Whether another worker of the candidate, and one of eager, find memory."""
+    """Whether another worker of the candidate, and one of eager, find memory, and the judge finds
+    enough to verify calls."""
     eager = bench.baselines.running(BaselineName.EAGER)
     each = [s for s in (side, eager) if s is not None]
     wanted = sum((s.memory_bytes or 0) + s.slot_bytes for s in each)
     if bench.device.type == "cuda":
-        return bench.memory.has_free(wanted + len(each) * _CONTEXT_BYTES)
+        wanted += len(each) * _CONTEXT_BYTES + bench.bytes_to_verify()
+        return bench.memory.has_free(wanted)
     free = available_bytes()
     return free is None or free > 2 * wanted

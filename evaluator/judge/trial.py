@@ -324,14 +324,14 @@ class Trial:
         return other
 
     def _fair_sampling(
-        self, bench: Bench, side: Side, seconds: float, before: Sequence[Sampling]
+        self, bench: Bench, side: Side, seconds: float, before: Sequence[Sampling], several: bool
     ) -> Sampling:
         """Raises `Refusal`."""
         # On a busy machine one of two workers may get its processor late for a whole short sample,
         # hardly twice. Of the first nothing counts, so nobody gains by being early in it alone.
-        sampling = self._sampled(bench, side, seconds, before)
+        sampling = self._sampled(bench, side, seconds, before, several)
         if _is_early(sampling):
-            sampling = self._sampled(bench, side, seconds, before)
+            sampling = self._sampled(bench, side, seconds, before, several)
         if _is_early(sampling):
             self._hold_against(
                 bench,
@@ -341,7 +341,7 @@ class Trial:
         return sampling
 
     def _sampled(
-        self, bench: Bench, side: Side, seconds: float, before: Sequence[Sampling]
+        self, bench: Bench, side: Side, seconds: float, before: Sequence[Sampling], several: bool
     ) -> Sampling:
         """Calls beside the baselines'; raises `Refusal`."""
 
@@ -357,6 +357,7 @@ class Trial:
             side,
             verify,
             number=len(before),
+            several=several,
             held=before[0].held if before else None,
             seconds=seconds,
             relative_width=bench.settings.relative_width,

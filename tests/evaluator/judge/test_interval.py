@@ -82,6 +82,18 @@ def test_the_interval_holds_the_truth_whatever_differs_between_workers(workers, 
     assert held / runs >= 0.93
 
 
+@pytest.mark.parametrize("workers", [3, 6])
+@pytest.mark.parametrize("between", [0.0005, 0.002, 0.005])
+def test_kernels_that_differ_by_more_than_twice_the_margin_are_rarely_the_same(workers, between):
+    source = random.Random(workers)
+    same = 0
+    for _ in range(600):
+        ratios = _measured(source, workers, between, 0.003, 6)
+        verdict = speedup_verdict([[1.0105 * ratio for ratio in each] for each in ratios], 0.005)
+        same += verdict is Verdict.SAME
+    assert same / 600 <= 0.03
+
+
 def test_of_one_worker_it_is_the_interval_of_the_median():
     values = [1.0, 1.1, 1.2, 1.15, 1.05, 1.3, 0.9, 1.0, 1.1]
     assert over_workers([values]) == median_interval(values)
