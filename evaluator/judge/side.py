@@ -360,9 +360,9 @@ class Side:
             self._said.send(Kind.GO)
         message = self._receive("call", limit_s, Kind.DONE)
         taken_us = (time.perf_counter_ns() - begin) / 1e3
-        reply = _decoded(message)
+        start.synchronize()
         laying_us = before.elapsed_time(start) * 1e3
-        wall_us = taken_us - laying_us
+        reply, wall_us = _decoded(message), taken_us - laying_us
         early_us = 0.0 if laid.tensors.from_host else laying_us
         return Call(reply.forward_us, reply.total_us, wall_us, early_us, reply, was_held)
 
