@@ -353,7 +353,8 @@ def test_the_cause_is_named(evaluate, name):
         # Weights and inputs are secret draws, of which a few hide a cause.
         evaluation = evaluate(changed(reference, *changes), reference=reference)
         found = evaluation.correctness.mismatch
-        if code is None or (found is not None and found.patterns[0] == code):
+        told = found is not None and words in found.details.get("counterfactual", "")
+        if code is None or (told and found.patterns[0] == code):
             break
     if code is None:
         # A norm takes away what the bias adds: this one is right.
