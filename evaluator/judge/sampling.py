@@ -107,10 +107,7 @@ def sample(
     bench.settle()
     with watch(bench.settings.device) as observer:
         sampler = _Sampler(bench, sides, verify, cost, observer, held, is_another=number > 0)
-        # Beside a baseline that cannot be held, the calls that are not held decide.
-        few = several and not (sampler.held and sampler.held < sides.keys())
-        least = _LEAST_BLOCKS_OF_SEVERAL if few else _LEAST_BLOCKS_EVER
-        return sampler.run(seconds, relative_width, least)
+        return sampler.run(seconds, relative_width, several=several)
 
 
 class _Sampler:
@@ -141,9 +138,11 @@ class _Sampler:
         self._device_seconds = 0.0
         self._draw = bench.draws.plain()
         """Of the candidate's last call."""
-        self.held = self._can_be_held() if held is None else held
-        only_called = bool(self.held) and self.held < sides.keys()
-        self._alternating = 0 if is_another and not only_called else _ALTERNATING_BLOCKS
+        self._held = self._can_be_held() if held is None else held
+        # Beside a baseline that cannot be held, the calls that are not held decide.
+        self._needs_called = bool(self._held) and self._held < sides.keys()
+        few = is_another and not self._needs_called
+        self._alternating = 0 if few else _ALTERNATING_BLOCKS
 
     def _can_be_held(self) -> frozenset[BaselineName | None]:
         """Whose calls are enqueued while the stream is held; none where eager's is not."""
@@ -160,8 +159,10 @@ class _Sampler:
                     held.add(which)
         return frozenset(held if BaselineName.EAGER in held else ())
 
-    def run(self, seconds: float, relative_width: float, least: int) -> Sampling:
-        """Blocks until the intervals are narrow or time is up, `least` decisive ones at least."""
+    def run(self, seconds: float, relative_width: float, *, several: bool) -> Sampling:
+        """Blocks until the intervals are narrow or time is up."""
+        few = several and not self._needs_called
+        least = _LEAST_BLOCKS_OF_SEVERAL if few else _LEAST_BLOCKS_EVER
         begin = time.monotonic()
         stopped: Literal["precise", "time", "calls"] = "calls"
         blocks = 0
@@ -185,8 +186,8 @@ class _Sampler:
         return Sampling(
             candidate=samples[None].with_early_work(samples[BaselineName.EAGER]),
             baselines={name: s for name, s in samples.items() if name is not None},
-            called=self._called if self.held else {},
-            held=self.held,
+            called=self._called if self._held else {},
+            held=self._held,
             stopped=stopped,
             cost=self._cost,
             device_seconds=self._device_seconds,
@@ -204,7 +205,7 @@ class _Sampler:
         self._shuffle(order)
         calls: dict[BaselineName | None, Call] = {}
         sealed: tuple[list[torch.Tensor], Draw] | None = None
-        is_held = bool(self.held) and not self._is_turn_of_others(made)
+        is_held = bool(self._held) and not self._is_turn_of_others(made)
         self._observer.begin()
         for which in order:
             side = self._sides[which]
@@ -215,7 +216,7 @@ class _Sampler:
                 draw = replace(draw, order=bench.draws.lay_again(draw))
             if which is not None:
                 self._sides[None].stand_still()
-            hold_s = HOLD_S if is_held and which in self.held else 0.0
+            hold_s = HOLD_S if is_held and which in self._held else 0.0
             with (
                 _blamed_on(which),
                 bench.calling(side, draw, flushes=True, hold_s=hold_s) as call,
@@ -227,17 +228,17 @@ class _Sampler:
                     sealed = sealed_outputs(bench, side, call.reply, draw), draw
             calls[which] = call
             self._device_seconds += call.wall_us / 1e6
-        enqueued = is_held and {None, BaselineName.EAGER} <= self.held
+        enqueued = is_held and {None, BaselineName.EAGER} <= self._held
         found = self._observer.end(enqueued=enqueued)
         disturbed = bool(found)
         if is_held:
             # One that is let go on unfinished is slow for no fault of its own.
-            disturbed |= not all(calls[w].was_held for w in self.held if w is not None)
-        if is_held or not self.held:
+            disturbed |= not all(calls[w].was_held for w in self._held if w is not None)
+        if is_held or not self._held:
             self._disturbed += disturbed
             self._disturbances.update(found)
         for which, call in calls.items():
-            if self.held and not is_held:
+            if self._held and not is_held:
                 if not disturbed:
                     self._called[which].add(call)
                 continue
@@ -261,7 +262,7 @@ class _Sampler:
         return max(self._width_beside(name) for name in self._good if name is not None)
 
     def _width_beside(self, name: BaselineName) -> float:
-        samples = self._called if self.held and name not in self.held else self._good
+        samples = self._called if self._held and name not in self._held else self._good
         if not samples[name].total_us:
             return math.inf
         ratios = paired_ratios(

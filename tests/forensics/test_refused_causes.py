@@ -11,6 +11,7 @@ import pytest
 
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
+from tests.evaluator.judge.test_kernelbench_protocol import LAZY as BY_FUNCTION
 
 REFERENCE = """
 import torch
@@ -29,14 +30,6 @@ def get_init_inputs():
 SOFTMAX = "torch.softmax(x, dim=1) + y"
 DISTANCE = "torch.cdist(x, y)"
 GATED = "torch.sigmoid(x) * y"
-BY_FUNCTION = """
-class Lazy(torch.Tensor):
-    @classmethod
-    def __torch_function__(cls, function, types, args=(), kwargs=None):
-        with torch._C.DisableTorchFunctionSubclass():
-            args = [each.work() if isinstance(each, Lazy) else each for each in args]
-            return function(*args, **(kwargs or {}))
-"""
 BY_DISPATCH = """
 class Lazy(torch.Tensor):
     @staticmethod
