@@ -26,6 +26,7 @@ from evaluator.deep_audit.record import Finding, SanitizerRun, Tool
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Backend, EvaluationRequest, Status
 from evaluator.judge.bench import Bench
+from evaluator.judge.construction import Construction
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
 from evaluator.judge.worker_limits import WorkerLimits
@@ -136,7 +137,7 @@ class AddressSanitizer:
             side.end_by(seen.deadline)
         try:
             bench.load(side, request.candidate.source, "ModelNew", triton=False, build=build)
-            bench.construct(side, bench.reference.randomised(secrets.randbits(62)))
+            Construction(bench, bench.reference.randomised(secrets.randbits(62))).on(side)
             for _ in range(_CALLS):
                 with side.call(bench.draws.next().order):
                     seen.calls += 1

@@ -18,6 +18,7 @@ from evaluator.evaluation import Candidate, EvaluationRequest, Status
 from evaluator.judge.bench import Bench
 from evaluator.judge.blockwise import same
 from evaluator.judge.build_allowance import BuildAllowance
+from evaluator.judge.construction import Construction
 from evaluator.judge.draws import Draw
 from evaluator.judge.reference_modes import in_eval
 from evaluator.judge.refusal import Refusal
@@ -141,7 +142,7 @@ class _Lives:
             # Another instance from the same seed has the same state before it is loaded.
             raise _NotTriedError("it is judged as constructed from a seed")
         self._called(side)
-        self._bench.construct(side, {}, earlier="loaded")
+        Construction(self._bench, {}, earlier="loaded").on(side)
         if not self._is_right_after(side):
             yield "another instance that its state_dict() is loaded into gives other results"
 
@@ -153,10 +154,10 @@ class _Lives:
             if self._as_constructed:
                 seed = secrets.randbits(62)
                 reference.construct(seed)
-                self._bench.construct(side, {}, seed=seed, earlier="kept")
+                Construction(self._bench, {}, seed=seed, earlier="kept").on(side)
             else:
                 reference.randomise(secrets.randbits(62))
-                self._bench.construct(side, reference.state(), earlier="kept")
+                Construction(self._bench, reference.state(), earlier="kept").on(side)
             self._bench.give_memory_back()
             if not self._is_right_after(side):
                 yield "a second instance, with other weights, is wrong"

@@ -35,8 +35,6 @@ def slowed_note(bench: Bench, samplings: Sequence[Sampling], speedup_low: float)
         if number >= _FEWEST_CALLS and time.monotonic() > deadline:
             break
         for side, sampling, times in zip(eager, samplings, alone, strict=True):
-            if side is None:
-                return None
             hold_s = HOLD_S if BaselineName.EAGER in sampling.held else 0.0
             draw = bench.draws.plain()
             with (

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import torch
@@ -15,6 +15,7 @@ from evaluator.baseline import BASELINES
 from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.errors import InfrastructureError, UnusableReferenceError
 from evaluator.evaluation import BaselineName, Precision
+from evaluator.judge.construction import Construction
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.side import Side
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from evaluator.judge.bench import Bench
 
 TRUSTED_TIMEOUT_S = 300.0
+_WARMING_CALLS = 3
 _TRIED_CALLS = 5
 _FLAGS_MATTER = 0.03
 """PyTorch's default flags count as a baseline where eager's time differs by more than this."""
@@ -79,55 +81,80 @@ class Baselines:
             if side is not None:
                 yield name, side
 
-    def eager(self, number: int) -> Side | None:
-        """The worker of eager that a candidate's worker is timed beside; None where there is no
-        other one."""
-        if number == 0:
-            return self.get(BaselineName.EAGER)
-        while len(self._others) < number:
-            side = self._started(BaselineName.EAGER)
-            if side is None:
-                return None
-            self._others.append(side)
-        return self._others[number - 1]
+    def eager(self, number: int) -> Side:
+        """The worker of eager that a candidate's worker is timed beside."""
+        self.start_eager(number + 1)
+        return [self._sides[BaselineName.EAGER], *self._others][number]
+
+    def start_eager(self, count: int) -> None:
+        """See that so many workers of eager run; those after the first start together."""
+        self.get(BaselineName.EAGER)
+        if (missing := count - self.eager_count) > 0:
+            self._others += self._started(BaselineName.EAGER, missing)
+
+    @property
+    def eager_count(self) -> int:
+        """How many workers of eager run."""
+        return (BaselineName.EAGER in self._sides) + len(self._others)
 
     def get(self, name: BaselineName) -> Side | None:
         """A baseline in a worker of its own, warmed up; None where it can't be had."""
-        if name in self.notes:
-            return None
-        if name not in self._sides:
-            side = self._started(name)
-            if side is None:
-                return None
-            self._sides[name] = side
-        return self._sides[name]
+        if name not in self._sides and name not in self.notes:
+            for side in self._started(name, 1):
+                side.note_memory()
+                self._sides[name] = side
+        return self._sides.get(name)
 
-    def _started(self, name: BaselineName) -> Side | None:
-        bench, baseline = self._bench, BASELINES[name]
-        compiled = baseline.compile is not None
+    def _started(self, name: BaselineName, count: int) -> list[Side]:
+        """So many workers of a baseline, warmed up; none, and a note, where it can't be had."""
+        bench = self._bench
         bench.give_memory_back()
-        if compiled:
-            side = bench.new_side(confine=False)
-        else:
-            side, bench.idle = bench.idle or bench.new_side(), None
-        try:
-            source = bench.reference.source
-            bench.load(side, source, "Model", triton=compiled, build=no_build, baseline=baseline)
-            # Its own initial values are as good as any: only its time counts.
-            bench.construct(side, {}, compile_with=baseline.compile, timeout_s=TRUSTED_TIMEOUT_S)
-            for _ in range(3):
-                draw = bench.draws.plain()
-                with bench.calling(side, draw, timeout_s=TRUSTED_TIMEOUT_S):
-                    pass
-            side.note_memory()
-        except Refusal as refusal:
-            side.close()
-            said = f"baseline {name} could not be run: {refusal.message} {refusal.detail[-500:]}"
-            if name is BaselineName.EAGER:
-                raise InfrastructureError(said) from None
-            self.notes[name] = said
-            return None
+        with ExitStack() as ends:
+            sides = []
+            for _ in range(count):
+                sides.append(self._new_side(name))
+                ends.callback(sides[-1].close)
+            try:
+                self._warm_up(name, *sides)
+            except Refusal as refusal:
+                said = refusal.message + " " + refusal.detail[-500:]
+                said = f"baseline {name} could not be run: {said}"
+                if name is BaselineName.EAGER:
+                    raise InfrastructureError(said) from None
+                self.notes[name] = said
+                return []
+            ends.pop_all()
+        return sides
+
+    def _new_side(self, name: BaselineName) -> Side:
+        bench = self._bench
+        if BASELINES[name].compile is not None:
+            return bench.new_side(confine=False)
+        side, bench.idle = bench.idle or bench.new_side(), None
         return side
+
+    def _warm_up(self, name: BaselineName, side: Side, *others: Side) -> None:
+        """Raises `Refusal`."""
+        bench, baseline = self._bench, BASELINES[name]
+        bench.load(
+            side,
+            bench.reference.source,
+            "Model",
+            triton=baseline.compile is not None,
+            build=no_build,
+            baseline=baseline,
+            others=others,
+        )
+        # Its own initial values are as good as any: only its time counts.
+        construction = Construction(
+            bench, {}, compile_with=baseline.compile, timeout_s=TRUSTED_TIMEOUT_S
+        )
+        construction.on(side, *others)
+        for each in (side, *others):
+            for _ in range(_WARMING_CALLS):
+                draw = bench.draws.plain()
+                with bench.calling(each, draw, timeout_s=TRUSTED_TIMEOUT_S):
+                    pass
 
     def _default_flags_matter(self) -> bool:
         """Whether eager takes another time with the flags that PyTorch starts with."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -20,9 +20,9 @@ from evaluator.cuda_memory import reset_persisting_l2
 from evaluator.devices import cache_bytes, describe, peaks
 from evaluator.errors import UnusableReferenceError
 from evaluator.evaluation import BaselineName, Precision, ProblemRequest
-from evaluator.judge.arena import Arena, make_arena
 from evaluator.judge.baselines import Baselines
 from evaluator.judge.blockwise import all_close, same
+from evaluator.judge.call import Call
 from evaluator.judge.call_sequence import CallSequence
 from evaluator.judge.constant_outputs import constant_outputs
 from evaluator.judge.draws import Draw, Draws
@@ -32,16 +32,15 @@ from evaluator.judge.input_kinds import InputKinds, kinds_for
 from evaluator.judge.judge_memory import JudgeMemory
 from evaluator.judge.out_of_memory import is_out_of_memory
 from evaluator.judge.output_memory import any_repeats
-from evaluator.judge.placement import Placement, bytes_needed
-from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten_arguments
-from evaluator.judge.side import Call, Side
+from evaluator.judge.placement import bytes_needed
+from evaluator.judge.reference import Reference, flatten_arguments
+from evaluator.judge.side import Side
 from evaluator.judge.speed_of_light import bounds, count_work, measure_ceilings
 from evaluator.judge.variation import Kind, fresh_seed
 from evaluator.judge.worker_limits import worker_limits
 from evaluator.judge.zygote import Zygote
 from evaluator.reply import OutputLayout
-from evaluator.worker.steps import Earlier, Result, SourceText, Step
-from evaluator.worker.weights import Fit
+from evaluator.worker.steps import Result, SourceText, Step
 
 _SLACK = 2**20
 _RUNS = 4
@@ -404,71 +403,34 @@ class Bench:
         build: Build,
         baseline: Baseline = BASELINES[BaselineName.EAGER],
         reference: str | None = None,
+        others: Sequence[Side] = (),
     ) -> None:
-        """Import a source on a side, with the flags of `baseline`; see `Side.load`."""
-        text: SourceText = "none" if self.settings.protocol == "kernelbench" else "lines"
-        side.load(
-            source,
-            class_name,
-            threads=self.threads,
-            dtype=self.reference.dtype,
-            flags=self._flags(baseline),
-            reference=reference,
-            text="file" if triton else text,
-            build=build,
-            import_timeout_s=self.settings.import_timeout_s,
-            configurations=self.reference.problem.configurations,
-        )
-        # The context of a spare in the making would count as this worker's.
-        self._zygote.settle_context()
-        side.watch_memory()
+        """Import a source on a side, with the flags of `baseline`; see `Side.load`.
 
-    def construct(
-        self,
-        side: Side,
-        state: dict[str, torch.Tensor],
-        *,
-        compile_with: Mapping[str, str] | None = None,
-        inputs: Arena | None = None,
-        timeout_s: float | None = None,
-        seed: int | None = None,
-        earlier: Earlier = "",
-    ) -> Fit:
-        """Construct a side's module with these weights; how they fitted.
-
-        `seed`: of a module that is judged as constructed, with random constants. `earlier`: what
-        becomes of a module that is there already.
+        `others`: import it there at the same time. What a side takes of the device's memory is
+        watched where there are none. Raises `Refusal`.
         """
-
-        def made(on: Side) -> Fit:
-            on.construct_on = made
-            size = bytes_needed(state) + bytes_needed(self.reference.initial_arguments) + _SLACK
-            weights = make_arena(torch.device("cpu"), size, read_only_for_others=True)
-            try:
-                if self.device.type == "cuda":
-                    # All cores fault its pages in; a copy from a device does that on one core.
-                    weights.bytes.zero_()
-                placement = Placement(weights.bytes)
-                arguments = [placement.place(value) for value in self.reference.initial_arguments]
-                tensors = [{"name": n} | placement.place(t) for n, t in state.items()]
-                return on.construct(
-                    seed=WEIGHT_SEED if seed is None else seed,
-                    arguments=arguments,
-                    tensors=tensors,
-                    weights=weights,
-                    inputs=inputs or self.draws.arena,
-                    inputs_writable=inputs is not None or self.draws.writable,
-                    output_bytes=self.output_bytes,
-                    compile_with=compile_with,
-                    repeated_values=self.settings.protocol != "kernelbench",
-                    random_constants=seed is not None,
-                    earlier=earlier,
-                    timeout_s=timeout_s or self.settings.import_timeout_s,
-                )
-            finally:
-                weights.close()
-
-        return made(side)
+        text: SourceText = "none" if self.settings.protocol == "kernelbench" else "lines"
+        sides = (side, *others)
+        for each in sides:
+            each.load(
+                source,
+                class_name,
+                threads=self.threads,
+                dtype=self.reference.dtype,
+                flags=self._flags(baseline),
+                reference=reference,
+                text="file" if triton else text,
+                build=build,
+                configurations=self.reference.problem.configurations,
+            )
+        for each in sides:
+            # They share the processors.
+            each.loaded(len(sides) * self.settings.import_timeout_s)
+        if not others:
+            # The context of a spare in the making would count as this worker's.
+            self._zygote.settle_context()
+            side.watch_memory()
 
     def hidden(self, references: tuple[str, ...]) -> list[Bench]:
         """The same problem at sizes that only the judge knows, set up once."""

@@ -7,6 +7,7 @@ from statistics import median
 
 from evaluator.judge.baselines import no_build
 from evaluator.judge.bench import Bench
+from evaluator.judge.construction import Construction
 
 _CALLS, _FIRST = 40, 10
 _LAUNCH_BOUND = 1.3
@@ -52,7 +53,7 @@ def _times_us(bench: Bench, forward: str, *, flushed: bool) -> list[float]:
     side = bench.new_side()
     try:
         bench.load(side, _SOURCE.format(forward=forward), "ModelNew", triton=False, build=no_build)
-        bench.construct(side, {})
+        Construction(bench, {}).on(side)
         order = bench.draws.plain().order
         bench.settle()
         times = []

@@ -23,6 +23,7 @@ from evaluator.evaluation import Precision
 from evaluator.judge.arena import make_arena
 from evaluator.judge.baselines import no_build
 from evaluator.judge.bench import Bench
+from evaluator.judge.construction import Construction
 from evaluator.judge.counterfactual_search import ANSWER_BYTES, Counterfactual, read
 from evaluator.judge.laid import Laid, lay
 from evaluator.judge.placement import Placement, bytes_needed
@@ -90,10 +91,10 @@ def search(
             flags=BackendFlags(),
             text="lines",
             build=no_build,
-            import_timeout_s=_CUT_OFF_S,
             configurations=bench.reference.problem.configurations,
         )
-        bench.construct(side, state, inputs=arena)
+        side.loaded(_CUT_OFF_S)
+        Construction(bench, state, inputs=arena).on(side)
         return read(_answer(side, lay(Placement(arena.bytes), given)))
 
 

@@ -19,10 +19,12 @@ class WorkerMemory:
     and while nothing else comes or goes on the device. On a CPU it is the largest resident set.
     """
 
-    def __init__(self, device: torch.device, pid: int) -> None:
+    def __init__(self, device: torch.device, pid: int, held_bytes: int = 0) -> None:
+        """`held_bytes`: what counts of what it holds already."""
         self._device = device
         self._pid = pid
-        self._before = self._held_bytes()
+        before = self._held_bytes()
+        self._before = None if before is None else before - held_bytes
 
     def most_bytes(self, slot_bytes: int = 0) -> int | None:
         """The most so far, without the slot for outputs; None where the system does not say."""

@@ -91,10 +91,10 @@ class Rehearsal:
             flags=BackendFlags.of_pytorch(),
             text="lines",
             build=self._builds.build,
-            import_timeout_s=self._request.settings.import_timeout_s,
             configurations=configurations_of(self._request.reference),
             gpu=properties_of(self._device) if self._device.kind == "cuda" else None,
         )
+        self._side.loaded(self._request.settings.import_timeout_s)
 
     def _further_steps(self) -> None:
         """Construct and call the module, as far as its text speaks of more builds than were asked
@@ -125,8 +125,8 @@ class Rehearsal:
                 earlier="",
                 repeated_values=True,
                 random_constants=False,
-                timeout_s=_PATIENCE_S,
             )
+            self._side.constructed(_PATIENCE_S)
         finally:
             weights.close()
             inputs.close()

@@ -7,8 +7,8 @@ from statistics import median, quantiles
 
 import torch
 
+from evaluator.judge.call import Call
 from evaluator.judge.interval import median_interval
-from evaluator.judge.side import Call
 
 _SMALLEST_US = 0.05
 _COPY_SLACK_US = 50.0

@@ -17,13 +17,14 @@ import torch
 from evaluator.evaluation import BaselineName
 from evaluator.judge.baselines import failures_are_ours
 from evaluator.judge.bench import Bench
+from evaluator.judge.call import Call
 from evaluator.judge.call_cost import CallCost, call_cost
 from evaluator.judge.disturbance import Disturbance, Watch, watch
 from evaluator.judge.draws import Draw
 from evaluator.judge.interval import median_interval
 from evaluator.judge.samples import Samples, paired_ratios
 from evaluator.judge.sealing import refused_as_borrowed, sealed_outputs
-from evaluator.judge.side import Call, Side
+from evaluator.judge.side import Side
 
 _FEWEST_BLOCKS = 10
 _LEAST_BLOCKS_EVER = 9

@@ -9,7 +9,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from typing import Any
 
 import torch
@@ -21,6 +21,7 @@ from evaluator.evaluation import BuildReport, Status
 from evaluator.judge import conduct
 from evaluator.judge.arena import Arena, make_arena
 from evaluator.judge.blockwise import same_bytes
+from evaluator.judge.call import Call
 from evaluator.judge.conversation import Conversation
 from evaluator.judge.foreign_memory import can_read
 from evaluator.judge.laid import Laid
@@ -49,26 +50,6 @@ _SLOT_REST_S = 0.005
 _SLOWLY_LAID_BYTES = 2**24
 """A worker could watch more than that arrive, and work meanwhile: the copy takes so long that what
 is charged of getting ready, on a busy machine, leaves less."""
-
-
-@dataclass(frozen=True)
-class Call:
-    """One call as the judge's clock and the worker's claims describe it, times in microseconds."""
-
-    forward_us: float
-    """On a CPU by the judge's clock, from the start signal until the word that forward returned.
-    On a GPU the worker's claim, by device events."""
-    total_us: float
-    """Like `forward_us`, with the copy into the slot where there is one."""
-    wall_us: float
-    """Until everything was done, always by the judge's clock."""
-    prepare_us: float
-    """Outside the call: on a CPU what it took the worker to get ready before, and to stand still
-    afterwards; on a GPU what it took the device to lay the inputs, 0 where these came from the
-    host. A worker that computes meanwhile makes these longer."""
-    reply: Reply
-    was_held: bool = False
-    """On a GPU: all of the call was enqueued before the start."""
 
 
 class Side:
@@ -116,7 +97,7 @@ class Side:
         self._call_timeout_s = call_timeout_s
         self._outputs: Arena | None = None
         self._inputs_fd = -1
-        self.construct_on: Callable[[Side], object] = _not_constructed
+        self.construct_on: Callable[..., object] = _not_constructed
         """Constructs the module once more, with the same weights, on this side or on another one;
         raises `Refusal`."""
         self._sealed: list[torch.Tensor] | None = None
@@ -154,15 +135,14 @@ class Side:
         flags: BackendFlags,
         text: SourceText,
         build: Build,
-        import_timeout_s: float,
         reference: str | None = None,
         gpu: Properties | None = None,
         configurations: Configurations | None = None,
     ) -> None:
-        """Import the source in the worker, building what it asks for, now or later; raises
-        `Refusal`. `reference`: the source of the one that runs there in calls that ask for it.
-        `gpu`: what the worker is to say of a GPU that it has not. `configurations`: those of the
-        Hugging Face models that the problem names; None where it names none."""
+        """Have the worker import the source; `loaded` waits for it. `build`: builds what it asks
+        for, now or later. `reference`: the source of the one that runs there in calls that ask for
+        it. `gpu`: what the worker is to say of a GPU that it has not. `configurations`: those of
+        the Hugging Face models that the problem names; None where it names none."""
         self._build = build
         self.has_reference = reference is not None
         order = {
@@ -179,7 +159,10 @@ class Side:
             "configurations": configurations,
         }
         self._said.send(Kind.LOAD, json.dumps(order).encode())
-        self._receive("import", import_timeout_s, Kind.IMPORTED)
+
+    def loaded(self, timeout_s: float) -> None:
+        """Wait until the source is imported; raises `Refusal`."""
+        self._receive("import", timeout_s, Kind.IMPORTED)
 
     def _receive(self, phase: str, timeout_s: float, expected: Kind) -> Message:
         assert self._build is not None
@@ -199,9 +182,8 @@ class Side:
         repeated_values: bool,
         random_constants: bool,
         earlier: Earlier,
-        timeout_s: float,
-    ) -> Fit:
-        """Build the module and give it its weights; how they fitted. Raises `Refusal`.
+    ) -> None:
+        """Have the module built and given its weights; `constructed` waits for it.
 
         `compile_with`: the arguments of `torch.compile`; None: as it is.
         `repeated_values`: large tensors get their initial values as `initial_values` makes them.
@@ -231,12 +213,15 @@ class Side:
         }
         fds = (weights.fd, inputs.fd, self._outputs.fd)
         self._said.send(Kind.CONSTRUCT, json.dumps(order).encode(), fds)
+        self._inputs_fd = inputs.fd
+
+    def constructed(self, timeout_s: float) -> Fit:
+        """Wait until the module is there; how its weights fitted. Raises `Refusal`."""
         message = self._receive("construct", timeout_s, Kind.CONSTRUCTED)
         if len(message.payload) != 5 or message.payload[0] >= len(FITS):
             raise Refusal(Status.INTEGRITY, "protocol_broken", "an unknown fit of weights")
         self.fit, self.changed_weights = FITS[message.payload[0]], bool(message.payload[1])
         self.flags = BackendFlags(*map(bool, message.payload[2:]))
-        self._inputs_fd = inputs.fd
         self._hold()
         return self.fit
 
@@ -367,8 +352,12 @@ class Side:
         return Call(reply.forward_us, reply.total_us, wall_us, early_us, reply, was_held)
 
     def watch_memory(self) -> None:
-        """Count from now on what the worker comes to hold of its device; see `WorkerMemory`."""
-        self._memory = WorkerMemory(self.device, self.worker.pid)
+        """Count from now on what the worker comes to hold of its device; see `WorkerMemory`.
+
+        Once more where something else has gone from the device: what is known by then stays.
+        """
+        held = 0 if self.memory_bytes is None else self.memory_bytes + self.slot_bytes
+        self._memory = WorkerMemory(self.device, self.worker.pid, held)
 
     def note_memory(self) -> None:
         """See what the worker holds of its device; nothing else may come or go there meanwhile."""
@@ -489,7 +478,7 @@ class Side:
             self._outputs = None
 
 
-def _not_constructed(side: Side) -> None:
+def _not_constructed(*sides: Side) -> None:
     raise AssertionError("there is no module yet")
 
 

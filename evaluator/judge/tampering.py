@@ -8,6 +8,7 @@ from evaluator.build.handover import Build
 from evaluator.evaluation import Backend, Candidate
 from evaluator.judge.arena import make_arena
 from evaluator.judge.bench import Bench
+from evaluator.judge.construction import Construction
 from evaluator.judge.draws import Draw
 from evaluator.judge.laid import lay
 from evaluator.judge.placement import Placement
@@ -29,7 +30,7 @@ def wrote_to_inputs(bench: Bench, candidate: Candidate, draw: Draw, build: Build
         triton = candidate.backend is Backend.TRITON
         try:
             bench.load(side, candidate.source, "ModelNew", triton=triton, build=build)
-            bench.construct(side, bench.reference.state(), inputs=arena)
+            Construction(bench, bench.reference.state(), inputs=arena).on(side)
             with side.call(order):
                 pass
         except Refusal:

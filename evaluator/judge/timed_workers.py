@@ -43,24 +43,29 @@ def most_workers(settings: Settings) -> int:
 def sampled_in_workers(bench: Bench, trial: Trial, side: Side, sample: Sample) -> list[Sampling]:
     """Samplings of `side`, and of further workers of its candidate until the interval is narrow.
 
-    At most as many as the time allows, a quarter of a second each. One alone in half a second,
-    under KernelBench's protocol, which measures in one process, and where there is no memory for
-    another. Raises `Refusal`.
+    At most as many as the time allows, a quarter of a second each; those that surely follow start
+    together. One alone in half a second, under KernelBench's protocol, which measures in one
+    process, and where there is no memory for another. Raises `Refusal`.
     """
     count = most_workers(bench.settings)
     seconds = bench.settings.timing_seconds / count
     samplings = [sample(side, seconds, (), count > 1)]
     while len(samplings) < count and not _is_enough(bench, samplings):
-        if not _has_room(bench, side):
-            trial.notes.append(f"no memory for more workers: timed in {len(samplings)} of {count}")
-            if len(samplings) == 1:
+        timed = len(samplings)
+        wanted = (_FEWEST if timed < _FEWEST else count) - timed
+        more = next((n for n in range(wanted, 0, -1) if _has_room(bench, side, timed, n)), 0)
+        if not more:
+            trial.notes.append(f"no memory for more workers: timed in {timed} of {count}")
+            if timed == 1:
                 samplings = [sample(side, bench.settings.timing_seconds, (), False)]
             break
-        other = trial.another_worker(bench, side, is_last=len(samplings) == count - 1)
-        try:
-            samplings.append(sample(other, seconds, samplings, True))
-        finally:
-            other.close()
+        bench.baselines.start_eager(timed + more)
+        with trial.further_workers(bench, side, more) as others:
+            for other in others:
+                if not _is_enough(bench, samplings):
+                    trial.first_calls_of_another(bench, other)
+                    samplings.append(sample(other, seconds, tuple(samplings), True))
+                other.close()
     if bench.sequence is not None and len(samplings) > 1:
         side.construct_again()
         bench.sequence.begin(side)
@@ -80,11 +85,13 @@ def _is_enough(bench: Bench, samplings: list[Sampling]) -> bool:
     return is_far and decided and interval.relative_width < _CLEAR_WIDTH
 
 
-def _has_room(bench: Bench, side: Side) -> bool:
-    """Whether another worker of the candidate, and one of eager, find memory, and the judge finds
-    enough to verify calls."""
+def _has_room(bench: Bench, side: Side, timed: int, more: int) -> bool:
+    """Whether so many more workers of the candidate find memory, with one of eager beside each,
+    and the judge finds enough to verify calls."""
     eager = bench.baselines.running(BaselineName.EAGER)
-    each = [s for s in (side, eager) if s is not None]
+    each = [side] * more
+    if eager is not None:
+        each += [eager] * max(0, timed + more - bench.baselines.eager_count)
     wanted = sum((s.memory_bytes or 0) + s.slot_bytes for s in each)
     if bench.device.type == "cuda":
         wanted += len(each) * _CONTEXT_BYTES + bench.bytes_to_verify()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -22,14 +23,16 @@ from evaluator.evaluation import (
 from evaluator.judge.alone import slowed_note
 from evaluator.judge.bench import Bench
 from evaluator.judge.build_allowance import BuildAllowance
+from evaluator.judge.call import Call
 from evaluator.judge.conduct import works_early
+from evaluator.judge.construction import Construction
 from evaluator.judge.draws import Draw
 from evaluator.judge.reference import flatten_arguments
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.sampling import Sampling, sample
 from evaluator.judge.samplings import Samplings
 from evaluator.judge.sealing import refused_as_borrowed, sealed_outputs
-from evaluator.judge.side import Call, Side
+from evaluator.judge.side import Side
 from evaluator.judge.tampering import wrote_to_inputs
 from evaluator.judge.timed_workers import sampled_in_workers
 from evaluator.judge.timing import timing_of
@@ -112,7 +115,7 @@ class Trial:
         if bench.sequence is not None:
             bench.sequence.begin(side)
         self.verified.begin()
-        _make_room(bench)
+        _make_room(bench, side)
         # The worker has a module now; what it computes from here on is what counts.
         bench.draws.begin()
         as_there = bench.settings.protocol == "kernelbench"
@@ -136,7 +139,7 @@ class Trial:
         if as_there and bench.sequence is None:
             self._note_kept_address(bench, side)
 
-    def _load(self, bench: Bench, side: Side) -> None:
+    def _load(self, bench: Bench, side: Side, *others: Side) -> None:
         bench.load(
             side,
             self.candidate.source,
@@ -144,6 +147,7 @@ class Trial:
             triton=self.candidate.backend is Backend.TRITON,
             build=self.builds.build,
             reference=bench.reference.source if bench.runs_reference_beside else None,
+            others=others,
         )
 
     def _verified_call(self, bench: Bench, side: Side, draw: Draw) -> None:
@@ -214,14 +218,14 @@ class Trial:
             # task's dtype before each call, under the flags that the candidate leaves behind.
             reference.construct_publicly()
             reference.set_state(reference.seeded)
-            bench.construct(side, {})
+            Construction(bench, {}).on(side)
             side.fit, side.steps, side.refuses_late_work = "seeded", ("cast",), False
             reference.flags = side.flags
             return
         if not as_constructed:
             reference.construct_publicly()
             reference.randomise(secrets.randbits(62))
-            if bench.construct(side, reference.state()) != "unmatched":
+            if Construction(bench, reference.state()).on(side) != "unmatched":
                 return
         self.seed = seed = secrets.randbits(62)
         reference.construct(seed)
@@ -232,7 +236,7 @@ class Trial:
                 "its parameters are the reference's neither by name nor by order and shape, and "
                 f"`{fixed[0]}` follows from no seed: register the reference's parameters",
             )
-        bench.construct(side, {}, seed=seed)
+        Construction(bench, {}, seed=seed).on(side)
         side.fit = "seeded"
 
     def at_hidden_sizes(self, bench: Bench, *, another: bool = False) -> None:
@@ -303,25 +307,31 @@ class Trial:
         if reason not in {finding.partition(":")[0] for finding in self.findings}:
             self.findings.append(f"{reason}: {message}")
 
-    def another_worker(self, bench: Bench, side: Side, *, is_last: bool) -> Side:
-        """A fresh worker with the module of `side`, its first calls verified; raises `Refusal`."""
-        other = bench.new_side(another=not is_last)
-        try:
-            self._load(bench, other)
-            side.construct_on(other)
-            other.fit, other.steps = side.fit, side.steps
-            other.refuses_late_work = side.refuses_late_work
-            other.looks_at_results = side.looks_at_results
-            if bench.sequence is not None:
-                bench.sequence.begin(other)
+    @contextmanager
+    def further_workers(self, bench: Bench, side: Side, count: int) -> Iterator[list[Side]]:
+        """So many fresh workers with the module of `side`, which start together; raises
+        `Refusal`."""
+        with ExitStack() as ends:
+            others = []
+            for _ in range(count):
+                others.append(bench.new_side())
+                ends.callback(others[-1].close)
+            with _of_another_worker():
+                self._load(bench, *others)
+                side.construct_on(*others)
+            for other in others:
+                other.fit, other.steps = side.fit, side.steps
+                other.refuses_late_work = side.refuses_late_work
+                other.looks_at_results = side.looks_at_results
+            yield others
+
+    def first_calls_of_another(self, bench: Bench, side: Side) -> None:
+        """The first calls of a further worker, verified; raises `Refusal`."""
+        if bench.sequence is not None:
+            bench.sequence.begin(side)
+        with _of_another_worker():
             for _ in range(_CALLS_OF_ANOTHER):
-                self._verified_call(bench, other, bench.draws.next())
-        except BaseException as error:
-            other.close()
-            if isinstance(error, Refusal):
-                error.message += " (in another fresh worker; it was right in the first one)"
-            raise
-        return other
+                self._verified_call(bench, side, bench.draws.next())
 
     def _fair_sampling(
         self, bench: Bench, side: Side, seconds: float, before: Sequence[Sampling], several: bool
@@ -367,6 +377,15 @@ class Trial:
         return sampling
 
 
+@contextmanager
+def _of_another_worker() -> Iterator[None]:
+    try:
+        yield
+    except Refusal as refusal:
+        refusal.message += " (in another fresh worker; it was right in the first one)"
+        raise
+
+
 def _parted(
     bench: Bench, side: Side, sealed: list[torch.Tensor]
 ) -> tuple[list[torch.Tensor], list[torch.Tensor] | None]:
@@ -384,7 +403,7 @@ def _is_early(sampling: Sampling) -> bool:
     return works_early(sampling.candidate.prepare_us, eager.prepare_us)
 
 
-def _make_room(bench: Bench) -> None:
+def _make_room(bench: Bench, side: Side) -> None:
     """See that the device's memory suffices for the candidate's calls and for verifying them.
 
     Raises `DeviceError` where a candidate that needs no more than the reference would run short.
@@ -392,7 +411,9 @@ def _make_room(bench: Bench) -> None:
     if not bench.memory.has_free(bench.forward_bytes) or not bench.memory.can_take(
         bench.verifying_bytes
     ):
+        side.note_memory()
         bench.make_room()
+        side.watch_memory()
     if not bench.memory.has_free(bench.forward_bytes):
         raise DeviceError(
             f"a call of the reference takes {bench.forward_bytes / 2**30:.1f} GiB on "

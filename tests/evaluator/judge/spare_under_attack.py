@@ -81,8 +81,8 @@ def load(side: Side, source: str) -> str:
             flags=BackendFlags.of_pytorch(),
             text="lines",
             build=no_build,
-            import_timeout_s=30.0,
         )
+        side.loaded(30.0)
     except Refusal as refusal:
         return refusal.message
     finally:

@@ -14,6 +14,7 @@ from evaluator.executor.local import LocalExecutor
 from evaluator.judge import bench as bench_module
 from evaluator.judge.baselines import no_build
 from evaluator.judge.bench import Bench
+from evaluator.judge.construction import Construction
 from evaluator.judge.correctness import compare
 from evaluator.judge.explanation import Explanation
 from evaluator.judge.mismatch import describe
@@ -465,7 +466,7 @@ def test_large_inputs_hide_no_lower_precision(monkeypatch):
         state = bench.reference.randomised(7)
         bench.reference.set_state(state)
         bench.load(side, source, "ModelNew", triton=False, build=no_build)
-        bench.construct(side, state)
+        Construction(bench, state).on(side)
 
         def is_right(outputs, draw):
             values = bench.draws.values_of(draw)
