@@ -357,9 +357,9 @@ class Bench:
         """Push everything else out of the caches; waits until that is done on a GPU.
 
         A kernel may have marked lines of a GPU's L2 cache as persisting: they would outlive this.
-        Memory that the judge keeps for later is given back where there is much of it.
         """
-        self.memory.give_back_much()
+        self.memory.has_free(self.forward_bytes)
+        self.memory.settle()
         if self.device.type == "cuda":
             self.persisting_l2_reset = reset_persisting_l2(self.device.index or 0)
         self.flush.add_(1)
