@@ -20,6 +20,7 @@ _POSIX_FD = 1  # CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 _DEVICE = 1  # CU_MEM_LOCATION_TYPE_DEVICE
 _READ, _READ_WRITE = 1, 3  # CU_MEM_ACCESS_FLAGS_PROT_*
 _WAIT_EQUAL = 1  # CU_STREAM_WAIT_VALUE_EQ
+_WRITE = 0  # CU_STREAM_WRITE_VALUE_DEFAULT: all that came before is visible by then
 _MAX_PERSISTING_L2 = 108  # CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE
 
 
@@ -217,4 +218,16 @@ def hold_stream(stream: int, address: int, value: int) -> None:
         ctypes.c_uint64(address),
         ctypes.c_uint32(value),
         ctypes.c_uint(_WAIT_EQUAL),
+    )
+
+
+def signal(stream: int, address: int, value: int) -> None:
+    """Enqueue that the 32 bits at `address` become `value` once all before them on the stream is
+    done. Source: CUDA Driver API, Stream Memory Operations. Raises `DeviceError`."""
+    driver_call(
+        "cuStreamWriteValue32_v2",
+        ctypes.c_void_p(stream),
+        ctypes.c_uint64(address),
+        ctypes.c_uint32(value),
+        ctypes.c_uint(_WRITE),
     )

@@ -22,12 +22,15 @@ DTYPES = (
 )
 """Names of the dtypes that may cross, by code."""
 GATE_BYTES = 256
-"""At the end of a GPU's slot for outputs: a worker's stream is held while they begin with 0."""
+"""At the end of a GPU's slot for outputs, in 32-bit words: a worker's stream is held while the
+first is 0, and the second becomes 1 when the call is done."""
+_ALIGNMENT = 256
+"""Of each output in the slot, in bytes."""
 MAX_DIMS = 8
 MAX_OUTPUTS = 64
 _MOST = 2**48
 """Elements of an output, and each number of its shape and strides."""
-_HEAD = struct.Struct("<Iddd")
+_HEAD = struct.Struct("<IIddQQ")
 _OUTPUT = struct.Struct("<BBQ")
 
 
@@ -44,6 +47,16 @@ class OutputLayout:
 
 
 @dataclass(frozen=True)
+class Sources:
+    """On a GPU, where a call's outputs lay before they were copied into the slot: a claim."""
+
+    outputs: tuple[OutputLayout, ...]
+    """By their addresses."""
+    inputs: tuple[int, int]
+    """First address and end of the memory of the inputs."""
+
+
+@dataclass(frozen=True)
 class Reply:
     """The worker's claim about one call.
 
@@ -54,41 +67,59 @@ class Reply:
     outputs: tuple[OutputLayout, ...]
     forward_us: float = 0.0
     total_us: float = 0.0
+    sources: Sources | None = None
 
     def encode(self) -> bytes:
         """As bytes."""
-        parts = [_HEAD.pack(len(self.outputs), self.forward_us, self.total_us, 0.0)]
-        for output in self.outputs:
-            dims = len(output.shape)
-            parts.append(_OUTPUT.pack(DTYPES.index(output.dtype), dims, output.place))
-            parts.append(struct.pack(f"<{2 * dims}q", *output.shape, *output.stride))
-        return b"".join(parts)
+        sources = self.sources or Sources((), (0, 0))
+        counts = len(self.outputs), len(sources.outputs)
+        head = _HEAD.pack(*counts, self.forward_us, self.total_us, *sources.inputs)
+        return b"".join([head, *map(_encoded, self.outputs), *map(_encoded, sources.outputs)])
 
     @classmethod
     def decode(cls, data: bytes) -> Reply:
         """From bytes that are not trusted; raises `ValueError` on anything malformed."""
         try:
-            count, forward_us, total_us, _ = _HEAD.unpack_from(data)
+            count, before, forward_us, total_us, *inputs = _HEAD.unpack_from(data)
             position = _HEAD.size
-            if count > MAX_OUTPUTS:
+            if max(count, before) > MAX_OUTPUTS:
                 raise ValueError(f"{count} outputs")
             outputs = []
-            for _ in range(count):
-                code, dims, place = _OUTPUT.unpack_from(data, position)
-                position += _OUTPUT.size
-                if code >= len(DTYPES) or dims > MAX_DIMS:
-                    raise ValueError(f"dtype {code}, {dims} dimensions")
-                numbers = struct.unpack_from(f"<{2 * dims}q", data, position)
-                position += 16 * dims
-                # PyTorch counts with sizes of 0 as well.
-                elements = math.prod(max(size, 1) for size in numbers[:dims])
-                if any(number < 0 or number > _MOST for number in (*numbers, elements)):
-                    raise ValueError(f"shape and stride {numbers}")
-                outputs.append(OutputLayout(DTYPES[code], numbers[:dims], numbers[dims:], place))
+            for _ in range(count + before):
+                output, position = _decoded(data, position)
+                outputs.append(output)
         except struct.error as error:
             raise ValueError(str(error)) from None
         if position != len(data):
             raise ValueError("bytes left over")
         if not (0.0 <= forward_us < 1e12 and 0.0 <= total_us < 1e12):
             raise ValueError("times out of range")
-        return cls(tuple(outputs), forward_us, total_us)
+        first, end = inputs
+        sources = Sources(tuple(outputs[count:]), (first, end)) if before else None
+        return cls(tuple(outputs[:count]), forward_us, total_us, sources)
+
+
+def place_after(end: int) -> int:
+    """Where the slot's next output begins, after one that ends there."""
+    return (end + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT
+
+
+def _encoded(output: OutputLayout) -> bytes:
+    dims = len(output.shape)
+    head = _OUTPUT.pack(DTYPES.index(output.dtype), dims, output.place)
+    return head + struct.pack(f"<{2 * dims}q", *output.shape, *output.stride)
+
+
+def _decoded(data: bytes, position: int) -> tuple[OutputLayout, int]:
+    """One output, and where the next begins; raises `ValueError` or `struct.error`."""
+    code, dims, place = _OUTPUT.unpack_from(data, position)
+    position += _OUTPUT.size
+    if code >= len(DTYPES) or dims > MAX_DIMS:
+        raise ValueError(f"dtype {code}, {dims} dimensions")
+    numbers = struct.unpack_from(f"<{2 * dims}q", data, position)
+    # PyTorch counts with sizes of 0 as well.
+    elements = math.prod(max(size, 1) for size in numbers[:dims])
+    if any(number < 0 or number > _MOST for number in (*numbers, elements)):
+        raise ValueError(f"shape and stride {numbers}")
+    layout = OutputLayout(DTYPES[code], numbers[:dims], numbers[dims:], place)
+    return layout, position + 16 * dims

@@ -13,6 +13,7 @@ from statistics import geometric_mean, median
 from evaluator.evaluation import BaselineName
 from evaluator.judge.baselines import failures_are_ours
 from evaluator.judge.bench import Bench
+from evaluator.judge.samples import Samples
 from evaluator.judge.sampling import HOLD_S, Sampling
 
 _FEWEST_CALLS, _MOST_CALLS = 3, 11
@@ -20,6 +21,8 @@ _MOST_SECONDS = 0.25
 _MOST_SLOWED, _USUALLY_SLOWED = 1.1, 1.02
 """Beside the candidate over alone. A GPU that is hotter, or has other clocks, is some percent."""
 _FREE_US = 3.0
+_MOST_HIDDEN_US = 10.0
+"""Of what only the judge's clock sees of eager: a kernel may claim as much less than it takes."""
 
 
 def slowed_note(bench: Bench, samplings: Sequence[Sampling], speedup_low: float) -> str | None:
@@ -29,23 +32,31 @@ def slowed_note(bench: Bench, samplings: Sequence[Sampling], speedup_low: float)
     speedup, of which `speedup_low` is the least that is likely. Raises `InfrastructureError`.
     """
     eager = [bench.baselines.eager(number) for number in range(len(samplings))]
-    alone: list[list[float]] = [[] for _ in eager]
+    alone = [Samples() for _ in eager]
     deadline = time.monotonic() + _MOST_SECONDS
     for number in range(_MOST_CALLS):
         if number >= _FEWEST_CALLS and time.monotonic() > deadline:
             break
-        for side, sampling, times in zip(eager, samplings, alone, strict=True):
+        for side, sampling, calls in zip(eager, samplings, alone, strict=True):
             hold_s = HOLD_S if BaselineName.EAGER in sampling.held else 0.0
             draw = bench.draws.plain()
             with (
                 failures_are_ours(),
-                bench.calling(side, draw, flushes=True, hold_s=hold_s) as call,
+                bench.calling(side, draw, flushes=True, hold_s=hold_s, reads=False) as call,
             ):
-                times.append(call.total_us)
-    beside = [median(each.baselines[BaselineName.EAGER].total_us) for each in samplings]
-    usual = [median(times) for times in alone]
+                calls.add(call)
+    timed = [each.baselines[BaselineName.EAGER] for each in samplings]
+    beside = [median(calls.total_us) for calls in timed]
+    usual = [median(calls.total_us) for calls in alone]
     slowed = geometric_mean(b / (u + _FREE_US) for b, u in zip(beside, usual, strict=True))
     makes_it_up = slowed > _USUALLY_SLOWED and speedup_low / slowed <= 1
+    pairs = zip(timed, alone, strict=True)
+    hidden_us = median(median(b.hidden_us) - median(a.hidden_us) for b, a in pairs)
+    if hidden_us > _MOST_HIDDEN_US:
+        return (
+            f"eager's calls began or ended {hidden_us:.0f} us later while this kernel's process "
+            "was there: no verdict on speed"
+        )
     if slowed <= _MOST_SLOWED and not makes_it_up:
         return None
     return (

@@ -255,6 +255,7 @@ class Bench:
         reference: bool = False,
         flushes: bool = False,
         hold_s: float = 0.0,
+        reads: bool = True,
     ) -> AbstractContextManager[Call]:
         """One call of a side with the inputs of a draw; see `Side.call`.
 
@@ -274,6 +275,7 @@ class Bench:
             reference=reference,
             flush=self.flush if flushes else None,
             hold_s=hold_s,
+            reads=reads,
         )
 
     def expected(self, draw: Draw) -> list[torch.Tensor]:

@@ -13,11 +13,10 @@ import numpy as np
 import torch
 
 from evaluator.evaluation import Mismatch, Status
-from evaluator.judge.arena import Arena
 from evaluator.judge.foreign_memory import read_memory
 from evaluator.judge.placement import span_of
 from evaluator.judge.refusal import Refusal
-from evaluator.reply import OutputLayout
+from evaluator.reply import OutputLayout, place_after
 
 
 @dataclass(frozen=True)
@@ -36,14 +35,22 @@ _WIDEST_VIEW = 2**30
 """Bytes from the first to the last element, in a view of a much larger tensor."""
 
 
-def in_slot(slot: Arena, layout: OutputLayout) -> torch.Tensor:
-    """A view of an output that the worker copied into the slot; raises `Refusal`."""
-    dtype: torch.dtype = getattr(torch, layout.dtype)
-    end = layout.place + math.prod(layout.shape) * dtype.itemsize
-    if layout.place % dtype.itemsize or end > slot.size:
-        raise Refusal(Status.INTEGRITY, "protocol_broken", "an output outside its slot")
-    flat = slot.bytes[layout.place : end].view(dtype)
-    return flat.view(layout.shape)
+def in_slot(slot: torch.Tensor, outputs: Sequence[OutputLayout]) -> list[torch.Tensor]:
+    """Views of the outputs that the worker copied into the slot, one after the other.
+
+    `slot`: uint8. Raises `Refusal` where they should lie elsewhere.
+    """
+    views, place = [], 0
+    for layout in outputs:
+        dtype: torch.dtype = getattr(torch, layout.dtype)
+        end = place + math.prod(layout.shape) * dtype.itemsize
+        if layout.place != place or end > slot.numel():
+            raise Refusal(
+                Status.INTEGRITY, "protocol_broken", "an output lies at another place in its slot"
+            )
+        views.append(slot[place:end].view(dtype).view(layout.shape))
+        place = place_after(end)
+    return views
 
 
 def from_worker(pid: int, number: int, layout: OutputLayout) -> torch.Tensor:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from statistics import median, quantiles
 
 import torch
@@ -16,6 +17,9 @@ _FEWEST_TO_CHARGE = 6
 """With fewer, the interval of a median has no bounds."""
 _FREE_US = 20.0
 """Two processes may take times to get ready that differ by so much for no merit of theirs."""
+_FREE_HIDDEN_US = 3.0
+"""Likewise for the way from the judge's process to another one's on a GPU and back: on an H100 300
+us, of which two in three calls differ by less than 2 us."""
 
 
 @dataclass
@@ -34,26 +38,40 @@ class Samples:
         self.wall_us.append(call.wall_us)
         self.prepare_us.append(call.prepare_us)
 
-    def with_early_work(self, baseline: Samples) -> Samples:
-        """The same, with what was done before each start added to its times.
+    @property
+    def hidden_us(self) -> list[float]:
+        """What the judge's clock saw beyond what the worker says."""
+        return [wall - total for wall, total in zip(self.wall_us, self.total_us, strict=True)]
 
-        The time to get ready, less the baseline's in the same blocks: the lower bound of the median
-        difference, or what a call took beyond nine of ten of the baseline's; from 20 us on.
+    def left_out_us(self, baseline: Samples, usually_hidden_us: float | None) -> list[float]:
+        """What the worker's own times leave out, call by call.
+
+        Time to get ready, less the baseline's in the same blocks: the lower bound of the median
+        difference, or what a call took beyond nine of ten of the baseline's; from 20 us on. And
+        what is hidden beyond what is usual, on a GPU; from 3 us on.
         """
         if len(self.prepare_us) < _FEWEST_TO_CHARGE:
-            return self
+            return [0.0] * len(self.prepare_us)
         pairs = zip(self.prepare_us, baseline.prepare_us, strict=True)
         usual = median_interval([mine - theirs for mine, theirs in pairs]).low
         most = quantiles(baseline.prepare_us, n=10)[-1]
-        early = [max(usual, mine - most) for mine in self.prepare_us]
-        early = [before if before >= _FREE_US else 0.0 for before in early]
+        early = [_from(_FREE_US, max(usual, mine - most)) for mine in self.prepare_us]
+        if usually_hidden_us is None:
+            return early
+        hidden = [_from(_FREE_HIDDEN_US, mine - usually_hidden_us) for mine in self.hidden_us]
+        return [sum(both) for both in zip(early, hidden, strict=True)]
+
+    def with_left_out(self, left_out_us: Sequence[float]) -> Samples:
+        """The same, with so much more in each of the worker's own times."""
 
         def charged(times: list[float]) -> list[float]:
-            return [time + before for time, before in zip(times, early, strict=True)]
+            return [time + more for time, more in zip(times, left_out_us, strict=True)]
 
-        return Samples(
-            charged(self.total_us), charged(self.forward_us), charged(self.wall_us), self.prepare_us
-        )
+        return replace(self, total_us=charged(self.total_us), forward_us=charged(self.forward_us))
+
+
+def _from(least: float, value: float) -> float:
+    return value if value >= least else 0.0
 
 
 def net_us(

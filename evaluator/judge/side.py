@@ -24,6 +24,7 @@ from evaluator.judge.blockwise import same_bytes
 from evaluator.judge.call import Call
 from evaluator.judge.conversation import Conversation
 from evaluator.judge.foreign_memory import can_read
+from evaluator.judge.gate import Gate
 from evaluator.judge.laid import Laid
 from evaluator.judge.memory_use import WorkerMemory
 from evaluator.judge.output_memory import (
@@ -101,6 +102,8 @@ class Side:
         """Constructs the module once more, with the same weights, on this side or on another one;
         raises `Refusal`."""
         self._sealed: list[torch.Tensor] | None = None
+        self._taken: torch.Tensor | None = None
+        """On a GPU, the slot for outputs when the worker said that it was done."""
         self._looks = 0
         self._memory: WorkerMemory | None = None
         self.memory_bytes: int | None = None
@@ -110,6 +113,12 @@ class Side:
     def construct_again(self) -> None:
         """Construct the module once more, with the same weights; raises `Refusal`."""
         self.construct_on(self)
+
+    @property
+    def _slot(self) -> torch.Tensor:
+        """For outputs, without the words of a GPU's gate."""
+        assert self._outputs is not None
+        return self._outputs.bytes[:-GATE_BYTES]
 
     @property
     def _reads_in_place(self) -> bool:
@@ -238,6 +247,7 @@ class Side:
         reference: bool = False,
         flush: torch.Tensor | None = None,
         hold_s: float = 0.0,
+        reads: bool = True,
     ) -> Iterator[Call]:
         """Call the module once on inputs that reach the worker at the start; raises `Refusal`.
 
@@ -249,6 +259,7 @@ class Side:
         On a GPU: `flush`, memory that is written once the inputs lie there, so that no cache holds
         them. `hold_s`: the worker's stream is held for so long at most, until all of the call is
         enqueued; a forward that waits for the device never gets so far, and is let go on then.
+        `reads`: whether outputs will be read; they are copied at once when the worker is done.
 
         The outputs can be read while the context lasts; on a sample of the calls that they are
         read in, they must still be the same once the worker has come to rest. On a CPU the worker
@@ -276,9 +287,7 @@ class Side:
                 "reference": reference,
             }
         )
-        if self.device.type == "cuda":
-            self._gate.zero_()
-            torch.cuda.synchronize(self.device)
+        gate = Gate(self._outputs.bytes) if self.device.type == "cuda" else None
         is_laid = self.device.type == "cpu" and laid.tensors.size > _SLOWLY_LAID_BYTES
         if is_laid:
             self._stop()
@@ -289,10 +298,16 @@ class Side:
         self._said.send(Kind.PREPARE, order.encode())
         self._said.receive("call", limit, {Kind.PREPARED})
         prepare_us = (time.perf_counter_ns() - asked) / 1e3
-        if self.device.type == "cuda":
-            call = self._called_on_gpu(laid, limit, flush, hold_s)
+        if gate is not None:
+            self._taken = None
+            try:
+                call = self._called_on_gpu(gate, laid, limit, flush, hold_s, reads=reads)
+            except BaseException:
+                gate.give_up()
+                raise
             yield call
             self._look_again(call.reply)
+            self._taken = None
             return
         if not is_laid:
             laid.tensors.lay()
@@ -312,43 +327,41 @@ class Side:
         if not copied:
             self._said.send(Kind.RELEASE)
 
-    @property
-    def _gate(self) -> torch.Tensor:
-        """Held streams of the worker wait while it is 0; the worker may write there as well."""
-        assert self._outputs is not None
-        return self._outputs.bytes[-GATE_BYTES:].view(torch.int32)[:1]
-
     def _called_on_gpu(
-        self, laid: Laid, limit_s: float, flush: torch.Tensor | None, hold_s: float
+        self,
+        gate: Gate,
+        laid: Laid,
+        limit_s: float,
+        flush: torch.Tensor | None,
+        hold_s: float,
+        *,
+        reads: bool,
     ) -> Call:
-        """The call of a worker that is ready for it.
-
-        The inputs are laid once all is enqueued, and nothing but writing `flush` lies between them
-        and the start. Raises `Refusal`.
-        """
-        was_held = False
+        """The call of a worker that is ready for it. The inputs are laid once all is enqueued, and
+        nothing but writing `flush` lies between them and the start. Raises `Refusal`."""
+        # Whether it will be written does not show from outside.
+        taken = torch.empty_like(self._slot)
         if hold_s:
             self._said.send(Kind.GO)
-            was_held = self.worker.channel.ready(hold_s)
-        before, start = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin = time.perf_counter_ns()
+        was_held = hold_s > 0 and self.worker.channel.ready(hold_s)
+        before = torch.cuda.Event(enable_timing=True)
         before.record()
         laid.tensors.lay()
         if flush is not None:
             flush.add_(1)
-        start.record()  # Once the gate is open, the device may be the worker's for long.
-        self._gate.fill_(1)
+        gate.open()
+        if not hold_s:
+            torch.cuda.synchronize(self.device)
+        gate.await_end()
+        if reads:
+            self._taken = taken.copy_(self._slot)
         if hold_s:
             self._receive("call", limit_s, Kind.ENQUEUED)
         else:
-            torch.cuda.synchronize(self.device)
             self._said.send(Kind.GO)
-        message = self._receive("call", limit_s, Kind.DONE)
-        taken_us = (time.perf_counter_ns() - begin) / 1e3
-        start.synchronize()
-        laying_us = before.elapsed_time(start) * 1e3
-        reply, wall_us = _decoded(message), taken_us - laying_us
-        early_us = 0.0 if laid.tensors.from_host else laying_us
+        reply = _decoded(self._receive("call", limit_s, Kind.DONE))
+        wall_us = gate.taken_us()
+        early_us = 0.0 if laid.tensors.from_host else before.elapsed_time(gate.start) * 1e3
         return Call(reply.forward_us, reply.total_us, wall_us, early_us, reply, was_held)
 
     def watch_memory(self) -> None:
@@ -428,16 +441,15 @@ class Side:
         self.late_work[reason] = message
 
     def borrowed(self, reply: Reply) -> Borrowed:
-        """What the outputs share with others. Of the call whose context lasts; nothing where
-        outputs are copied into the slot."""
-        if not self._reads_in_place:
+        """What the outputs share with others. Of the call whose context lasts; on a GPU as the
+        worker has it, on a CPU nothing where outputs are copied into the slot."""
+        if self._reads_in_place:
+            outputs, inputs = reply.outputs, conduct.mapped_at(self.worker.pid, self._inputs_fd)
+        elif reply.sources is not None:
+            outputs, inputs = reply.sources.outputs, [reply.sources.inputs]
+        else:
             return Borrowed()
-        inputs = conduct.mapped_at(self.worker.pid, self._inputs_fd)
-        return Borrowed(
-            lies_within(reply.outputs, inputs),
-            any_overlap(reply.outputs),
-            any_repeats(reply.outputs),
-        )
+        return Borrowed(lies_within(outputs, inputs), any_overlap(outputs), any_repeats(outputs))
 
     def outputs(self, reply: Reply, expected: list[torch.Tensor]) -> list[torch.Tensor]:
         """The outputs, sealed: copied out of the worker's reach. Raises `Refusal`.
@@ -448,15 +460,13 @@ class Side:
         layouts = [(layout.shape, getattr(torch, layout.dtype)) for layout in reply.outputs]
         if layouts != wanted:
             return [torch.empty(shape, dtype=dtype, device="meta") for shape, dtype in layouts]
-        outputs = self._read(reply)
-        self._sealed = outputs if self._reads_in_place else [each.clone() for each in outputs]
-        return self._sealed
+        self._sealed = outputs = self._read(reply, self._taken)
+        return outputs
 
-    def _read(self, reply: Reply) -> list[torch.Tensor]:
-        """The outputs as they are now: copies from a worker's memory, or views of the slot."""
+    def _read(self, reply: Reply, taken: torch.Tensor | None = None) -> list[torch.Tensor]:
+        """The outputs as they are now, or as they were taken from the slot on a GPU: copies."""
         if not self._reads_in_place:
-            assert self._outputs is not None
-            return [in_slot(self._outputs, layout) for layout in reply.outputs]
+            return in_slot(self._slot.clone() if taken is None else taken, reply.outputs)
         self._stop()
         try:
             return [

@@ -168,7 +168,9 @@ class Trial:
 
     def _note_modified_inputs(self, bench: Bench, draw: Draw) -> None:
         """Of the call just made. Raises `Refusal`."""
-        lent = bench.draws.writable and not bench.reference.changes_inputs
+        # On a GPU a worker can make what it maps writable.
+        writable = bench.draws.writable or bench.device.type == "cuda"
+        lent = writable and not bench.reference.changes_inputs
         if lent and not bench.draws.holds(draw):
             self._hold_against(
                 bench,
@@ -280,7 +282,8 @@ class Trial:
         timing, notes = timing_of(samplings, bench.bounds, bench.settings, bench.work.operators)
         is_ours = bench.device.type == "cuda" and bench.settings.protocol != "kernelbench"
         if is_ours and timing.verdict is Verdict.FASTER:
-            side.worker.end()
+            with bench.memory.settled_after():
+                side.worker.end()
             if (note := slowed_note(bench, samplings, timing.speedup_low)) is not None:
                 timing = timing.model_copy(update={"verdict": Verdict.UNCLEAR})
                 notes.append(note)

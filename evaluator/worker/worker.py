@@ -27,10 +27,10 @@ from evaluator.build_request import (
     decode_outcome,
     encode_request,
 )
-from evaluator.cuda_memory import hold_stream
+from evaluator.cuda_memory import hold_stream, signal
 from evaluator.failure import Failure, Phase
 from evaluator.pretrained import know_configurations
-from evaluator.reply import DTYPES, GATE_BYTES, OutputLayout, Reply
+from evaluator.reply import DTYPES, GATE_BYTES, OutputLayout, Reply, Sources, place_after
 from evaluator.wire import Channel, Kind
 from evaluator.worker import build_stub, stated_gpu
 from evaluator.worker.initial_values import repeated_initial_values
@@ -46,7 +46,6 @@ from evaluator.worker.trial_memory import TrialMemory
 from evaluator.worker.values import decode, flatten
 from evaluator.worker.weights import FITS, with_weights
 
-_ALIGNMENT = 256
 _FILE = "candidate.py"
 _SPIN_S = 0.005
 _GRAIN = 2**15
@@ -268,17 +267,24 @@ class Worker:
         with torch.no_grad():
             beside = self._run_reference(order, arguments)
             begin.record()
-            result = self.module(*arguments)
+            # A container may be the candidate's own, and do the work as it is walked through.
+            tensors = flatten(self.module(*arguments), look=order["look"])
             middle.record()
-            tensors = self._returned(flatten(result, look=order["look"]), order["result"])
+            tensors = self._returned(tensors, order["result"])
             outputs = copy_out(tensors + beside, slot[:-GATE_BYTES])
             end.record()
+            # The word behind that on which a stream is held.
+            signal(torch.cuda.current_stream().cuda_stream, slot[-GATE_BYTES:].data_ptr() + 4, 1)
             if is_trial:
                 self.trial.compare(tensors)
         if order["held"]:
             self.channel.send(Kind.ENQUEUED)
         torch.cuda.synchronize()
-        reply = Reply(outputs, begin.elapsed_time(middle) * 1e3, begin.elapsed_time(end) * 1e3)
+        sources = Sources(
+            in_place(tensors + beside), (inputs.data_ptr(), inputs.data_ptr() + inputs.numel())
+        )
+        forward_us, total_us = begin.elapsed_time(middle) * 1e3, begin.elapsed_time(end) * 1e3
+        reply = Reply(outputs, forward_us, total_us, sources)
         self.channel.send(Kind.DONE, reply.encode())
 
     def _run_reference(self, order: dict[str, Any], arguments: Sequence[Any]) -> list[torch.Tensor]:
@@ -385,5 +391,5 @@ def copy_out(tensors: list[torch.Tensor], slot: torch.Tensor) -> tuple[OutputLay
         layouts.append(
             OutputLayout(_dtype_name(tensor), tuple(tensor.shape), tuple(target.stride()), offset)
         )
-        offset = (offset + size + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT
+        offset = place_after(offset + size)
     return tuple(layouts)

@@ -33,17 +33,31 @@ def test_on_a_cpu_the_cost_of_the_signal_is_taken_off() -> None:
     assert net_us(samples((100, 100), (101, 101)), 0, 8, CPU) == [92, 93]
 
 
+def charged(mine: Samples, eager: Samples, usually_hidden_us: float | None = None) -> list[float]:
+    return mine.with_left_out(mine.left_out_us(eager, usually_hidden_us)).total_us
+
+
 def test_what_is_done_before_the_start_is_charged() -> None:
     def ready(*prepare_us: float) -> Samples:
         times = [100.0] * len(prepare_us)
         return Samples(times, list(times), list(times), list(prepare_us))
 
     eager = ready(*[200, 210, 220] * 10)
-    assert ready(*[215, 220, 225] * 10).with_early_work(eager).total_us == [100.0] * 30
-    always = ready(*[500.0] * 30).with_early_work(eager)
-    assert min(always.total_us) >= 380
-    assert always.total_us == always.forward_us == always.wall_us
+    assert charged(ready(*[215, 220, 225] * 10), eager) == [100.0] * 30
+    assert min(charged(ready(*[500.0] * 30), eager)) >= 380
     # In two of three calls: the third one takes its own time.
-    now_and_then = ready(*[500.0, 500.0, 200.0] * 10).with_early_work(eager)
-    assert sorted(now_and_then.total_us)[10] >= 380
-    assert ready(900.0, 900.0).with_early_work(ready(200.0, 200.0)).total_us == [100.0, 100.0]
+    assert sorted(charged(ready(*[500.0, 500.0, 200.0] * 10), eager))[10] >= 380
+    assert charged(ready(900.0, 900.0), ready(200.0, 200.0)) == [100.0, 100.0]
+
+
+def test_what_only_the_judges_clock_sees_is_charged() -> None:
+    def held(claimed_us: float, *wall_us: float) -> Samples:
+        times = [claimed_us] * len(wall_us)
+        return Samples(times, list(times), list(wall_us), [50.0] * len(wall_us))
+
+    eager = held(100.0, *[130, 131, 133] * 10)
+    assert charged(held(60.0, *[91, 92, 93] * 10), eager, 31.0) == [60.0] * 30
+    forged = held(10.0, *[130, 131, 133] * 10)
+    assert min(charged(forged, eager, 31.0)) >= 99
+    # Where a call is not held, what is usual is longer.
+    assert charged(forged, eager, 125.0) == [10.0] * 30
