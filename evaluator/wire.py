@@ -8,6 +8,7 @@ socket rather than through a futex in shared memory.
 
 from __future__ import annotations
 
+import errno
 import select
 import socket
 import struct
@@ -63,7 +64,7 @@ _LIMITS = {
     Kind.CONSTRUCTED: 5,
     Kind.PREPARED: 0,
     Kind.RETURNED: 16384,
-    Kind.DONE: 16384,
+    Kind.DONE: 32768,
     Kind.FAILED: 65536,
     Kind.COUNT: 1,
     Kind.WARMED: 0,
@@ -129,8 +130,8 @@ class Channel:
                 self._socket.sendall(head + payload)
         except TimeoutError:
             raise WireTimeoutError from None
-        except (BrokenPipeError, ConnectionResetError) as error:
-            raise ClosedError(str(error)) from None
+        except OSError as error:
+            raise _closed(error) from None
 
     def spin(self, seconds: float) -> None:
         """Wait for a message without going to sleep, for at most that long; it isn't taken."""
@@ -139,7 +140,9 @@ class Channel:
             pass
 
     def ready(self, timeout_s: float) -> bool:
-        """Wait for a message, or for the other end to hang up; it isn't taken."""
+        """Wait for a message, or until either end has hung up; it isn't taken."""
+        if self._socket.fileno() < 0:
+            return True
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         return bool(poll.poll(1000 * timeout_s))
@@ -170,14 +173,11 @@ class Channel:
         parts: list[bytes] = []
         fds: list[int] = []
         while count:
-            if deadline is not None:
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise WireTimeoutError
-                self._socket.settimeout(left)
-            else:
-                self._socket.settimeout(None)
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                raise WireTimeoutError
             try:
+                self._socket.settimeout(left)
                 if with_fds:
                     data, got, _, _ = socket.recv_fds(self._socket, count, _MAX_FDS)
                     fds.extend(got)
@@ -185,13 +185,19 @@ class Channel:
                     data = self._socket.recv(min(count, 2**20))
             except TimeoutError:
                 raise WireTimeoutError from None
-            except (ConnectionResetError, BrokenPipeError):
-                raise ClosedError("connection reset") from None
+            except OSError as error:
+                raise _closed(error) from None
             if not data:
                 raise ClosedError("end of file")
             parts.append(data)
             count -= len(data)
         return b"".join(parts), fds
+
+
+def _closed(error: OSError) -> Exception:
+    """What it means where the other end, or this one, has hung up; else the same error."""
+    gone = {errno.EPIPE, errno.ECONNRESET, errno.EBADF}
+    return ClosedError(str(error)) if error.errno in gone else error
 
 
 def pair(*, takes_fds: bool = False) -> tuple[Channel, socket.socket]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.failure import Failure
-from evaluator.reply import DTYPES, OutputLayout, Reply
+from evaluator.reply import DTYPES, OutputLayout, Reply, Sources
 from evaluator.wire import Channel, ClosedError, Kind, WireError, WireTimeoutError, pair
 
 
@@ -28,6 +28,17 @@ def test_messages_arrive_whole_and_in_order():
     assert (second.kind, second.payload) == (Kind.RETURNED, b"")
     mine.close()
     other.close()
+
+
+def test_who_has_hung_up_hears_of_it():
+    mine, theirs = pair()
+    mine.close()
+    assert mine.ready(1.0)
+    with pytest.raises(ClosedError):
+        mine.send(Kind.DONE)
+    with pytest.raises(ClosedError):
+        mine.receive(1.0)
+    theirs.close()
 
 
 def test_descriptors_reach_only_who_takes_them(tmp_path):
@@ -98,8 +109,17 @@ layouts = st.builds(
     st.lists(st.tuples(st.integers(0, 2**6), st.integers(0, 2**40)), max_size=8),
     st.integers(0, 2**60),
 )
+sources = st.builds(
+    Sources,
+    st.lists(layouts, min_size=1, max_size=10).map(tuple),
+    st.tuples(st.integers(0, 2**60), st.integers(0, 2**60)),
+)
 replies = st.builds(
-    Reply, st.lists(layouts, max_size=10).map(tuple), st.floats(0, 1e11), st.floats(0, 1e11)
+    Reply,
+    st.lists(layouts, max_size=10).map(tuple),
+    st.floats(0, 1e11),
+    st.floats(0, 1e11),
+    st.none() | sources,
 )
 
 
