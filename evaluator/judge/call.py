@@ -17,7 +17,7 @@ class Call:
     total_us: float
     """Like `forward_us`, with the copy into the slot where there is one."""
     wall_us: float
-    """Until everything was done, always by the judge's clock."""
+    """Until everything was done, always by the judge's clock; on a GPU by its events (`Gate`)."""
     prepare_us: float
     """Outside the call: on a CPU what it took the worker to get ready before, and to stand still
     afterwards; on a GPU what it took the device to lay the inputs, 0 where these came from the
