@@ -19,7 +19,7 @@ class JudgeMemory:
         self._device = device
         self._on_gpu = device.type == "cuda"
         self._most_bytes = 0
-        self._given_back_bytes = 0
+        self._given_back_bytes = self._all_given_back()
         """By PyTorch, since the process began, when it was last looked at."""
 
     @contextmanager
@@ -70,8 +70,10 @@ class JudgeMemory:
         """
         if not self._on_gpu:
             return
-        given_back = torch.cuda.memory_stats(self._device)["reserved_bytes.all.freed"]
-        time.sleep((given_back - self._given_back_bytes) / _WIPED_BYTES_PER_S)
+        given_back = self._all_given_back()
+        # What was given back and taken again is wiped by now: there is no more than all of it.
+        most = torch.cuda.mem_get_info(self._device)[1]
+        time.sleep(min(most, given_back - self._given_back_bytes) / _WIPED_BYTES_PER_S)
         self._given_back_bytes = given_back
 
     @contextmanager
@@ -83,6 +85,11 @@ class JudgeMemory:
         before = self._free_bytes()
         yield
         time.sleep(max(0, self._free_bytes() - before) / _WIPED_BYTES_PER_S)
+
+    def _all_given_back(self) -> int:
+        if not self._on_gpu:
+            return 0
+        return int(torch.cuda.memory_stats(self._device).get("reserved_bytes.all.freed", 0))
 
     def _free_bytes(self) -> int:
         return int(torch.cuda.mem_get_info(self._device)[0])

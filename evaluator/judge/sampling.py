@@ -110,6 +110,7 @@ def sample(
     sides.update(bench.baselines.timed(number))
     cost = call_cost(bench)
     bench.settle()
+    bench.memory.settle()
     with watch(bench.settings.device) as observer:
         sampler = _Sampler(bench, sides, verify, cost, observer, held, is_another=number > 0)
         return sampler.run(seconds, relative_width, several=several)
