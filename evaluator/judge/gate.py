@@ -9,6 +9,7 @@ claims. What the judge has enqueued behind sees the outputs as they were at that
 from __future__ import annotations
 
 import time
+from functools import cache
 
 import torch
 
@@ -28,6 +29,11 @@ class Gate:
         """Closed. `slot`: uint8, with the words in its last 256 bytes. Waits for the device."""
         self._words = slot[-GATE_BYTES:].view(torch.int32)
         self._words[:2].zero_()
+        # Not for the first time when the judge's own stream waits already.
+        self._other = _other_stream(slot.device)
+        self._other.wait_stream(torch.cuda.current_stream(slot.device))
+        with torch.cuda.stream(self._other):
+            self._words[1:2].zero_()
         self._finish = torch.cuda.Event(enable_timing=True)
         self.start = torch.cuda.Event(enable_timing=True)
         """When the worker was let go."""
@@ -57,6 +63,12 @@ class Gate:
 
     def give_up(self) -> None:
         """Let the judge's stream go on, though the worker has not finished."""
-        with torch.cuda.stream(torch.cuda.Stream(self._words.device)):
+        with torch.cuda.stream(self._other):
             self._words[1:2].fill_(1)
         torch.cuda.synchronize(self._words.device)
+
+
+@cache
+def _other_stream(device: torch.device) -> torch.cuda.Stream:
+    """Of another priority than the one that waits, so that the two share no queue of the device."""
+    return torch.cuda.Stream(device, priority=-1)
