@@ -62,6 +62,8 @@ class Sampling:
     """By baseline; None is the candidate."""
     left_out_us: float
     """In the median, what the candidate's own times left out of a call; `candidate` has it."""
+    hidden_us: dict[BaselineName | None, float]
+    """In the median, what the judge's clock saw beyond what the worker said; by baseline."""
     held: frozenset[BaselineName | None]
     """Whose streams can be held."""
     stopped: Literal["precise", "time", "calls"]
@@ -195,6 +197,7 @@ class _Sampler:
         is_held = None in self._held
         # A candidate that cannot be held is called as eager is while nobody is held.
         alike = called if self._held and not is_held else samples
+        hidden_us = {name: median(each.hidden_us) for name, each in samples.items()}
         candidate, left_out_us = self._charged(samples, alike, is_held=is_held)
         called[None], _ = self._charged(called, called, is_held=False)
         return Sampling(
@@ -202,6 +205,7 @@ class _Sampler:
             baselines={name: s for name, s in samples.items() if name is not None},
             called=called if self._held else {},
             left_out_us=left_out_us,
+            hidden_us=hidden_us,
             held=self._held,
             stopped=stopped,
             cost=self._cost,

@@ -49,10 +49,9 @@ class Samplings:
         return [pair for pair in both if len(pair[0].total_us) >= fewest]
 
     def hidden_us(self, name: BaselineName | None) -> float:
-        """What the judge's clock saw beyond the time on the device, of the candidate or a baseline;
+        """What the judge's clock saw beyond what the worker of the candidate or a baseline said;
         the median."""
-        sides = [s.candidate if name is None else s.baselines[name] for s in self.each]
-        return median(w - t for s in sides for w, t in zip(s.wall_us, s.total_us, strict=True))
+        return median(sampling.hidden_us[name] for sampling in self.each)
 
     @property
     def blocks(self) -> int:

@@ -61,11 +61,14 @@ def sampled_in_workers(bench: Bench, trial: Trial, side: Side, sample: Sample) -
             break
         bench.baselines.start_eager(timed + more)
         with trial.further_workers(bench, side, more) as others:
+            for waiting in (side, *others):
+                waiting.stand_still()
             for other in others:
                 if not _is_enough(bench, samplings):
                     trial.first_calls_of_another(bench, other)
                     samplings.append(sample(other, seconds, tuple(samplings), True))
-                other.close()
+                with bench.memory.settled_after():
+                    other.close()
     if bench.sequence is not None and len(samplings) > 1:
         side.construct_again()
         bench.sequence.begin(side)

@@ -36,6 +36,7 @@ def sampling(
         baselines={BaselineName.EAGER: samples(eager_us)},
         called={},
         left_out_us=0.0,
+        hidden_us={None: 0.0, BaselineName.EAGER: 0.0},
         held=frozenset(),
         stopped="calls",
         cost=CallCost(signal_us=0.0, operator_us=20.0),
