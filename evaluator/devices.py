@@ -85,13 +85,12 @@ def describe(device: str) -> DeviceInfo:
 def describe_cpu() -> DeviceInfo:
     """The CPU at hand, from /proc and /sys."""
     text = read_text(Path("/proc/cpuinfo"))
-    name = re.search(r"^(?:model name|Model)\s*:\s*(.+)$", text, re.MULTILINE)
     found = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", text, re.MULTILINE)
     present = set(found[1].split()) if found else set()
     memory = re.search(r"^MemTotal:\s+(\d+) kB", read_text(Path("/proc/meminfo")), re.MULTILINE)
     caches = _cpu_caches()
     return DeviceInfo(
-        name=name[1].strip() if name else platform.machine(),
+        name=_cpu_name(text),
         kind="cpu",
         memory_bytes=int(memory[1]) * 1024 if memory else 0,
         cores=usable_cores(),
@@ -100,6 +99,17 @@ def describe_cpu() -> DeviceInfo:
         l2_bytes=max((size for level, size, _ in caches if level == 2), default=0),
         l3_bytes=sum(size for level, size, _ in caches if level == 3),
     )
+
+
+def _cpu_name(cpuinfo: str) -> str:
+    """The model; some hypervisors say no more than `AMD EPYC`, of which there are many."""
+    name = re.search(r"^(?:model name|Model)\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
+    numbers = re.findall(r"^(?:cpu family|model)\s*:\s*(\d+)$", cpuinfo, re.MULTILINE)[:2]
+    if name is None:
+        return platform.machine()
+    if len(numbers) < 2 or re.search(r"\d", name[1]):
+        return name[1].strip()
+    return f"{name[1].strip()} (family {numbers[0]}, model {numbers[1]})"
 
 
 def _cpu_caches() -> set[tuple[int, int, str]]:

@@ -90,7 +90,9 @@ class Baselines:
         """See that so many workers of eager run; those after the first start together."""
         self.get(BaselineName.EAGER)
         if (missing := count - self.eager_count) > 0:
-            self._others += self._started(BaselineName.EAGER, missing)
+            for other in self._started(BaselineName.EAGER, missing):
+                other.memory_bytes = self._sides[BaselineName.EAGER].memory_bytes
+                self._others.append(other)
 
     @property
     def eager_count(self) -> int:

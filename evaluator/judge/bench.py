@@ -262,6 +262,8 @@ class Bench:
         `flushes`: caches are flushed before, on a GPU once more when the inputs lie there.
         """
         if flushes:
+            # What the worker has held before it holds still.
+            self.memory.has_free(max(0, self.forward_bytes - (side.memory_bytes or 0)))
             self.flush_caches()
         if self.sequence is not None:
             self.sequence.add(side, draw)
@@ -360,7 +362,6 @@ class Bench:
 
         A kernel may have marked lines of a GPU's L2 cache as persisting: they would outlive this.
         """
-        self.memory.has_free(self.forward_bytes)
         self.memory.settle()
         if self.device.type == "cuda":
             self.persisting_l2_reset = reset_persisting_l2(self.device.index or 0)

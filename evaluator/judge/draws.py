@@ -25,7 +25,8 @@ _NEAR_ONE_IN = 8
 _KEPT_BYTES = 2**26
 """Inputs that are larger are made anew from their seed when they are needed again."""
 _MOST_STAGED_SHARE = 16
-"""Inputs that take more than this part of a GPU's memory are staged in the host's."""
+"""Inputs that take more than this part of a GPU's memory are not staged, but kept until they are
+laid, and made anew from their seed for the next call."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ class Draws:
 
     def laid(self, draw: Draw) -> Laid:
         """A draw's arguments, laid once more where those of another draw have overwritten them."""
-        if draw.order is self._last:
+        if draw.order is self._last and not draw.order.tensors.is_spent:
             return draw.order
         return self._lay(self.values_of(draw), draw.start, MARGINS[0])
 
@@ -176,9 +177,10 @@ class Draws:
 
 
 def _staging(arena: torch.Tensor) -> torch.Tensor:
-    """Memory of the judge's own, as large as the arena; for large inputs of a GPU in the host's."""
+    """Memory of the judge's own, as large as the arena; without values for large inputs of a
+    GPU."""
     if arena.is_cuda:
         total = torch.cuda.get_device_properties(arena.device).total_memory
         if arena.numel() > total // _MOST_STAGED_SHARE:
-            return torch.empty(arena.shape, dtype=arena.dtype, pin_memory=True)
+            return torch.empty_like(arena, device="meta")
     return torch.empty_like(arena)

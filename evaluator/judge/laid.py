@@ -23,9 +23,8 @@ class Inputs(Protocol):
         ...
 
     @property
-    def from_host(self) -> bool:
-        """Whether they reach a GPU from the host's memory: how long that takes differs by more than
-        any work that a candidate could do meanwhile."""
+    def is_spent(self) -> bool:
+        """Whether they cannot be laid any more."""
         ...
 
     def lay(self) -> None:
@@ -38,7 +37,7 @@ class Open:
     """Inputs that lie there already, for workers of which nothing is hidden."""
 
     size = 0
-    from_host = False
+    is_spent = False
 
     def lay(self) -> None:
         """Nothing is left to do."""
@@ -47,11 +46,12 @@ class Open:
 class Staged:
     """The bytes `first` to `last` of the judge's own `staging`, for the same place in `arena`."""
 
+    is_spent = False
+
     def __init__(self, arena: torch.Tensor, staging: torch.Tensor, first: int, last: int) -> None:
         self._arena = arena[first:last]
         self._staging = staging[first:last]
         self.size = last - first
-        self.from_host = arena.is_cuda and not staging.is_cuda
 
     def lay(self) -> None:
         """On a CPU on one thread: PyTorch's pool would spin on the worker's processors."""
@@ -59,6 +59,30 @@ class Staged:
             self._arena.copy_(self._staging, non_blocking=True)
         else:
             np.copyto(self._arena.numpy(), self._staging.numpy())
+
+
+class Unstaged:
+    """Large tensors, which are kept as they were made, and laid once."""
+
+    def __init__(self, arena: torch.Tensor, placed: Placement, values: list[Any]) -> None:
+        """`placed`: where they will lie; its memory has no values."""
+        self._arena = arena
+        self._placed = placed
+        self._values: list[Any] | None = values
+        self.size = placed.last - placed.first
+
+    @property
+    def is_spent(self) -> bool:
+        """Their memory is free again once they lie there."""
+        return self._values is None
+
+    def lay(self) -> None:
+        """Raises AssertionError the second time."""
+        assert self._values is not None, "the inputs are gone"
+        there = self._placed.again(self._arena)
+        for value in self._values:
+            there.place(value)
+        self._values = None
 
 
 @dataclass(frozen=True)
@@ -70,8 +94,11 @@ class Laid:
 
 
 def stage(arena: torch.Tensor, placement: Placement, values: list[Any]) -> Laid:
-    """Arguments laid into memory of the judge's own, for the same places in an arena."""
+    """Arguments laid into memory of the judge's own, for the same places in an arena; into none
+    where `placement` has memory without values."""
     arguments = [placement.place(value) for value in values]
+    if placement.memory.is_meta:
+        return Laid(arguments, Unstaged(arena, placement, values))
     return Laid(arguments, Staged(arena, placement.memory, placement.first, placement.last))
 
 

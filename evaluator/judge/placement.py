@@ -32,7 +32,7 @@ class Placement:
 
     def __init__(self, memory: torch.Tensor, start: int = 0, margin: int = _NO_NUMBER) -> None:
         self.memory = memory
-        self._next = start
+        self._start = self._next = start
         self._margin = margin
         self.first = max(0, start - _MARGIN_BYTES)
         """The first byte that was written."""
@@ -43,6 +43,10 @@ class Placement:
         """Views of what was placed, as the worker will see it."""
         self.spans: list[tuple[int, int]] = []
         """First byte and number of bytes of each."""
+
+    def again(self, memory: torch.Tensor) -> Placement:
+        """From the same place on, in other memory."""
+        return Placement(memory, self._start, self._margin)
 
     def place(self, value: Any) -> Any:
         """The JSON form of `value`; its tensors are copied into the arena, unless they are on

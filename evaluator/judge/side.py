@@ -107,7 +107,8 @@ class Side:
         self._looks = 0
         self._memory: WorkerMemory | None = None
         self.memory_bytes: int | None = None
-        """The most that the worker held of its device, as seen after its calls."""
+        """The most that the worker held of its device, as seen after its calls or those of another
+        worker with the same module."""
         self._readable = device.type == "cpu" and can_read(worker.pid)
 
     def construct_again(self) -> None:
@@ -361,7 +362,7 @@ class Side:
             self._said.send(Kind.GO)
         reply = _decoded(self._receive("call", limit_s, Kind.DONE))
         wall_us = gate.taken_us()
-        early_us = 0.0 if laid.tensors.from_host else before.elapsed_time(gate.start) * 1e3
+        early_us = before.elapsed_time(gate.start) * 1e3
         return Call(reply.forward_us, reply.total_us, wall_us, early_us, reply, was_held)
 
     def watch_memory(self) -> None:

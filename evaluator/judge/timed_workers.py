@@ -47,7 +47,10 @@ def sampled_in_workers(bench: Bench, trial: Trial, side: Side, sample: Sample) -
     together. One alone in half a second, under KernelBench's protocol, which measures in one
     process, and where there is no memory for another. Raises `Refusal`.
     """
-    count = most_workers(bench.settings)
+    most = count = most_workers(bench.settings)
+    bench.baselines.start_eager(1)
+    if most > 1 and not _has_room(bench, side, 1, 1):
+        count = 1
     seconds = bench.settings.timing_seconds / count
     samplings = [sample(side, seconds, (), count > 1)]
     while len(samplings) < count and not _is_enough(bench, samplings):
@@ -55,9 +58,7 @@ def sampled_in_workers(bench: Bench, trial: Trial, side: Side, sample: Sample) -
         wanted = (_FEWEST if timed < _FEWEST else count) - timed
         more = next((n for n in range(wanted, 0, -1) if _has_room(bench, side, timed, n)), 0)
         if not more:
-            trial.notes.append(f"no memory for more workers: timed in {timed} of {count}")
-            if timed == 1:
-                samplings = [sample(side, bench.settings.timing_seconds, (), False)]
+            count = timed
             break
         bench.baselines.start_eager(timed + more)
         with trial.further_workers(bench, side, more) as others:
@@ -69,6 +70,8 @@ def sampled_in_workers(bench: Bench, trial: Trial, side: Side, sample: Sample) -
                     samplings.append(sample(other, seconds, tuple(samplings), True))
                 with bench.memory.settled_after():
                     other.close()
+    if count < most:
+        trial.notes.append(f"no memory for more workers: timed in {count} of {most}")
     if bench.sequence is not None and len(samplings) > 1:
         side.construct_again()
         bench.sequence.begin(side)

@@ -323,6 +323,7 @@ class Trial:
                 self._load(bench, *others)
                 side.construct_on(*others)
             for other in others:
+                other.memory_bytes = side.memory_bytes
                 other.fit, other.steps = side.fit, side.steps
                 other.refuses_late_work = side.refuses_late_work
                 other.looks_at_results = side.looks_at_results

@@ -1,3 +1,4 @@
+import platform
 import subprocess
 import sys
 
@@ -5,6 +6,7 @@ import pytest
 
 from evaluator.cores import usable_cores
 from evaluator.devices import (
+    _cpu_name,
     cache_bytes,
     conditions,
     describe,
@@ -131,3 +133,16 @@ def test_the_gpu_at_hand_agrees_with_torch():
     assert state["temperature_c"] > 0
     assert isinstance(state["throttled"], str)
     assert hardware_lines("cuda:0")
+
+
+@pytest.mark.parametrize(
+    ("told", "name"),
+    [
+        ("model name\t: AMD EPYC\n", "AMD EPYC (family 25, model 1)"),
+        ("model name\t: AMD EPYC 9454P\n", "AMD EPYC 9454P"),
+        ("", platform.machine()),
+    ],
+)
+def test_a_name_without_a_number_is_told_apart(told: str, name: str) -> None:
+    cpuinfo = f"cpu family\t: 25\nmodel\t\t: 1\n{told}cpu family\t: 25\nmodel\t\t: 1\n"
+    assert _cpu_name(cpuinfo) == name

@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 
+from evaluator.judge.laid import stage
 from evaluator.judge.placement import MARGINS, Placement
 from evaluator.worker.values import decode
 
@@ -101,3 +102,17 @@ def test_it_shows_in_a_maximum_which_passes_nan_over(evaluate, reduced, fold) ->
 def _one_too_many(evaluate, reduced: str, offset: int, result: str):
     source = ONE_TOO_MANY.format(offset=offset, result=result)
     return evaluate(source, REFERENCE.format(reduced=reduced))
+
+
+def test_large_tensors_are_laid_once_from_where_they_were_made() -> None:
+    arena = torch.zeros(2**14, dtype=torch.uint8)
+    values = [torch.arange(40.0).view(5, 8).t(), torch.ones(1, 3).expand(4, 3), 3]
+    laid = stage(arena, Placement(torch.empty_like(arena, device="meta"), 512, MARGINS[1]), values)
+    assert not arena.any()
+    laid.tensors.lay()
+    assert laid.tensors.is_spent
+    wanted = Placement(torch.zeros_like(arena), 512, MARGINS[1])
+    assert laid.arguments == [wanted.place(value) for value in values]
+    assert torch.equal(arena, wanted.memory)
+    with pytest.raises(AssertionError, match="gone"):
+        laid.tensors.lay()
