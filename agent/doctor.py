@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from agent.command_line import Line, print_lines, serve
+from agent.config.command_line import Line, print_lines, serve
 
 State = Literal["yes", "no", "note"]
 
@@ -84,7 +84,7 @@ def _software() -> Iterator[Finding]:
 
 def _compilers() -> Iterator[Finding]:
     from agent.toolchain import cxx_compiler, nvcc_compiler
-    from evaluator.devices import list_gpus
+    from evaluator.hardware.devices import list_gpus
 
     cxx = cxx_compiler()
     yield _finding(
@@ -105,8 +105,8 @@ def _compilers() -> Iterator[Finding]:
 
 def _gpus() -> Iterator[Finding]:
     from agent.toolchain import torch_version
-    from evaluator.device_choice import by_name
-    from evaluator.devices import list_gpus
+    from evaluator.hardware.device_choice import by_name
+    from evaluator.hardware.devices import list_gpus
 
     gpus = list_gpus()
     if not gpus:
@@ -129,9 +129,9 @@ def _gpus() -> Iterator[Finding]:
 
 
 def _profilers() -> Iterator[Finding]:
-    from agent import rungs
-    from evaluator.collect.toolkit import find_tool
-    from evaluator.devices import list_gpus
+    from agent import profiler_tiers
+    from evaluator.collect.code.toolkit import find_tool
+    from evaluator.hardware.devices import list_gpus
 
     needed = bool(list_gpus())
     for name, remedy in [
@@ -144,8 +144,10 @@ def _profilers() -> Iterator[Finding]:
             yield _finding("profilers", name, bool(path), found, remedy)
         else:
             yield Finding("profilers", name, "note", "", "not needed without a GPU")
-    states = [rungs.counters(), rungs.code(find_tool("cuobjdump"))] if needed else []
-    for rung in (*filter(None, states), rungs.processor()):
+    states = (
+        [profiler_tiers.counters(), profiler_tiers.code(find_tool("cuobjdump"))] if needed else []
+    )
+    for rung in (*filter(None, states), profiler_tiers.processor()):
         yield Finding("profilers", rung.name, rung.state, rung.found, rung.remedy)
 
 

@@ -9,17 +9,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent import figures
-from agent.command_line import USAGE_ERROR, Line, print_lines
-from agent.config import RunConfig
-from agent.prompt import Prompt
+from agent.config.command_line import USAGE_ERROR, Line, print_lines
+from agent.config.run_config import RunConfig
+from agent.prompt.prompt import Prompt
+from agent.record import figures
+from agent.record.run_files import RunFiles
 from agent.resolution import Resolution
-from agent.run_files import RunFiles
 from evaluator.errors import InfrastructureError
 from problems.problem import Problem
 
 if TYPE_CHECKING:
-    from agent.problem_check import ProblemCheck
+    from agent.loop.problem_check import ProblemCheck
 
 FEEDBACK_TOKENS = 30_000
 """Assumed at most for what the feedback letters add to a first prompt."""
@@ -49,11 +49,11 @@ class Plan:
 
 def plan(resolution: Resolution) -> Plan:
     """Work out the plan. Raises `UsageError` where the run itself would."""
-    from agent.drive import hardware_of
     from agent.job import check_isolation, check_prompts, check_spending
-    from agent.judging import place_of
-    from agent.prompt import Frame, first_prompt
-    from agent.templates import load_templates
+    from agent.loop.drive import hardware_of
+    from agent.loop.judging import place_of
+    from agent.prompt.prompt import Frame, first_prompt
+    from agent.prompt.templates import load_templates
     from tools.execute import size_class_of
 
     config, problems = resolution.config, resolution.problems
@@ -83,7 +83,7 @@ def _most_usd(config: RunConfig, problems: int, prompt_tokens: int) -> float | N
     from agent.llm.pricing import most_it_can_cost
 
     limit = config.model_args.get("max_tokens", config.model_args.get("max_completion_tokens"))
-    longest = prompt_tokens + (FEEDBACK_TOKENS if config.feedback != "none" else 0)
+    longest = prompt_tokens + (FEEDBACK_TOKENS if config.feedback else 0)
     one = most_it_can_cost(
         config.model, longest, limit if isinstance(limit, int) else None, 1, config.model_args
     )
@@ -113,9 +113,9 @@ def show_plan(resolution: Resolution, *, as_json: bool, check: bool = False) -> 
 
 def _checked(found: Plan, *, show: bool) -> dict[str, str]:
     """Why each problem cannot be judged, by id; empty where it can. `show`: print each result."""
-    from agent.deps import settings_of
-    from agent.judging import open_judging
-    from agent.problem_check import ProblemCheck
+    from agent.loop.deps import settings_of
+    from agent.loop.judging import open_judging
+    from agent.loop.problem_check import ProblemCheck
 
     config, settings, problems = found.config, settings_of(found.config), found.problems
     width = max(len(problem.id) for problem in problems)
@@ -139,7 +139,7 @@ def _checked(found: Plan, *, show: bool) -> dict[str, str]:
 
 def _failure(check: ProblemCheck) -> str:
     """What keeps a problem from being judged, after the retries that a run makes."""
-    from agent.nodes import ATTEMPTS, worth_retrying
+    from agent.loop.nodes import ATTEMPTS, worth_retrying
 
     for attempt in range(1, ATTEMPTS + 1):
         try:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import threading
 from contextlib import ExitStack
 
-from agent.config import RunConfig
-from agent.display import Mode, open_display
+from agent.config.run_config import RunConfig
 from agent.interrupt import two_stage_interrupt
+from agent.record.result import RunResult
+from agent.record.store import open_store
 from agent.resolution import Resolution
-from agent.result import RunResult
-from agent.store import open_store
+from agent.view.display import Mode, open_display
 
 
 def check_spending(config: RunConfig) -> None:
     """Raise `UsageError` where the model can't be asked, or a limit in dollars can't be kept."""
-    from agent.budget import refuse_unpriced
     from agent.llm.check import check_model
     from agent.llm.pricing import most_it_can_cost
+    from agent.loop.budget import refuse_unpriced
 
     check_model(config.model, config.model_args, temperature=config.temperature)
     if config.budget_usd is not None:
@@ -36,9 +36,9 @@ def check_isolation(config: RunConfig) -> None:
 
 def check_prompts(resolution: Resolution) -> None:
     """Raise `UsageError` where a template of the user's own can't be rendered."""
-    from agent.prompt import Frame, Hardware, render_prompt
-    from agent.section import Section
-    from agent.templates import load_templates
+    from agent.prompt.prompt import Frame, Hardware, render_prompt
+    from agent.prompt.section import Section
+    from agent.prompt.templates import load_templates
 
     config, problem = resolution.config, resolution.problems[0]
     if config.prompts is not None:
@@ -49,7 +49,7 @@ def check_prompts(resolution: Resolution) -> None:
 
 def check_judging(config: RunConfig) -> None:
     """Raise `UsageError` where kernels can't be judged as asked, as far as a look can tell."""
-    from agent.drive import hardware_of
+    from agent.loop.drive import hardware_of
 
     if config.executor == "local":
         hardware_of(config)
@@ -65,9 +65,9 @@ def run_job(resolution: Resolution, mode: Mode = "none", *, redo: bool = False) 
     Raises `UsageError` before anything is written where the model or the run directory can't be
     used, and `InfrastructureError` where this machine fails.
     """
-    from agent.drive import drive
-    from agent.judging import open_judging
     from agent.llm.client import make_client
+    from agent.loop.drive import drive
+    from agent.loop.judging import open_judging
 
     config, stop = resolution.config, threading.Event()
     check_spending(config)

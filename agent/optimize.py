@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.record import TurnRecord
-from agent.result import ProblemResult
+from agent.record.result import ProblemResult
+from agent.record.turn import TurnRecord
 
 PROBLEMS = Path("runs") / "problems"
 """Where problem files made from modules are kept, by class and hash."""
@@ -54,12 +54,12 @@ def optimize(
     `feedback`, `model_args={...}`, `start_from`, ...). Raises `UsageError` for a mistake in them,
     and `InfrastructureError` where the machine or the model's provider fails.
     """
-    from agent.display import view_mode
+    from agent.config.options import check_options
     from agent.job import run_job
-    from agent.options import check_options
+    from agent.record.result import Stop
+    from agent.record.run_files import RunFiles
     from agent.resolution import resolve
-    from agent.result import Stop
-    from agent.run_files import RunFiles
+    from agent.view.display import view_mode
     from evaluator.errors import InfrastructureError
 
     reference = str(problem) if isinstance(problem, str | Path) else None

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent import toolchain
-from agent.config import RunConfig, Strategy
-from agent.options import RunOptions
-from agent.run_name import run_name
-from agent.strategies import samples_of
-from agent.templates import load_templates
+from agent.config.options import RunOptions
+from agent.config.run_config import RunConfig, Strategy
+from agent.config.run_name import run_name
+from agent.config.schedule import samples_of
+from agent.prompt.templates import load_templates
 from evaluator.baseline import baselines_on
-from evaluator.device_choice import resolve_devices
 from evaluator.evaluation import Backend
+from evaluator.hardware.device_choice import resolve_devices
 from problems.errors import UsageError
 from problems.loader import DEMO, load_problem, load_suite, select
 from problems.problem import Problem
@@ -156,9 +156,9 @@ def _policy(options: RunOptions, notes: list[str], device: str) -> dict[str, obj
 def _default_workers(config: RunConfig) -> int:
     """On a CPU one: a compiler beside a measurement disturbs it. On GPUs builds may overlap. On a
     cluster the judges build, and how many they are is not known yet."""
-    courses = len(config.problems) * len(samples_of(config))
+    samples = len(config.problems) * len(samples_of(config))
     if config.executor == "ray":
-        return min(MAX_CLUSTER_WORKERS, courses)
+        return min(MAX_CLUSTER_WORKERS, samples)
     if config.first_device == "cpu":
         return 1
-    return min(WORKERS_A_GPU * len(config.devices), courses)
+    return min(WORKERS_A_GPU * len(config.devices), samples)

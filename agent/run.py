@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from agent import judging_options
-from agent.command_line import serve
+from agent.config import judging_options
+from agent.config.command_line import serve
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -335,13 +335,13 @@ def run(
     """
     # What is heavy is imported where it is needed, so that --help answers at once.
     if draw:
-        from agent.graph import draw as draw_graph
+        from agent.loop.graph import draw as draw_graph
 
         typer.echo(draw_graph())
         return
-    from agent.options import RunOptions, merge_layers
+    from agent.config.options import RunOptions, merge_layers
+    from agent.config.settings_file import parse_assignments
     from agent.resolution import resolve
-    from agent.settings_file import parse_assignments
 
     if check and not dry_run:
         from problems.errors import UsageError
@@ -354,9 +354,9 @@ def run(
         from agent.dry_run import show_plan
 
         raise typer.Exit(show_plan(resolution, as_json=as_json, check=check))
-    from agent.display import view_mode
     from agent.job import run_job
-    from agent.summary import tell
+    from agent.view.display import view_mode
+    from agent.view.summary import tell
 
     result = run_job(resolution, view_mode(display), redo=redo)
     raise typer.Exit(tell(result, resolution, as_json=as_json, require_correct=require_correct))

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from agent.command_line import Line, print_lines, serve
+from agent.config.command_line import Line, print_lines, serve
 
 if TYPE_CHECKING:
-    from agent.record import TurnRecord
+    from agent.record.turn import TurnRecord
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -33,9 +33,9 @@ def show(
     no_diff: Annotated[bool, Option("--no-diff", help="No diffs between kernels.")] = False,
 ) -> None:
     """Print a run turn by turn: status, time, speedup, bottleneck, cost, plan, what changed."""
-    from agent.run_files import RunFiles
-    from agent.trajectory import by_problem, overview, turn_lines, unjudged_lines
-    from agent.turn_log import FILE
+    from agent.record.run_files import RunFiles
+    from agent.record.turn_log import FILE
+    from agent.view.trajectory import by_problem, overview, turn_lines, unjudged_lines
     from problems.errors import UsageError
 
     folder = run.parent if run.is_file() else run
@@ -68,8 +68,8 @@ def show(
 
 
 def _of_problem(folder: Path, problem: str | None) -> list[TurnRecord]:
-    from agent.settings_file import nearest
-    from agent.turn_log import FILE, read_turns
+    from agent.config.settings_file import nearest
+    from agent.record.turn_log import FILE, read_turns
     from problems.errors import UsageError
 
     if not (folder / FILE).is_file():
@@ -82,7 +82,7 @@ def _of_problem(folder: Path, problem: str | None) -> list[TurnRecord]:
 
 
 def _heading(folder: Path, first: TurnRecord) -> Iterable[Line]:
-    from agent import figures
+    from agent.record import figures
 
     temperature = "" if first.temperature is None else f" at temperature {first.temperature:g}"
     yield (

@@ -58,7 +58,7 @@ def audit(problem: Problem, device: str = "cpu", seed: int = 0) -> Iterator[Find
     from evaluator.cheats import Cheat, Scene
     from evaluator.errors import UnusableReferenceError
     from evaluator.evaluation import Precision
-    from evaluator.judge.reference import Reference
+    from evaluator.judge.problem.reference import Reference
     from problems.problem import SizeClass
 
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -97,7 +97,7 @@ def _finding(problem: str, cheat: Cheat, scene: Scene) -> Finding:
 
 def _judged(problem: str, cheat: Cheat, attempt: Attempt, scene: Scene) -> Finding:
     from evaluator.evaluation import Precision
-    from evaluator.judge.correctness import compare
+    from evaluator.judge.correctness.comparison import compare
 
     verdict = compare(
         attempt.outputs,
@@ -143,7 +143,7 @@ def main(
     ] = False,
 ) -> None:
     """Show that the accept rule refuses every cheat on every problem; exit code 1 if not."""
-    from evaluator.device_choice import resolve_device
+    from evaluator.hardware.device_choice import resolve_device
     from problems.errors import UsageError
     from problems.loader import load_problem, load_suite, select
 

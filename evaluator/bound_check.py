@@ -22,7 +22,7 @@ from evaluator.record import Record
 if TYPE_CHECKING:
     import torch
 
-    from evaluator.judge.speed_of_light import Work
+    from evaluator.judge.bounds.speed_of_light import Work
     from problems.problem import Problem
 
 _CALLS = 9
@@ -105,8 +105,8 @@ class Bounded:
     def __init__(self, device: str) -> None:
         import torch
 
-        from evaluator.devices import cache_bytes, describe, peaks
-        from evaluator.judge.ceilings import measure_ceilings
+        from evaluator.hardware.devices import cache_bytes, describe, peaks
+        from evaluator.judge.bounds.ceilings import measure_ceilings
 
         self.device = torch.device(device)
         self.name = describe(device).name
@@ -135,7 +135,7 @@ class Bounded:
     def _copy(self, row: Row, dtype: str) -> Row:
         import torch
 
-        from evaluator.judge.speed_of_light import Work
+        from evaluator.judge.bounds.speed_of_light import Work
 
         count = _COPY_BYTES[self.device.type] // getattr(torch, dtype).itemsize
         source = torch.ones(count, dtype=getattr(torch, dtype), device=self.device)
@@ -147,7 +147,7 @@ class Bounded:
     def _product(self, row: Row, kind: str) -> Row:
         import torch
 
-        from evaluator.judge.speed_of_light import Work
+        from evaluator.judge.bounds.speed_of_light import Work
 
         dtype = getattr(torch, kind.replace("tfloat32", "float32"))
         size = _PRODUCTS[self.device.type]
@@ -165,8 +165,8 @@ class Bounded:
         import torch
 
         from evaluator.evaluation import Precision
-        from evaluator.judge.reference import Reference
-        from evaluator.judge.speed_of_light import count_work
+        from evaluator.judge.bounds.speed_of_light import count_work
+        from evaluator.judge.problem.reference import Reference
         from problems.problem import SizeClass
 
         size = SizeClass.CPU if self.device.type == "cpu" else SizeClass.GPU
@@ -182,7 +182,7 @@ class Bounded:
         return self._timed(row, work, call)
 
     def _timed(self, row: Row, work: Work, call: Callable[[], object]) -> Row:
-        from evaluator.judge.speed_of_light import bounds
+        from evaluator.judge.bounds.speed_of_light import bounds
 
         found = bounds(work, self._peaks, self._ceilings, self._cache_bytes)
         begin = time.monotonic()
@@ -225,7 +225,7 @@ def measure(
     """Append a row to `out` for all that it does not hold, until the time is up."""
     import torch
 
-    from evaluator.device_lock import device_lock
+    from evaluator.hardware.device_lock import device_lock
 
     torch.backends.cudnn.allow_tf32 = False
     known = {row.key for row in read(out)}
@@ -280,9 +280,9 @@ def main(
     ] = 3600.0,
 ) -> None:
     """Time a suite against its bounds; a Markdown table on stdout. Exit code 1: one was beaten."""
-    from evaluator.device_choice import resolve_device
     from evaluator.errors import InfrastructureError
-    from evaluator.sole_device import see_only
+    from evaluator.hardware.device_choice import resolve_device
+    from evaluator.hardware.sole_device import see_only
     from problems.errors import UsageError
     from problems.loader import load_suite
 

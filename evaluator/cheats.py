@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from evaluator.evaluation import Precision
-from evaluator.judge.exact_reference import ExactReference
-from evaluator.judge.reference import Reference
-from evaluator.judge.work import count_work
+from evaluator.judge.bounds.work import count_work
+from evaluator.judge.problem.exact_reference import ExactReference
+from evaluator.judge.problem.reference import Reference
 
 
 class Cheat(StrEnum):

@@ -133,14 +133,14 @@ def check(
     from pydantic import ValidationError
 
     from evaluator.baseline import baselines_on
-    from evaluator.claims.claim import read_claims
-    from evaluator.device_choice import resolve_devices
+    from evaluator.batch.claims.claim import read_claims
+    from evaluator.batch.eval_results import NAME
+    from evaluator.batch.kernel_folder import FolderReport, judge_folder, kernels_in
+    from evaluator.batch.verdict_lines import verdict_lines
     from evaluator.errors import InfrastructureError
-    from evaluator.eval_results import NAME
     from evaluator.evaluation import Settings, Status, audit_setting
     from evaluator.executor.local import LocalExecutor
-    from evaluator.kernel_folder import FolderReport, judge_folder, kernels_in
-    from evaluator.verdict_lines import verdict_lines
+    from evaluator.hardware.device_choice import resolve_devices
     from problems.loader import load_problem
 
     try:

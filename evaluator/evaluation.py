@@ -12,7 +12,7 @@ from typing import Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from evaluator.deep_audit.record import DeepAudit, Provenance
+from evaluator.audit_record import DeepAudit, Provenance
 from evaluator.record import Record
 
 SCHEMA = 1

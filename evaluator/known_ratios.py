@@ -175,8 +175,8 @@ def main(
     seconds: Annotated[float, typer.Option(help="Longest time of timing in each run.")] = 2.0,
 ) -> None:
     """Measure how often the verdict on speed is right; a Markdown table on stdout."""
-    from evaluator.device_choice import resolve_device
     from evaluator.errors import InfrastructureError
+    from evaluator.hardware.device_choice import resolve_device
     from problems.errors import UsageError
 
     try:

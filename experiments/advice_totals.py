@@ -12,8 +12,8 @@ from experiments.interval import Interval, interval_of
 from experiments.runs import read_records, run_folders
 from experiments.statistics import wilson
 from problems.errors import UsageError
-from tools.advice import AdviceScore
-from tools.advice_score import time_change
+from tools.advice.score import time_change
+from tools.profiling.advice import AdviceScore
 
 
 class RuleTotal(BaseModel):

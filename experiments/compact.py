@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from agent.command_line import serve
+from agent.config.command_line import serve
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from agent.record import TurnRecord
+    from agent.record.turn import TurnRecord
 
 KEPT_LINES = 12
 """Lines of a compiler's log or a traceback that stay; the record says how many went."""
@@ -86,7 +86,7 @@ def make_compact(
 
     import yaml
 
-    from agent.run_files import RunFiles
+    from agent.record.run_files import RunFiles
     from problems.errors import UsageError
 
     files = RunFiles(run)

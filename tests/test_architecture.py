@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.graph import draw
+from agent.loop.graph import draw
 
 ROOT = Path(__file__).parents[1]
 PATH = re.compile(

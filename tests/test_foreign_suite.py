@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from agent.turn_log import read_turns
+from agent.record.turn_log import read_turns
 
 ROOT = Path(__file__).parents[1]
 SUITE = ROOT / "tests" / "data" / "suite"

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from evaluator.collect.collected import Collected
     from evaluator.collect.ncu_session import NcuSession
     from evaluator.evaluation import Evaluation, EvaluationRequest
-    from tools.profile_facts import Facts
-    from tools.profile_report import KernelShare, Profile, Rung
+    from tools.profiling.profile_facts import Facts
+    from tools.profiling.profile_report import KernelShare, Profile, Rung
 
 _NCU_TIMEOUT_S = 600.0
-"""Without the wait for the device, which the desk holds for it."""
+"""Without the wait for the device, which the broker holds for it."""
 _TIMEOUT_S = 120.0
 
 
@@ -36,20 +36,20 @@ def profile(
 ) -> Profile:
     """Profile a candidate that was judged correct. Blocks while its device is held by another.
 
-    `keep` is a folder for the profiler's own files (`tools.kept_report`). `session` is for whoever
-    profiles again: the next profile's process is started ahead. Raises `ProfilerError` with one
-    line when no profiler works.
+    `keep` is a folder for the profiler's own files (`tools.profiling.kept_report`). `session` is
+    for callers that profile again: the next profile's process is started ahead. Raises
+    `ProfilerError` with one line when no profiler works.
     """
-    from evaluator.collect.lent_folder import lent_folder
+    from evaluator.collect.target.lent_folder import lent_folder
     from evaluator.errors import ProfilerError
     from evaluator.evaluation import Status
-    from tools.advice_figures import figures
-    from tools.advice_rules import advise
-    from tools.bottleneck import find_bottleneck
-    from tools.kept_report import keep_report
-    from tools.profile_report import Profile
-    from tools.profile_summary import summary
-    from tools.stall_lines import stall_lines
+    from tools.advice.figures import figures
+    from tools.advice.rules import advise
+    from tools.profiling.bottleneck import find_bottleneck
+    from tools.profiling.kept_report import keep_report
+    from tools.profiling.profile_report import Profile
+    from tools.profiling.profile_summary import summary
+    from tools.profiling.stall_lines import stall_lines
 
     if evaluation.status is not Status.CORRECT:
         raise ProfilerError(f"only a correct kernel is profiled, this one is {evaluation.status}")
@@ -96,7 +96,7 @@ def profile(
 def prepare(session: NcuSession, device: str) -> None:
     """Start ahead what the first profile on `device` would wait for, where there is an `ncu`."""
     from evaluator.collect.ncu import find_ncu, ncu_command
-    from evaluator.devices import describe
+    from evaluator.hardware.devices import describe
 
     if device != "cpu" and find_ncu() is not None:
         command, _ = ncu_command(describe(device).name)
@@ -108,11 +108,11 @@ def _collect(
 ) -> tuple[Rung, str, Collected]:
     """Down the ladder until a rung holds: the rung, why no better one, what was collected."""
     from evaluator.collect.ncu import collect_ncu
-    from evaluator.collect.target_process import run_confined
-    from evaluator.collect.target_request import write_request
-    from evaluator.devices import describe
+    from evaluator.collect.target.target_process import run_confined
+    from evaluator.collect.target.target_request import write_request
     from evaluator.errors import ProfilerError
-    from tools.profile_report import Rung
+    from evaluator.hardware.devices import describe
+    from tools.profiling.profile_report import Rung
 
     device = request.settings.device
     rungs: dict[Rung, Callable[[Path], Collected]] = {
@@ -148,7 +148,7 @@ def _collect(
 
 
 def _facts(request: EvaluationRequest, evaluation: Evaluation, collected: Collected) -> Facts:
-    from tools.profile_facts import Facts
+    from tools.profiling.profile_facts import Facts
 
     own = collected.gpu.own(request.candidate.source) if collected.gpu is not None else ()
     timing = evaluation.timing
@@ -161,7 +161,7 @@ def _facts(request: EvaluationRequest, evaluation: Evaluation, collected: Collec
 
 
 def _shares(facts: Facts) -> tuple[KernelShare, ...]:
-    from tools.profile_report import KernelShare
+    from tools.profiling.profile_report import KernelShare
 
     if facts.collected.gpu is not None:
         busy = facts.gpu.busy_us or 1.0
@@ -208,15 +208,15 @@ def command(
 ) -> None:
     """Judge a kernel, then say what limits it. Exit code 1: not correct; 2: wrong usage."""
     from evaluator.check import request_for
-    from evaluator.device_choice import resolve_device
     from evaluator.errors import InfrastructureError
     from evaluator.evaluation import Settings, Status
     from evaluator.executor.local import LocalExecutor
+    from evaluator.hardware.device_choice import resolve_device
     from problems.errors import UsageError
     from problems.loader import load_problem
     from problems.source_file import read_source
-    from tools.advice_words import advice_lines
-    from tools.diagnose import explain
+    from tools.advice.words import advice_lines
+    from tools.diagnosis.diagnose import explain
 
     try:
         if not kernel.is_file():

@@ -7,9 +7,9 @@ from contextlib import closing
 from functools import partial
 
 from evaluator.collect.ncu_session import NcuSession
-from evaluator.service import leave_with, serve
+from evaluator.ipc.service import leave_with, serve
 from tools.profile import profile
-from tools.profile_request import ProfileRequest
+from tools.profiling.profile_request import ProfileRequest
 
 
 def answer(session: NcuSession, question: bytes) -> bytes:

@@ -10,14 +10,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from agent.llm.completion import (
-    Completion,
-    CompletionRequest,
-    ModelClient,
-    Tell,
-    Usage,
-    unheard,
-)
 from agent.llm.errors import ModelError, ModelInterruptedError, ModelUnavailableError
 from agent.llm.failure import Transient, judge_failure
 from agent.llm.library import PROVIDERS, litellm, split_model
@@ -25,7 +17,15 @@ from agent.llm.pricing import INPUT_PRICE, OUTPUT_PRICE, Arguments, answer_cost_
 from agent.llm.provider import PLACE, Place
 from agent.llm.reasoning import apart
 from agent.llm.retry import RetryPolicy
-from agent.llm.tokens import estimated_tokens
+from agent.record.completion import (
+    Completion,
+    CompletionRequest,
+    ModelClient,
+    Tell,
+    Usage,
+    unheard,
+)
+from agent.record.tokens import estimated_tokens
 from problems.errors import UsageError
 
 DEFAULT_TIMEOUT_S = 600.0

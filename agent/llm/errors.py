@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.llm.completion import Usage
+from agent.record.completion import Usage
 from evaluator.errors import InfrastructureError
 from problems.errors import UsageError
 

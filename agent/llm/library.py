@@ -9,11 +9,11 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from agent.llm.completion import Message
 from agent.llm.offline import OfflineProvider
 from agent.llm.provider import PLACE, Place, Provider
 from agent.llm.relay import RelayProvider
 from agent.llm.replay import ReplayProvider
+from agent.record.completion import Message
 
 PROVIDERS: dict[str, Provider] = {
     "offline": OfflineProvider(),

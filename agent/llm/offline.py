@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.llm.completion import Message, Usage
 from agent.llm.provider import Place, ProviderAnswer
-from agent.llm.tokens import estimated_tokens
+from agent.record.completion import Message, Usage
+from agent.record.tokens import estimated_tokens
 from problems.errors import UsageError
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.llm.completion import Usage
+from agent.record.completion import Usage
 from problems.errors import UsageError
 
 Arguments = Mapping[str, str | int | float | bool | None]

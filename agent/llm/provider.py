@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from agent.llm.completion import Message, Tell, Usage, unheard
+from agent.record.completion import Message, Tell, Usage, unheard
 
 
 @dataclass(frozen=True)

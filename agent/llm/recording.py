@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agent.llm.completion import Usage
+from agent.record.completion import Usage
 from problems.errors import UsageError
 
 Key = tuple[str, int, int]
@@ -81,7 +81,7 @@ def save_recording(path: Path, answers: Iterable[RecordedAnswer]) -> None:
 
 
 def _from_run(path: Path) -> Iterator[RecordedAnswer]:
-    from agent.run_files import RunFiles
+    from agent.record.run_files import RunFiles
 
     files = RunFiles(path)
     for file in sorted((path / "completions").glob("*.json")):

@@ -12,11 +12,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent.durable import write_durably
-from agent.llm.completion import Message, Usage
 from agent.llm.errors import ModelInterruptedError, ModelRefusedError, ModelUnavailableError
 from agent.llm.provider import Place, ProviderAnswer
-from agent.llm.tokens import estimated_tokens
+from agent.record.completion import Message, Usage
+from agent.record.durable import write_durably
+from agent.record.tokens import estimated_tokens
 from problems.errors import UsageError
 
 

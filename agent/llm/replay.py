@@ -6,10 +6,10 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent.llm.completion import Message
 from agent.llm.errors import ModelRefusedError
 from agent.llm.provider import Place, ProviderAnswer
 from agent.llm.recording import Recording, load_recording
+from agent.record.completion import Message
 
 
 class ReplayProvider:

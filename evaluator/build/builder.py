@@ -24,9 +24,9 @@ from evaluator.build.sources import BadRequestError, Sources, arrange
 from evaluator.build.toolchain import Toolchain
 from evaluator.build.work_folder import sweep, work_folder
 from evaluator.build.workshop import Attempt, Flags, Workshop
-from evaluator.build_request import BuildOutcome, BuildRequest, encode_request
-from evaluator.cores import usable_cores
 from evaluator.errors import BuilderError
+from evaluator.hardware.cores import usable_cores
+from evaluator.ipc.build_request import BuildOutcome, BuildRequest, encode_request
 
 
 class Builder:

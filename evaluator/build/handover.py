@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.errors import BuilderError
+from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 
 Build = Callable[[BuildRequest], BuildOutcome]
 _ATTEMPTS = 3

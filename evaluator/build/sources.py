@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from evaluator.build.toolchain import STUBS
-from evaluator.build_request import BuildRequest
+from evaluator.ipc.build_request import BuildRequest
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(?:::\w+)*", re.ASCII)

@@ -22,7 +22,7 @@ from evaluator.build.nvcc_steps import HALVES, side_by_side
 from evaluator.build.sources import Source, Sources
 from evaluator.build.toolchain import STUBS, Toolchain
 from evaluator.build.work_folder import work_folder
-from evaluator.host_lock import host_lock
+from evaluator.hardware.host_lock import host_lock
 
 REVISION = "8"
 """Changes whenever the command lines do, so that old entries of the cache are not used."""

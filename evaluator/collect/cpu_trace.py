@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
-from evaluator.collect.call_counter import Mark
 from evaluator.collect.collected import CollectedOperator, CpuTrace
+from evaluator.collect.counters.call_counter import Mark
 
 OWN_PREFIX = "own::"
 """How the candidate's own functions are marked in a trace."""

@@ -11,25 +11,25 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from evaluator.collect.code.toolkit import find_tool
 from evaluator.collect.collected import Collected
-from evaluator.collect.desk import Desk
-from evaluator.collect.ncu_export import parse_hints, parse_raw, with_hints
-from evaluator.collect.ncu_metrics import SECTIONS, names
 from evaluator.collect.ncu_session import NcuSession
-from evaluator.collect.ncu_source import (
+from evaluator.collect.nsight.ncu_export import parse_hints, parse_raw, with_hints
+from evaluator.collect.nsight.ncu_metrics import SECTIONS, names
+from evaluator.collect.nsight.ncu_source import (
     hottest_own,
     likely_kernels,
     parse_source,
     source_options,
     with_lines,
 )
-from evaluator.collect.target_process import run
-from evaluator.collect.target_request import read_request
-from evaluator.collect.toolkit import find_tool
-from evaluator.collect.warm_target import WarmTarget
-from evaluator.device_lock import ncu_lock
-from evaluator.devices import DeviceInfo
+from evaluator.collect.target.broker import Broker
+from evaluator.collect.target.target_process import run
+from evaluator.collect.target.target_request import read_request
+from evaluator.collect.target.warm_target import WarmTarget
 from evaluator.errors import ProfilerError
+from evaluator.hardware.device_lock import ncu_lock
+from evaluator.hardware.devices import DeviceInfo
 from problems.cache_folder import cache_folder
 
 REPORT = "profile.ncu-rep"
@@ -124,10 +124,10 @@ def _watched(
     spare = session.take(command) if session is not None else None
     left_s, waited_s = timeout_s, 0.0
     if spare is not None:
-        with closing(spare), _turn(device) as waited_s, Desk(where) as desk:
+        with closing(spare), _turn(device) as waited_s, Broker(where) as broker:
             begin = time.monotonic()
             try:
-                found = spare.run(folder, desk, report=REPORT, timeout_s=left_s)
+                found = spare.run(folder, broker, report=REPORT, timeout_s=left_s)
                 return found.after({"turn": waited_s})
             except ProfilerError:
                 # It may not have been the candidate's fault.
@@ -135,8 +135,8 @@ def _watched(
                 if left_s <= 0:
                     raise
     # Started before the lock is held: while it waits for that one, it imports.
-    with closing(WarmTarget(command)) as target, _turn(device) as again_s, Desk(where) as desk:
-        found = target.run(folder, desk, report=REPORT, timeout_s=left_s)
+    with closing(WarmTarget(command)) as target, _turn(device) as again_s, Broker(where) as broker:
+        found = target.run(folder, broker, report=REPORT, timeout_s=left_s)
         return found.after({"turn": waited_s + again_s})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from evaluator.collect.warm_target import WarmTarget
+from evaluator.collect.target.warm_target import WarmTarget
 
 
 class NcuSession:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from evaluator.collect.collected import CollectedKernel, KernelTrace
-from evaluator.collect.ncu_export import base_name
-from evaluator.collect.ncu_metrics import QUANTITIES
+from evaluator.collect.nsight.ncu_export import base_name
+from evaluator.collect.nsight.ncu_metrics import QUANTITIES
 from evaluator.errors import ProfilerError
 
 TRACE = "trace.json"

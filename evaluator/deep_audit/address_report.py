@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from evaluator.deep_audit.record import Finding
+from evaluator.audit_record import Finding
 
 _MOST_FINDINGS = 16
 _MOST_FRAMES = 5

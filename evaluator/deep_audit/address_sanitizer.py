@@ -18,19 +18,19 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from evaluator.audit_record import Finding, SanitizerRun, Tool
 from evaluator.build.builder import Builder
-from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.deep_audit.address_report import memory_finding, undefined_findings
 from evaluator.deep_audit.compiled_text import compiled_texts, with_lines
-from evaluator.deep_audit.record import Finding, SanitizerRun, Tool
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Backend, EvaluationRequest, Status
-from evaluator.judge.bench import Bench
-from evaluator.judge.construction import Construction
+from evaluator.ipc.build_request import BuildOutcome, BuildRequest
+from evaluator.judge.context.construction import Construction
+from evaluator.judge.context.problem_context import Bench
 from evaluator.judge.refusal import Refusal
-from evaluator.judge.side import Side
-from evaluator.judge.worker_limits import WorkerLimits
-from evaluator.judge.zygote import Zygote
+from evaluator.judge.workers.side import Side
+from evaluator.judge.workers.worker_limits import WorkerLimits
+from evaluator.judge.workers.zygote import Zygote
 
 _CALLS = 3
 _SLOWER = 10.0

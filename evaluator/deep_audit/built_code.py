@@ -9,11 +9,11 @@ from pathlib import Path
 
 from evaluator.build.builder import Builder
 from evaluator.build.handover import built_and_read
-from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.deep_audit.compiled_text import compiled_texts
 from evaluator.deep_audit.own_code import OwnCode, own_code
 from evaluator.evaluation import Backend, EvaluationRequest
-from evaluator.judge.bench import Bench
+from evaluator.ipc.build_request import BuildOutcome, BuildRequest
+from evaluator.judge.context.problem_context import Bench
 from evaluator.judge.refusal import Refusal
 
 

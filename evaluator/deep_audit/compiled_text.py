@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from evaluator.audit_record import Finding
 from evaluator.build.sources import BadRequestError, arrange
-from evaluator.build_request import BuildRequest
-from evaluator.deep_audit.record import Finding
+from evaluator.ipc.build_request import BuildRequest
 
 _AROUND = 2
 _MOST_WIDTH = 200

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from evaluator.collect.ncu_export import base_name
+from evaluator.audit_record import Finding, Tool
+from evaluator.collect.nsight.ncu_export import base_name
 from evaluator.deep_audit.own_code import OwnCode
-from evaluator.deep_audit.record import Finding, Tool
 
 _MOST_FINDINGS = 16
 _MOST_TEXT = 300

@@ -8,10 +8,11 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from evaluator.collect.desk import Desk
-from evaluator.collect.target_request import write_request
-from evaluator.collect.toolkit import find_tool
-from evaluator.collect.warm_target import WarmTarget
+from evaluator.audit_record import SanitizerRun, Tool
+from evaluator.collect.code.toolkit import find_tool
+from evaluator.collect.target.broker import Broker
+from evaluator.collect.target.target_request import write_request
+from evaluator.collect.target.warm_target import WarmTarget
 from evaluator.deep_audit.compiled_text import with_lines
 from evaluator.deep_audit.compute_report import (
     assertion_findings,
@@ -20,13 +21,12 @@ from evaluator.deep_audit.compute_report import (
     findings_of,
 )
 from evaluator.deep_audit.own_code import OwnCode
-from evaluator.deep_audit.record import SanitizerRun, Tool
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import EvaluationRequest
 
 TOOLS = (Tool.MEMCHECK, Tool.RACECHECK, Tool.INITCHECK, Tool.SYNCCHECK)
 _CALLS = 1
-"""That `evaluator.collect.target` makes."""
+"""That `evaluator.collect.target.run` makes."""
 _TIMEOUT_S = 120.0
 """For each tool."""
 _MOST_ERRORS = 100
@@ -73,12 +73,12 @@ def _watch(
     try:
         with (
             tempfile.TemporaryDirectory(prefix="refinery-audit-") as name,
-            Desk(request.settings.device) as desk,
+            Broker(request.settings.device) as broker,
             closing(WarmTarget(command(program, tool), "plain", _ENVIRONMENT)) as target,
         ):
             folder = Path(name)
             write_request(folder, request)
-            text = target.watch(folder, desk, timeout_s=timeout_s, whole=True, may_fail=True)
+            text = target.watch(folder, broker, timeout_s=timeout_s, whole=True, may_fail=True)
     except (InfrastructureError, OSError) as error:
         return SanitizerRun(
             tool=tool,

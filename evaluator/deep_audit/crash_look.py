@@ -9,17 +9,17 @@ import math
 import re
 import time
 
+from evaluator.audit_record import DeepAudit, Finding, SanitizerRun, Tool
 from evaluator.build.builder import Builder
 from evaluator.deep_audit.address_sanitizer import AddressSanitizer
 from evaluator.deep_audit.built_code import built_code
 from evaluator.deep_audit.compute_sanitizer import run_compute_sanitizer
 from evaluator.deep_audit.own_code import OwnCode
-from evaluator.deep_audit.record import DeepAudit, Finding, SanitizerRun, Tool
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Settings, Status
-from evaluator.judge.bench import Bench
+from evaluator.judge.context.problem_context import Bench
 from evaluator.judge.judge import Judge
-from evaluator.judge.reference import flatten_arguments
+from evaluator.judge.problem.reference import flatten_arguments
 
 LIMIT_S = 30.0
 """For all of it on a CPU, but for the start of the sanitizers' zygote, which is there once."""

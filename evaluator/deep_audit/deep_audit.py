@@ -11,6 +11,14 @@ import math
 import time
 from typing import Literal
 
+from evaluator.audit_record import (
+    DeepAudit,
+    Finding,
+    LifeTrial,
+    Provenance,
+    SanitizerRun,
+    Tool,
+)
 from evaluator.build.builder import Builder
 from evaluator.deep_audit.address_sanitizer import AddressSanitizer
 from evaluator.deep_audit.built_code import built_code
@@ -19,14 +27,6 @@ from evaluator.deep_audit.crash_look import CrashLook, crashed
 from evaluator.deep_audit.early_warnings import early_warnings
 from evaluator.deep_audit.module_life import module_life, not_tried
 from evaluator.deep_audit.provenance import Origin, origin_of
-from evaluator.deep_audit.record import (
-    DeepAudit,
-    Finding,
-    LifeTrial,
-    Provenance,
-    SanitizerRun,
-    Tool,
-)
 from evaluator.deep_audit.reference_use import uses_reference
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import (

@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterator
 
 import torch
 
+from evaluator.audit_record import Life, LifeTrial
 from evaluator.build.builder import Builder
-from evaluator.deep_audit.record import Life, LifeTrial
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Candidate, EvaluationRequest, Status
-from evaluator.judge.bench import Bench
 from evaluator.judge.blockwise import same
-from evaluator.judge.build_allowance import BuildAllowance
-from evaluator.judge.construction import Construction
-from evaluator.judge.draws import Draw
-from evaluator.judge.reference_modes import in_eval
+from evaluator.judge.builds.build_allowance import BuildAllowance
+from evaluator.judge.context.construction import Construction
+from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.sealing import sealed_outputs
+from evaluator.judge.explaining.reference_modes import in_eval
+from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.refusal import Refusal
-from evaluator.judge.sealing import sealed_outputs
-from evaluator.judge.side import Side
 from evaluator.judge.trial import Trial
+from evaluator.judge.workers.side import Side
 from evaluator.worker.steps import Result, Step
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluator.candidate_tree import candidate_tree
-from evaluator.collect.binutils import printed_by
-from evaluator.collect.ncu_export import base_name
+from evaluator.collect.code.binutils import printed_by
+from evaluator.collect.nsight.ncu_export import base_name
 from evaluator.deep_audit.compiled_text import Texts
 
 _TIMEOUT_S = 60.0

@@ -11,12 +11,12 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from evaluator.audit_record import Provenance, Shares
 from evaluator.collect.collected import CallShares, KernelTrace
-from evaluator.collect.lent_folder import lent_folder
-from evaluator.collect.target_process import ConfinedMode, run_confined
-from evaluator.collect.target_request import write_request
+from evaluator.collect.target.lent_folder import lent_folder
+from evaluator.collect.target.target_process import ConfinedMode, run_confined
+from evaluator.collect.target.target_request import write_request
 from evaluator.deep_audit.own_code import OwnCode
-from evaluator.deep_audit.record import Provenance, Shares
 from evaluator.errors import InfrastructureError, ProfilerError
 from evaluator.evaluation import EvaluationRequest
 

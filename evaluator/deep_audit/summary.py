@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from evaluator.deep_audit.record import LifeTrial, SanitizerRun, Shares
+from evaluator.audit_record import LifeTrial, SanitizerRun, Shares
 from evaluator.evaluation import Evaluation
 
 _OCCASIONS = {

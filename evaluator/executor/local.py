@@ -11,10 +11,10 @@ from types import TracebackType
 from typing import Self
 
 from evaluator.built_ahead import BuiltAhead
-from evaluator.cores import usable_cores
 from evaluator.evaluation import Backend, Evaluation, EvaluationRequest, ProblemRequest
-from evaluator.executor.seats import Seat, Seats
-from evaluator.service import Service
+from evaluator.executor.device_slots import DeviceSlot, DeviceSlots
+from evaluator.hardware.cores import usable_cores
+from evaluator.ipc.service import Service
 from problems.cache_folder import cache_folder
 
 
@@ -32,8 +32,8 @@ class LocalExecutor:
         self,
         *devices: str,
         cache: Path | None = None,
-        judge: str = "evaluator.judge.server",
-        builder: str = "evaluator.judge.build_ahead",
+        judge: str = "evaluator.executor.judge_server",
+        builder: str = "evaluator.judge.builds.build_ahead",
         executors: int = 1,
     ) -> None:
         """`devices` are `cpu`, or `cuda:N` of one kind; `judge` and `builder` are modules that
@@ -42,7 +42,9 @@ class LocalExecutor:
         devices = devices or ("cpu",)
         folder = cache or cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
-        self._seats = Seats([Seat(name, Service(judge, name, str(folder))) for name in devices])
+        self._slots = DeviceSlots(
+            [DeviceSlot(name, Service(judge, name, str(folder))) for name in devices]
+        )
         ahead = builders_for(len(devices), executors) if devices[0] != "cpu" else 0
         self._builders = [Service(builder, devices[0], str(folder)) for _ in range(ahead)]
         # Who built last builds next: the others need not be started as long as it keeps up.
@@ -61,7 +63,7 @@ class LocalExecutor:
         self._start(candidates, candidates if backend is Backend.CUDA else 0)
 
     def _start(self, judges: int, builders: int) -> None:
-        wanted = [seat.judge for seat in self._seats][:judges] + self._builders[:builders]
+        wanted = [slot.judge for slot in self._slots][:judges] + self._builders[:builders]
         with self._counting:
             new = [service for service in wanted if service not in self._begun]
             self._begun.update(new)
@@ -72,8 +74,8 @@ class LocalExecutor:
         """Set the problem up on a free device; raises as `Executor.check`."""
         with self._one_more() as requests:
             self._start(judges=requests, builders=0)
-            with self._seats.taken(request.reference) as seat:
-                seat.judge.ask(request.on(seat.device).model_dump_json().encode())
+            with self._slots.taken(request.reference) as slot:
+                slot.judge.ask(request.on(slot.device).model_dump_json().encode())
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate on a free device, whichever the request names. Waits for one; raises
@@ -86,10 +88,10 @@ class LocalExecutor:
             built = self._build(request) if ahead else None
             if built is not None and built.refused is not None:
                 return built.refused
-            with self._seats.taken(request.reference) as seat:
-                question = request.on(seat.device).model_dump_json().encode()
-                answer = Evaluation.model_validate_json(seat.judge.ask(question))
-        told: dict[str, object] = {"conditions": answer.conditions | {"judged_on": seat.device}}
+            with self._slots.taken(request.reference) as slot:
+                question = request.on(slot.device).model_dump_json().encode()
+                answer = Evaluation.model_validate_json(slot.judge.ask(question))
+        told: dict[str, object] = {"conditions": answer.conditions | {"judged_on": slot.device}}
         if built is not None and answer.build is not None:
             again = answer.build.seconds
             told["build"] = answer.build.model_copy(
@@ -114,12 +116,12 @@ class LocalExecutor:
 
     def visited(self) -> AbstractContextManager[str]:
         """The least busy of the devices, for a profiler, which takes the device's lock itself."""
-        return self._seats.visited()
+        return self._slots.visited()
 
     @property
     def judge_pids(self) -> dict[str, int]:
         """Of the judges' processes that run, by device."""
-        return {seat.device: pid for seat in self._seats if (pid := seat.judge.pid) is not None}
+        return {slot.device: pid for slot in self._slots if (pid := slot.judge.pid) is not None}
 
     def _build(self, request: EvaluationRequest) -> BuiltAhead:
         builder = self._idle.get()
@@ -131,8 +133,8 @@ class LocalExecutor:
 
     def close(self) -> None:
         """End the judges and everything that was started. Nobody may be evaluating any more."""
-        for seat in self._seats:
-            seat.judge.close()
+        for slot in self._slots:
+            slot.judge.close()
         for builder in self._builders:
             builder.close()
 

@@ -11,7 +11,7 @@ from typing import Self
 from evaluator.errors import ClusterError, JudgeDiedError
 from evaluator.evaluation import Backend, Evaluation, EvaluationRequest, ProblemRequest
 from evaluator.executor.ray_judge import Place
-from evaluator.switchboard import Switchboard
+from evaluator.ipc.switchboard import Switchboard
 from problems.errors import UsageError
 
 CONNECT_S = 120.0

@@ -14,7 +14,7 @@ from typing import Any
 
 from evaluator.errors import ClusterError, DeviceError, JudgeDiedError
 from evaluator.executor.ray_judge import Answer
-from evaluator.switchboard import serve_lines
+from evaluator.ipc.switchboard import serve_lines
 
 ATTEMPTS = 3
 """Judges that may be lost over one candidate before that is told instead of a verdict."""
@@ -39,9 +39,9 @@ def main(fd: int, device: str, address: str, folder: str) -> None:
     try:
         try:
             _connect(address, folder)
-            from evaluator.executor.roster import Roster
+            from evaluator.executor.actor_pool import ActorPool
 
-            roster = Roster(device)
+            pool = ActorPool(device)
         except ClusterError as error:
             refusal = error
 
@@ -54,10 +54,10 @@ def main(fd: int, device: str, address: str, folder: str) -> None:
         def answer(question: bytes) -> bytes:
             task, _, rest = question.partition(b"\n")
             if task == b"place":
-                return roster.place.model_dump_json().encode()
+                return pool.place.model_dump_json().encode()
             if task == b"size":
-                return str(roster.size).encode()
-            return ask(roster, task.decode(), rest).encode()
+                return str(pool.size).encode()
+            return ask(pool, task.decode(), rest).encode()
 
         serve_lines(fd, answer)
     finally:
@@ -66,7 +66,7 @@ def main(fd: int, device: str, address: str, folder: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def ask(roster: Any, task: str, question: bytes) -> str:
+def ask(pool: Any, task: str, question: bytes) -> str:
     """What one of the judges says; another is asked where one is lost over it.
 
     Raises the `InfrastructureError` that a judge met, `JudgeDiedError` once `ATTEMPTS` were lost.
@@ -74,11 +74,11 @@ def ask(roster: Any, task: str, question: bytes) -> str:
     import ray
     from ray.exceptions import RayError, RayTaskError
 
-    from evaluator.executor.roster import Judge
+    from evaluator.executor.actor_pool import Judge
 
     tried: list[Judge] = []
     for _ in range(ATTEMPTS):
-        with roster.lent(tried) as judge:
+        with pool.lent(tried) as judge:
             tried.append(judge)
             try:
                 if task in ("check", "judge"):
@@ -91,7 +91,7 @@ def ask(roster: Any, task: str, question: bytes) -> str:
             except RayTaskError:
                 raise  # a bug of ours, which another judge has too
             except RayError as error:
-                roster.strike(judge)
+                pool.strike(judge)
                 lost = error
         print(f"asking another judge than number {judge.number}: {lost}", file=sys.stderr)
     raise JudgeDiedError(f"{ATTEMPTS} judges were lost over one question, the last: {_short(lost)}")

@@ -12,12 +12,12 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from evaluator.devices import describe, hardware_lines
 from evaluator.errors import DeviceError, InfrastructureError, named
 from evaluator.evaluation import EvaluationRequest, ProblemRequest
 from evaluator.executor.local import LocalExecutor
+from evaluator.hardware.devices import describe, hardware_lines
+from evaluator.ipc.service import Service
 from evaluator.record import Record
-from evaluator.service import Service
 from problems.errors import UsageError
 
 _PACKAGES = ("kernel-refinery", "torch")

@@ -15,8 +15,6 @@ from contextlib import ExitStack, contextmanager
 import torch
 
 from evaluator.build.builder import Builder
-from evaluator.device_lock import device_lock
-from evaluator.devices import conditions, describe
 from evaluator.errors import DeviceError
 from evaluator.evaluation import (
     BaselineName,
@@ -29,18 +27,20 @@ from evaluator.evaluation import (
     Timing,
     Weights,
 )
-from evaluator.host_memory import available_bytes, free_share, growth_limited
-from evaluator.judge.bench import Bench
-from evaluator.judge.build_allowance import BuildAllowance
-from evaluator.judge.footprint import footprint_of
+from evaluator.hardware.device_lock import device_lock
+from evaluator.hardware.devices import conditions, describe
+from evaluator.hardware.host_memory import available_bytes, free_share, growth_limited
+from evaluator.judge.builds.build_allowance import BuildAllowance
+from evaluator.judge.context.problem_context import Bench
 from evaluator.judge.kept_problems import MOST_PROBLEMS
-from evaluator.judge.reference import DTYPES
+from evaluator.judge.problem.footprint import footprint_of
+from evaluator.judge.problem.reference import DTYPES
 from evaluator.judge.refusal import Refusal
-from evaluator.judge.side import Side
-from evaluator.judge.timed_workers import most_workers
+from evaluator.judge.timing.timed_workers import most_workers
 from evaluator.judge.trial import Trial
-from evaluator.judge.worker_limits import WorkerLimits, worker_limits
-from evaluator.judge.zygote import Zygote
+from evaluator.judge.workers.side import Side
+from evaluator.judge.workers.worker_limits import WorkerLimits, worker_limits
+from evaluator.judge.workers.zygote import Zygote
 from evaluator.walls.demands import insist
 
 _FREE_ON_DEVICE = 0.5

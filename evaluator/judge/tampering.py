@@ -6,12 +6,12 @@ import torch
 
 from evaluator.build.handover import Build
 from evaluator.evaluation import Backend, Candidate
-from evaluator.judge.arena import make_arena
-from evaluator.judge.bench import Bench
-from evaluator.judge.construction import Construction
-from evaluator.judge.draws import Draw
-from evaluator.judge.laid import lay
-from evaluator.judge.placement import Placement
+from evaluator.judge.context.construction import Construction
+from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.inputs.arena import make_arena
+from evaluator.judge.inputs.draws import Draw
+from evaluator.judge.inputs.laid import lay
+from evaluator.judge.inputs.placement import Placement
 from evaluator.judge.refusal import Refusal
 
 

@@ -20,23 +20,23 @@ from evaluator.evaluation import (
     Timing,
     Verdict,
 )
-from evaluator.judge.alone import slowed_note
-from evaluator.judge.bench import Bench
-from evaluator.judge.build_allowance import BuildAllowance
-from evaluator.judge.call import Call
-from evaluator.judge.conduct import works_early
-from evaluator.judge.construction import Construction
-from evaluator.judge.draws import Draw
-from evaluator.judge.reference import flatten_arguments
+from evaluator.judge.builds.build_allowance import BuildAllowance
+from evaluator.judge.context.construction import Construction
+from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.sealing import refused_as_borrowed, sealed_outputs
+from evaluator.judge.inputs.draws import Draw
+from evaluator.judge.problem.reference import flatten_arguments
 from evaluator.judge.refusal import Refusal
-from evaluator.judge.sampling import Sampling, sample
-from evaluator.judge.samplings import Samplings
-from evaluator.judge.sealing import refused_as_borrowed, sealed_outputs
-from evaluator.judge.side import Side
 from evaluator.judge.tampering import wrote_to_inputs
-from evaluator.judge.timed_workers import sampled_in_workers
-from evaluator.judge.timing import timing_of
+from evaluator.judge.timing.alone import slowed_note
+from evaluator.judge.timing.sampling import Sampling, sample
+from evaluator.judge.timing.samplings import Samplings
+from evaluator.judge.timing.timed_workers import sampled_in_workers
+from evaluator.judge.timing.timing_result import timing_of
 from evaluator.judge.verification import Verification, is_near
+from evaluator.judge.workers.call import Call
+from evaluator.judge.workers.conduct import works_early
+from evaluator.judge.workers.side import Side
 
 _FIRST_CALLS, _KERNELBENCH_TRIALS = 3, 5
 """Calls that are all verified before any time is spent on timing."""

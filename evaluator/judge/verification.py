@@ -9,17 +9,17 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from evaluator.evaluation import Correctness, Mismatch, Status
-from evaluator.judge.bench import Bench
 from evaluator.judge.blockwise import close, same
-from evaluator.judge.conditioning import MULTIPLE, nudged_outputs
-from evaluator.judge.correctness import TOLERANCES, OutputVerdict, compare
-from evaluator.judge.draws import Draw
-from evaluator.judge.exact_reference import Source
-from evaluator.judge.explanation import Explanation
-from evaluator.judge.reference import flatten_arguments
+from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.correctness.comparison import TOLERANCES, OutputVerdict, compare
+from evaluator.judge.correctness.conditioning import MULTIPLE, nudged_outputs
+from evaluator.judge.explaining.explanation import Explanation
+from evaluator.judge.inputs.draws import Draw
+from evaluator.judge.problem.exact_reference import Source
+from evaluator.judge.problem.reference import flatten_arguments
+from evaluator.judge.problem.variation import kind_of
 from evaluator.judge.refusal import Refusal
-from evaluator.judge.side import Side
-from evaluator.judge.variation import kind_of
+from evaluator.judge.workers.side import Side
 
 _KEPT_DRAWS = 2
 _LIBRARY = 1e-2

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from evaluator.build_request import BuildOutcome, BuildRequest
+from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.worker.build_directory import placed
 from evaluator.worker.own_files import gather, split_folders
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from evaluator.cuda_memory import import_memory
+from evaluator.hardware.cuda_memory import import_memory
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p

@@ -12,7 +12,7 @@ from functools import cache
 
 import torch
 
-from evaluator.cuda_memory import driver_call, fill_words
+from evaluator.hardware.cuda_memory import driver_call, fill_words
 from evaluator.worker.steps import SOIL, Step
 
 POISONS = (0xFFFFFFFF, 0x7149F2CA, 0xF149F2CA)

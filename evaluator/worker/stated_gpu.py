@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from evaluator.devices import DeviceInfo
-from evaluator.published import KIB, THREADS_PER_SM
+from evaluator.hardware.devices import DeviceInfo
+from evaluator.hardware.published import KIB, THREADS_PER_SM
 
 Properties = dict[str, str | int]
 """What is known of `torch.cuda.get_device_properties`, by PyTorch's names; sizes in bytes."""

@@ -21,17 +21,17 @@ from typing import Any
 import torch
 
 from evaluator.backend_flags import BackendFlags
-from evaluator.build_request import (
+from evaluator.hardware.cuda_memory import hold_stream, signal
+from evaluator.ipc.build_request import (
     BuildOutcome,
     BuildRequest,
     decode_outcome,
     encode_request,
 )
-from evaluator.cuda_memory import hold_stream, signal
-from evaluator.failure import Failure, Phase
+from evaluator.ipc.failure import Failure, Phase
+from evaluator.ipc.reply import DTYPES, GATE_BYTES, OutputLayout, Reply, Sources, place_after
+from evaluator.ipc.wire import Channel, Kind
 from evaluator.pretrained import know_configurations
-from evaluator.reply import DTYPES, GATE_BYTES, OutputLayout, Reply, Sources, place_after
-from evaluator.wire import Channel, Kind
 from evaluator.worker import build_stub, stated_gpu
 from evaluator.worker.initial_values import repeated_initial_values
 from evaluator.worker.memory import SharedMemory, limit_growth, map_shared, tensor_at

@@ -21,11 +21,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
+from evaluator.ipc.wire import Channel, ClosedError, Kind
 from evaluator.walls.bait import Bait
 from evaluator.walls.layers import confine, enclose, run_against
 from evaluator.walls.namespaces import Born, can_fork_apart, fork_apart, own_proc
 from evaluator.walls.scratch import remove
-from evaluator.wire import Channel, ClosedError, Kind
 
 
 def main(fd: int, folder: Path) -> None:

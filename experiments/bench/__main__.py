@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.command_line import serve
+from agent.config.command_line import serve
 from problems.errors import UsageError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def bench(
     ] = None,
 ) -> None:
     """Measure how quick the feedback is. Exit code 0: measured; 2: wrong usage."""
-    from evaluator.device_choice import resolve_device
+    from evaluator.hardware.device_choice import resolve_device
 
     devices = [resolve_device(each) for each in device or ["auto"]]
     kept = _kept(out)

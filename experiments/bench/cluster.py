@@ -10,7 +10,7 @@ import importlib.metadata
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from agent.revision import revision
+from agent.record.revision import revision
 from evaluator.evaluation import (
     Backend,
     Candidate,

@@ -81,9 +81,9 @@ def compare(job: Job) -> Difference:
     import torch
 
     from evaluator.evaluation import Precision
-    from evaluator.judge.exact_reference import ExactReference
-    from evaluator.judge.problem_file import ProblemFile
-    from evaluator.judge.reference import WEIGHT_SEED, Reference, flatten
+    from evaluator.judge.problem.exact_reference import ExactReference
+    from evaluator.judge.problem.problem_file import ProblemFile
+    from evaluator.judge.problem.reference import WEIGHT_SEED, Reference, flatten
 
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     device = torch.device(job.device)

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from evaluator.service import Service, respond
-from evaluator.wire import Channel, ClosedError
+from evaluator.ipc.service import Service, respond
+from evaluator.ipc.wire import Channel, ClosedError
 
 _NODE = {"object_store_memory": 80 * 2**20, "include_dashboard": False}
 

@@ -7,7 +7,7 @@ import os
 import platform
 from collections.abc import Sequence
 
-from evaluator.cores import usable_cores
+from evaluator.hardware.cores import usable_cores
 from evaluator.record import Record
 
 _PACKAGES = ("torch", "triton", "pydantic")
@@ -38,8 +38,8 @@ class Machine(Record):
 
 def machine(devices: Sequence[str]) -> Machine:
     """The present one with these devices, `cpu` or `cuda:N`; raises `UsageError` for others."""
-    from agent.revision import revision
-    from evaluator.devices import describe
+    from agent.record.revision import revision
+    from evaluator.hardware.devices import describe
 
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agent.durable import write_once
+from agent.record.durable import write_once
 
 _LEVELS = (100, 100)
 """Problems of the first levels, as KernelBench has them; the rest are level 3."""

@@ -19,8 +19,8 @@ from evaluator.record import Record
 from experiments.bench.meter import Meter, memory_mib, peak_memory_mib
 
 if TYPE_CHECKING:
-    from agent.config import RunConfig
-    from agent.events import Event, Watch
+    from agent.config.run_config import RunConfig
+    from agent.record.events import Event, Watch
 
 
 PARTS = ("checkpoints", "store", "display", "stand-ins")
@@ -84,7 +84,7 @@ class Milestones:
 
     def notice(self, event: Event) -> None:
         """Count recorded turns."""
-        from agent.events import TurnRecorded
+        from agent.record.events import TurnRecorded
 
         self._display.notice(event)
         if not isinstance(event, TurnRecorded):
@@ -99,11 +99,11 @@ class Milestones:
 
 def drive_run(job: Job) -> Measured:
     """What `agent.run` does, with stand-ins for the model and the judge."""
-    from agent.display import open_display
-    from agent.drive import drive
+    from agent.loop.drive import drive
+    from agent.record.store import open_store
     from agent.resolution import Resolution
-    from agent.store import open_store
-    from agent.summary import tell
+    from agent.view.display import open_display
+    from agent.view.summary import tell
     from experiments.bench.stand_ins import InstantJudge, InstantModel, instant_profile
     from problems.loader import load_suite
 
@@ -165,11 +165,12 @@ def load_run(job: Job) -> Measured:
 
 
 def _config(job: Job, problems: list[str]) -> RunConfig:
-    from agent.config import RunConfig, Strategy
+    from agent.config.feedback_spec import FeedbackSpec
+    from agent.config.run_config import RunConfig, Strategy
 
     return RunConfig(
         strategy=Strategy(job.strategy),
-        feedback="none" if job.strategy == "sample" else "G+E+P",
+        feedback=FeedbackSpec.parse("none" if job.strategy == "sample" else "G+E+P"),
         problems=tuple(problems),
         suite=job.suite,
         model="stand-in/instant",
@@ -182,17 +183,17 @@ def _config(job: Job, problems: list[str]) -> RunConfig:
 def _clock(times: Meter, syncs: Meter) -> None:
     """Put clocks around what a turn goes through. `in_flight` is a block in which others work; what
     it does to the store is clocked as `save_draft`."""
-    from agent.graph import build_graph
+    from agent.loop.graph import build_graph
 
     build_graph()  # sets the switches that LangGraph reads when it is first imported
     from langgraph.checkpoint.sqlite import SqliteSaver
     from rich.live import Live
 
-    from agent.display import PlainLines
-    from agent.live_table import LiveTable
-    from agent.run_files import RunFiles
-    from agent.store import RunStore
-    from agent.turn_log import TurnLog
+    from agent.record.run_files import RunFiles
+    from agent.record.store import RunStore
+    from agent.record.turn_log import TurnLog
+    from agent.view.display import PlainLines
+    from agent.view.live_table import LiveTable
     from experiments.bench.stand_ins import InstantJudge, InstantModel
 
     times.clock("store", RunStore, "draft", "save_draft", "save_prompt", "save_completion")

@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Literal
 
-from agent.revision import revision
-from evaluator.cores import usable_cores
+from agent.record.revision import revision
+from evaluator.hardware.cores import usable_cores
 from evaluator.record import Record
 from experiments.bench.made_suite import write_suite
 from experiments.bench.measured_process import PARTS, Job, Measured

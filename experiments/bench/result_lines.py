@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from pydantic import ValidationError
 
-from agent.durable import append_whole
+from agent.record.durable import append_whole
 from evaluator.record import Record
 from experiments.bench.machine import Machine
 from problems.errors import UsageError

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from agent.llm.completion import Completion, CompletionRequest, Tell, Usage, unheard
+from agent.record.completion import Completion, CompletionRequest, Tell, Usage, unheard
 from evaluator.evaluation import (
     Backend,
     BaselineName,
@@ -28,7 +28,7 @@ from evaluator.evaluation import (
     Verdict,
     WrongElement,
 )
-from tools.profile_report import Bottleneck, KernelShare, Profile, Rung
+from tools.profiling.profile_report import Bottleneck, KernelShare, Profile, Rung
 
 DEVICE = "stand-in"
 _HELPERS = 12

@@ -12,9 +12,9 @@ from typing import Annotated
 import typer
 
 from evaluator.check import request_for
-from evaluator.device_choice import resolve_device
 from evaluator.evaluation import EvaluationRequest, Settings
 from evaluator.executor.local import LocalExecutor
+from evaluator.hardware.device_choice import resolve_device
 from experiments.bench.machine import machine
 from experiments.bench.result_lines import Part
 from experiments.bench.shrunk import shrunk

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from evaluator.nvml import device_index, nvml_handles, nvml_library
+from evaluator.hardware.nvml import device_index, nvml_handles, nvml_library
 
 _PERIOD_S = 0.25
 """The driver's own period lies between 1/6 and 1 s (nvml.h, nvmlUtilization_t)."""

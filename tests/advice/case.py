@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from evaluator.build_request import BuildRequest
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Precision, Settings
+from evaluator.ipc.build_request import BuildRequest
 
 Side = Literal["planted", "mended"]
 SIDES: tuple[Side, ...] = ("planted", "mended")

@@ -9,7 +9,7 @@ from tests.advice.case import SIDES, Case, Side
 from tests.advice.planted import CASES
 from tests.advice.replay import Replay
 from tests.advice.result import Result, stored
-from tools.advice import Advice
+from tools.profiling.advice import Advice
 
 
 class Outcome:

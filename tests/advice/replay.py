@@ -11,11 +11,11 @@ from functools import cached_property
 from evaluator.collect.collected import Collected
 from tests.advice.case import Case
 from tests.advice.result import Result
-from tools.advice import Advice, Direction
-from tools.advice_figures import figures
-from tools.advice_rules import advise
-from tools.advice_units import unit
-from tools.profile_facts import Facts
+from tools.advice.figures import figures
+from tools.advice.rules import advise
+from tools.advice.units import unit
+from tools.profiling.advice import Advice, Direction
+from tools.profiling.profile_facts import Facts
 
 
 class Replay:

@@ -15,12 +15,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from evaluator.build.builder import Builder
-from evaluator.build_request import BuildOutcome
-from evaluator.cores import usable_cores
-from evaluator.devices import describe
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
+from evaluator.hardware.cores import usable_cores
+from evaluator.hardware.devices import describe
+from evaluator.ipc.build_request import BuildOutcome
 from problems.cache_folder import cache_folder
 from tests.advice.case import SIDES, Case, Side
 from tests.advice.planted import CASES

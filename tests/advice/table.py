@@ -8,7 +8,7 @@ from statistics import median
 
 from tests.advice.case import Case
 from tests.advice.outcome import Outcome, outcomes
-from tools.advice_units import unit
+from tools.advice.units import unit
 
 
 def table(folder: Path) -> str:

@@ -11,7 +11,7 @@ from evaluator.build.builder import Builder
 from tests.advice.case import SIDES, Case, Side
 from tests.advice.planted import CASES
 from tests.nvcc import needs_nvcc
-from tools.advice_rules import GPU_ADVICE
+from tools.advice.rules import GPU_ADVICE
 
 by_name = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 

@@ -15,11 +15,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import agent.durable
-from agent.drive import drive
-from agent.events import Event
-from agent.graph import build_graph
-from agent.store import open_store
+import agent.record.durable
+from agent.loop.drive import drive
+from agent.loop.graph import build_graph
+from agent.record.events import Event
+from agent.record.store import open_store
 from tests.agent.stand_in import (
     SOUND_KERNEL,
     Diary,
@@ -108,7 +108,8 @@ def killed_at_write(folder: Path, index: int, **settings: object) -> int:
 
     def work() -> None:
         written, sync = 0, os.fsync
-        append_line, put_in_place = agent.durable.append_line, agent.durable.put_in_place
+        durable = agent.record.durable
+        append_line, put_in_place = durable.append_line, durable.put_in_place
 
         def count() -> None:
             nonlocal written
@@ -128,9 +129,9 @@ def killed_at_write(folder: Path, index: int, **settings: object) -> int:
             count()
             return append_line(path, line, wait=wait)
 
-        agent.durable.os.fsync = counting_sync  # type: ignore[assignment]
-        agent.durable.put_in_place = counting_put
-        agent.durable.append_line = counting_append
+        agent.record.durable.os.fsync = counting_sync  # type: ignore[assignment]
+        agent.record.durable.put_in_place = counting_put
+        agent.record.durable.append_line = counting_append
         run_job(folder, **settings)
 
     return in_child(work)
@@ -197,8 +198,8 @@ def main(folder: Path) -> None:
     # About half of it in a process of its own, since each leaves its processor idle now and then.
     half = forked(lambda: at_every_border(folder))
     repeating: dict[str, object] = {"problems": ("first",), "repeating": True}
-    resume(fresh(folder / "undisturbed-twins"), **repeating)
-    until_it_survives(folder, "twins", killed_at_write, **repeating)
+    resume(fresh(folder / "undisturbed-deduplication"), **repeating)
+    until_it_survives(folder, "deduplication", killed_at_write, **repeating)
     for what in ("model", "judge", "profile"):
         for index in (0, 1):
             place = fresh(folder / f"in-{what}-{index}")

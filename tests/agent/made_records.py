@@ -1,9 +1,9 @@
 """Records made by hand, for tests that read or show what a run has written."""
 
-from agent.events import Evaluated, Event, ModelAnswered, TurnRecorded, TurnStarted
-from agent.llm.completion import Usage
-from agent.record import TurnRecord, TurnSeconds
-from agent.result import ProblemResult, Spent, Stop
+from agent.record.completion import Usage
+from agent.record.events import Evaluated, Event, ModelAnswered, TurnRecorded, TurnStarted
+from agent.record.result import ProblemResult, Spent, Stop
+from agent.record.turn import TurnRecord, TurnSeconds
 from evaluator.evaluation import (
     BaselineName,
     BaselineTiming,
@@ -15,8 +15,8 @@ from evaluator.evaluation import (
     Timing,
     Verdict,
 )
-from tools.advice import Advice, Direction
-from tools.profile_report import Bottleneck, KernelShare, Profile, Rung
+from tools.profiling.advice import Advice, Direction
+from tools.profiling.profile_report import Bottleneck, KernelShare, Profile, Rung
 
 
 def timing(speedup: float = 1.97, latency_us: float = 812.3) -> Timing:

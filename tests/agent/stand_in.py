@@ -17,9 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from agent.config import RunConfig
-from agent.events import Event
-from agent.llm.completion import Completion, CompletionRequest, Tell, Usage, unheard
+from agent.config.run_config import RunConfig
+from agent.record.completion import Completion, CompletionRequest, Tell, Usage, unheard
+from agent.record.events import Event
 from evaluator.evaluation import (
     Backend,
     BuildReport,
@@ -33,8 +33,8 @@ from evaluator.evaluation import (
 )
 from problems.problem import Problem
 from tests.agent.made_records import timing
-from tools.advice import Advice, Direction
-from tools.profile_report import Bottleneck, Profile, Rung
+from tools.profiling.advice import Advice, Direction
+from tools.profiling.profile_report import Bottleneck, Profile, Rung
 
 
 def number(text: str, below: int) -> int:

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from agent import doctor, toolchain
-from agent.command_line import serve
+from agent.config.command_line import serve
 from agent.doctor import KEYS, Finding, app, examine
 from agent.toolchain import cxx_compiler, missing_for, nvcc_compiler
-from evaluator import devices
-from evaluator.devices import DeviceInfo
 from evaluator.evaluation import Backend
+from evaluator.hardware import devices
+from evaluator.hardware.devices import DeviceInfo
 from evaluator.walls.demands import BESIDES, STRICT
 
 

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from agent.config.options import check_options
 from agent.dry_run import Plan, plan, plan_lines
-from agent.options import check_options
 from agent.resolution import resolve
 
 PRICED = {

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.turn_log import read_turns
+from agent.record.turn_log import read_turns
 from evaluator.evaluation import Status
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import sys
-from agent.command_line import serve
+from agent.config.command_line import serve
 from agent.run import app
 code = serve(app, "agent.run", sys.argv[1:])
 print({"torch", "ray"} & set(sys.modules), file=sys.stderr)

@@ -9,16 +9,16 @@ from typing import cast
 
 import pytest
 
-from agent.config import RunConfig
-from agent.judging import profiler_beside
-from agent.options import RunOptions
+from agent.config.options import RunOptions
+from agent.config.run_config import RunConfig
+from agent.loop.judging import profiler_beside
+from agent.record.run_files import RunFiles
 from agent.resolution import resolve
-from agent.run_files import RunFiles
 from evaluator.executor.local import LocalExecutor
 from problems.errors import UsageError
 from tests.agent.made_records import correct as made_correct
 from tests.agent.made_records import turn
-from tests.agent.test_trajectory import shown, write_run
+from tests.agent.view.test_trajectory import shown, write_run
 from tests.evaluator.collect.stand_in_ncu import PROFILES, stand_in_gpu, stand_in_ncu
 from tests.tools.test_profile import LIBRARY, correct, request
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from agent.optimize import optimize
-from agent.result import Stop
+from agent.record.result import Stop
 from evaluator.evaluation import Status
 from problems.errors import UsageError
 from tests.agent.module_at_hand import Doubled

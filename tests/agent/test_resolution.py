@@ -4,12 +4,12 @@ from pathlib import Path
 import pytest
 
 from agent import toolchain
-from agent.config import Strategy
-from agent.options import RunOptions
+from agent.config.options import RunOptions
+from agent.config.run_config import Strategy
 from agent.resolution import choose_problems, resolve
-from evaluator import device_choice
-from evaluator.devices import DeviceInfo
 from evaluator.evaluation import Backend, BaselineName
+from evaluator.hardware import device_choice
+from evaluator.hardware.devices import DeviceInfo
 from problems.errors import UsageError
 from problems.loader import DEMO
 
@@ -35,7 +35,11 @@ def gpus(machine: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def test_nothing_said_is_the_demo_on_the_cpu() -> None:
     found = resolve(RunOptions()).config
     assert found.problems == DEMO
-    assert (found.strategy, found.feedback, found.model) == ("refine", "G+E+P", "offline/tuner")
+    assert (found.strategy, str(found.feedback), found.model) == (
+        "refine",
+        "G+E+P",
+        "offline/tuner",
+    )
     assert (found.device, found.backend, found.budget) == ("cpu", Backend.CPP, 10)
     assert found.output.parent == Path("runs")
 
@@ -153,7 +157,7 @@ def test_samples_are_one_experiment_whatever_the_letters() -> None:
         RunOptions(strategy=Strategy.SAMPLE, feedback="G+E", start_from="last", history="last")
     )
     assert lettered.config == plain.config
-    assert lettered.config.feedback == "none"
+    assert not lettered.config.feedback
     assert "--feedback, --from, --history not used" in lettered.notes[0]
     assert plain.notes == ()
 

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from agent.config import RunConfig
-from agent.drive import drive
-from agent.events import Event
-from agent.result import RunResult
-from agent.run_files import RunFiles
-from agent.store import open_store
+from agent.config.run_config import RunConfig
+from agent.loop.drive import drive
+from agent.record.events import Event
+from agent.record.result import RunResult
+from agent.record.run_files import RunFiles
+from agent.record.store import open_store
 from problems.problem import Problem
 from tests.agent.stand_in import (
     Diary,

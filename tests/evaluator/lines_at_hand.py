@@ -7,7 +7,7 @@ import sys
 import time
 
 from evaluator.errors import DeviceError
-from evaluator.switchboard import serve_lines
+from evaluator.ipc.switchboard import serve_lines
 
 
 def answer(question: bytes) -> bytes:

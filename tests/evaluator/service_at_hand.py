@@ -7,8 +7,8 @@ import sys
 import time
 
 from evaluator.errors import DeviceError
-from evaluator.service import leave_with, serve
-from evaluator.wire import Kind
+from evaluator.ipc.service import leave_with, serve
+from evaluator.ipc.wire import Kind
 
 
 def main(fd: int) -> None:

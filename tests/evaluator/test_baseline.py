@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent import figures
+from agent.record import figures
 from evaluator.baseline import BASELINES, baselines_on, flags_words
 from evaluator.evaluation import BaselineName, BaselineTiming, Precision, Settings, Verdict
 from problems.errors import UsageError

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.claims.claim import Claim, read_claims
-from evaluator.claims.judged_claim import Adjudication, ClaimOutcome, judge_claim
+from evaluator.batch.claims.claim import Claim, read_claims
+from evaluator.batch.claims.judged_claim import Adjudication, ClaimOutcome, judge_claim
+from evaluator.batch.journal import journal_path
+from evaluator.batch.kernel_name import KernelName
 from evaluator.errors import DeviceError
 from evaluator.evaluation import (
     BaselineName,
@@ -25,10 +27,8 @@ from evaluator.evaluation import (
     Timing,
     Verdict,
 )
-from evaluator.journal import journal_path
-from evaluator.kernel_name import KernelName
 from problems.errors import UsageError
-from tests.evaluator.test_kernel_folder import RIGHT, ROOT, TASK, WRONG, kernel
+from tests.evaluator.batch.test_kernel_folder import RIGHT, ROOT, TASK, WRONG, kernel
 
 CLOSE = RIGHT.replace("torch.relu(x)", "torch.relu(x) * 1.00005")
 """Within KernelBench's tolerance, and far from what fp32 gives."""

@@ -21,9 +21,9 @@ from evaluator.evaluation import (
     Status,
 )
 from evaluator.executor.local import LocalExecutor
-from evaluator.judge.rehearsal import Rehearsal
-from evaluator.judge.zygote import Zygote
-from tests.evaluator.judge.test_rehearsal import H200, HEAD, LIMITS, Notebook
+from evaluator.judge.builds.rehearsal import Rehearsal
+from evaluator.judge.workers.zygote import Zygote
+from tests.evaluator.judge.builds.test_rehearsal import H200, HEAD, LIMITS, Notebook
 from tools.profile import profile
 
 Evaluate = Callable[..., Evaluation]
@@ -189,7 +189,7 @@ def test_a_missing_configuration_is_one_line_with_the_remedy(
 def test_without_transformers_the_remedy_is_to_install_it() -> None:
     script = (
         "import sys; sys.modules['transformers'] = None\n"
-        "from evaluator.judge.problem_file import ProblemFile\n"
+        "from evaluator.judge.problem.problem_file import ProblemFile\n"
         "ProblemFile('import torch\\nfrom transformers import AutoConfig\\n')"
     )
     result = subprocess.run(

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.device_lock import device_lock
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
+from evaluator.hardware.device_lock import device_lock
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.judge.test_judge import forward
 from tests.evaluator.leaks import holdings

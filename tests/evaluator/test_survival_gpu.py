@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.device_lock import device_lock
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
-from evaluator.nvml import nvml_handles, nvml_library
+from evaluator.hardware.device_lock import device_lock
+from evaluator.hardware.nvml import nvml_handles, nvml_library
 from tests.evaluator.conftest import HONEST
 from tests.evaluator.judge.test_judge import forward
 from tests.evaluator.judge.test_judge_gpu import CUDA, LARGE

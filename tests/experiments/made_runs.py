@@ -7,8 +7,8 @@ from zlib import crc32
 import numpy as np
 import yaml
 
-from agent.record import TurnRecord
-from agent.run_files import RunFiles
+from agent.record.run_files import RunFiles
+from agent.record.turn import TurnRecord
 from evaluator.evaluation import BuildReport, Evaluation, Status
 from tests.agent.made_records import correct, incorrect, profile, turn
 

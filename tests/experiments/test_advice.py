@@ -3,13 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.record import TurnRecord
+from agent.record.turn import TurnRecord
 from experiments.advice import total_lines
 from experiments.advice_totals import RuleTotal, total_advice
 from tests.agent.made_records import profile
 from tests.experiments.command import command, refused
 from tests.experiments.made_runs import made_turn
-from tools.advice import Advice, AdviceScore, Direction
+from tools.profiling.advice import Advice, AdviceScore, Direction
 
 PIECE = {"evidence": "It.", "change": "Do.", "direction": Direction.UP, "before": 1.0, "gain": 0.3}
 

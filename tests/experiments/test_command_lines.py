@@ -13,7 +13,8 @@ MODULES = ("advice", "compare", "compact", "readme_table", "report")
 @pytest.mark.parametrize("module", MODULES)
 def test_help_is_there_and_loads_nothing_heavy(module: str):
     code = (
-        f"import sys; from experiments.{module} import app; from agent.command_line import serve;"
+        f"import sys; from experiments.{module} import app;"
+        " from agent.config.command_line import serve;"
         " serve(app, 'x', ['--help']);"
         " sys.exit(bool({'numpy', 'pandas', 'matplotlib', 'torch'} & set(sys.modules)))"
     )

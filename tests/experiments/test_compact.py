@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.llm.completion import Completion
 from agent.llm.recording import load_recording
-from agent.run_files import RunFiles, StoredCompletion
-from agent.turn_log import read_turns
+from agent.record.completion import Completion
+from agent.record.run_files import RunFiles, StoredCompletion
+from agent.record.turn_log import read_turns
 from experiments.compact import KEPT_LINES, make_compact
 from experiments.run_facts import load_run
 from experiments.runs import load_runs
@@ -55,7 +55,7 @@ def test_the_best_kernels_stay_and_others_on_demand(run: Path, tmp_path: Path):
 
 
 def test_answers_that_were_kept_can_be_given_again(run: Path, tmp_path: Path):
-    from agent.llm.completion import Usage
+    from agent.record.completion import Usage
 
     stored = StoredCompletion(
         problem="p",

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.evaluator.test_kernel_folder import RIGHT, ROOT, TASK
+from tests.evaluator.batch.test_kernel_folder import RIGHT, ROOT, TASK
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:

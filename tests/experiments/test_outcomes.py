@@ -3,8 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agent.confirmation import confirmation_of
-from agent.run_files import RunFiles
+from agent.record.confirmation import confirmation_of
+from agent.record.run_files import RunFiles
 from evaluator.metrics import fast_p
 from experiments.outcomes import Outcomes, outcomes
 from experiments.run_facts import load_run

@@ -11,7 +11,7 @@ from evaluator.executor.local import LocalExecutor
 from problems.loader import load_problem, load_suite
 from problems.problem import SizeClass
 from tests.forensics.corpus import PLANTED, Planted, candidate, reference
-from tools.diagnose import explain
+from tools.diagnosis.diagnose import explain
 
 WRONG = """
 

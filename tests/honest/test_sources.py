@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from evaluator.build.builder import Builder
-from evaluator.build_request import BuildOutcome
-from evaluator.judge.rehearsal import Rehearsal
-from evaluator.judge.worker_limits import WorkerLimits
-from evaluator.judge.zygote import Zygote
-from tests.evaluator.judge.test_rehearsal import H200
+from evaluator.ipc.build_request import BuildOutcome
+from evaluator.judge.builds.rehearsal import Rehearsal
+from evaluator.judge.workers.worker_limits import WorkerLimits
+from evaluator.judge.workers.zygote import Zygote
+from tests.evaluator.judge.builds.test_rehearsal import H200
 from tests.honest.corpus import corpus
 from tests.honest.run import SETTINGS
 from tests.nvcc import needs_nvcc

@@ -14,7 +14,7 @@ import torch
 
 from agent.tuner.errors import CannotTrace
 from evaluator.evaluation import Precision
-from evaluator.judge.reference import Reference
+from evaluator.judge.problem.reference import Reference
 from problems.loader import load_suite
 from problems.problem import SizeClass
 from tests.agent.tuner.families import FAMILIES

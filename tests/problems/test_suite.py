@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from evaluator.evaluation import Precision
-from evaluator.judge.reference import Reference
+from evaluator.judge.problem.reference import Reference
 from problems.loader import load_suite
 from problems.problem import Problem, SizeClass
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.collect.code.cuda_code import as_trace, read_kernels
 from evaluator.collect.collected import Collected
-from evaluator.collect.cuda_code import as_trace, read_kernels
 from evaluator.collect.ncu_session import NcuSession
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import (
@@ -25,10 +25,10 @@ from evaluator.evaluation import (
 )
 from tests.evaluator.collect.stand_in_ncu import stand_in_gpu, stand_in_ncu
 from tests.evaluator.processes import still_running
-from tools.advice_rules import advise
+from tools.advice.rules import advise
 from tools.profile import prepare, profile
-from tools.profile_report import Bottleneck, Rung
-from tools.profile_summary import MAX_LINES
+from tools.profiling.profile_report import Bottleneck, Rung
+from tools.profiling.profile_summary import MAX_LINES
 
 REFERENCE = """
 import torch
@@ -152,7 +152,7 @@ def test_library_operators_without_torch_in_the_callers_process(tmp_path: Path) 
         "import sys, pathlib\n"
         "from evaluator.evaluation import Evaluation, EvaluationRequest\n"
         "from tools.profile import profile\n"
-        "from tools.diagnose import explain\n"
+        "from tools.diagnosis.diagnose import explain\n"
         "folder = pathlib.Path(sys.argv[1])\n"
         "request = EvaluationRequest.model_validate_json((folder / 'request.json').read_text())\n"
         "text = (folder / 'evaluation.json').read_text()\n"
@@ -212,7 +212,7 @@ def test_a_full_disk_costs_the_profile_only(monkeypatch: pytest.MonkeyPatch) -> 
     def full(*arguments: object, **options: object) -> Collected:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("evaluator.collect.target_process.run_confined", full)
+    monkeypatch.setattr("evaluator.collect.target.target_process.run_confined", full)
     with pytest.raises(ProfilerError, match="No space left"):
         profile(request(LIBRARY), correct())
 
@@ -235,7 +235,7 @@ def test_where_no_profiler_works_the_code_is_looked_at(monkeypatch: pytest.Monke
 
     stand_in_gpu(monkeypatch)
     monkeypatch.setattr("evaluator.collect.ncu.collect_ncu", refuse)
-    monkeypatch.setattr("evaluator.collect.target_process.run_confined", confined)
+    monkeypatch.setattr("evaluator.collect.target.target_process.run_confined", confined)
     asked = request("def spills(): ...", device="cuda:0")
     result = profile(asked, correct(), session=session)
     assert session.spare_pid is None

@@ -14,12 +14,12 @@ from evaluator.collect.ncu import REPORT, find_ncu
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
-from evaluator.service import Service
+from evaluator.ipc.service import Service
 from problems.cache_folder import cache_folder
-from tools.kept_report import kept_reports
 from tools.profile import profile
-from tools.profile_report import Bottleneck, Profile, Rung
-from tools.profile_request import ProfileRequest
+from tools.profiling.kept_report import kept_reports
+from tools.profiling.profile_report import Bottleneck, Profile, Rung
+from tools.profiling.profile_request import ProfileRequest
 
 pytestmark = pytest.mark.gpu
 

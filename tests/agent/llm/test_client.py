@@ -6,7 +6,6 @@ from email.utils import format_datetime
 import pytest
 
 from agent.llm.client import LiteLLMClient, make_client
-from agent.llm.completion import CompletionRequest, Message
 from agent.llm.errors import (
     ModelError,
     ModelInterruptedError,
@@ -15,6 +14,7 @@ from agent.llm.errors import (
     PromptRefusedError,
 )
 from agent.llm.retry import RetryPolicy
+from agent.record.completion import CompletionRequest, Message
 from problems.errors import UsageError
 from tests.agent.llm.conftest import KEY
 from tests.agent.llm.provider_server import Reply, answer, refusal

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.llm.completion import CompletionRequest, Message
+from agent.record.completion import CompletionRequest, Message
 from tests.agent.llm.provider_server import answer, refusal
 
 ROOT = Path(__file__).parents[3]
@@ -31,7 +31,7 @@ ASK = """
 import sys
 from agent.llm.check import check_model
 from agent.llm.client import LiteLLMClient
-from agent.llm.completion import CompletionRequest
+from agent.record.completion import CompletionRequest
 from agent.llm.retry import RetryPolicy
 from agent.llm.errors import ModelError
 from problems.errors import UsageError

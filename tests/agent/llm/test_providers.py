@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from agent.llm.client import LiteLLMClient, make_client
-from agent.llm.completion import CompletionRequest, Message
 from agent.llm.errors import ModelInterruptedError, ModelRefusedError, ModelUnavailableError
 from agent.llm.provider import Place
 from agent.llm.recording import RecordedAnswer, save_recording
 from agent.llm.relay import RelayProvider
+from agent.record.completion import CompletionRequest, Message
 from problems.errors import UsageError
 from tests.agent.llm.test_recording import made_run
 

@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import RunConfig
-from agent.llm.completion import Completion, CompletionRequest, Message, Usage
+from agent.config.run_config import RunConfig
 from agent.llm.recording import RecordedAnswer, load_recording, save_recording
-from agent.store import open_store
+from agent.record.completion import Completion, CompletionRequest, Message, Usage
+from agent.record.store import open_store
 from problems.errors import UsageError
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from agent.llm.client import LiteLLMClient
 from agent.llm.retry import RetryPolicy
-from agent.result import Stop
+from agent.record.result import Stop
 from tests.agent.llm.provider_server import ProviderServer, answer, refusal
 from tests.agent.stand_in import kernel_answer
 from tests.agent.world import World

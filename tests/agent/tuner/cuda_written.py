@@ -10,7 +10,7 @@ from agent.tuner.partition import partition
 from agent.tuner.rewrite import fewest_passes
 from agent.tuner.schedule import Schedule, space
 from agent.tuner.trace import trace
-from evaluator.build_request import BuildRequest
+from evaluator.ipc.build_request import BuildRequest
 from problems.loader import load_suite
 from problems.problem import SizeClass
 from tests.agent.tuner.cuda_emulation import emulated

@@ -16,7 +16,7 @@ import torch
 import torch.utils.cpp_extension as cpp_extension
 
 from evaluator.build.builder import Builder
-from evaluator.build_request import BuildRequest
+from evaluator.ipc.build_request import BuildRequest
 from evaluator.worker import build_stub
 
 

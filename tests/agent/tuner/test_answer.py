@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.answer import extract
-from agent.config import RunConfig
-from agent.prompt import Frame, Hardware, first_prompt
+from agent.config.run_config import RunConfig
+from agent.prompt.answer import extract
+from agent.prompt.prompt import Frame, Hardware, first_prompt
 from agent.tuner import answer
 from problems.loader import DEMO, load_problem
 from problems.problem import SizeClass

@@ -17,11 +17,11 @@ import pytest
 
 from agent.tuner.schedule import Schedule
 from evaluator.build.builder import Builder
-from evaluator.build_request import BuildOutcome
-from evaluator.cores import usable_cores
-from evaluator.devices import describe
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
+from evaluator.hardware.cores import usable_cores
+from evaluator.hardware.devices import describe
+from evaluator.ipc.build_request import BuildOutcome
 from problems.problem import SizeClass
 from tests.agent.tuner.cuda_written import candidate, chosen, claimed, request, safe
 

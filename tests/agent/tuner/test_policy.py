@@ -10,7 +10,7 @@ from agent.tuner.prompt import fenced
 from agent.tuner.schedule import FAMILIES, Schedule, space
 from evaluator.evaluation import Status
 from tests.agent.tuner.prompts import SOFTMAX, Turn, prompt
-from tools.profile_report import Bottleneck
+from tools.profiling.profile_report import Bottleneck
 
 ROWS = space("cpp", "rows")
 BASE = ROWS.default()

@@ -1,6 +1,6 @@
 """What the tuner reads from a prompt."""
 
-from agent.feedback import sections as _  # noqa: F401 (its headings are the contract)
+from agent.prompt.feedback import sections as _  # noqa: F401 (its headings are the contract)
 from agent.tuner.prompt import read, split
 from agent.tuner.schedule import FAMILIES, Schedule, space
 from tests.agent.tuner.prompts import SOFTMAX, Turn, prompt

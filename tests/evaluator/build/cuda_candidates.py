@@ -1,7 +1,7 @@
 # ruff: noqa: E501 (models write long lines)
 """CUDA candidates as language models write them: (cpp_sources, cuda_sources, functions, flags)."""
 
-from evaluator.build_request import BuildRequest
+from evaluator.ipc.build_request import BuildRequest
 
 CUDA: dict[str, BuildRequest] = {}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from evaluator.build.builder import Builder
-from evaluator.build_request import BuildOutcome, BuildRequest
+from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.worker import build_stub
 from tests.evaluator.build.cpp_candidates import CANDIDATES
 

@@ -15,8 +15,8 @@ from evaluator.build import headers
 from evaluator.build.builder import Builder
 from evaluator.build.toolchain import Toolchain
 from evaluator.build.workshop import Workshop
-from evaluator.build_request import BuildRequest
 from evaluator.errors import BuilderError
+from evaluator.ipc.build_request import BuildRequest
 from evaluator.walls.environment import python_path
 from tests.evaluator.build.cuda_candidates import CUDA
 from tests.evaluator.processes import descendants_once, still_running

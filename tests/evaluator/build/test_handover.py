@@ -12,8 +12,8 @@ from evaluator.build.builder import Builder
 from evaluator.build.cache import Cache
 from evaluator.build.handover import built_and_read
 from evaluator.build.workshop import Workshop
-from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.errors import BuilderError
+from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from tests.evaluator.build.test_builder import BARE, source
 
 

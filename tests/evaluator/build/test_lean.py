@@ -12,7 +12,7 @@ from evaluator.build import workshop
 from evaluator.build.builder import Builder
 from evaluator.build.lean import lean_flags, may_lack
 from evaluator.build.toolchain import Cuda
-from evaluator.build_request import BuildRequest
+from evaluator.ipc.build_request import BuildRequest
 from tests.nvcc import needs_nvcc
 
 ALL = {"LIBRARY", "NUMBERS", "MACROS", "BINDING"}

@@ -12,7 +12,7 @@ import torch  # noqa: F401 (its libraries)
 from evaluator.build.builder import Builder
 from evaluator.build.sources import Source, Sources
 from evaluator.build.workshop import Flags, _any_name_does
-from evaluator.build_request import BuildRequest
+from evaluator.ipc.build_request import BuildRequest
 
 SHOWN = 'extern "C" int '
 FILE = ("x.cpp", f"{SHOWN} answer() {{ return 42; }}")

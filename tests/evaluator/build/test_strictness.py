@@ -11,7 +11,7 @@ from evaluator.build.builder import Builder
 from evaluator.build.sources import arrange
 from evaluator.build.toolchain import Torch
 from evaluator.build.workshop import Attempt, Flags
-from evaluator.build_request import BuildRequest
+from evaluator.ipc.build_request import BuildRequest
 from tests.nvcc import needs_nvcc
 
 

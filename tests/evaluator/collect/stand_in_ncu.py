@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from evaluator.collect.collected import Collected, Work
-from evaluator.devices import DeviceInfo
+from evaluator.hardware.devices import DeviceInfo
 
 DATA = Path(__file__).parents[2] / "data" / "ncu"
 GPU = DeviceInfo("NVIDIA H200", "cuda", compute_capability=(9, 0), uuid="GPU-x")
 WORK = Collected(work=Work(bytes=1e6, flops=0.0)).model_dump_json()
 SCRIPT = """#!/bin/sh
 case "$*" in
-  *" -m evaluator.collect.target "*)
+  *" -m evaluator.collect.target.run "*)
 {profile}
 exit ;;
 esac
@@ -56,4 +56,4 @@ def stand_in_ncu(folder: Path, log: Path, profile: str = TARGET) -> Path:
 
 def stand_in_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """`GPU` is there, for whoever asks what it is."""
-    monkeypatch.setattr("evaluator.devices.list_gpus", lambda: [GPU])
+    monkeypatch.setattr("evaluator.hardware.devices.list_gpus", lambda: [GPU])

@@ -1,4 +1,4 @@
-"""`evaluator.collect.target` as `ncu` starts it, where CUDA's profiler switch has no GPU."""
+"""`evaluator.collect.target.run` as `ncu` starts it, where CUDA's profiler switch has no GPU."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ if __name__ == "__main__":
     torch.cuda.nvtx.range = nullcontext
     switch = SimpleNamespace(cudaProfilerStart=lambda: 0, cudaProfilerStop=lambda: 0)
     torch.cuda.cudart = lambda: switch
-    runpy.run_module("evaluator.collect.target", run_name="__main__", alter_sys=True)
+    runpy.run_module("evaluator.collect.target.run", run_name="__main__", alter_sys=True)

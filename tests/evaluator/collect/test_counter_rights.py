@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.collect import counter_rights, walled
+from evaluator.collect.counters import counter_rights
+from evaluator.collect.target import walled
 
 
 @pytest.fixture

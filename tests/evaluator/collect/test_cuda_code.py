@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.collect import target_process
-from evaluator.collect.collected import KernelTrace
-from evaluator.collect.cuda_code import (
+from evaluator.collect.code.cuda_code import (
     KernelCode,
     as_trace,
     inspect_kernels,
     kernel_name,
     read_kernels,
 )
-from evaluator.collect.target_process import run_confined
+from evaluator.collect.collected import KernelTrace
+from evaluator.collect.target import target_process
+from evaluator.collect.target.target_process import run_confined
 from evaluator.errors import ProfilerError
 from tests.evaluator.collect.test_target_process import request
 
@@ -145,6 +145,6 @@ def test_without_a_library_there_is_nothing_to_look_at(cuobjdump: Path) -> None:
 
 
 def test_without_cuobjdump_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluator.collect.cuda_code.find_tool", lambda name: None)
+    monkeypatch.setattr("evaluator.collect.code.cuda_code.find_tool", lambda name: None)
     with pytest.raises(ProfilerError, match="cuobjdump is not installed"):
         inspect_kernels([])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.collect.lent_folder import lent_folder
+from evaluator.collect.target.lent_folder import lent_folder
 from tests.evaluator.walls import lesser_machine
 
 MAKES = """
@@ -45,7 +45,7 @@ def test_it_goes_whatever_was_made_of_it(
 def test_nor_need_it_be_root_who_removes_it() -> None:
     code = (
         f"import subprocess, sys, tempfile\nfrom pathlib import Path\n"
-        f"from evaluator.collect.lent_folder import lent_folder\nmakes = {MAKES!r}\n"
+        f"from evaluator.collect.target.lent_folder import lent_folder\nmakes = {MAKES!r}\n"
         "with tempfile.TemporaryDirectory() as place:\n"
         "    tempfile.tempdir = place\n"
         "    with lent_folder('lent-') as folder:\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.collect.ncu import REPORT, collect_ncu, known_metrics
-from evaluator.collect.target_process import COLLECTED
+from evaluator.collect.target.target_process import COLLECTED
 from evaluator.errors import ProfilerError
 from tests.evaluator.collect.stand_in_ncu import GPU, PROFILES, WORK, stand_in_ncu
 from tests.evaluator.collect.test_target_process import request

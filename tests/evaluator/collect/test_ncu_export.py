@@ -5,8 +5,14 @@ from pathlib import Path
 import pytest
 
 from evaluator.collect.ncu import parse_query
-from evaluator.collect.ncu_export import base_name, number, parse_hints, parse_raw, with_hints
-from evaluator.collect.ncu_metrics import QUANTITIES, names
+from evaluator.collect.nsight.ncu_export import (
+    base_name,
+    number,
+    parse_hints,
+    parse_raw,
+    with_hints,
+)
+from evaluator.collect.nsight.ncu_metrics import QUANTITIES, names
 from evaluator.errors import ProfilerError
 
 DATA = Path(__file__).parents[2] / "data" / "ncu"

@@ -17,12 +17,12 @@ import pytest
 from evaluator.collect.collected import Collected
 from evaluator.collect.ncu import REPORT, collect_ncu, ncu_command
 from evaluator.collect.ncu_session import NcuSession
-from evaluator.collect.target_request import REQUEST
-from evaluator.collect.warm_target import WarmTarget
-from evaluator.devices import DeviceInfo
+from evaluator.collect.target.target_request import REQUEST
+from evaluator.collect.target.warm_target import WarmTarget
 from evaluator.errors import ProfilerError
-from evaluator.judge import ceilings
-from evaluator.judge.ceilings import measure_ceilings
+from evaluator.hardware.devices import DeviceInfo
+from evaluator.judge.bounds import ceilings
+from evaluator.judge.bounds.ceilings import measure_ceilings
 from tests.evaluator.collect.stand_in_ncu import GPU, stand_in_ncu
 from tests.evaluator.collect.test_target_process import REFERENCE, request
 from tests.evaluator.processes import descendants, is_running, still_running
@@ -258,11 +258,11 @@ def test_an_owner_that_is_killed_while_its_candidate_runs_leaves_no_process(plac
     code = (
         "import sys, tempfile\nfrom pathlib import Path\n"
         "tempfile.tempdir = sys.argv[1]\n"
-        "from evaluator.collect.desk import Desk\n"
-        "from evaluator.collect.warm_target import WarmTarget\n"
+        "from evaluator.collect.target.broker import Broker\n"
+        "from evaluator.collect.target.warm_target import WarmTarget\n"
         "target = WarmTarget(sys.argv[3:])\n"
         "print(target.pid, flush=True)\n"
-        "target.watch(Path(sys.argv[2]), Desk('cpu'), timeout_s=300)\n"
+        "target.watch(Path(sys.argv[2]), Broker('cpu'), timeout_s=300)\n"
     )
     folder = place / "request"
     folder.mkdir()

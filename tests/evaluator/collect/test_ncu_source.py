@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.collect.collected import CollectedKernel, KernelTrace
-from evaluator.collect.ncu_source import (
+from evaluator.collect.nsight.ncu_source import (
     hottest_own,
     likely_kernels,
     parse_source,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from evaluator.collect.occupancy import best_occupancy, blocks_per_sm, occupancy_pct
+from evaluator.collect.code.occupancy import best_occupancy, blocks_per_sm, occupancy_pct
 
 HOPPER = (9, 0)
 

@@ -11,10 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.collect import perf_counters
-from evaluator.collect.call_counter import CallCounter, Mark
-from evaluator.collect.perf_counters import SOFTWARE, NoCountersError, PerfCounters, refusal
-from evaluator.wire import WireError
+from evaluator.collect.counters import perf_counters
+from evaluator.collect.counters.call_counter import CallCounter, Mark
+from evaluator.collect.counters.perf_counters import (
+    SOFTWARE,
+    NoCountersError,
+    PerfCounters,
+    refusal,
+)
+from evaluator.ipc.wire import WireError
 
 BURN_S = 0.02
 WORK = f"""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.collect.code.static_code import inspect_loops, read_loops
 from evaluator.collect.collected import LoopFacts
-from evaluator.collect.static_code import inspect_loops, read_loops
 
 pytestmark = pytest.mark.skipif(
     platform.machine() != "x86_64" or not shutil.which("objdump") or not shutil.which("g++"),

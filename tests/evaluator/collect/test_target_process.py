@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.collect import perf_counters
-from evaluator.collect.lent_folder import lent_folder
-from evaluator.collect.target_process import run, run_confined
-from evaluator.collect.target_request import REQUEST
+from evaluator.collect.counters import perf_counters
+from evaluator.collect.target.lent_folder import lent_folder
+from evaluator.collect.target.target_process import run, run_confined
+from evaluator.collect.target.target_request import REQUEST
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
-from evaluator.host_lock import LOCKS
-from evaluator.judge import ceilings
-from evaluator.judge.ceilings import measure_ceilings
+from evaluator.hardware.host_lock import LOCKS
+from evaluator.judge.bounds import ceilings
+from evaluator.judge.bounds.ceilings import measure_ceilings
 from tests.evaluator.processes import still_running
 
 REFERENCE = """
@@ -141,7 +141,7 @@ def test_what_a_candidate_leaves_behind_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(LOCKS, str(tmp_path))
-    # It holds the line to the desk.
+    # It holds the line to the broker.
     source = "import os, time\nif os.fork() == 0:\n    time.sleep(300)\n"
     source += REFERENCE.replace("class Model(", "class ModelNew(")
     with lent_folder("refinery-") as folder:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.collect import walled
 from evaluator.collect.ncu import REPORT, collect_ncu
+from evaluator.collect.target import walled
 from evaluator.errors import ProfilerError
-from evaluator.judge import ceilings
-from evaluator.judge.ceilings import measure_ceilings
+from evaluator.judge.bounds import ceilings
+from evaluator.judge.bounds.ceilings import measure_ceilings
 from evaluator.walls.privileges import may_watch
 from tests.evaluator.collect.stand_in_ncu import GPU, stand_in_ncu
 from tests.evaluator.collect.test_target_process import REFERENCE, request
@@ -103,7 +103,7 @@ def test_who_asks_its_owner_for_what_there_is_not_is_not_answered(
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
     stand_in_ncu(tmp_path / "bin", tmp_path / "log")
     # The device is held for it already.
-    source = "import gc\nfrom evaluator.collect.owner import Owner\n"
+    source = "import gc\nfrom evaluator.collect.target.owner import Owner\n"
     source += "next(o for o in gc.get_objects() if isinstance(o, Owner)).hold_device()"
     with tempfile.TemporaryDirectory() as name:
         request(source, Path(name))

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.collect import target_process
 from evaluator.collect.collected import Collected
-from evaluator.collect.desk import Desk
-from evaluator.collect.target_process import COLLECTED
-from evaluator.collect.target_request import REQUEST
-from evaluator.collect.warm_target import WarmTarget, handed_over
+from evaluator.collect.target import target_process
+from evaluator.collect.target.broker import Broker
+from evaluator.collect.target.target_process import COLLECTED
+from evaluator.collect.target.target_request import REQUEST
+from evaluator.collect.target.warm_target import WarmTarget, handed_over
 from evaluator.errors import ProfilerError
 from tests.evaluator.processes import descendants, is_running, still_running
 
@@ -34,8 +34,8 @@ def shell(script: str) -> WarmTarget:
 
 
 def collected(target: WarmTarget, folder: Path, timeout_s: float = 20) -> Collected:
-    with Desk("cpu") as desk:
-        return target.run(folder, desk, report="report", timeout_s=timeout_s)
+    with Broker("cpu") as broker:
+        return target.run(folder, broker, report="report", timeout_s=timeout_s)
 
 
 def test_what_was_collected_comes_back_with_the_report(folder: Path) -> None:
@@ -122,11 +122,11 @@ def test_our_packages_are_found_behind_the_walls_though_they_are_not_installed(
     code = (
         "import sys; from pathlib import Path; "
         "sys.meta_path = [f for f in sys.meta_path if f.__module__.startswith('_frozen')]; "
-        "import problems, evaluator.collect.target_process as own; "
+        "import problems, evaluator.collect.target.target_process as own; "
         "print(Path(own.__file__).resolve())"
     )
-    with closing(WarmTarget([sys.executable, "-c", code])) as target, Desk("cpu") as desk:
-        said = target.watch(folder, desk, timeout_s=60)
+    with closing(WarmTarget([sys.executable, "-c", code])) as target, Broker("cpu") as broker:
+        said = target.watch(folder, broker, timeout_s=60)
     assert said.split() == [target_process.__file__]
 
 

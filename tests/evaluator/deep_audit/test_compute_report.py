@@ -6,9 +6,9 @@ import time
 
 import pytest
 
+from evaluator.audit_record import Finding, Tool
 from evaluator.deep_audit.compute_report import assertion_findings, ended_properly, findings_of
 from evaluator.deep_audit.own_code import OwnCode
-from evaluator.deep_audit.record import Finding, Tool
 
 CODE = OwnCode(libraries=1, kernels=frozenset({"scale_kernel", "sums::reduce_kernel"}))
 MEMCHECK = """\

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.collect import toolkit
+from evaluator.audit_record import Provenance, Tool
+from evaluator.collect.code import toolkit
 from evaluator.deep_audit.compute_sanitizer import (
     command,
     find_compute_sanitizer,
     run_compute_sanitizer,
 )
 from evaluator.deep_audit.own_code import OwnCode
-from evaluator.deep_audit.record import Provenance, Tool
 from evaluator.errors import DeviceError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
@@ -147,7 +147,7 @@ def test_a_tool_that_our_side_fails_leaves_what_another_found(
     def no_lock(device: str) -> None:
         raise failure
 
-    monkeypatch.setattr("evaluator.collect.desk.device_lock", no_lock)
+    monkeypatch.setattr("evaluator.collect.target.broker.device_lock", no_lock)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     code = OwnCode(libraries=1, kernels=frozenset({"scale_kernel"}))
     tmp_path.chmod(0o755)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
+from evaluator.audit_record import Tool
 from evaluator.build.builder import Builder
 from evaluator.deep_audit import crash_look
 from evaluator.deep_audit.address_sanitizer import AddressSanitizer
 from evaluator.deep_audit.crash_look import crashed
 from evaluator.deep_audit.deep_audit import DeepAuditor
-from evaluator.deep_audit.record import Tool
 from evaluator.errors import DeviceError
 from evaluator.evaluation import (
     Backend,
@@ -24,7 +24,7 @@ from evaluator.evaluation import (
 from evaluator.judge.judge import Judge
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.deep_audit.programs import OWN, program
-from tools.diagnose import explain
+from tools.diagnosis.diagnose import explain
 
 _SIGNATURE = "torch::Tensor scale_and_bias("
 PAST_THE_END = program(

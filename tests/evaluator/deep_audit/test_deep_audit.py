@@ -8,9 +8,9 @@ from typing import cast
 import pytest
 import torch
 
+from evaluator.audit_record import Finding, Provenance, SanitizerRun, Tool
 from evaluator.build.builder import Builder
 from evaluator.deep_audit.deep_audit import DeepAuditor, occasion_for
-from evaluator.deep_audit.record import Finding, Provenance, SanitizerRun, Tool
 from evaluator.errors import DeviceError
 from evaluator.evaluation import (
     Backend,
@@ -25,7 +25,7 @@ from evaluator.evaluation import (
     Timing,
     Verdict,
 )
-from evaluator.judge.bench import Bench
+from evaluator.judge.context.problem_context import Bench
 from evaluator.judge.judge import Judge
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.deep_audit.programs import (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from evaluator.deep_audit.record import Life, LifeTrial
+from evaluator.audit_record import Life, LifeTrial
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
 

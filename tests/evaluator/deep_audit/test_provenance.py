@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from evaluator.audit_record import Provenance, Shares
 from evaluator.collect.call_shares import divide, own_namespaces
 from evaluator.collect.collected import CallShares, CollectedKernel, KernelTrace
 from evaluator.deep_audit.own_code import OwnCode
 from evaluator.deep_audit.provenance import cpu_shares, gpu_shares, label_of
-from evaluator.deep_audit.record import Provenance, Shares
 from evaluator.deep_audit.reference_use import uses_reference
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 

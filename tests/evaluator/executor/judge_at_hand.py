@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from evaluator.errors import UnusableReferenceError
-from evaluator.service import leave_with, serve
+from evaluator.ipc.service import leave_with, serve
 
 
 def answer(question: bytes) -> bytes:

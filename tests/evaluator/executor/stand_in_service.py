@@ -19,7 +19,7 @@ from pathlib import Path
 
 from evaluator.errors import DeviceError, InfrastructureError
 from evaluator.evaluation import EvaluationRequest
-from evaluator.service import leave_with, serve
+from evaluator.ipc.service import leave_with, serve
 
 MEETING_S = 60.0
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.device_lock import device_lock
 from evaluator.errors import JudgeDiedError
 from evaluator.evaluation import (
     Backend,
@@ -23,6 +22,7 @@ from evaluator.evaluation import (
     Status,
 )
 from evaluator.executor.local import LocalExecutor
+from evaluator.hardware.device_lock import device_lock
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.processes import descendants, descendants_once, still_running
 

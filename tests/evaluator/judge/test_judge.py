@@ -7,7 +7,7 @@ import pytest
 from evaluator.evaluation import BaselineName, Status, Verdict
 from evaluator.metrics import sol_score
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
-from tools.diagnose import explain
+from tools.diagnosis.diagnose import explain
 
 
 def forward(body: str, head: str = "") -> str:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator import host_memory
 from evaluator.build.builder import Builder
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
+from evaluator.hardware import host_memory
 from evaluator.judge import judge as judge_module
-from evaluator.judge.bench import Bench
+from evaluator.judge.context.problem_context import Bench
 from evaluator.judge.judge import Judge
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 

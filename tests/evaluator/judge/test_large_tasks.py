@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from evaluator import host_memory
 from evaluator.evaluation import Precision, Status
+from evaluator.hardware import host_memory
 from evaluator.judge.blockwise import close, same, same_bytes
-from evaluator.judge.correctness import compare
-from evaluator.judge.footprint import footprint_of
+from evaluator.judge.correctness.comparison import compare
+from evaluator.judge.problem.footprint import footprint_of
 from evaluator.worker.initial_values import repeated_initial_values
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 

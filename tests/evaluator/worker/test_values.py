@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import torch
 
-from evaluator.judge import reference
+from evaluator.judge.problem import reference
 from evaluator.worker import values
 
 

@@ -8,9 +8,9 @@ import threading
 import pytest
 
 from evaluator.errors import InfrastructureError
-from evaluator.judge import zygote as judges
-from evaluator.judge.worker_limits import WorkerLimits
-from evaluator.judge.zygote import Zygote
+from evaluator.judge.workers import zygote as judges
+from evaluator.judge.workers.worker_limits import WorkerLimits
+from evaluator.judge.workers.zygote import Zygote
 from tests.evaluator.processes import still_running
 
 

@@ -11,9 +11,9 @@ import pytest
 import torch.utils.cpp_extension
 
 from evaluator.build.builder import Builder
-from evaluator.build_request import BuildOutcome, BuildRequest
 from evaluator.evaluation import Backend, Settings, Status
 from evaluator.executor.local import LocalExecutor
+from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.worker import build_stub
 from experiments.bench import catalogue as module
 from experiments.bench.catalogue import BenchCandidate, catalogue, runnable

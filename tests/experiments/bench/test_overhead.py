@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.turn_log import read_turns
+from agent.record.turn_log import read_turns
 from experiments.bench.overhead import OverheadFigures, measure_overhead, told
 from problems.errors import UsageError
 from problems.loader import load_suite

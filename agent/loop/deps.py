@@ -1,0 +1,76 @@
+"""The live objects that the nodes of one problem's graph runs work with."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from agent.config.run_config import RunConfig
+from agent.loop.budget import Ledger
+from agent.loop.deduplication import Deduplication
+from agent.loop.problem_check import ProblemCheck
+from agent.prompt.prompt import Hardware
+from agent.prompt.templates import Templates
+from agent.record.completion import ModelClient
+from agent.record.events import Watch
+from agent.record.store import RunStore
+from evaluator.evaluation import Evaluation, EvaluationRequest, Settings
+from evaluator.executor.executor import Executor
+from problems.problem import Problem
+from tools.execute import size_class_of
+from tools.profiling.profile_report import Profile
+
+Profiler = Callable[[EvaluationRequest, Evaluation], Profile]
+"""Raises `InfrastructureError` (`ProfilerError`) when it can't."""
+
+
+@dataclass(frozen=True)
+class Deps:
+    """The graph's context for one problem. Never checkpointed."""
+
+    config: RunConfig
+    problem: Problem
+    hardware: Hardware
+    """For the prompt; may describe another device than the one that judges."""
+    templates: Templates
+    device_name: str
+    """For records of turns that no device has judged."""
+    client: ModelClient
+    executor: Executor
+    check: ProblemCheck
+    """Runs before the first model call of this command."""
+    profiler: Profiler
+    store: RunStore
+    deduplication: Deduplication
+    ledger: Ledger
+    watch: Watch
+    stop: threading.Event
+    """Set: finish and record the turn in progress, then end."""
+    clock: Callable[[], float] = field(default=time.monotonic)
+
+    @property
+    def settings(self) -> Settings:
+        """How candidates are judged in this run."""
+        return settings_of(self.config)
+
+    @property
+    def reference(self) -> str:
+        """The problem's source with the sizes that suit the device."""
+        return self.problem.reference(size_class_of(self.config.first_device))
+
+
+def settings_of(config: RunConfig) -> Settings:
+    """How candidates of a run are judged."""
+    return Settings(
+        device=config.first_device,
+        precision=config.precision,
+        protocol=config.protocol,
+        inputs=config.inputs,
+        baselines=config.baselines,
+        timing_seconds=config.timing_seconds,
+        audit=config.audit,
+        require=config.require,
+        isolation=config.isolation,
+    )

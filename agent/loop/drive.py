@@ -1,0 +1,179 @@
+"""Drives all problems of a run through the state machine, several at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import TYPE_CHECKING
+
+from agent.config.run_config import RunConfig
+from agent.config.schedule import samples_of
+from agent.loop.budget import Ledger
+from agent.loop.deduplication import Deduplication
+from agent.loop.deps import Deps, Profiler, settings_of
+from agent.loop.environment import record_environment, record_isolation, refuse_other_device
+from agent.loop.machine import Machine
+from agent.loop.problem_check import ProblemCheck
+from agent.loop.problem_run import ProblemRun
+from agent.prompt.prompt import Hardware
+from agent.prompt.templates import load_templates
+from agent.record.charge import charge_for, charge_for_nothing
+from agent.record.completion import ModelClient
+from agent.record.events import Event, Unwatched, Watch
+from agent.record.result import RunResult, Stop
+from agent.record.store import RunStore
+from agent.record.turn import TurnSeconds
+from evaluator.executor.executor import Executor
+from evaluator.hardware.devices import describe, hardware_lines
+from problems.errors import UsageError
+from problems.problem import Problem
+
+if TYPE_CHECKING:
+    from evaluator.executor.ray_judge import Place
+
+
+def drive(
+    config: RunConfig,
+    problems: Sequence[Problem],
+    *,
+    client: ModelClient,
+    executor: Executor,
+    profiler: Profiler,
+    store: RunStore,
+    place: Place | None = None,
+    watch: Watch | None = None,
+    stop: threading.Event | None = None,
+    first_wait_s: float = 1.0,
+) -> RunResult:
+    """Take every problem through its turns until its budget is spent.
+
+    Goes on where `store` says that an earlier command ended. `config.workers` graph runs are under
+    way at a time, one for each (problem, sample). A problem on which our machine or the model's
+    provider fails for good ends with that error told, and the others go on. Setting `stop` lets
+    every turn in progress be finished and recorded, and begins no further one. `first_wait_s` is
+    how long an evaluation waits before it is tried again when our own side broke. `place` is where
+    `executor` judges, if that is not this machine.
+
+    Raises `UsageError` where the run was begun on another device or with another version of a
+    problem, and for what the provider refuses for good (`ModelRefusedError`); what is recorded by
+    then stays.
+    """
+    _refuse_changed_problems(problems, store)
+    device_name = place.device_name if place else describe(config.first_device).name
+    refuse_other_device(store, device_name)
+    hardware = hardware_of(config, place)
+    templates = load_templates(config.prompts, config.prompts_hash)
+    stop = stop or threading.Event()
+    one_at_a_time = _OneAtATime(watch or Unwatched())
+    ledger, deduplication = _ledger(problems, store), Deduplication(store)
+    with Machine(store.path, first_wait_s) as machine:
+        problem_runs = [
+            ProblemRun(
+                Deps(
+                    config=config,
+                    problem=problem,
+                    hardware=hardware,
+                    templates=templates,
+                    device_name=device_name,
+                    client=client,
+                    executor=executor,
+                    check=ProblemCheck(executor, problem, settings_of(config)),
+                    profiler=profiler,
+                    store=store,
+                    deduplication=deduplication,
+                    ledger=ledger,
+                    watch=one_at_a_time,
+                    stop=stop,
+                ),
+                machine,
+            )
+            for problem in problems
+        ]
+        if any(problem_run.has_work for problem_run in problem_runs):
+            executor.prepare(config.workers, config.backend)  # while the model answers
+            record_environment(store, device_name, config.executor)
+        with ThreadPoolExecutor(config.workers, thread_name_prefix="turns") as pool:
+            queue = _Queue(problem_runs, samples_of(config))
+            futures = [pool.submit(queue.work_off) for _ in range(config.workers)]
+            try:
+                for future in as_completed(futures):
+                    future.result()
+            except BaseException:
+                stop.set()  # the turns in progress are finished, and no other begins
+                raise
+        results = tuple(problem_run.result() for problem_run in problem_runs)
+    record_isolation(store, results)
+    interrupted = any(result.stop is Stop.INTERRUPTED for result in results)
+    run = RunResult(run=store.path, problems=results, interrupted=interrupted)
+    store.save_result(run)
+    return run
+
+
+def hardware_of(config: RunConfig, place: Place | None = None) -> Hardware:
+    """The device that the prompt describes: the one named by `--hardware`, else the one at `place`,
+    else the one at hand."""
+    there = list(place.hardware) if place and not config.hardware else None
+    first, *rest = there or hardware_lines(config.hardware or config.first_device)
+    return Hardware(first, tuple(rest))
+
+
+def _refuse_changed_problems(problems: Sequence[Problem], store: RunStore) -> None:
+    for problem in problems:
+        if store.log.progress(problem.id).problem_hash not in (None, problem.hash):
+            raise UsageError(
+                f"{problem.path} has changed since {store.path} was begun; choose another"
+                " folder with -o, or start over with --redo"
+            )
+
+
+def _ledger(problems: Sequence[Problem], store: RunStore) -> Ledger:
+    """What was spent before this command, turns in progress whose answer is paid for included."""
+    ledger = Ledger()
+    for problem in problems:
+        ledger.charge(problem.id, store.log.progress(problem.id).spent)
+    for key, draft in store.drafts():
+        ledger.charge(key.problem, charge_for_nothing(draft.wasted))
+        if not store.has_completion(draft.completion):
+            continue
+        answer = store.completion(draft.completion).completion
+        judged = draft.evaluation.seconds if draft.evaluation else None
+        seconds = TurnSeconds(
+            model=answer.seconds,
+            build=judged.build if judged else 0.0,
+            judge=judged.judge if judged else 0.0,
+            device=judged.device if judged else 0.0,
+            profile=draft.profile_seconds,
+        )
+        ledger.charge(key.problem, charge_for(answer.usage, seconds))
+    return ledger
+
+
+class _Queue:
+    """What is left to begin. Workers help themselves, so that a long queue takes no room."""
+
+    def __init__(self, problem_runs: Sequence[ProblemRun], samples: range) -> None:
+        self._left = ((problem_run, sample) for problem_run in problem_runs for sample in samples)
+        self._lock = threading.Lock()
+
+    def work_off(self) -> None:
+        """Take one sample after another until none is left. Raises as `ProblemRun.take` does."""
+        while (following := self._next()) is not None:
+            problem_run, sample = following
+            problem_run.take(sample)
+
+    def _next(self) -> tuple[ProblemRun, int] | None:
+        with self._lock:
+            return next(self._left, None)
+
+
+class _OneAtATime:
+    """Passes events on from several threads, one call at a time."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._lock = threading.Lock()
+
+    def notice(self, event: Event) -> None:
+        with self._lock:
+            self._watch.notice(event)

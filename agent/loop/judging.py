@@ -1,0 +1,98 @@
+"""Where a run's kernels are judged and profiled: on this machine, or on a Ray cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agent.config.run_config import RunConfig
+from agent.loop.deps import Profiler
+from agent.record.run_files import RunFiles
+from evaluator.executor.executor import Executor
+
+if TYPE_CHECKING:
+    from evaluator.evaluation import Evaluation, EvaluationRequest
+    from evaluator.executor.local import LocalExecutor
+    from evaluator.executor.ray import RayExecutor
+    from evaluator.executor.ray_judge import Place
+    from tools.profiling.profile_report import Profile
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What a run asks for verdicts and profiles."""
+
+    executor: Executor
+    profiler: Profiler
+    place: Place | None = None
+    """Of the judges of a cluster; None: this machine."""
+    note: str = ""
+    """For the person, where there is something to say."""
+
+
+@contextmanager
+def open_judging(config: RunConfig) -> Iterator[Judging]:
+    """What `config.executor` names, until the end of the block.
+
+    A cluster is reached at once, and its judges' places are known; nothing is judged before the
+    first candidate. Raises `UsageError` where the cluster can't be used.
+    """
+    if config.executor == "ray":
+        from evaluator.executor.ray import RayExecutor
+
+        with RayExecutor(config.device, config.ray_address) as cluster:
+            note = f"Ray cluster, judges: {cluster.judges}, each on {cluster.place.device_name}"
+            yield Judging(cluster, _profiler_of(cluster), cluster.place, note)
+        return
+    from evaluator.executor.local import LocalExecutor
+
+    with LocalExecutor(*config.devices) as executor, profiler_beside(executor, config) as profiler:
+        yield Judging(executor, profiler)
+
+
+def place_of(config: RunConfig) -> Place | None:
+    """Of the judges of a cluster, which is asked for it; None: this machine. Raises as
+    `open_judging`."""
+    if config.executor == "local":
+        return None
+    with open_judging(config) as judging:
+        return judging.place
+
+
+@contextmanager
+def profiler_beside(executor: LocalExecutor, config: RunConfig) -> Iterator[Profiler]:
+    """Profiles on one of the devices that judge, while nothing is judged there.
+
+    Where the run will profile, the first profile's process on each device is started at once. The
+    profiler's own report goes where the run keeps profiles, if that is asked for.
+    """
+    from evaluator.collect.ncu_session import NcuSession
+    from tools.profile import prepare, profile
+
+    files = RunFiles(config.output)
+    with closing(NcuSession(len(config.devices))) as session:
+        if config.shown_feedback.needs_profile:
+            for device in config.devices:
+                prepare(session, device)
+
+        def on_a_device(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
+            keep = files.profile_folder(request.candidate.hash) if config.keep_profiles else None
+            with executor.visited() as device:
+                return profile(request.on(device), evaluation, keep=keep, session=session)
+
+        yield on_a_device
+
+
+def _profiler_of(cluster: RayExecutor) -> Profiler:
+    """Profiles on a machine of the cluster, beside one of its judges."""
+    from tools.profiling.profile_report import Profile
+    from tools.profiling.profile_request import ProfileRequest
+
+    def profile(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
+        asked = ProfileRequest(request=request.on(cluster.device), evaluation=evaluation)
+        answer = cluster.ask("tools.profile_server", asked.model_dump_json(by_alias=True).encode())
+        return Profile.model_validate_json(answer)
+
+    return profile

@@ -1,0 +1,67 @@
+"""The beginning of a turn: its prompt from what is remembered, and what the model is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent.config.feedback_spec import Component
+from agent.config.schedule import call_seed
+from agent.prompt.feedback import sections
+from agent.prompt.memory import Memory, remember
+from agent.prompt.prompt import Frame, render_prompt
+from agent.prompt.shuffled import choose
+from agent.record.completion import CompletionRequest, Message
+from agent.record.draft import Draft
+from agent.record.store import request_hash
+
+if TYPE_CHECKING:
+    from agent.loop.deps import Deps
+    from agent.record.turn_log import TurnKey
+
+
+def new_draft(deps: Deps, key: TurnKey) -> Draft:
+    """The prompt, rendered and stored; from now on this turn has no other."""
+    config, store = deps.config, deps.store
+    memory, shown = memory_before(deps, key), config.shown_feedback
+    shuffled = choose(config, store.log, key, memory.base) if memory.base else None
+    other = shuffled[1] if shuffled else None
+    feedback = sections(shown, memory, store.kernel, other)
+    frame = Frame(
+        reference=deps.reference,
+        hardware=deps.hardware,
+        hidden_sizes=deps.problem.has_hidden_sizes,
+        templates=deps.templates,
+    )
+    spent = store.log.progress(key.problem).spent
+    prompt = render_prompt(config, frame, key.turn, feedback, spent)
+    parent = memory.base.candidate if memory.base and Component.KERNEL in shown else None
+    draft = Draft(
+        prompt=store.save_prompt(prompt.text),
+        completion=request_hash(request_of(deps, key, prompt.text)),
+        parent=parent,
+        prompt_ledger=prompt.ledger,
+        shuffled_with=shuffled[0] if shuffled else None,
+    )
+    store.save_draft(key, draft)
+    return draft
+
+
+def memory_before(deps: Deps, key: TurnKey) -> Memory:
+    """What the prompt of a turn was, or is, built from: the turns of its sample before it."""
+    turns = deps.store.log.of(key.problem, key.sample)
+    return remember(deps.config, [turn for turn in turns if turn.turn < key.turn])
+
+
+def request_of(deps: Deps, key: TurnKey, prompt: str) -> CompletionRequest:
+    """What is sent to the model."""
+    config = deps.config
+    return CompletionRequest(
+        model=config.model,
+        messages=(Message(role="user", content=prompt),),
+        temperature=config.temperature,
+        seed=call_seed(config, key.sample, key.turn),
+        arguments=config.model_args,
+        problem=key.problem,
+        sample=key.sample,
+        turn=key.turn,
+    )

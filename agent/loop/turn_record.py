@@ -1,0 +1,85 @@
+"""The end of a turn: its draft, its answer and its settings as the one line that is kept."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from agent.config.feedback_spec import Component, Control
+from agent.config.schedule import call_index
+from agent.loop.proposal import memory_before
+from agent.record.turn import TurnRecord, TurnSeconds
+from tools.advice.score import score
+from tools.execute import size_class_of
+
+if TYPE_CHECKING:
+    from agent.loop.deps import Deps
+    from agent.record.draft import Draft
+    from agent.record.turn_log import TurnKey
+    from evaluator.evaluation import Evaluation
+    from tools.profiling.advice import AdviceScore
+
+
+def turn_record(deps: Deps, key: TurnKey, draft: Draft) -> TurnRecord:
+    """The record of a turn that has been judged."""
+    config, problem, verdict = deps.config, deps.problem, draft.evaluation
+    assert verdict is not None
+    answer = deps.store.completion(draft.completion).completion
+    took = {"model": answer.seconds, "profile": draft.profile_seconds}
+    return TurnRecord(
+        suite=problem.suite,
+        problem=problem.id,
+        problem_hash=problem.hash,
+        category=problem.category,
+        sample=key.sample,
+        turn=key.turn,
+        call=call_index(key.sample, key.turn),
+        strategy=config.strategy.value,
+        feedback=str(config.feedback),
+        model=config.model,
+        model_answered=answer.model_answered,
+        temperature=config.temperature,
+        run_seed=config.seed,
+        protocol=config.protocol,
+        precision=config.precision,
+        size_class=size_class_of(config.first_device),
+        backend=config.backend,
+        device=verdict.device or deps.device_name,
+        prompt=draft.prompt,
+        completion=draft.completion,
+        candidate=draft.candidate,
+        plan=draft.plan,
+        parent=draft.parent,
+        prompt_ledger=draft.prompt_ledger,
+        shuffled_with=draft.shuffled_with,
+        finish_reason=answer.finish_reason,
+        evaluation=verdict,
+        judged_with=draft.judged_with,
+        profile=draft.profile,
+        profiled_with=draft.profiled_with,
+        profile_error=draft.profile_error,
+        advice_scores=_advice_scores(deps, key, draft),
+        usage=draft.wasted + answer.usage,
+        attempts=answer.attempts,
+        repeated=draft.repeated,
+        seconds=judging_seconds(verdict).model_copy(update=took),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def judging_seconds(evaluation: Evaluation) -> TurnSeconds:
+    """What an evaluation took."""
+    seconds = evaluation.seconds
+    judge = seconds.judge + seconds.audit
+    return TurnSeconds(build=seconds.build, judge=judge, device=seconds.device)
+
+
+def _advice_scores(deps: Deps, key: TurnKey, draft: Draft) -> tuple[AdviceScore, ...]:
+    """What became of the advice that this turn's prompt gave: that of the kernel to refine."""
+    advised = deps.config.shown_feedback.control_of(Component.ADVICE) is Control.REAL
+    if not advised or draft.profile is None:
+        return ()
+    base = memory_before(deps, key).base
+    if base is None or base.profile is None:
+        return ()
+    return tuple(score(advice, base.profile, draft.profile) for advice in base.profile.advice)

@@ -1,0 +1,164 @@
+"""What a turn is told about earlier ones: kernels and evaluations as text.
+
+A component that is off leaves no trace: neither its sections nor anything that could only be known
+through it. Headings and the keys at the beginning of lines are a contract with programs that read
+prompts. What was measured of the kernel to refine (P, A, S, R) is in `agent.prompt.measured`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from agent.config.feedback_spec import Component, FeedbackSpec
+from agent.prompt.measured import Subject, measured_sections
+from agent.prompt.memory import Memory
+from agent.prompt.section import LIMITS, Section, cut, excess
+from agent.record import figures
+from agent.record.turn import TurnRecord
+from evaluator.baseline import BASELINES
+from evaluator.evaluation import BaselineName, Evaluation, Status, Timing
+from tools.diagnosis.diagnose import explain
+
+SourceReader = Callable[[str], str]
+"""From a kernel's hash to its source."""
+
+
+def sections(
+    feedback: FeedbackSpec,
+    memory: Memory,
+    read_source: SourceReader,
+    other: Subject | None = None,
+) -> tuple[Section, ...]:
+    """The feedback sections of a prompt, in their order; none without components or earlier turns.
+
+    `other` is the kernel that `shuffled:` tells of (`agent.prompt.shuffled`).
+    """
+    return tuple(_sections(feedback, memory, read_source, other))
+
+
+def _sections(
+    feedback: FeedbackSpec, memory: Memory, read_source: SourceReader, other: Subject | None
+) -> Iterator[Section]:
+    base, last = memory.base, memory.last
+    if last is None:
+        return
+    if Component.KERNEL in feedback and base is not None and base.candidate is not None:
+        which = "the best so far" if memory.base_is_best else "the last"
+        yield _kernel(
+            "The kernel to refine", f"From turn {base.turn} ({which}).", base, read_source
+        )
+    if Component.EXECUTION in feedback:
+        yield _execution(feedback, memory, read_source)
+    if (Component.KERNEL in feedback or Component.EXECUTION in feedback) and len(
+        memory.earlier
+    ) > 1:
+        yield _table(feedback, memory.earlier)
+    if Component.KERNEL in feedback and _last_is_shown(memory):
+        yield _kernel("The last kernel", f"From turn {last.turn}.", last, read_source)
+    if base is not None:
+        yield from measured_sections(feedback, base, last.advice_scores, other)
+
+
+def _kernel(title: str, whose: str, turn: TurnRecord, read_source: SourceReader) -> Section:
+    assert turn.candidate is not None
+    source = read_source(turn.candidate).rstrip()
+    left_out = excess(source, LIMITS.source_characters)
+    return Section(title, f"{whose}\n\n{fenced(source)}", left_out)
+
+
+def _last_is_shown(memory: Memory) -> bool:
+    """The last kernel failed and another one is to be refined: its source explains what failed."""
+    base, last = memory.base, memory.last
+    if base is None or last is None or base.turn == last.turn or last.candidate is None:
+        return False
+    return last.evaluation.status is not Status.CORRECT
+
+
+def _execution(feedback: FeedbackSpec, memory: Memory, read_source: SourceReader) -> Section:
+    assert memory.last is not None
+    # Our words on a failure quote the kernel, which only G may show.
+    source_of = read_source if Component.KERNEL in feedback else (lambda _: "")
+    block, left_out = _turn_block(memory.last, source_of)
+    base = memory.base
+    if Component.KERNEL in feedback and base is not None and base.turn != memory.last.turn:
+        other, more = _turn_block(base, source_of)
+        block += f"\n\nTurn {base.turn}, the kernel to refine:\n\n{other}"
+        left_out += more
+    return Section("What execution said", block, left_out)
+
+
+def _turn_block(turn: TurnRecord, source_of: SourceReader) -> tuple[str, int]:
+    """What is said, and how many characters of it are left out."""
+    evaluation = turn.evaluation
+    lines = [f"- turn: {turn.turn}", f"- status: {evaluation.status}"]
+    if evaluation.status is Status.CORRECT:
+        return "\n".join([*lines, *_time_lines(evaluation)]), 0
+    source = source_of(turn.candidate) if turn.candidate else ""
+    if evaluation.status is Status.NO_CODE and evaluation.message:
+        words = evaluation.message
+    else:
+        words = explain(evaluation, source)
+    limit = LIMITS.explanation_characters
+    return "\n".join([*lines, "", cut(words, limit)]), excess(words, limit)
+
+
+def _time_lines(evaluation: Evaluation) -> list[str]:
+    timing = evaluation.timing
+    if timing is None:
+        return ["- time: not measured", *(f"- note: {note}" for note in evaluation.notes)]
+    eager = timing.baselines.get(BaselineName.EAGER)
+    lines = [f"- time: {timing.latency_us:.1f} us"]
+    if eager is not None:
+        lines.append(f"- eager: {eager.latency_us:.1f} us")
+    lines.append(f"- speedup over {figures.rival(timing)}: {_speedup(timing)}")
+    for name, baseline in timing.baselines.items():
+        if name is not BaselineName.EAGER:
+            lines.append(
+                f"- speedup over {BASELINES[name].words}: {baseline.speedup:.2f}x, 95 % interval"
+                f" [{baseline.speedup_low:.2f}, {baseline.speedup_high:.2f}] ({baseline.verdict})"
+            )
+    return lines
+
+
+def _speedup(timing: Timing) -> str:
+    interval = f"[{timing.speedup_low:.2f}, {timing.speedup_high:.2f}]"
+    return f"{timing.speedup:.2f}x, 95 % interval {interval} ({timing.verdict})"
+
+
+def _table(feedback: FeedbackSpec, turns: tuple[TurnRecord, ...]) -> Section:
+    columns: dict[str, Callable[[TurnRecord], str]] = {"turn": lambda turn: str(turn.turn)}
+    if Component.KERNEL in feedback:
+        columns["plan"] = lambda turn: _cell(turn.plan)
+    if Component.EXECUTION in feedback:
+        columns["status"] = lambda turn: str(turn.evaluation.status)
+        columns["speedup"] = _speedup_cell
+    rows = [_row([cell(turn) for cell in columns.values()]) for turn in turns]
+    old, shown = rows[: -LIMITS.history_rows], rows[-LIMITS.history_rows :]
+    lines = [_row(list(columns)), _row(["---"] * len(columns)), *shown]
+    if old:
+        lines.append(f"\n({len(old)} earlier rows left out.)")
+    return Section("Earlier attempts", "\n".join(lines), sum(map(len, old)))
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _speedup_cell(turn: TurnRecord) -> str:
+    timing = turn.evaluation.timing
+    return f"{timing.speedup:.2f}x" if timing else "-"
+
+
+def _cell(text: str) -> str:
+    plain = " ".join(text.replace("|", "/").split())
+    if len(plain) <= LIMITS.plan_characters:
+        return plain or "-"
+    return plain[: LIMITS.plan_characters - 3] + "..."
+
+
+def fenced(source: str) -> str:
+    """`source` as a fenced Python block whose fence does not occur in it."""
+    fence = "```"
+    while fence in source:
+        fence += "`"
+    return f"{fence}python\n{cut(source.rstrip(), LIMITS.source_characters)}\n{fence}"

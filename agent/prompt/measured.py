@@ -1,0 +1,149 @@
+"""What was measured of the kernel to refine, as sections of a prompt: P, A, S and R.
+
+Each section is told of the kernel itself, replaced by words without content, or told of another
+kernel (`agent.config.feedback_spec`). A control stands exactly where the real section would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from agent.config.feedback_spec import MEASURED, Component, Control, FeedbackSpec
+from agent.prompt.placebo import placebo
+from agent.prompt.section import LIMITS, Section
+from agent.record.turn import TurnRecord
+from evaluator.evaluation import Timing
+from tools.advice.words import advice_lines, score_lines
+from tools.profiling.advice import AdviceScore
+from tools.profiling.profile_report import KernelShare, Profile
+
+RAW_KERNELS = 3
+"""The hottest ones, whose figures R shows."""
+_TOLD_ELSEWHERE = ("- time: ", "- what usually helps: ")
+"""Beginnings of lines in summaries; the second only in those made before there was advice."""
+_NOT_RAW = ("latency_us", "bound_us", "sol_fraction")
+"""Derived figures that are S's to tell."""
+NO_ADVICE = "No rule of advice applies to these figures."
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The kernel that sections tell of."""
+
+    profile: Profile | None
+    timing: Timing | None
+    scores: Sequence[AdviceScore] = field(default_factory=tuple)
+    """What became of the advice in the last prompt."""
+
+
+def measured_sections(
+    feedback: FeedbackSpec,
+    base: TurnRecord,
+    scores: Sequence[AdviceScore],
+    other: Subject | None,
+) -> Iterator[Section]:
+    """The sections that `feedback` asks for, of what is known of `base`, in their order."""
+    subject = Subject(base.profile, base.evaluation.timing, scores)
+    for component in MEASURED:
+        control, write = feedback.control_of(component), _WRITERS[component]
+        if control is None or (real := write(subject, base.turn)) is None:
+            continue
+        if control is Control.REAL:
+            yield real
+        elif control is Control.PLACEBO:
+            yield placebo(real)
+        else:
+            assert other is not None, "a shuffled component needs another kernel"
+            instead = write(other, base.turn)
+            assert instead is not None, f"the other kernel has nothing to show for {component}"
+            yield instead
+
+
+def _summary(subject: Subject, turn: int) -> Section | None:
+    profile = subject.profile
+    if profile is None:
+        return None
+    named = f"- bottleneck: {profile.bottleneck}"
+    lines = profile.summary.strip().removeprefix(named).strip().splitlines()
+    # Distance and advice have sections of their own, which P holds too.
+    lines = [line for line in lines if not line.startswith(_TOLD_ELSEWHERE)]
+    shown, rest = lines[: LIMITS.profile_lines], lines[LIMITS.profile_lines :]
+    text = "\n".join([named, f"- turn: {turn}", *shown])
+    return Section("What the profiler said", text, sum(map(len, rest)))
+
+
+def _advice(subject: Subject, turn: int) -> Section | None:
+    if subject.profile is None:
+        return None
+    lines = [f"- turn: {turn}", *(advice_lines(subject.profile) or [NO_ADVICE])]
+    if subject.scores:
+        lines += ["", "What became of the advice before:", ""]
+        lines += [f"- {line}" for line in score_lines(subject.scores)]
+    return Section("What to change", "\n".join(lines))
+
+
+def _distance(subject: Subject, turn: int) -> Section | None:
+    """From the evaluation, as no profiler is needed for it."""
+    timing = subject.timing
+    if timing is None:
+        return None
+    lines = [f"- turn: {turn}", f"- time: {timing.latency_us:.1f} us"]
+    if timing.sol_fraction:
+        if timing.bound_us is not None:
+            lines.append(f"- bound: {timing.bound_us:.1f} us")
+        lines.append(
+            f"- reached: {100 * timing.sol_fraction:.0f} % of the speed of light,"
+            f" at most {max(1.0, 1 / timing.sol_fraction):.2f}x left to gain"
+        )
+    else:
+        lines.append("- bound: n/a on this device")
+    return Section("Distance to the speed of light", "\n".join(lines))
+
+
+def _raw(subject: Subject, turn: int) -> Section | None:
+    profile = subject.profile
+    if profile is None:
+        return None
+    lines = [f"- turn: {turn}"]
+    lines += [line for kernel in profile.kernels[:RAW_KERNELS] for line in _kernel_lines(kernel)]
+    # What a rule of Nsight Compute estimates (`ncu.RULE_pct`) is a judgement already.
+    derived = {
+        name: value
+        for name, value in profile.figures.items()
+        if name not in _NOT_RAW and not name.startswith("ncu.")
+    }
+    if derived:
+        lines.append("- derived, of the hottest kernel and the whole call:")
+        lines += [f"  - {name}: {value:.6g}" for name, value in sorted(derived.items())]
+    if profile.missing:
+        lines.append(f"- n/a here: {', '.join(profile.missing)}")
+    shown, left_out = _within(lines, LIMITS.raw_characters)
+    return Section("Raw metrics", shown, left_out)
+
+
+def _kernel_lines(kernel: KernelShare) -> Iterator[str]:
+    yield f"- kernel: {kernel.name[:120]}"
+    yield f"  - launches: {kernel.launches}"
+    yield f"  - time_us: {kernel.time_us:.6g}"
+    yield f"  - share: {kernel.share:.4g}"
+    for name, value in kernel.metrics.items():
+        yield f"  - {name}: {'n/a' if value is None else f'{value:.6g}'}"
+
+
+def _within(lines: Sequence[str], limit: int) -> tuple[str, int]:
+    """As many whole lines as `limit` characters hold, and how many characters that leaves out."""
+    text = "\n".join(lines)
+    if len(text) <= limit:
+        return text, 0
+    shown = text[: text.rfind("\n", 0, limit)]
+    left_out = len(text) - len(shown)
+    return f"{shown}\n[... {left_out} characters left out ...]", left_out
+
+
+_WRITERS: dict[Component, Callable[[Subject, int], Section | None]] = {
+    Component.PROFILE: _summary,
+    Component.ADVICE: _advice,
+    Component.DISTANCE: _distance,
+    Component.RAW: _raw,
+}

@@ -1,0 +1,143 @@
+"""The one message of a turn, rendered piece by piece from the templates in `texts/`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from agent.config.run_config import RunConfig
+from agent.config.schedule import turns_of
+from agent.prompt.section import Section
+from agent.prompt.templates import Templates, our_templates
+from agent.record.prompt_ledger import PromptLedger, ledger_of
+from agent.record.result import Spent
+from evaluator.evaluation import Backend, Precision
+
+BACKEND_NOTES = {
+    Backend.CPP: "C++ for the CPU, compiled with g++ through "
+    "`torch.utils.cpp_extension.load_inline`; OpenMP and vector intrinsics are welcome",
+    Backend.CUDA: "CUDA C++, compiled with nvcc through "
+    "`torch.utils.cpp_extension.load_inline` and its `cuda_sources`",
+    Backend.TRITON: "Triton, functions under `@triton.jit`",
+}
+
+PRECISION_NOTES = {
+    Precision.FP32: "IEEE single precision throughout: no TF32, no half-precision intermediates",
+    Precision.TF32: "single precision in memory; matrix products may use TF32 tensor cores",
+    Precision.FP16: "inputs, parameters and outputs are fp16; accumulate sums in fp32",
+    Precision.BF16: "inputs, parameters and outputs are bf16; accumulate sums in fp32",
+}
+
+EXAMPLES = {"none": (), "one": ("gelu",), "few": ("gelu", "matmul", "attention")}
+"""What `--examples` shows. The short file that shows the form of an answer always stands there."""
+
+_RANDOM = re.compile(r"nn\.\w*Dropout|\bdropout|bernoulli|rand\w*_like", re.IGNORECASE)
+"""What a module calls that draws random numbers in forward."""
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """The device that the kernel is for, as the prompt describes it."""
+
+    name: str
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What a problem's prompts have in common, whatever happened in earlier turns."""
+
+    reference: str
+    """The problem's source with its sizes substituted."""
+    hardware: Hardware
+    hidden_sizes: bool = False
+    """Other sizes are tried as well, and the prompt says so."""
+    templates: Templates | None = None
+    """None: ours."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A message, and what it spends its tokens on."""
+
+    text: str
+    ledger: PromptLedger
+
+
+def render_prompt(
+    config: RunConfig,
+    frame: Frame,
+    turn: int,
+    feedback: Sequence[Section] = (),
+    spent: Spent | None = None,
+) -> Prompt:
+    """The prompt of one turn. `spent`: on the problem by all turns before this one.
+
+    Raises `UsageError` for a template of the user's that can't be rendered.
+    """
+    found = [piece for piece in _pieces(config, frame, turn, spent or Spent()) if piece.text]
+    templates = frame.templates or our_templates()
+    for section in feedback:
+        text = templates.render("section", title=section.title, text=section.text)
+        found.append(replace(section, text=text))
+    # A piece ends where the next one begins.
+    pieces = {piece.title: f"{piece.text}\n\n" for piece in found[:-1]}
+    pieces |= {piece.title: f"{piece.text}\n" for piece in found[-1:]}
+    ledger = ledger_of(pieces, {piece.title: piece.left_out for piece in found})
+    return Prompt("".join(pieces.values()), ledger)
+
+
+def _pieces(config: RunConfig, frame: Frame, turn: int, spent: Spent) -> Iterator[Section]:
+    """What stands before the feedback; a piece whose template is empty is left out."""
+    templates, backend = frame.templates or our_templates(), config.backend
+    yield Section("introduction", templates.render("introduction"))
+    task = templates.render(
+        "task",
+        backend=backend,
+        backend_note=BACKEND_NOTES[backend],
+        hardware=frame.hardware,
+        precision=config.precision,
+        precision_note=PRECISION_NOTES[config.precision],
+        budget_note=budget_note(config, turn, spent),
+    )
+    yield Section("task", task)
+    reference = frame.reference.strip("\n")
+    yield Section("reference", templates.render("reference", reference=reference))
+    contract = templates.render(
+        "contract",
+        hidden_sizes=frame.hidden_sizes,
+        varied_inputs=config.protocol == "refinery" and config.inputs == "varied",
+        draws_random_numbers=_RANDOM.search(reference) is not None,
+    )
+    yield Section("contract", contract)
+    form = templates.render(f"example_{backend}")
+    yield Section("answer", templates.render("answer", example=form))
+    examples = [templates.render(f"{name}_{backend}") for name in EXAMPLES[config.examples]]
+    if examples:
+        yield Section("examples", templates.render("examples", examples=examples))
+
+
+def budget_note(config: RunConfig, turn: int, spent: Spent) -> str:
+    """Which attempt this is and what is left; nothing that a draft without feedback could not
+    know."""
+    if not config.shown_feedback:
+        return "You have one attempt; it is judged as it stands."
+    left = turns_of(config) - turn
+    within = ", ".join(_limits_left(config, spent))
+    within = f", within {within} that remain" if within else ""
+    return f"This is turn {turn}; with it, at most {left} are left{within}. The best kernel counts."
+
+
+def _limits_left(config: RunConfig, spent: Spent) -> Iterator[str]:
+    if config.budget_usd is not None:
+        yield f"${max(0.0, config.budget_usd - spent.priced_usd):.2f}"
+    if config.budget_tokens is not None:
+        yield f"{max(0, config.budget_tokens - spent.tokens):,} tokens"
+    if config.budget_seconds is not None:
+        yield f"{max(0.0, config.budget_seconds - spent.wall_seconds):.0f} s"
+
+
+def first_prompt(config: RunConfig, frame: Frame) -> Prompt:
+    """The prompt of turn 0, which has no feedback: what `--dry-run` shows."""
+    return render_prompt(config, frame, turn=0)

@@ -1,0 +1,101 @@
+"""The other kernel that `shuffled:` tells of, as if it were the one to refine.
+
+Preferred is a kernel of another problem of this run, then another kernel of the same problem; where
+none was measured yet, a recorded one that comes with this program. The run's seed and the turn
+decide which. With several workers it also depends on which turns are recorded by then; the record
+names the kernel, and a resumed turn keeps its prompt.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from agent.config.feedback_spec import Component, Control
+from agent.config.run_config import RunConfig
+from agent.prompt.measured import Subject
+from agent.record.turn import ShuffledKernel, TurnRecord
+from agent.record.turn_log import TurnKey, TurnLog, key_of
+from evaluator.evaluation import Timing
+from tools.profiling.profile_report import Profile
+
+FOLDER = Path(__file__).parent / "specimens"
+
+
+class Specimen(BaseModel):
+    """A kernel that was measured when these files were made: `specimens/<rung>-<n>.yaml`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    source: str
+    """The recorded run that it is from."""
+    problem: str
+    kernel: str
+    """Hash."""
+    timing: Timing
+    profile: Profile
+
+
+def choose(
+    config: RunConfig, log: TurnLog, key: TurnKey, base: TurnRecord
+) -> tuple[ShuffledKernel, Subject] | None:
+    """The kernel that shuffled components of the turn `key` tell of, in place of `base`; None
+    where nothing is shuffled, or nothing is known of `base` that could be told."""
+    shuffled = config.shown_feedback.only(Control.SHUFFLED)
+    profiled = shuffled.needs_profile
+    timed = Component.DISTANCE in shuffled
+    if not (profiled and base.profile is not None) and not (timed and base.evaluation.timing):
+        return None
+    draw = random.Random(f"{config.seed} {key}")
+    rung = base.profile.rung if profiled and base.profile is not None else None
+    others = sorted(set(config.problems) - {key.problem})
+    draw.shuffle(others)
+    for problem in [*others, key.problem]:
+        fit = [
+            turn
+            for turn in _turns(log, problem, key)
+            if turn.candidate not in (None, base.candidate)
+            and turn.evaluation.timing is not None
+            and turn.evaluation.timing.sol_fraction is not None
+            and (rung is None or (turn.profile is not None and turn.profile.rung is rung))
+        ]
+        if fit:
+            return _of_turn(draw.choice(fit))
+    return _of_specimen(draw.choice(_specimens(key.problem, base)))
+
+
+def _turns(log: TurnLog, problem: str, key: TurnKey) -> Iterable[TurnRecord]:
+    """Of this problem only those before the turn in question, so that the choice can be made
+    again."""
+    turns = log.of(problem)
+    return [turn for turn in turns if problem != key.problem or turn.turn < key.turn]
+
+
+def _of_turn(turn: TurnRecord) -> tuple[ShuffledKernel, Subject]:
+    assert turn.candidate is not None
+    rung = turn.profile.rung if turn.profile else None
+    shuffled = ShuffledKernel(kernel=turn.candidate, turn=str(key_of(turn)), rung=rung)
+    return shuffled, Subject(turn.profile, turn.evaluation.timing)
+
+
+def _of_specimen(specimen: Specimen) -> tuple[ShuffledKernel, Subject]:
+    shuffled = ShuffledKernel(
+        kernel=specimen.kernel, specimen=specimen.problem, rung=specimen.profile.rung
+    )
+    return shuffled, Subject(specimen.profile, specimen.timing)
+
+
+def _specimens(problem: str, base: TurnRecord) -> list[Specimen]:
+    """Of other problems and, where there are any, of the same rung."""
+    import yaml
+
+    found = [
+        Specimen.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
+        for file in sorted(FOLDER.glob("*.yaml"))
+    ]
+    strange = [s for s in found if s.problem != problem and s.kernel != base.candidate]
+    rung = base.profile.rung if base.profile else None
+    return [s for s in strange if s.profile.rung is rung] or strange

@@ -1,0 +1,64 @@
+"""A second verdict on a problem's best kernel, from nothing, after the search has ended.
+
+The best of several measured figures is too high on average: luck is a part of what made it the
+best. The second measurement has no part in the choice.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agent.record.turn import TurnRecord
+from evaluator.evaluation import Evaluation, Settings, Status
+
+SCHEMA = 1
+_LONGER = 2.0
+"""Times the time that the search spent on timing a kernel."""
+
+
+class Confirmation(BaseModel):
+    """One line of `confirmations/<problem>.jsonl`."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True
+    )
+
+    schema_: int = Field(default=SCHEMA, alias="schema")
+    problem: str
+    candidate: str
+    """Hash of the kernel, as in its turn's record."""
+    sample: int
+    turn: int
+    found: float | None
+    """Its speedup over eager in the search; None where it was not timed."""
+    evaluation: Evaluation
+    """The second verdict."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the kernel is correct this time as well, without a finding."""
+        return self.evaluation.status is Status.CORRECT and not self.evaluation.findings
+
+
+def confirmation_of(record: TurnRecord, evaluation: Evaluation) -> Confirmation:
+    """The second verdict on a turn's kernel."""
+    assert record.candidate is not None
+    timing = record.evaluation.timing
+    return Confirmation(
+        problem=record.problem,
+        candidate=record.candidate,
+        sample=record.sample,
+        turn=record.turn,
+        found=timing.speedup if timing else None,
+        evaluation=evaluation,
+    )
+
+
+def confirming(settings: Settings) -> Settings:
+    """How a best kernel is judged again: longer, with fresh workers on both sides, and audited
+    unless audits are off."""
+    audit = settings.audit if settings.audit == "never" else "always"
+    longer = _LONGER * settings.timing_seconds
+    return settings.model_copy(
+        update={"timing_seconds": longer, "audit": audit, "fresh_workers": True}
+    )

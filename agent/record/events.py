@@ -1,0 +1,125 @@
+"""What a run tells whoever watches it: small frozen events, in the order in which things happen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from agent.record.completion import Usage
+from agent.record.confirmation import Confirmation
+from agent.record.result import ProblemResult
+from agent.record.turn import TurnRecord
+from evaluator.evaluation import Evaluation
+from tools.profiling.profile_report import Profile
+
+
+@dataclass(frozen=True)
+class Event:
+    """Base of all events: every one is about one problem."""
+
+    problem: str
+
+
+@dataclass(frozen=True)
+class ProblemStarted(Event):
+    """A problem's turns begin, or go on after an interruption. Comes before any of its turns."""
+
+    recorded: int
+    """Turns that an earlier command has recorded already."""
+    best: TurnRecord | None
+    """The best of those."""
+    cost_usd: float | None
+    """What those cost; None where one has no known price."""
+
+
+@dataclass(frozen=True)
+class TurnEvent(Event):
+    """Base of the events of one turn."""
+
+    sample: int
+    turn: int
+
+
+@dataclass(frozen=True)
+class TurnStarted(TurnEvent):
+    """A prompt is about to be sent to the model."""
+
+    call: int
+    """Running index over samples and turns of this problem."""
+
+
+@dataclass(frozen=True)
+class ModelAnswered(TurnEvent):
+    """The model answered (or its answer of before an interruption was found on disk)."""
+
+    usage: Usage
+    seconds: float
+    finish_reason: str
+
+
+@dataclass(frozen=True)
+class Evaluated(TurnEvent):
+    """The candidate has been judged."""
+
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True)
+class Profiled(TurnEvent):
+    """The profiler has spoken, or failed, which costs the turn its profile and nothing else."""
+
+    profile: Profile | None
+    error: str
+
+
+@dataclass(frozen=True)
+class TurnRecorded(Event):
+    """The turn is on disk; sums and the best kernel may have moved."""
+
+    record: TurnRecord
+    is_best: bool
+    """This turn's kernel is the best of its problem so far."""
+    cost_usd: float | None
+    """Of this problem so far; None once one call has no known price."""
+
+
+@dataclass(frozen=True)
+class Waiting(TurnEvent):
+    """Something failed on our side or at the model's provider and is tried again, or somebody's
+    answer is waited for (`relay/`)."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class JudgingAgain(Event):
+    """The turns have ended, and the best kernel is judged once more."""
+
+
+@dataclass(frozen=True)
+class JudgedAgain(Event):
+    """A second verdict is on disk."""
+
+    confirmation: Confirmation
+
+
+@dataclass(frozen=True)
+class ProblemFinished(Event):
+    """A problem's last turn is recorded, its budget is spent, or it ended with an error."""
+
+    result: ProblemResult
+
+
+class Watch(Protocol):
+    """Receives every event. `drive` calls it from its worker threads, one call at a time."""
+
+    def notice(self, event: Event) -> None:
+        """Take note; must return at once."""
+        ...
+
+
+class Unwatched:
+    """Nobody looks."""
+
+    def notice(self, event: Event) -> None:
+        """Do nothing."""

@@ -1,0 +1,111 @@
+"""How figures are written for people: the same in the live view, the summary and `agent.show`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agent.record.confirmation import Confirmation
+from agent.record.prompt_ledger import PromptLedger
+from agent.record.turn import TurnRecord
+from evaluator.evaluation import BaselineName, Evaluation, Timing
+
+TUNER = "offline/tuner"
+TUNER_NOTE = "offline/tuner is a rule-based kernel writer, not a language model"
+
+
+def speedup(timing: Timing) -> str:
+    """`1.97x [1.95, 1.99]`: over eager, with its 95 % interval."""
+    low, high = timing.speedup_low, timing.speedup_high
+    return f"{ratio(timing.speedup)}x [{ratio(low)}, {ratio(high)}]"
+
+
+def rival(timing: Timing) -> str:
+    """`eager (fp32, TF32 off)`: what a speedup is over; the flags where they are recorded."""
+    eager = timing.baselines.get(BaselineName.EAGER)
+    return f"eager ({eager.flags})" if eager is not None and eager.flags else "eager"
+
+
+def ratio(value: float) -> str:
+    """Three digits: `0.98`, `1.97`, `12.4`, `135`, `7e+05` (an interval that says nothing)."""
+    if value >= 1000:
+        return f"{value:.0e}"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def percent(fraction: float | None) -> str:
+    """`61 %`; empty where nothing is known."""
+    if fraction is None:
+        return ""
+    return f"{100 * fraction:.0f} %" if fraction >= 0.1 else f"{100 * fraction:.1f} %"
+
+
+def latency(microseconds: float) -> str:
+    """`812 us`, `8.12 us`, `1.60 ms`, `2.30 s`."""
+    for unit, size in (("s", 1e6), ("ms", 1e3)):
+        if microseconds >= size:
+            return f"{microseconds / size:.2f} {unit}"
+    return f"{microseconds:.2f} us" if microseconds < 10 else f"{microseconds:.0f} us"
+
+
+def cost(usd: float | None) -> str:
+    """`free`, `$0.012`, `$1.23`; `unknown` where one call has no known price."""
+    if usd is None:
+        return "unknown"
+    if usd == 0:
+        return "free"
+    return f"${usd:.2f}" if usd >= 1 else f"${usd:.3f}" if usd >= 0.001 else f"${usd:.1g}"
+
+
+def duration(seconds: float) -> str:
+    """`7.4 s`, `0:34`, `12:05`, `1:02:07`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def place(record: TurnRecord) -> str:
+    """`turn 3` or `sample 3`, counted from 0 as in the records, the prompts and `agent.show`."""
+    if record.strategy == "sample":
+        return f"sample {record.sample}"
+    return f"turn {record.turn}"
+
+
+def outcome(record: TurnRecord) -> str:
+    """What became of a turn, in half a line: its speedup and verdict, or why there is none."""
+    return verdict(record.evaluation)
+
+
+def verdict(evaluation: Evaluation) -> str:
+    """The same of any verdict on a kernel."""
+    if (timing := evaluation.timing) is not None:
+        return f"{speedup(timing)} over {rival(timing)}, {timing.verdict}"
+    if not evaluation.reason:
+        return "correct, not timed"
+    first = evaluation.message.strip().partition("\n")[0].partition(". ")[0]
+    return f"{evaluation.reason}: {first}" if first else evaluation.reason
+
+
+def properties(evaluation: Evaluation) -> str:
+    """What an audit showed that a program cannot rely on; empty where nothing was found."""
+    return "".join(f"; {each}" for each in evaluation.audit.properties) if evaluation.audit else ""
+
+
+def judged_again(confirmation: Confirmation) -> str:
+    """A second verdict beside the first one."""
+    text = verdict(confirmation.evaluation)
+    if findings := confirmation.evaluation.findings:
+        text += f", {findings[0]}"
+    if confirmation.found is not None:
+        text += f"; {ratio(confirmation.found)}x in the search"
+    text += properties(confirmation.evaluation)
+    return text if confirmation.holds else f"struck: {text}"
+
+
+def ledger(found: PromptLedger) -> Iterator[str]:
+    """What a prompt spends its tokens on, and what was cut; tokens are estimated."""
+    parts = ", ".join(f"{name} {tokens:,}" for name, tokens in found.tokens.items())
+    yield f"prompt: about {found.total:,} tokens ({parts})"
+    for name, left_out in found.cut.items():
+        yield f"cut: {left_out:,} characters of {name}"

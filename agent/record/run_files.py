@@ -1,0 +1,116 @@
+"""A run directory as others read it: where everything lies, without locking or mending."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from agent.config.run_config import RunConfig
+from agent.record.completion import Completion
+from agent.record.confirmation import Confirmation
+from agent.record.result import RunResult
+from agent.record.turn import TurnRecord
+from agent.record.turn_log import read_turns
+from problems.errors import UsageError
+
+
+class StoredCompletion(BaseModel):
+    """`completions/<hash>.json`: an answer, where it belongs, and what was asked."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    problem: str
+    sample: int
+    turn: int
+    prompt: str
+    """Hash: `prompts/<hash>.txt`, the text of the one user message."""
+    temperature: float | None
+    seed: int | None
+    arguments: dict[str, str | int | float | bool | None]
+    completion: Completion
+
+
+class RunFiles:
+    """Reads `runs/<name>/`. Every hash is that of a `TurnRecord`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def config_path(self) -> Path:
+        """The resolved configuration; a folder without it is not a run directory."""
+        return self.path / "config.yaml"
+
+    def config(self) -> RunConfig:
+        """The configuration that the run was made with. Raises `UsageError`."""
+        try:
+            return RunConfig.model_validate(yaml.safe_load(self.config_path.read_text()))
+        except FileNotFoundError as error:
+            raise UsageError(
+                f"{self.path} is not a run directory (it has no config.yaml); name a folder that"
+                " agent.run made"
+            ) from error
+        except (yaml.YAMLError, ValidationError) as error:
+            what = str(error).splitlines()[0]
+            raise UsageError(
+                f"{self.config_path} can't be read ({what}); it was changed by hand or by another"
+                " version: start over with --redo, or choose another folder with -o"
+            ) from error
+
+    def environment(self) -> dict[str, object]:
+        """Versions, device and layers of isolation; empty where nothing was written."""
+        path = self.path / "environment.json"
+        return dict(json.loads(path.read_text())) if path.exists() else {}
+
+    def result(self) -> RunResult | None:
+        """What the last command came to; None while it is running or after it was killed."""
+        path = self.path / "result.json"
+        return RunResult.model_validate_json(path.read_text()) if path.exists() else None
+
+    def turns(self) -> Iterator[TurnRecord]:
+        """All records, in the order written."""
+        return read_turns(self.path)
+
+    def kernel_path(self, candidate: str) -> Path:
+        """Where a kernel's source lies."""
+        return self.path / "kernels" / f"{candidate}.py"
+
+    def kernel(self, candidate: str) -> str:
+        """A kernel's source."""
+        return self.kernel_path(candidate).read_text(encoding="utf-8")
+
+    def prompt(self, prompt: str) -> str:
+        """A prompt's text."""
+        return (self.path / "prompts" / f"{prompt}.txt").read_text(encoding="utf-8")
+
+    def completion_path(self, completion: str) -> Path:
+        """Where an answer lies."""
+        return self.path / "completions" / f"{completion}.json"
+
+    def completion(self, completion: str) -> StoredCompletion:
+        """An answer."""
+        text = self.completion_path(completion).read_text(encoding="utf-8")
+        return StoredCompletion.model_validate_json(text)
+
+    def profile_folder(self, candidate: str) -> Path:
+        """Where a kernel's profile lies."""
+        return self.path / "profiles" / candidate
+
+    def confirmations(self, problem: str) -> list[Confirmation]:
+        """Second verdicts on a problem's best kernels, in the order written; a torn last line is
+        left out."""
+        path = self.confirmations_path(problem)
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        return [Confirmation.model_validate_json(line) for line in lines if line.endswith(b"\n")]
+
+    def confirmations_path(self, problem: str) -> Path:
+        """Where they lie."""
+        return self.path / "confirmations" / f"{problem}.jsonl"
+
+    def best_path(self, problem: str) -> Path:
+        """Where a problem's best kernel lies, once it has one: a file to import and use."""
+        return self.path / "best" / f"{problem}.py"

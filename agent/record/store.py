@@ -1,0 +1,260 @@
+"""The run directory as its one writer sees it: what is known is kept, and nothing is done twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TextIO
+
+from agent.config.run_config import RunConfig
+from agent.record.best import best_of
+from agent.record.claim import claim
+from agent.record.completion import Completion, CompletionRequest
+from agent.record.confirmation import Confirmation
+from agent.record.draft import Draft, Stage, read_draft
+from agent.record.durable import (
+    append_durably,
+    append_whole,
+    disk_errors_told,
+    sweep,
+    write_durably,
+    write_once,
+    write_whole,
+)
+from agent.record.result import RunResult
+from agent.record.run_files import RunFiles, StoredCompletion
+from agent.record.turn import TurnRecord
+from agent.record.turn_log import TurnKey, TurnLog, key_of
+from evaluator.evaluation import Candidate
+from tools.profiling.profile_report import Profile
+
+
+def text_hash(text: str) -> str:
+    """SHA-256, first 16 hex digits."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _line(confirmation: Confirmation) -> str:
+    return confirmation.model_dump_json(by_alias=True) + "\n"
+
+
+def request_hash(request: CompletionRequest) -> str:
+    """Hash of everything that decides an answer; where it belongs is part of it."""
+    return text_hash(json.dumps(request.model_dump(mode="json"), sort_keys=True))
+
+
+class RunStore(RunFiles):
+    """Writes a run directory. Safe to call from several threads, one thread a turn; made by
+    `open_store`, which holds the lock until `close`."""
+
+    def __init__(self, path: Path, lock: TextIO) -> None:
+        super().__init__(path)
+        self._lock = lock
+        self._best_lock = threading.Lock()
+        self._kept: dict[str, str] = {}
+        self._confirmations: dict[str, list[Confirmation]] = {}
+        # Of turns in progress, as they lie on the disk: each is asked for several times.
+        self._drafts: dict[TurnKey, Draft] = {}
+        self._answers: dict[str, StoredCompletion] = {}
+        self.log = TurnLog(path)
+        sweep(path)
+
+    def close(self) -> None:
+        """Let go of the run directory."""
+        self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def add_environment(self, facts: Mapping[str, object]) -> None:
+        """Merge `facts` (JSON values) into `environment.json`."""
+        merged = {**self.environment(), **facts}
+        text = json.dumps(merged, indent=2, sort_keys=True, default=str) + "\n"
+        write_durably(self.path / "environment.json", text)
+
+    def save_result(self, result: RunResult) -> None:
+        """Write `result.json`."""
+        text = result.model_dump_json(by_alias=True, indent=2)
+        write_durably(self.path / "result.json", text + "\n")
+
+    # The turn in progress.
+
+    def _draft_path(self, key: TurnKey) -> Path:
+        return self.path / "pending" / f"{key}.json"
+
+    def draft(self, key: TurnKey) -> Draft | None:
+        """What is known of a turn that is not recorded yet; None where nothing is."""
+        known = self._drafts.get(key)
+        # The record is there before the draft goes: whoever looks at another's turn finds one.
+        if known is None and key not in self.log:
+            known = self._draft_on_disk(key)
+            if known is not None:
+                self._drafts[key] = known
+        return known
+
+    def _draft_on_disk(self, key: TurnKey) -> Draft | None:
+        """What an earlier command left; what tore is taken out, so that lines can follow."""
+        path = self._draft_path(key)
+        if not path.exists():
+            return None
+        lines = path.read_bytes()
+        draft = read_draft(lines)
+        if draft is None:
+            path.unlink()
+        elif not lines.endswith(b"\n"):
+            write_whole(path, draft.model_dump_json(by_alias=True) + "\n")
+        return draft
+
+    def drafts(self) -> Iterator[tuple[TurnKey, Draft]]:
+        """All turns in progress; drafts of turns that are recorded by now are removed."""
+        for path in sorted((self.path / "pending").glob("*.json")):
+            problem, sample, turn = path.stem.rsplit(".", 2)
+            key = TurnKey(problem, int(sample), int(turn))
+            if key in self.log:
+                path.unlink()
+            elif (draft := self.draft(key)) is not None:
+                yield key, draft
+
+    def save_draft(self, key: TurnKey, draft: Draft) -> None:
+        """Write down what is known of a turn by now."""
+        # What a power cut takes of it can be done again; a bill can't be asked for again.
+        append = append_durably if draft.holds_a_bill else append_whole
+        append(self._draft_path(key), draft.model_dump_json(by_alias=True))
+        self._drafts[key] = draft
+
+    @contextmanager
+    def in_flight(self, key: TurnKey, draft: Draft, stage: Stage) -> Iterator[Draft]:
+        """Mark that `stage` has begun, for as long as the block lasts.
+
+        Yields the draft to build on: it counts one repetition more if a kill had interrupted this
+        stage before. The block ends by saving its outcome; an exception takes the mark away.
+        """
+        again = draft.in_flight is stage
+        marked = draft.model_copy(
+            update={"in_flight": stage, "repeated": draft.repeated + int(again)}
+        )
+        self.save_draft(key, marked)
+        unmarked = marked.model_copy(update={"in_flight": None})
+        try:
+            yield unmarked
+        except BaseException:
+            self.save_draft(key, unmarked)
+            raise
+
+    # What a turn leaves behind.
+
+    def save_prompt(self, text: str) -> str:
+        """Keep a prompt; returns its hash."""
+        prompt = text_hash(text)
+        write_once(self.path / "prompts" / f"{prompt}.txt", text)
+        return prompt
+
+    def save_completion(self, request: CompletionRequest, prompt: str, answer: Completion) -> str:
+        """Keep an answer before anything is done with it; returns its hash."""
+        completion = request_hash(request)
+        stored = StoredCompletion(
+            problem=request.problem,
+            sample=request.sample,
+            turn=request.turn,
+            prompt=prompt,
+            temperature=request.temperature,
+            seed=request.seed,
+            arguments=request.arguments,
+            completion=answer,
+        )
+        write_durably(self.completion_path(completion), stored.model_dump_json(indent=2) + "\n")
+        self._answers[completion] = stored
+        return completion
+
+    def completion(self, completion: str) -> StoredCompletion:
+        """An answer."""
+        return self._answers.get(completion) or super().completion(completion)
+
+    def has_completion(self, completion: str) -> bool:
+        """That answer has been paid for and is here."""
+        return completion in self._answers or self.completion_path(completion).exists()
+
+    def save_kernel(self, candidate: Candidate) -> str:
+        """Keep a kernel's source; returns its hash."""
+        write_once(self.kernel_path(candidate.hash), candidate.source)
+        return candidate.hash
+
+    def save_profile(self, candidate: str, profile: Profile) -> None:
+        """Keep a kernel's profile as a file of its own, beside what a profiler may leave there."""
+        path = self.profile_folder(candidate) / "profile.json"
+        write_whole(path, profile.model_dump_json(indent=2) + "\n")
+
+    def record(self, record: TurnRecord) -> None:
+        """Write a turn down, once, and forget its draft."""
+        self.log.append(record)
+        with disk_errors_told(self.path):
+            self._draft_path(key_of(record)).unlink(missing_ok=True)
+        self._drafts.pop(key_of(record), None)
+        self._answers.pop(record.completion, None)
+
+    def confirmations(self, problem: str) -> list[Confirmation]:
+        """Second verdicts on a problem's best kernels, in the order written."""
+        if problem not in self._confirmations:
+            found = super().confirmations(problem)
+            path = self.confirmations_path(problem)
+            if path.exists() and not path.read_bytes().endswith(b"\n"):
+                write_whole(path, "".join(_line(each) for each in found))
+            self._confirmations[problem] = found
+        return self._confirmations[problem]
+
+    def save_confirmation(self, confirmation: Confirmation) -> None:
+        """Keep a second verdict."""
+        known = self.confirmations(confirmation.problem)
+        append_durably(
+            self.confirmations_path(confirmation.problem),
+            confirmation.model_dump_json(by_alias=True),
+        )
+        known.append(confirmation)
+
+    def best(self, problem: str) -> TurnRecord | None:
+        """The turn with the best kernel that has not failed a second verdict."""
+        best = self.log.progress(problem).best
+        struck = {each.candidate for each in self.confirmations(problem) if not each.holds}
+        if best is None or best.candidate not in struck:
+            return best
+        return best_of([turn for turn in self.log.of(problem) if turn.candidate not in struck])
+
+    def keep_best(self, problem: str) -> TurnRecord | None:
+        """Put a problem's best kernel where a person looks for it; returns its turn."""
+        with self._best_lock:
+            best = self.best(problem)
+            candidate = best.candidate if best is not None else None
+            if candidate is not None and candidate != self._kept.get(problem):
+                path, source = self.best_path(problem), self.kernel(candidate)
+                if not path.exists() or path.read_text(encoding="utf-8") != source:
+                    write_whole(path, source)
+                self._kept[problem] = candidate
+            return best
+
+
+def open_store(config: RunConfig, *, redo: bool = False) -> RunStore:
+    """Open `config.output` for writing, made if need be; `redo` empties it of an earlier run first.
+
+    A run found there goes on; its `config.yaml` takes over what may change (budget, workers).
+    Raises `UsageError` where the folder is in use, holds something else, or a run made with other
+    settings, or can't be written: nothing has been written over then.
+    """
+    lock = claim(config, redo=redo)
+    try:
+        return RunStore(config.output, lock)
+    except BaseException:
+        lock.close()
+        raise

@@ -1,0 +1,151 @@
+"""`turns.jsonl`: what has happened, one record a turn, append-only. The one truth of a run."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from pydantic import ValidationError
+
+from agent.record.durable import append_durably
+from agent.record.progress import Progress
+from agent.record.turn import TurnRecord
+from problems.errors import UsageError
+
+FILE = "turns.jsonl"
+_BLOCK = 65536
+
+
+class TurnKey(NamedTuple):
+    """Names one turn of a run."""
+
+    problem: str
+    sample: int
+    turn: int
+
+    def __str__(self) -> str:
+        return f"{self.problem}.{self.sample}.{self.turn}"
+
+
+def key_of(record: TurnRecord) -> TurnKey:
+    """The key of `record`."""
+    return TurnKey(record.problem, record.sample, record.turn)
+
+
+def read_turns(run: Path) -> Iterator[TurnRecord]:
+    """The records of the run directory `run`, in the order written, without locking or mending.
+
+    A last line that a kill tore is passed over. Raises `UsageError` for any other bad line.
+    """
+    for _, record in _read(run / FILE):
+        yield record
+
+
+def _read(path: Path) -> Iterator[tuple[int, TurnRecord]]:
+    if not path.exists():
+        return
+    offset = 0
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                yield offset, TurnRecord.model_validate_json(line)
+            except ValidationError as error:
+                if not line.endswith(b"\n"):
+                    return
+                first = error.errors()[0]
+                where = ".".join(str(part) for part in first["loc"])
+                raise UsageError(
+                    f"{path} line {number} is not a turn of this version ({where}: {first['msg']});"
+                    " remove the line, or start over with --redo"
+                ) from error
+            offset += len(line)
+
+
+class TurnLog:
+    """The writer's view of `turns.jsonl`. Holds where each record lies and what each problem's come
+    to; the records themselves are read when asked for."""
+
+    def __init__(self, run: Path) -> None:
+        """Read what is there and mend a torn last line. Raises `UsageError` for a bad one."""
+        self._path = run / FILE
+        self._lock = threading.Lock()
+        self._offsets: dict[str, dict[tuple[int, int], int]] = {}
+        self._progress: dict[str, Progress] = {}
+        for offset, record in _read(self._path):
+            if key_of(record) not in self:
+                self._note(record, offset)
+        self._mend()
+
+    def _note(self, record: TurnRecord, offset: int) -> None:
+        """Remember where `record` lies, and what its problem has come to with it."""
+        self._offsets.setdefault(record.problem, {})[record.sample, record.turn] = offset
+        self._progress[record.problem] = self.progress(record.problem).after(record)
+
+    def _mend(self) -> None:
+        """Cut a torn last line; complete one that lacks nothing but its newline."""
+        if not self._path.exists():
+            return
+        with self._path.open("rb") as file:
+            start, last = _last_line(file)
+        if not last or last.endswith(b"\n"):
+            return
+        try:
+            TurnRecord.model_validate_json(last)
+        except ValidationError:
+            with self._path.open("r+b") as file:
+                file.truncate(start)
+        else:
+            with self._path.open("ab") as file:
+                file.write(b"\n")
+
+    def append(self, record: TurnRecord) -> bool:
+        """Write `record` unless its key is there already; says whether it was written."""
+        line = record.model_dump_json(by_alias=True)
+        with self._lock:
+            if key_of(record) in self:
+                return False
+            self._note(record, append_durably(self._path, line))
+            return True
+
+    def __contains__(self, key: TurnKey) -> bool:
+        return (key.sample, key.turn) in self._offsets.get(key.problem, ())
+
+    def next_turn(self, problem: str, sample: int) -> int:
+        """The first turn of a sample that is not recorded."""
+        return next(turn for turn in count() if TurnKey(problem, sample, turn) not in self)
+
+    def progress(self, problem: str) -> Progress:
+        """What the recorded turns of a problem come to."""
+        return self._progress.get(problem, Progress())
+
+    def of(self, problem: str, sample: int | None = None) -> list[TurnRecord]:
+        """The records of a problem, or of one sample of it, by sample and turn."""
+        with self._lock:
+            chosen = sorted(
+                (key, offset)
+                for key, offset in self._offsets.get(problem, {}).items()
+                if sample in (None, key[0])
+            )
+        if not chosen:
+            return []
+        records = []
+        with self._path.open("rb") as file:
+            for _, offset in chosen:
+                file.seek(offset)
+                records.append(TurnRecord.model_validate_json(file.readline()))
+        return records
+
+
+def _last_line(file: BinaryIO) -> tuple[int, bytes]:
+    """Where the last line begins, and the line, read from the end: the file may be large."""
+    start, text = file.seek(0, os.SEEK_END), b""
+    while start > 0 and b"\n" not in text[:-1]:
+        size = min(start, _BLOCK)
+        start = file.seek(start - size)
+        text = file.read(size) + text
+    begin = text.rfind(b"\n", 0, -1) + 1
+    return start + begin, text[begin:]

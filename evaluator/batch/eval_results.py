@@ -1,0 +1,118 @@
+"""`eval_results.json`: the verdicts on a folder of kernels as KernelBench writes its own.
+
+An object by problem number, each with a list of entries, one for each sample; times in ms, -1 where
+there is none. KernelBench's files are of one level each, and its analysis reads `sample_id`,
+`compiled`, `correctness` and `runtime`; the rest of a verdict is under `metadata`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from evaluator.batch.kernel_name import KernelName
+from evaluator.evaluation import BaselineName, Evaluation, Status
+from problems.errors import UsageError
+
+NAME = "eval_results.json"
+_JUDGE = "kernel-refinery"
+_NOT_LOADED = {
+    *("syntax_error", "no_model_new", "import_raised", "import_timeout"),
+    *("build_timeout", "too_many_builds"),
+}
+"""Reasons that KernelBench counts as not compiled, beside a failed build."""
+
+Entry = dict[str, Any]
+
+
+class EvalResults:
+    """Collects entries and writes a file for each level."""
+
+    def __init__(self, path: Path, levels: Iterable[int]) -> None:
+        """`path` is that of a single level; those of several get `_level_N` before the ending.
+
+        Raises `UsageError` where a file can't be written, or holds what another program wrote.
+        """
+        levels = sorted(set(levels))
+        self._paths = {
+            level: path if len(levels) == 1 else path.with_stem(f"{path.stem}_level_{level}")
+            for level in levels
+        }
+        self._entries: dict[int, dict[str, list[Entry]]] = {
+            level: defaultdict(list) for level in levels
+        }
+        for file in self._paths.values():
+            if not os.access(file if file.exists() else file.parent, os.W_OK):
+                raise UsageError(f"{file} can't be written; name another file with --results")
+            if file.exists() and not _is_ours(file):
+                raise UsageError(
+                    f"{file} holds results of another program; name another file with --results"
+                )
+
+    def add(self, name: KernelName, problem_id: str, outcome: Evaluation | Exception) -> None:
+        """One kernel's verdict, or why it could not be judged."""
+        entry = _entry(name.sample, problem_id, outcome)
+        self._entries[name.level][str(name.number)].append(entry)
+
+    def write(self) -> list[Path]:
+        """Write all that was added, in the place of earlier files of ours, which it returns."""
+        for level, path in self._paths.items():
+            part = path.with_name(path.name + ".part")
+            part.write_text(json.dumps(self._entries[level], indent=4) + "\n")
+            part.replace(path)
+        return list(self._paths.values())
+
+
+def _entry(sample: int, problem_id: str, outcome: Evaluation | Exception) -> Entry:
+    metadata: dict[str, Any] = {"judge": _JUDGE, "problem": problem_id}
+    entry: Entry = {
+        "sample_id": sample,
+        "compiled": False,
+        "correctness": False,
+        "metadata": metadata,
+        "runtime": -1.0,
+        "runtime_stats": {},
+    }
+    if isinstance(outcome, Exception):
+        metadata |= {"status": "not_judged", "error": f"{type(outcome).__name__}: {outcome}"}
+        return entry
+    metadata |= {
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "message": outcome.message,
+        "findings": list(outcome.findings),
+        "hardware": outcome.device,
+        "device": outcome.conditions.get("judged_on"),
+    }
+    built = outcome.status not in (Status.NO_CODE, Status.BUILD_ERROR)
+    entry["compiled"] = built and outcome.reason not in _NOT_LOADED
+    entry["correctness"] = outcome.status is Status.CORRECT
+    if timing := outcome.timing:
+        metadata |= {
+            "speedup": timing.speedup,
+            "speedup_low": timing.speedup_low,
+            "speedup_high": timing.speedup_high,
+            "verdict": timing.verdict,
+            "ref_runtime": timing.baselines[BaselineName.EAGER].latency_us / 1000,
+        }
+        entry["runtime"] = timing.latency_us / 1000
+        entry["runtime_stats"] = {
+            "median": timing.latency_us / 1000,
+            "low": timing.latency_low_us / 1000,
+            "high": timing.latency_high_us / 1000,
+            "num_trials": timing.calls,
+        }
+    return entry
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        results = json.loads(path.read_text())
+        entries = [entry for samples in results.values() for entry in samples]
+        return all(entry["metadata"].get("judge") == _JUDGE for entry in entries)
+    except (ValueError, AttributeError, KeyError, TypeError):
+        return False

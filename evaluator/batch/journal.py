@@ -1,0 +1,88 @@
+"""The verdicts of an unfinished folder, on disk, so that an interrupted command goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import threading
+from pathlib import Path
+
+from evaluator.batch.many import Evaluates
+from evaluator.evaluation import Evaluation, EvaluationRequest
+from problems.cache_folder import cache_folder
+from problems.errors import UsageError
+
+
+class Journal:
+    """Asks the judge only for what is not in its file yet.
+
+    The file has one JSON object a line: the SHA-256 of a request on this machine, and its
+    evaluation. A failure of ours is not in it, nor what a limit of time decided: both are tried
+    again. `remove` deletes the file once the command has come to its end.
+    """
+
+    def __init__(self, path: Path, judge: Evaluates) -> None:
+        """Raises `UsageError` where the file is not ours, or can't be written."""
+        self.path = path
+        self._judge = judge
+        self._lock = threading.Lock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        except OSError as error:
+            raise UsageError(
+                f"{path} can't be written ({error.strerror}): set KERNEL_REFINERY_CACHE to a "
+                "folder of yours"
+            ) from None
+        self._known = _read(path)
+        self.taken = 0
+        """How many verdicts were taken over."""
+
+    def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        """The evaluation in the file, or a new one, which is written to it at once."""
+        # Another machine may have another device of that name.
+        asked = f"{platform.node()} {request.model_dump_json()}"
+        key = hashlib.sha256(asked.encode()).hexdigest()
+        if key in self._known:
+            self.taken += 1
+            return self._known[key]
+        evaluation = self._judge.evaluate(request)
+        # What a limit of time decided may be otherwise the next time.
+        if evaluation.is_lasting:
+            line = {"request": key, "evaluation": evaluation.model_dump(mode="json", by_alias=True)}
+            with self._lock, self.path.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+        return evaluation
+
+    def remove(self) -> None:
+        """The command has come to its end: the next one judges anew."""
+        self.path.unlink(missing_ok=True)
+
+
+def journal_path(results: Path) -> Path:
+    """Where the verdicts of a folder are kept whose results go to this file.
+
+    It is among the user's own files, and never in the folder: who sends a folder of kernels could
+    send verdicts with it.
+    """
+    name = hashlib.sha256(str(results.resolve()).encode()).hexdigest()[:16]
+    return cache_folder() / "unfinished" / f"{name}.jsonl"
+
+
+def _read(path: Path) -> dict[str, Evaluation]:
+    # What follows the last line end was being written when the command was interrupted.
+    whole = path.read_bytes().decode(errors="replace")
+    whole = whole[: whole.rfind("\n") + 1]
+    known = {}
+    for number, line in enumerate(whole.splitlines(), 1):
+        try:
+            entry = json.loads(line)
+            known[entry["request"]] = Evaluation.model_validate(entry["evaluation"])
+        except (ValueError, KeyError, TypeError):
+            raise UsageError(
+                f"{path}, line {number}, is no verdict of this version: delete the file to judge "
+                "all kernels anew"
+            ) from None
+    path.write_text(whole)
+    return known

@@ -1,0 +1,184 @@
+"""A folder of kernels, named as KernelBench names them: found, judged, summed up."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+from evaluator.batch.claims.claim import Claim
+from evaluator.batch.claims.judged_claim import Adjudication, judge_claim
+from evaluator.batch.claims.report import writable, write_report
+from evaluator.batch.eval_results import EvalResults
+from evaluator.batch.journal import Journal, journal_path
+from evaluator.batch.kernel_name import KernelName
+from evaluator.batch.many import Outcome, judged
+from evaluator.batch.tally import Tally
+from evaluator.batch.verdict_lines import verdict_lines
+from evaluator.errors import InfrastructureError
+from evaluator.evaluation import EvaluationRequest, Settings
+from evaluator.executor.executor import Executor
+from problems.errors import UnknownProblemError, UsageError
+from problems.loader import load_problem
+from problems.problem import Problem
+
+
+class NamedKernel(NamedTuple):
+    """A file of the folder with the problem that its name says."""
+
+    name: KernelName
+    path: Path
+    problem: Problem
+
+
+def kernels_in(folder: Path, suite: Path | None) -> list[NamedKernel]:
+    """The kernels by level, problem and sample. Files for problems that the suite does not have are
+    reported and passed over. Raises `UsageError` where none is left."""
+    named = sorted((name, path) for path in folder.iterdir() if (name := KernelName.of(path)))
+    if not named:
+        raise UsageError(f"{folder} holds no file named like level_1_problem_1_sample_0_kernel.py")
+    found: list[NamedKernel] = []
+    for (level, number), group in groupby(named, lambda file: file[0][:2]):
+        files = list(group)
+        try:
+            problem = load_problem(f"{level}/{number}", suite)
+        except UnknownProblemError as error:
+            for _, path in files:
+                print(f"{path.name} is passed over: {error}", file=sys.stderr)
+        else:
+            found += [NamedKernel(name, path, problem) for name, path in files]
+    if not found:
+        raise UsageError(f"{folder}: the suite has none of these problems; choose it with --suite")
+    return found
+
+
+@dataclass(frozen=True)
+class FolderReport:
+    """What is reported of a folder, and where."""
+
+    results: Path
+    """In KernelBench's format."""
+    as_json: bool = False
+    """Each verdict on stdout, one a line, and not for a person on stderr."""
+    claims: dict[KernelName, Claim] | None = None
+    """Held against the measured speedups at the end."""
+
+
+def judge_folder(
+    kernels: Sequence[NamedKernel],
+    request: Callable[[Path, Problem, Settings], EvaluationRequest],
+    executor: Executor,
+    report: FolderReport,
+    settings: Settings,
+    beside: Settings | None = None,
+    *,
+    width: int,
+) -> bool:
+    """Judge the kernels, report each verdict in its turn, and write all of them. Returns whether
+    all are correct.
+
+    `beside`: of KernelBench's protocol, under which they are judged once more, for the claims. An
+    interrupted command goes on with the verdicts that it left.
+
+    Raises `UsageError` before anything is judged where a result can't be written, and
+    `InfrastructureError` where every kernel fails alike (`many.judged`); what was found by then is
+    written.
+    """
+    written = EvalResults(report.results, {kernel.name.level for kernel in kernels})
+    adjudicated = writable(report.results.parent) if report.claims is not None else []
+    journal = Journal(journal_path(report.results), executor)
+
+    def outcomes(under: Settings) -> Iterator[tuple[NamedKernel, Outcome]]:
+        found = judged(
+            [kernel[1:] for kernel in kernels],
+            lambda path, problem: request(path, problem, under),
+            journal,
+            width=width,
+        )
+        for kernel, (outcome, first) in zip(kernels, found, strict=True):
+            protocol = under.protocol if beside else None
+            if report.as_json:
+                print(json.dumps(_record(kernel, outcome, first, protocol)), flush=True)
+            else:
+                print(*_lines(kernel, outcome, first, protocol), sep="\n", file=sys.stderr)
+            yield kernel, outcome
+
+    tally = Tally()
+    ours: list[Outcome] = []
+    theirs: list[Outcome] = []
+    try:
+        for kernel, outcome in outcomes(settings):
+            tally.add(outcome)
+            written.add(kernel.name, kernel.problem.id, outcome)
+            ours.append(outcome)
+        if beside is not None:
+            theirs.extend(outcome for _, outcome in outcomes(beside))
+        journal.remove()
+    finally:
+        paths = written.write()
+        lines = list(tally.lines())
+        if journal.taken:
+            lines.insert(0, f"{journal.taken} verdicts are those of an interrupted command")
+        if report.claims is not None and ours:
+            adjudication = _adjudication(kernels, report.claims, ours, theirs, settings)
+            write_report(adjudication, adjudicated)
+            paths += adjudicated
+            lines += adjudication.lines()
+        lines.append(f"results: {', '.join(map(str, paths))}")
+        if journal.path.exists():
+            lines.append("unfinished: the same command goes on from here")
+        print(*lines, sep="\n", file=sys.stderr)
+    return tally.correct == len(kernels)
+
+
+def _adjudication(
+    kernels: Sequence[NamedKernel],
+    claims: dict[KernelName, Claim],
+    ours: Sequence[Outcome],
+    theirs: Sequence[Outcome],
+    settings: Settings,
+) -> Adjudication:
+    """Of the kernels that have an outcome so far."""
+    rows = [
+        judge_claim(
+            kernel.path.name,
+            kernel.problem.id,
+            kernel.name.level,
+            claims.get(kernel.name),
+            outcome,
+            other,
+        )
+        for kernel, outcome, other in zip_longest(
+            kernels[: len(ours)], ours, theirs, fillvalue=None
+        )
+        if kernel is not None and outcome is not None
+    ]
+    return Adjudication(rows, settings.precision, settings.protocol)
+
+
+def _record(
+    kernel: NamedKernel, outcome: Outcome, first: Path | None, protocol: str | None
+) -> dict[str, object]:
+    place: dict[str, object] = {"kernel": kernel.path.name, "problem": kernel.problem.id}
+    if protocol is not None:
+        place["protocol"] = protocol
+    if isinstance(outcome, InfrastructureError):
+        return place | {"error": f"{type(outcome).__name__}: {outcome}"}
+    judged_with = {"judged_with": first.name if first else ""}
+    return place | judged_with | outcome.model_dump(mode="json", by_alias=True)
+
+
+def _lines(
+    kernel: NamedKernel, outcome: Outcome, first: Path | None, protocol: str | None
+) -> list[str]:
+    under = [f"under --protocol {protocol}:"] if protocol is not None else []
+    place = f"{kernel.path.name} on {kernel.problem.id}"
+    if isinstance(outcome, InfrastructureError):
+        return [*under, f"{place}: cannot be judged", f"  {type(outcome).__name__}: {outcome}"]
+    if first is not None:
+        return [*under, f"{place}: {outcome.status}, as {first.name}, which is identical"]
+    return [*under, *verdict_lines(kernel.path, kernel.problem, outcome)]

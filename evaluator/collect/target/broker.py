@@ -1,0 +1,125 @@
+"""Where a target is served by the process that started it: builds, counts, the device.
+
+The target runs a candidate, so what it asks for is served as the judge serves a worker: libraries
+come from the trusted builder, as sealed memory, and whoever breaks the protocol is not answered.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from evaluator.build.builder import Builder
+from evaluator.build.handover import built_and_read
+from evaluator.collect.counters.call_counter import CallCounter
+from evaluator.hardware.device_lock import device_lock
+from evaluator.hardware.devices import describe
+from evaluator.ipc.build_request import decode_request, encode_outcome
+from evaluator.ipc.sealed import sealed_copy
+from evaluator.ipc.wire import Channel, ClosedError, Kind, Message, WireError, WireTimeoutError
+from problems.cache_folder import cache_folder
+
+_LOOK_S = 0.2
+"""How soon it is seen that a target has ended while something it started holds the line."""
+
+
+class Broker:
+    """Serves one target. Use it as a context: the device is held, once asked for, until its end."""
+
+    def __init__(
+        self, device: str, *, counter: CallCounter | None = None, kept: Path | None = None
+    ) -> None:
+        """`counter` counts what the target says. `kept`: an empty folder for copies of libraries
+        that are looked at later, when they may have left the cache."""
+        self._device = device
+        self._counter = counter
+        self._kept = kept
+        self._builder: Builder | None = None
+        self._held = contextlib.ExitStack()
+        self._deadline = 0.0
+        self._holds = False
+        self.libraries: list[Path] = []
+        """The copies, in the order in which they were handed out."""
+
+    def serve(
+        self, channel: Channel, timeout_s: float, runs: Callable[[], bool] = lambda: True
+    ) -> float:
+        """Answer until the target hangs up, or no longer `runs`; the seconds that are left then.
+
+        Waiting for the device is not counted. Raises `WireError` for what is no question, and
+        `WireTimeoutError`, one of its kinds, when the time is over.
+        """
+        self._deadline = time.monotonic() + timeout_s
+        while True:
+            # Also where it never stops asking.
+            if time.monotonic() > self._deadline:
+                raise WireTimeoutError
+            if channel.ready(min(_LOOK_S, self._left_s())):
+                try:
+                    self._answer(channel, channel.receive(self._left_s()))
+                except ClosedError:
+                    break
+            elif not runs():
+                break
+        return self._left_s()
+
+    def _left_s(self) -> float:
+        return max(0.1, self._deadline - time.monotonic())
+
+    def _answer(self, channel: Channel, message: Message) -> None:
+        if message.kind is Kind.COUNT and self._counter is not None:
+            self._say(channel, Kind.COUNTED, self._counter.answer(message.payload))
+        elif message.kind is Kind.BUILD:
+            self._build(channel, message.payload)
+        elif message.kind is Kind.DEVICE and not self._holds:
+            asked = time.monotonic()
+            self._held.enter_context(device_lock(self._device))
+            self._holds = True
+            self._deadline += time.monotonic() - asked
+            self._say(channel, Kind.HELD)
+        else:
+            raise WireError(f"{message.kind.name} out of turn")
+
+    def _say(
+        self, channel: Channel, kind: Kind, payload: bytes = b"", fds: tuple[int, ...] = ()
+    ) -> None:
+        # To one that may not read it.
+        channel.send(kind, payload, fds, timeout_s=self._left_s())
+
+    def _build(self, channel: Channel, payload: bytes) -> None:
+        try:
+            request = decode_request(payload)
+        except ValueError as error:
+            raise WireError(f"a malformed build request: {error}") from None
+        if self._builder is None:
+            self._builder = Builder(
+                cache_folder(), cuda_arch=describe(self._device).cuda_architecture
+            )
+        builder, left_s = self._builder, max(1.0, self._left_s())
+        outcome, library = built_and_read(
+            lambda asked: builder.build(asked, left_s), request, self._sealed
+        )
+        if library is None:
+            self._say(channel, Kind.BUILT, encode_outcome(outcome))
+            return
+        try:
+            self._say(channel, Kind.BUILT, encode_outcome(outcome), (library,))
+        finally:
+            os.close(library)
+
+    def _sealed(self, library: Path) -> int:
+        if self._kept is not None:
+            copy = self._kept / f"{len(self.libraries)}-{library.name}"
+            library = Path(shutil.copyfile(library, copy))
+            self.libraries.append(library)
+        return sealed_copy(library)
+
+    def __enter__(self) -> Broker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._held.close()

@@ -1,0 +1,75 @@
+"""The process that started a target, as that one sees it: whom it asks for what it may not do."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from evaluator.collect.counters.call_counter import Mark
+from evaluator.ipc.build_request import BuildOutcome, BuildRequest, decode_outcome, encode_request
+from evaluator.ipc.wire import Channel, Kind
+
+_DESK = "broker"
+
+
+class Owner:
+    """The target's end of the line to a `Broker`."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._channel = Channel(end, takes_fds=True)
+
+    def build(self, request: BuildRequest) -> BuildOutcome:
+        """What the trusted builder makes of a request; its library is this process's to open."""
+        self._channel.send(Kind.BUILD, encode_request(request))
+        message = self._channel.receive()
+        outcome = decode_outcome(message.payload)
+        if message.fds:
+            return replace(outcome, library=f"/proc/self/fd/{message.fds[0]}")
+        return outcome
+
+    def count(self, mark: Mark) -> bool:
+        """Tell where a call to be counted begins and ends. False: nothing is counted."""
+        self._channel.send(Kind.COUNT, bytes([mark]))
+        return bool(self._channel.receive().payload)
+
+    def hold_device(self) -> None:
+        """Wait until the device is this target's alone, to its end."""
+        self._channel.send(Kind.DEVICE)
+        self._channel.receive()
+
+
+def at_desk(folder: Path) -> Owner:
+    """The owner, who listens in `folder`; raises `OSError`."""
+    end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with _short(folder) as name:
+        end.connect(name)
+    return Owner(end)
+
+
+def listening(folder: Path) -> socket.socket:
+    """The owner's socket in `folder`, for `at_desk`; raises `OSError`."""
+    end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with _short(folder) as name:
+            end.bind(name)
+        # The folder is the target's user's by now, or its owner's: nobody else comes in.
+        (folder / _DESK).chmod(0o666)
+        end.listen(1)
+    except BaseException:
+        end.close()
+        raise
+    return end
+
+
+@contextlib.contextmanager
+def _short(folder: Path) -> Iterator[str]:
+    """A name for the socket that is short enough, however deep the folder lies."""
+    handle = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{handle}/{_DESK}"
+    finally:
+        os.close(handle)

@@ -1,0 +1,231 @@
+"""The process that a profiler watches: it builds a candidate and calls it once, warmed up.
+
+`ncu` or a sanitizer starts `python -m evaluator.collect.target.run FOLDER MODE` behind walls. It
+waits for `request.json` in FOLDER (`warm_target.py`). In `ncu` the one call lies inside
+cudaProfilerStart and Stop; in `plain` nothing is collected: the parent process watches.
+`confined.py` calls the other modes; in `static` it is what gets built that counts, and the builder
+looks at that. What was collected goes to `collected.json`. Candidate code runs in this process, so
+what it leaves is a claim: good for advice, never for a verdict.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+# Before torch is loaded: libgomp's idle threads would spin and count as processor time.
+os.environ["OMP_WAIT_POLICY"] = "passive"
+
+# Most of what `torch.utils.cpp_extension` takes. That one asks for devices when it is imported,
+# and which of them this process may see is only known with the request.
+import setuptools  # type: ignore[import-untyped]  # noqa: F401
+import torch
+
+from evaluator.collect.collected import Collected, Work
+from evaluator.collect.own_functions import mark_own_functions
+from evaluator.collect.stages import Stages
+from evaluator.collect.target.owner import Owner, at_desk
+from evaluator.collect.target.target_process import COLLECTED, Mode, WatchedMode
+from evaluator.collect.target.target_request import read_request
+from evaluator.collect.target.walled import LAYERS
+from evaluator.collect.target.warm_target import handed_over
+from evaluator.evaluation import Backend, EvaluationRequest, Precision
+from evaluator.hardware.cores import usable_cores
+from evaluator.hardware.devices import cache_bytes
+from evaluator.hardware.sole_device import see_only
+from evaluator.judge.bounds.ceilings import measure_ceilings
+from evaluator.judge.bounds.work import count_work
+from evaluator.judge.problem.reference import WEIGHT_SEED, Reference
+from evaluator.pretrained import know_configurations
+from evaluator.walls.layers import confine
+from evaluator.worker import build_stub
+from evaluator.worker.weights import with_weights
+
+_FILE = "candidate.py"
+_SEED = 7
+_WARM_UP = 3
+_WATCHED = get_args(WatchedMode)
+
+
+def main(
+    folder: Path,
+    mode: Mode,
+    owner: Owner,
+    layers: tuple[str, ...],
+    since: float | None = None,
+) -> None:
+    """Run the request in `folder` and leave what was collected there.
+
+    `layers`: the walls that stand already; where nobody watches, privileges are given up here,
+    before any candidate code runs. `since` (`time.monotonic`) is when the request was handed over,
+    to a process that was there already.
+    """
+    stages = Stages(since)
+    stages.end("start")
+    request = read_request(folder)
+    request = request.on(see_only(request.settings.device))
+    if request.configurations is not None:
+        know_configurations(request.configurations)
+    settings = request.settings
+    torch.set_num_threads(settings.threads or usable_cores())
+    if settings.protocol != "kernelbench":
+        tf32 = settings.precision is Precision.TF32
+        torch.backends.cuda.matmul.allow_tf32 = tf32
+        torch.backends.cudnn.allow_tf32 = tf32
+    if mode in _WATCHED:
+        # Only from here on is it needed.
+        owner.hold_device()
+    stages.end("wait")
+    collected = _collect(folder, mode, request, owner, layers, stages)
+    stages.end("collect")
+    (folder / COLLECTED).write_text(collected.after(stages.seconds).model_dump_json())
+
+
+def _collect(
+    folder: Path,
+    mode: Mode,
+    request: EvaluationRequest,
+    owner: Owner,
+    layers: tuple[str, ...],
+    stages: Stages,
+) -> Collected:
+    settings = request.settings
+    device = torch.device(settings.device)
+    threads = torch.get_num_threads()
+    reference = Reference(request.reference, device, settings.precision)
+    state = reference.randomised(_SEED)
+    values = reference.fresh_inputs(_SEED)
+    work, output_bytes = None, 0
+    if mode not in ("shares", "plain"):
+        work = _work(reference, values, settings.precision, settings.device, threads)
+    if mode == "cpu":
+        output_bytes = sum(t.numel() * t.element_size() for t in reference.expected(values))
+    if mode not in _WATCHED:
+        on_cpu = settings.device == "cpu"
+        memory_bytes = settings.memory_limit_bytes if on_cpu else None
+        layers += tuple(
+            confine(folder, memory_bytes=memory_bytes, cpu_seconds=600, keep_scratch=True)
+        )
+    stages.end("prepare")
+    module = _candidate(folder, request, reference, state, owner)
+    stages.end("build")
+    values = reference.fresh_inputs(_SEED + 1)
+
+    def call() -> Any:
+        with torch.no_grad():
+            return module(*values)
+
+    # Under a sanitizer a call may take a thousand times as long.
+    for _ in range(1 if mode in ("plain", "static") else _WARM_UP):
+        call()
+    stages.end("warm_up")
+    collected = Collected(work=work, isolation=layers)
+    if mode == "cpu":
+        from evaluator.collect.cpu_trace import collect_cpu
+
+        cpu = collect_cpu(
+            call,
+            threads=threads,
+            output_bytes=output_bytes,
+            flush_bytes=max(2 * cache_bytes(settings.device), 2**24),
+            count=owner.count,
+        )
+        collected = collected.model_copy(update={"cpu": cpu})
+    elif mode == "shares":
+        from evaluator.collect.call_shares import collect_shares, own_namespaces
+
+        namespaces = own_namespaces(request.candidate.source)
+        collected = collected.model_copy(update={"calls": collect_shares(call, namespaces)})
+    elif mode == "torch_trace":
+        from evaluator.collect.torch_trace import collect_torch_trace
+
+        torch.cuda.synchronize()
+        sm_count = torch.cuda.get_device_properties(device).multi_processor_count
+        trace = collect_torch_trace(call, sm_count=sm_count, folder=folder)
+        collected = collected.model_copy(update={"gpu": trace})
+    elif mode == "ncu":
+        _in_profiler_range(call)
+    elif device.type == "cuda":
+        torch.cuda.synchronize()
+    return collected
+
+
+def _in_profiler_range(call: Callable[[], Any]) -> None:
+    torch.cuda.synchronize()
+    with torch.cuda.nvtx.range("forward"):
+        torch.cuda.cudart().cudaProfilerStart()
+        call()
+        torch.cuda.synchronize()
+        torch.cuda.cudart().cudaProfilerStop()
+
+
+def _candidate(
+    folder: Path,
+    request: EvaluationRequest,
+    reference: Reference,
+    state: dict[str, torch.Tensor],
+    owner: Owner,
+) -> torch.nn.Module:
+    """The candidate's module with the reference's weights."""
+    settings = request.settings
+    build_stub.install(owner.build)
+    if settings.device == "cpu":
+        mark_own_functions()
+    else:
+        torch.cuda.set_device(settings.device)
+    source = request.candidate.source
+    path = folder / _FILE if request.candidate.backend is Backend.TRITON else Path(_FILE)
+    if path.is_absolute():
+        # @triton.jit reads the function's source from a file.
+        path.write_text(source)
+    linecache.cache[str(path)] = (len(source), None, source.splitlines(keepends=True), str(path))
+    namespace = types.ModuleType("candidate")
+    namespace.__file__ = str(path)
+    sys.modules["candidate"] = namespace
+    exec(compile(source, str(path), "exec"), namespace.__dict__)
+
+    def build() -> torch.nn.Module:
+        torch.manual_seed(WEIGHT_SEED)
+        module: torch.nn.Module = namespace.ModelNew(*reference.initial_arguments)
+        return module
+
+    weights = {name: tensor.cpu() for name, tensor in state.items()}
+    module = with_weights(build, namespace.ModelNew, weights).module.to(settings.device)
+    return module if reference.dtype is torch.float32 else module.to(reference.dtype)
+
+
+def _work(
+    reference: Reference, values: list[Any], precision: Precision, device: str, threads: int
+) -> Work:
+    counted = count_work(reference.model, values, precision, probe=False)
+    ceilings = measure_ceilings(device, threads)
+    operations = sum(counted.flops.values())
+    seconds = sum(
+        count / ceilings.flops[kind]
+        for kind, count in counted.flops.items()
+        if kind in ceilings.flops
+    )
+    return Work(
+        bytes=counted.bytes_soft,
+        flops=operations,
+        elementwise=counted.elementwise,
+        transcendental=counted.transcendental,
+        bytes_per_s=ceilings.bandwidth_bytes_s,
+        flops_per_s=operations / seconds if seconds else None,
+    )
+
+
+def _main(folder: Path, mode: WatchedMode) -> None:
+    since = handed_over(folder)
+    if since is not None:
+        layers = (*filter(None, os.environ.get(LAYERS, "").split(",")), "separate_builder")
+        main(folder, mode, at_desk(folder), layers, since)
+
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]), sys.argv[2])  # type: ignore[arg-type]

@@ -1,0 +1,207 @@
+"""A target that was started before there is a request for it: what takes long is done by then.
+
+Starting a profiler, an interpreter and `import torch` takes seconds, and none of it depends on the
+candidate. Both ends of the wait are here: `WarmTarget` starts the program and hands a request over;
+`handed_over` is where the target waits, asleep, before it has touched a device. The pipe between
+them has a name, since a profiler may close what it inherited. Its end is the owner's end too: when
+the last writer is gone, however it went, the waiting target leaves, and so does its profiler.
+
+A target is for one candidate: none ever sees a process in which another one ran. It waits behind
+its walls (`walled.py`) already.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from evaluator.collect.collected import Collected
+from evaluator.collect.target.broker import Broker
+from evaluator.collect.target.owner import listening
+from evaluator.collect.target.target_process import (
+    COLLECTED,
+    Program,
+    WatchedMode,
+    collected_in,
+    is_plain,
+    lend_ceilings,
+    target_environment,
+    why_broken_off,
+)
+from evaluator.collect.target.target_request import REQUEST
+from evaluator.collect.target.walled import COUNTERS
+from evaluator.errors import ProfilerError
+from evaluator.ipc.wire import Channel, WireError, WireTimeoutError
+from evaluator.walls.folders import PACKAGES
+from evaluator.walls.scratch import remove
+
+_GATE = "gate"
+_PACKAGES = "packages"
+_LOOK_S = 0.2
+_PRINTED_BYTES = 8 * 2**20
+"""Many times what a sanitizer says of all the errors that it may tell of."""
+
+
+class WarmTarget:
+    """The target under another program, behind walls, waiting for its request in a folder of its
+    own."""
+
+    def __init__(
+        self,
+        prefix: Sequence[str],
+        mode: WatchedMode = "ncu",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start it; `prefix` is the program that watches, with its options. What these say of
+        files is relative to the target's folder. `environment` comes on top of the clean one."""
+        self.prefix = tuple(prefix)
+        folder = Path(tempfile.mkdtemp(prefix="refinery-target-"))
+        target = [sys.executable, "-m", "evaluator.collect.target.run", str(folder), mode]
+        walled = [
+            sys.executable,
+            "-m",
+            "evaluator.collect.target.walled",
+            str(folder),
+            str(os.getpid()),
+        ]
+        variables = target_environment(folder) | dict(environment or {})
+        variables["PYTHONPATH"] = f"{folder / _PACKAGES}{os.pathsep}{variables['PYTHONPATH']}"
+        if mode == "ncu":
+            variables[COUNTERS] = "1"
+        try:
+            lend_ceilings(folder)
+            _name_packages(folder / _PACKAGES)
+            os.mkfifo(folder / _GATE)
+            # Whoever it will be that waits there; nobody else comes into the folder.
+            (folder / _GATE).chmod(0o644)
+            # Reading as well: so opening waits for nobody, and writing can't fail.
+            self._gate = os.open(folder / _GATE, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                self._program = Program(
+                    [*walled, *prefix, *target],
+                    folder,
+                    variables,
+                    name=Path(prefix[0]).name,
+                    most_bytes=_PRINTED_BYTES,
+                )
+            except BaseException:
+                os.close(self._gate)
+                raise
+        except BaseException:
+            remove(folder)
+            raise
+        self._folder = folder
+
+    @property
+    def pid(self) -> int:
+        """Of the first process: with it everything ends that runs behind the walls."""
+        return self._program.pid
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is still there."""
+        return self._program.runs
+
+    def run(self, folder: Path, broker: Broker, *, report: str, timeout_s: float) -> Collected:
+        """Hand over the request in `folder`; what was collected, and the file `report`, come there.
+
+        Raises `ProfilerError` as `watch`, and where nothing was collected.
+        """
+        begin = time.monotonic()
+        text = self.watch(folder, broker, timeout_s=timeout_s)
+        collected = collected_in(self._folder, "ncu", text)
+        for name in (COLLECTED, report):
+            if is_plain(self._folder / name):
+                shutil.move(self._folder / name, folder / name)
+        return collected.after({"process": time.monotonic() - begin})
+
+    def watch(
+        self,
+        folder: Path,
+        broker: Broker,
+        *,
+        timeout_s: float,
+        whole: bool = False,
+        may_fail: bool = False,
+    ) -> str:
+        """Hand over the request in `folder`; (the end of) what the program printed, once it ended.
+
+        Call it once. `broker` serves the target. `timeout_s` counts from here, without what
+        the device was waited for. Raises `ProfilerError` as `Program.finish`, where the target asks
+        for what there isn't, and where there is a request already.
+        """
+        begin = time.monotonic()
+        try:
+            # A candidate beside it may have found the folder: what lies there is not followed.
+            with (self._folder / REQUEST).open("xb") as file:
+                os.fchmod(file.fileno(), 0o644)
+                file.write((folder / REQUEST).read_bytes())
+        except FileExistsError as error:
+            raise ProfilerError("somebody has written into the folder of the spare") from error
+        with listening(self._folder) as door:
+            os.write(self._gate, f"{begin!r}\n".encode())
+            try:
+                left_s = self._serve(door, broker, timeout_s)
+            except WireError as error:
+                self._program.end()
+                why = why_broken_off(error, self._program.name, timeout_s)
+                raise ProfilerError(why) from None
+        return self._program.finish(left_s, whole=whole, may_fail=may_fail, limit_s=timeout_s)
+
+    def _serve(self, door: socket.socket, broker: Broker, timeout_s: float) -> float:
+        """Until the target is done; the seconds that are left then."""
+        deadline = time.monotonic() + timeout_s
+        door.settimeout(_LOOK_S)
+        while self.waits:
+            if time.monotonic() > deadline:
+                raise WireTimeoutError
+            with contextlib.suppress(TimeoutError):
+                end, _ = door.accept()
+                with end:
+                    return broker.serve(
+                        Channel(end), deadline - time.monotonic(), lambda: self.waits
+                    )
+        return 0.0
+
+    def close(self) -> None:
+        """End it, and everything in its session; nothing of it stays."""
+        os.close(self._gate)
+        self._program.end()
+        remove(self._folder)
+
+
+def _name_packages(folder: Path) -> None:
+    """Where ours are to be found: the folder that they lie in can't be looked through from behind
+    the walls, and they need not be installed."""
+    folder.mkdir()
+    for package in PACKAGES:
+        (folder / package.name).symlink_to(package)
+    folder.chmod(0o755)
+
+
+def handed_over(folder: Path) -> float | None:
+    """Wait until there is a request in `folder`: when that was, by `time.monotonic`.
+
+    None: the owner is gone without one. Then nobody else will remove the folder: it is gone too.
+    """
+    try:
+        # Where the owner died before this, there is no writer and never will be: opening must not
+        # wait for one, and reading says so.
+        gate = os.open(folder / _GATE, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    os.set_blocking(gate, True)
+    said = os.read(gate, 64)
+    os.close(gate)
+    if not said:
+        remove(folder)
+        return None
+    (folder / _GATE).unlink()
+    return float(said)

@@ -1,0 +1,221 @@
+"""The judges of a Ray cluster: who is there, who is free, who was lost.
+
+Every node gets as many judges as it has whole GPUs, or one for all its cores where kernels are
+judged on the CPU. A node that is lost takes its judges off the pool, a node that joins brings
+its own. This runs in the driver's process (`evaluator/executor/ray_driver.py`), after `ray.init`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import ray
+from pydantic import ValidationError
+from ray.exceptions import RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from evaluator.errors import ClusterError, InfrastructureError
+from evaluator.executor.ray_judge import Answer, Place, RayJudge
+
+START_S = 60.0
+"""How long the judges of a cluster may take to come up."""
+PATIENCE_S = 60.0
+"""How long one waits for a judge to come up where none is left."""
+_LOOK_EVERY_S = 1.0
+_REST_S = 20.0
+"""How long a node is left alone on which a judge did not come up."""
+_MOST_CALLS = 16
+"""That the actor of a GPU takes at a time: more than the candidates that keep it busy."""
+
+
+@dataclass(eq=False)
+class Judge:
+    """One actor, and where it is."""
+
+    actor: Any
+    node: str
+    number: int
+    at_work: int = field(default=0)
+    """Candidates that it has been given."""
+    width: int = field(default=1)
+    """Candidates at a time that keep it busy; it tells when it comes up."""
+
+
+class ActorPool:
+    """Lends judges, each for as many candidates at a time as it can work on."""
+
+    def __init__(self, device: str) -> None:
+        """Call up the judges of the nodes that are there. `device` is `cpu` or `cuda:0`.
+
+        Raises `ClusterError` where none comes up, or two are not alike.
+        """
+        self._device = device
+        self._ready: list[Judge] = []
+        self._called: dict[Any, Judge] = {}
+        self._rest_until: dict[str, float] = {}
+        self._numbers = itertools.count()
+        self._warned: set[str] = set()
+        """Nodes, or "" for the cluster, of which was told what is wrong, until it is no more."""
+        self._why_not = ""
+        """What kept the last judge from coming up that did not."""
+        self._change = threading.Condition()
+        self.place = self._first_muster()
+        threading.Thread(target=self._watch, daemon=True, name="pool").start()
+
+    @property
+    def size(self) -> int:
+        """Judges that are there."""
+        with self._change:
+            return len(self._ready)
+
+    @contextmanager
+    def lent(self, tried: Collection[Judge]) -> Iterator[Judge]:
+        """A judge with room for one more candidate, another than those in `tried` if there is one.
+
+        Raises `ClusterError` where no judge has been left for `PATIENCE_S`.
+        """
+        judge = self._lend(tried)
+        try:
+            yield judge
+        finally:
+            with self._change:
+                judge.at_work -= 1
+                self._change.notify_all()
+
+    def strike(self, judge: Judge) -> None:
+        """Take a judge off the pool whose actor or node was lost."""
+        with self._change:
+            if judge in self._ready:
+                self._ready.remove(judge)
+        # It may be out of reach rather than gone, and hold its GPU.
+        ray.kill(judge.actor)
+
+    def _lend(self, tried: Collection[Judge]) -> Judge:
+        alone_since = None
+        with self._change:
+            while True:
+                free = [judge for judge in self._ready if judge.at_work < judge.width]
+                if free:
+                    judge = min(free, key=lambda one: (one in tried, one.at_work))
+                    judge.at_work += 1
+                    return judge
+                if self._ready:
+                    alone_since = None
+                elif alone_since is None:
+                    alone_since = time.monotonic()
+                elif time.monotonic() - alone_since > PATIENCE_S:
+                    raise ClusterError(
+                        f"no judge is left in the Ray cluster, and none came up in {PATIENCE_S:g} s"
+                    )
+                self._change.wait(_LOOK_EVERY_S)
+
+    def _first_muster(self) -> Place:
+        found: list[Place] = []
+        end = time.monotonic() + START_S
+        self._call_up()
+        while self._called and time.monotonic() < end:
+            for judge, place in self._arrivals():
+                found.append(place)
+                if words := place.difference(found[0]):
+                    raise ClusterError(
+                        f"the judges of this cluster are not alike ({words}), so their figures"
+                        " can't be compared; start Ray only on nodes that are"
+                    )
+                self._ready.append(judge)
+        if not found:
+            wanted = "all its CPUs free" if self._device == "cpu" else "a whole GPU free"
+            why = self._why_not or f"no node has {wanted}"
+            raise ClusterError(f"no judge came up ({_offered()} in the cluster): {why}")
+        return found[0]
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(_LOOK_EVERY_S)
+            try:
+                self._call_up()
+                self._welcome()
+                self._warned.discard("")
+            except RayError as error:
+                # Judges that are there work on; the next look may find the cluster in order.
+                self._warn("", f"the cluster can't be looked over: {error}")
+
+    def _welcome(self) -> None:
+        for judge, place in self._arrivals():
+            if words := place.difference(self.place):
+                print(f"node {judge.node} is left out: {words}", file=sys.stderr)
+                self._rest_until[judge.node] = float("inf")
+                ray.kill(judge.actor)
+                continue
+            with self._change:
+                self._ready.append(judge)
+                self._change.notify_all()
+
+    def _warn(self, node: str, words: str) -> None:
+        if node not in self._warned:
+            self._warned.add(node)
+            print(words, file=sys.stderr)
+
+    def _call_up(self) -> None:
+        """Start judges on nodes that have fewer than their due."""
+        with self._change:
+            there = [*self._ready, *self._called.values()]
+        have = Counter(judge.node for judge in there)
+        for node in ray.nodes():
+            name = node["NodeID"]
+            if not node["Alive"] or self._rest_until.get(name, 0.0) > time.monotonic():
+                continue
+            due = self._due(node["Resources"])
+            for _ in range(due - have[name]):
+                actor = self._actor(name, node["Resources"], due)
+                self._called[actor.place.remote()] = Judge(actor, name, next(self._numbers))
+
+    def _due(self, resources: dict[str, float]) -> int:
+        if self._device == "cpu":
+            return int(resources.get("CPU", 0) >= 1)
+        return int(resources.get("GPU", 0))
+
+    def _actor(self, node: str, resources: dict[str, float], due: int) -> Any:
+        on_cpu = self._device == "cpu"
+        return (
+            ray.remote(RayJudge)
+            .options(
+                # All that Ray counts there, so that nothing of Ray's runs beside a measurement.
+                num_cpus=resources["CPU"] if on_cpu else 0,
+                num_gpus=0 if on_cpu else 1,
+                max_concurrency=1 if on_cpu else _MOST_CALLS,
+                scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
+            )
+            .remote(self._device, due)
+        )
+
+    def _arrivals(self) -> Iterator[tuple[Judge, Place]]:
+        """Those that were called and have come up since."""
+        done, _ = ray.wait(list(self._called), timeout=_LOOK_EVERY_S) if self._called else ([], [])
+        for ref in done:
+            judge = self._called.pop(ref)
+            try:
+                answer = Answer.model_validate_json(ray.get(ref))
+                place = Place.model_validate_json(answer.value())
+            except (RayError, InfrastructureError, ValidationError) as error:
+                # One that answers what is no answer runs another version of this program.
+                self._why_not = " ".join(str(error).split()[:60])
+                self._warn(judge.node, f"no judge on node {judge.node}: {error}")
+                self._rest_until[judge.node] = time.monotonic() + _REST_S
+                ray.kill(judge.actor)
+                continue
+            self._warned.discard(judge.node)
+            judge.width = place.width
+            yield judge, place
+
+
+def _offered() -> str:
+    total = ray.cluster_resources()
+    return ", ".join(f"{total.get(name, 0):g} {name}" for name in ("CPU", "GPU"))

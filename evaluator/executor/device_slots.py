@@ -1,0 +1,141 @@
+"""The judges of a machine, one a device, and which waiting candidate goes to which of them."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from evaluator.errors import DeviceError, JudgeDiedError
+from evaluator.ipc.service import Service
+from evaluator.judge.kept_problems import MOST_PROBLEMS
+
+_PATIENCE = 8
+"""Times that others may go before the one that came first, since their problem is set up."""
+_MOST_FAILURES = 3
+"""In a row, after which a judge gets nothing more while another one works."""
+
+
+@dataclass(eq=False)
+class DeviceSlot:
+    """A device, its judge, and what goes on there."""
+
+    device: str
+    judge: Service
+    judging: bool = False
+    visitors: int = 0
+    """Profilers and the like that are at work on the device, or wait for its lock."""
+    visits: int = 0
+    set_up: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_PROBLEMS))
+    """The references judged last, each once: what is set up, we guess. To be wrong costs time."""
+    failures: int = 0
+    """In a row."""
+    on_trial: bool = False
+    """It failed last time: others first, until one of them has done its work."""
+
+
+@dataclass(eq=False)
+class _Waiting:
+    reference: str
+    patience: int = _PATIENCE
+    slot: DeviceSlot | None = None
+    called: threading.Event = field(default_factory=threading.Event)
+
+
+class DeviceSlots:
+    """Gives each waiting candidate a judge as soon as one is free. Safe for several threads.
+
+    No device has candidates of its own: whoever is free takes the next one. Among several free
+    judges goes first the one that has the problem set up, and among several waiting candidates the
+    one whose problem is set up at a free judge, as long as nobody is passed over too often.
+    """
+
+    def __init__(self, slots: Sequence[DeviceSlot]) -> None:
+        self._slots = tuple(slots)
+        self._lock = threading.Lock()
+        self._waiting: list[_Waiting] = []
+
+    def __iter__(self) -> Iterator[DeviceSlot]:
+        return iter(self._slots)
+
+    @contextmanager
+    def taken(self, reference: str) -> Iterator[DeviceSlot]:
+        """A judge to ask about one candidate for `reference`, nobody else's meanwhile; waits.
+
+        A `JudgeDiedError` or `DeviceError` that passes through is counted against this judge.
+        """
+        waiting = _Waiting(reference)
+        with self._lock:
+            self._waiting.append(waiting)
+            self._call()
+        failed = False
+        try:
+            waiting.called.wait()
+            assert waiting.slot is not None
+            yield waiting.slot
+        except (JudgeDiedError, DeviceError):
+            failed = True
+            raise
+        finally:
+            with self._lock:
+                if waiting.slot is None:  # interrupted while it waited
+                    self._waiting.remove(waiting)
+                else:
+                    self._leave(waiting.slot, failed=failed)
+                self._call()
+
+    @contextmanager
+    def visited(self) -> Iterator[str]:
+        """The least busy device, for work that takes the device's lock by itself; never waits."""
+        with self._lock:
+            slot = min(self._sound(), key=lambda s: (s.visitors + s.judging, s.visits))
+            slot.visitors += 1
+            slot.visits += 1
+        try:
+            yield slot.device
+        finally:
+            with self._lock:
+                slot.visitors -= 1
+
+    def _sound(self) -> Sequence[DeviceSlot]:
+        """Those to be given out: all, where all are in trouble."""
+        sound = [s for s in self._slots if not s.on_trial and s.failures < _MOST_FAILURES]
+        return sound or self._slots
+
+    def _call(self) -> None:
+        """DeviceSlot whoever waits, while there is a free judge."""
+        while self._waiting and (free := [s for s in self._sound() if not s.judging]):
+            waiting = self._next(free)
+            self._waiting.remove(waiting)
+            slot = min(
+                free, key=lambda s: (waiting.reference not in s.set_up, s.visitors, len(s.set_up))
+            )
+            slot.judging = True
+            if waiting.reference in slot.set_up:
+                slot.set_up.remove(waiting.reference)
+            slot.set_up.append(waiting.reference)
+            waiting.slot = slot
+            waiting.called.set()
+
+    def _next(self, free: Sequence[DeviceSlot]) -> _Waiting:
+        first = self._waiting[0]
+        if first.patience == 0:
+            return first
+        known = {reference for slot in free for reference in slot.set_up}
+        chosen = next((w for w in self._waiting if w.reference in known), first)
+        if chosen is not first:
+            first.patience -= 1
+        return chosen
+
+    def _leave(self, slot: DeviceSlot, *, failed: bool) -> None:
+        slot.judging = False
+        if failed:
+            slot.failures += 1
+            slot.on_trial = True
+            slot.set_up.clear()  # a judge that died forgot them
+            return
+        slot.failures = 0
+        for each in self._slots:
+            each.on_trial = False

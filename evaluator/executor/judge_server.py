@@ -1,0 +1,86 @@
+"""The judge's process: `python -m evaluator.executor.judge_server FD DEVICE CACHE`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import traceback
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from evaluator.build.builder import Builder
+from evaluator.errors import InfrastructureError, UnknownFailureError
+from evaluator.evaluation import EvaluationRequest, ProblemRequest
+from evaluator.hardware.devices import describe
+from evaluator.hardware.sole_device import see_only
+from evaluator.ipc.service import leave_with, place_of, serve
+from evaluator.judge.workers.zygote import Zygote
+
+
+def main(fd: int, device: str, cache: Path) -> None:
+    """Serve until the other end is gone."""
+    leave_with(fd)
+    device = see_only(device)
+    # Both it and this process import torch, at the same time.
+    zygote = Zygote(device=device)
+    # Before torch is loaded: libgomp's idle threads would spin and disturb the worker in hand.
+    os.environ["OMP_WAIT_POLICY"] = "passive"
+    import torch
+
+    from evaluator.deep_audit.deep_audit import DeepAuditor
+    from evaluator.judge.judge import Judge
+
+    where = torch.device(device)
+    if where.type == "cuda":
+        torch.cuda.set_device(where)
+        torch.zeros(1, device=where)
+        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cudnn.allow_tf32 = False
+    builder = Builder(cache, cuda_arch=describe(device).cuda_architecture)
+    warm_up = threading.Thread(target=_warm_up, args=(builder,), daemon=True)
+    warm_up.start()
+    judge = Judge(where, builder, zygote)
+    auditor = DeepAuditor(judge, builder)
+    requests: TypeAdapter[EvaluationRequest | ProblemRequest] = TypeAdapter(
+        EvaluationRequest | ProblemRequest
+    )
+
+    def answer(question: bytes) -> bytes:
+        request = requests.validate_json(question).on(device)
+        if where.type == "cpu":
+            # A compiler beside it would disturb the timing.
+            warm_up.join()
+        try:
+            if not isinstance(request, EvaluationRequest):
+                judge.check(request)
+                return b""
+            evaluation = auditor.audited(request, judge.evaluate(request))
+        except InfrastructureError:
+            raise
+        except Exception as error:
+            # It ends this evaluation and not the judge, unless the device is spoilt as well.
+            traceback.print_exc()
+            judge.forget(request)
+            raise UnknownFailureError(f"{error!r} in {place_of(error)}") from error
+        return evaluation.model_dump_json(by_alias=True).encode()
+
+    try:
+        serve(fd, answer)
+    finally:
+        auditor.close()
+        judge.close()
+
+
+def _warm_up(builder: Builder) -> None:
+    """Compile what the first build would wait for, while the first problem is set up."""
+    try:
+        builder.warm_up()
+    except InfrastructureError as error:
+        # The first build meets the same error and tells it where it matters.
+        print(f"warm-up of the builder: {error}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))

@@ -1,0 +1,254 @@
+"""The devices at hand: what they are, told without torch and without a CUDA context."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from evaluator.hardware.conditions import conditions
+from evaluator.hardware.cores import usable_cores
+from evaluator.hardware.kernel_files import read_text
+from evaluator.hardware.nvml import device_index, nvml_handles, nvml_library
+from evaluator.hardware.published import (
+    CORES_PER_SM,
+    REGISTERS_PER_SM,
+    SHARED_MEMORY,
+    TABLE,
+    THREADS_PER_SM,
+    DevicePeaks,
+    find,
+)
+from problems.errors import UsageError
+
+__all__ = [
+    "DeviceInfo",
+    "DevicePeaks",
+    "cache_bytes",
+    "conditions",
+    "describe",
+    "describe_cpu",
+    "describe_gpu",
+    "hardware_lines",
+    "list_gpus",
+    "peaks",
+]
+
+_FLAGS = ("avx2", "fma", "f16c", "avx_vnni", "avx512f", "avx512bw", "avx512_bf16", "avx512_fp16",
+          "amx_tile", "amx_bf16", "asimd", "sve")  # fmt: skip
+_SYSTEM_CPU = Path("/sys/devices/system/cpu")
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """One device. Sizes in bytes; zero or empty where it is not known or does not apply."""
+
+    name: str
+    kind: Literal["cpu", "cuda"]
+    compute_capability: tuple[int, int] = (0, 0)
+    sms: int = 0
+    memory_bytes: int = 0
+    l2_bytes: int = 0
+    """On a CPU: of one core."""
+    shared_memory_per_sm_bytes: int = 0
+    shared_memory_per_block_bytes: int = 0
+    registers_per_sm: int = 0
+    driver: str = ""
+    uuid: str = ""
+    """Of a GPU: the same whatever CUDA_VISIBLE_DEVICES makes of its index."""
+    cores: int = 0
+    """Logical cores that this process may run on."""
+    flags: tuple[str, ...] = ()
+    """Of the CPU's instruction sets, those that a kernel writer asks about."""
+    l1_bytes: int = 0
+    l3_bytes: int = 0
+    """All last-level caches that our cores use, together."""
+
+    @property
+    def cuda_architecture(self) -> str | None:
+        """For the compiler, such as `8.6`; from Hopper on with what only this chip has: `9.0a`."""
+        if self.compute_capability == (0, 0):
+            return None
+        major, minor = self.compute_capability
+        return f"{major}.{minor}{'a' if major >= 9 else ''}"
+
+
+def describe(device: str) -> DeviceInfo:
+    """The device that `cpu` or `cuda:N` means."""
+    return describe_cpu() if device == "cpu" else describe_gpu(device_index(device))
+
+
+def describe_cpu() -> DeviceInfo:
+    """The CPU at hand, from /proc and /sys."""
+    text = read_text(Path("/proc/cpuinfo"))
+    found = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", text, re.MULTILINE)
+    present = set(found[1].split()) if found else set()
+    memory = re.search(r"^MemTotal:\s+(\d+) kB", read_text(Path("/proc/meminfo")), re.MULTILINE)
+    caches = _cpu_caches()
+    return DeviceInfo(
+        name=_cpu_name(text),
+        kind="cpu",
+        memory_bytes=int(memory[1]) * 1024 if memory else 0,
+        cores=usable_cores(),
+        flags=tuple(flag for flag in _FLAGS if flag in present),
+        l1_bytes=max((size for level, size, _ in caches if level == 1), default=0),
+        l2_bytes=max((size for level, size, _ in caches if level == 2), default=0),
+        l3_bytes=sum(size for level, size, _ in caches if level == 3),
+    )
+
+
+def _cpu_name(cpuinfo: str) -> str:
+    """The model; some hypervisors say no more than `AMD EPYC`, of which there are many."""
+    name = re.search(r"^(?:model name|Model)\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
+    numbers = re.findall(r"^(?:cpu family|model)\s*:\s*(\d+)$", cpuinfo, re.MULTILINE)[:2]
+    if name is None:
+        return platform.machine()
+    if len(numbers) < 2 or re.search(r"\d", name[1]):
+        return name[1].strip()
+    return f"{name[1].strip()} (family {numbers[0]}, model {numbers[1]})"
+
+
+def _cpu_caches() -> set[tuple[int, int, str]]:
+    """Level, bytes and sharing cores of each data cache that our cores use."""
+    caches = set()
+    for core in os.sched_getaffinity(0):
+        for folder in (_SYSTEM_CPU / f"cpu{core}" / "cache").glob("index*"):
+            size = re.fullmatch(r"(\d+)K", read_text(folder / "size"))
+            if size and read_text(folder / "type") != "Instruction":
+                level = int(read_text(folder / "level") or 0)
+                caches.add((level, int(size[1]) * 1024, read_text(folder / "shared_cpu_list")))
+    return caches
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def list_gpus() -> list[DeviceInfo]:
+    """The GPUs that CUDA would see, in its order; empty without a driver."""
+    with nvml_library() as nvml:
+        if nvml is None:
+            return []
+        return [_gpu(nvml, handle) for handle in nvml_handles(nvml)]
+
+
+def describe_gpu(index: int = 0) -> DeviceInfo:
+    """The GPU that CUDA calls `cuda:index`. Raises `UsageError` where there is none."""
+    gpus = list_gpus()
+    if not 0 <= index < len(gpus):
+        there = f"this machine has {len(gpus)}" if gpus else "this machine has no NVIDIA GPU"
+        raise UsageError(f"there is no cuda:{index}: {there}; use --device cpu")
+    return gpus[index]
+
+
+def _gpu(nvml: Any, handle: Any) -> DeviceInfo:
+    name = _text(nvml.nvmlDeviceGetName(handle))
+    major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
+    capability = (int(major), int(minor))
+    product = find(name)
+    sms = product.sms if product else 0
+    with contextlib.suppress(nvml.NVMLError):
+        sms = int(nvml.nvmlDeviceGetNumGpuCores(handle)) // CORES_PER_SM.get(capability, 128)
+    per_sm, per_block = SHARED_MEMORY.get(capability, (0, 48 * 1024))
+    return DeviceInfo(
+        name=name,
+        kind="cuda",
+        compute_capability=capability,
+        sms=sms,
+        memory_bytes=int(nvml.nvmlDeviceGetMemoryInfo(handle).total),
+        l2_bytes=product.l2_bytes if product else 0,
+        shared_memory_per_sm_bytes=per_sm,
+        shared_memory_per_block_bytes=per_block,
+        registers_per_sm=REGISTERS_PER_SM,
+        driver=_text(nvml.nvmlSystemGetDriverVersion()),
+        uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
+    )
+
+
+def peaks(name: str) -> DevicePeaks | None:
+    """Published peaks of a device by its name; None for CPUs and products not in the table."""
+    product = find(name)
+    return product.peaks if product else None
+
+
+def cache_bytes(device: str) -> int:
+    """The last-level cache: what has to be written over to push everything else out."""
+    if device == "cpu":
+        cpu = describe_cpu()
+        return max(cpu.l3_bytes, cpu.l2_bytes * cpu.cores)
+    import torch
+
+    properties = torch.cuda.get_device_properties(device_index(device))
+    return int(properties.L2_cache_size)
+
+
+def hardware_lines(name: str) -> list[str]:
+    """What a kernel writer should know of a device, one fact a line, for the prompt.
+
+    `name` is `cpu` (the CPU at hand), `cuda:N` (a GPU at hand) or a product (`H200`, `L40S`).
+    Raises `UsageError` for a name that means nothing here.
+    """
+    if name == "cpu":
+        return _cpu_lines(describe_cpu())
+    if name.startswith("cuda"):
+        info = describe_gpu(device_index(name))
+        return _gpu_lines(info)
+    product = find(name)
+    if product is None:
+        known = ", ".join(entry.name for entry in TABLE)
+        raise UsageError(f"unknown hardware {name!r}: say cpu, cuda:N or one of {known}")
+    per_sm, per_block = SHARED_MEMORY[product.compute_capability]
+    return _gpu_lines(
+        DeviceInfo(
+            name=f"NVIDIA {product.name}",
+            kind="cuda",
+            compute_capability=product.compute_capability,
+            sms=product.sms,
+            memory_bytes=product.memory_bytes,
+            l2_bytes=product.l2_bytes,
+            shared_memory_per_sm_bytes=per_sm,
+            shared_memory_per_block_bytes=per_block,
+            registers_per_sm=REGISTERS_PER_SM,
+        )
+    )
+
+
+def _cpu_lines(info: DeviceInfo) -> list[str]:
+    lines = [f"CPU: {info.name}, {info.cores} logical cores"]
+    if info.flags:
+        lines.append(f"instruction sets: {', '.join(info.flags)}")
+    sizes = (("L1 data", info.l1_bytes), ("L2", info.l2_bytes), ("L3 in all", info.l3_bytes))
+    caches = [f"{label} {_size(size)}" for label, size in sizes if size]
+    if caches:
+        lines.append(f"caches: {', '.join(caches)}")
+    lines.append(f"memory: {info.memory_bytes / 2**30:.0f} GiB")
+    return lines
+
+
+def _gpu_lines(info: DeviceInfo) -> list[str]:
+    major, minor = info.compute_capability
+    threads = THREADS_PER_SM.get(info.compute_capability, 2048)
+    lines = [
+        f"GPU: {info.name}, compute capability {major}.{minor}"
+        + (f", {info.sms} SMs" if info.sms else ""),
+        f"shared memory: {_size(info.shared_memory_per_sm_bytes)} an SM, at most "
+        f"{_size(info.shared_memory_per_block_bytes)} a block (above 48 KiB only on request)",
+        f"registers: {info.registers_per_sm} of 32 bits an SM, at most 255 a thread",
+        f"threads: at most 1024 a block, {threads} an SM, 32 a warp",
+        f"memory: {info.memory_bytes / 1e9:.0f} GB"
+        + (f", L2 {_size(info.l2_bytes)}" if info.l2_bytes else ""),
+    ]
+    found = peaks(info.name)
+    if found is not None:
+        lines.append(f"peak bandwidth: {found.bandwidth_bytes_s / 1e9:.0f} GB/s")
+        rates = ", ".join(f"{kind} {rate / 1e12:g}" for kind, rate in found.flops.items())
+        lines.append(f"peak rates, dense, TFLOP/s: {rates}")
+    return lines
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**20:g} MiB" if count >= 2**20 else f"{count / 2**10:g} KiB"

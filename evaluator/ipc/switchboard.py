@@ -1,0 +1,76 @@
+"""A process of ours that answers several questions at a time, seen from both its ends.
+
+A question comes over a line of its own: a socket that is passed through the one over which the
+process was started. So nobody has to sort answers, and a process that dies ends every line.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+
+from evaluator.errors import JudgeDiedError
+from evaluator.ipc.service import Service, answer_of, respond
+from evaluator.ipc.wire import Channel, ClosedError, Kind, WireError, WireTimeoutError, pair
+
+
+class Switchboard(Service):
+    """Like `Service`, but safe to ask from several threads, which don't wait for each other."""
+
+    def __init__(self, module: str, *arguments: str) -> None:
+        super().__init__(module, *arguments)
+        self._lock = threading.Lock()
+
+    def ask(self, question: bytes, timeout_s: float | None = None) -> bytes:
+        """The answer; raises as `Service.ask`, and `TimeoutError` once it has ended a process that
+        did not answer in time."""
+        mine, theirs = pair()
+        with self._lock, theirs:
+            switch = self._started()
+            try:
+                switch.send(Kind.REQUEST, b"", (theirs.fileno(),))
+            except WireError as error:
+                mine.close()
+                raise self._died(switch, error) from None
+        try:
+            mine.send(Kind.REQUEST, question)
+            return answer_of(mine.receive(timeout_s))
+        except WireTimeoutError:
+            with self._lock:
+                self._stop(patience_s=0.0)
+            raise TimeoutError(f"no answer in {timeout_s:g} s") from None
+        except WireError as error:
+            with self._lock:
+                if switch is self._channel:
+                    raise self._died(switch, error) from None
+            raise JudgeDiedError(f"{self._module} ended before it answered") from None
+        finally:
+            mine.close()
+
+    def close(self) -> None:
+        """End it, and everything that it started; questions that it is at end with it."""
+        with self._lock:
+            super().close()
+
+
+def serve_lines(fd: int, answer: Callable[[bytes], bytes]) -> None:
+    """Answer each question in a thread of its own, until the other end is gone."""
+    switch = Channel(socket.socket(fileno=fd), takes_fds=True)
+    while True:
+        try:
+            message = switch.receive()
+        except ClosedError:
+            return
+        for line in message.fds:
+            threading.Thread(target=_serve_line, args=(line, answer), daemon=True).start()
+
+
+def _serve_line(fd: int, answer: Callable[[bytes], bytes]) -> None:
+    line = Channel(socket.socket(fileno=fd))
+    try:
+        respond(line, answer, line.receive().payload)
+    except ClosedError:
+        pass  # whoever asked is gone
+    finally:
+        line.close()

@@ -1,0 +1,219 @@
+"""Counting, while a module runs, what its operators read and compute, and which inputs reach where.
+
+What an input must provably be read for is in `work_rules`; what the counts mean is in `work`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import flop_registry
+
+from evaluator.evaluation import Precision
+from evaluator.judge.bounds import work_rules
+
+
+class WorkCounter(TorchDispatchMode):  # type: ignore[misc]
+    """Watches every operator: what it reads, what it computes, and which inputs reach where."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No: nothing is compiled here, and asking to be skipped imports the compiler (1.6 s)."""
+        return False
+
+    def __init__(self, precision: Precision) -> None:
+        super().__init__()
+        self._origins: dict[int, tuple[int | None, Tensor]] = {}
+        """By storage: number of the input (None: parameter or buffer) and the tensor."""
+        self.flops: dict[str, float] = {}
+        self.elementwise = 0.0
+        self.transcendental = 0.0
+        self.accumulation = 1
+        self.operators = 0
+        self.asserts_values = False
+        """A CUDA assertion on values, or an index made from real numbers, may fail."""
+        self.reads_values = False
+        """What Python does depends on values."""
+        self.uses_cudnn = False
+        """A convolution or a recurrent layer ran."""
+        self.opaque = False
+        """Attention ran whose operations are not counted."""
+        self._precision = precision
+        self._views: dict[int, dict[tuple[object, ...], int]] = {}
+        self._changed: set[int] = set()
+        # By storage: input number -> share of it of which every element reaches this tensor.
+        self._reach: dict[int, dict[int, float]] = {}
+        self._dense: dict[int, bool] = {}
+        self._sums: dict[int, int] = {}
+        # Not the storage's own size: an operator may have resized it from something larger.
+        self._sizes: dict[int, int] = {}
+
+    def watch(self, tensor: Tensor, number: int | None, *, dense: bool) -> None:
+        """Call before running: this tensor is an input or a parameter."""
+        key = _key(tensor)
+        if key not in self._origins:
+            self._origins[key] = (number, tensor)
+            self._dense[key] = dense
+
+    def made_here(self, tensor: Tensor) -> bool:
+        """Whether it lies in memory that is neither an input's nor a parameter's."""
+        return _key(tensor) not in self._origins
+
+    def bytes_read(self) -> int:
+        """Of inputs and parameters, each element once."""
+        return sum(
+            min(unique_bytes(self._origins[key][1]), sum(views.values()))
+            for key, views in self._views.items()
+        )
+
+    def bytes_written(self, outputs: Sequence[Tensor]) -> int:
+        """Of distinct outputs."""
+        return sum(
+            {(_key(t), t.storage_offset()): t.numel() * t.element_size() for t in outputs}.values()
+        )
+
+    def proven(self, outputs: Sequence[Tensor]) -> dict[int, float]:
+        """For each input the share of it that provably reaches the outputs."""
+        return _union([self._read(t) for t in outputs])
+
+    def _read(self, tensor: Tensor) -> dict[int, float]:
+        key = _key(tensor)
+        if key in self._origins and key not in self._changed:
+            number, whole = self._origins[key]
+            return {} if number is None else {number: _unique(tensor) / max(1, _unique(whole))}
+        return self._reach.get(key, {}) if unique_bytes(tensor) >= self._held_bytes(tensor) else {}
+
+    def _held_bytes(self, tensor: Tensor) -> int:
+        """Of the tensor that this one is a view of, or of itself."""
+        held = self._sizes.get(_key(tensor))
+        return int(tensor.untyped_storage().nbytes()) if held is None else held
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        operands = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
+        name = func._schema.name.removeprefix("aten::")
+        before = {_key(t) for t in operands}
+        in_place = func._schema.is_mutable
+        free_of_zeros = [self._dense.get(_key(t), False) or t.dim() == 0 for t in operands]
+        reach = work_rules.reach(
+            name,
+            func,
+            args,
+            kwargs,
+            list(zip(map(self._read, operands), free_of_zeros, strict=True)),
+        )
+        sums = max((self._sums.get(_key(t), 1) for t in operands), default=1)
+        result = func(*args, **kwargs)
+        made = [t for t in tree_leaves(result) if isinstance(t, Tensor)]
+        if not in_place and made and all(_key(t) in before for t in made):
+            return result
+        self.operators += 1
+        self.reads_values |= name in work_rules.READS_VALUES
+        self.uses_cudnn |= "convolution" in name or work_rules.is_recurrent(name)
+        self.asserts_values |= work_rules.asserts_values(name, operands, made)
+        self._note_reads(name, operands)
+        self._note_operations(func, name, args, kwargs, operands, made, result)
+        own = work_rules.accumulation(name, args, operands, made)
+        linear = name.rstrip("_") in work_rules.SUMS
+        total = own * sums if linear else own
+        self.accumulation = max(self.accumulation, total)
+        # A product with a mask is full of zeros, and so is whatever is made of it.
+        dense = reach is not None and work_rules.dense(name, free_of_zeros)
+        for tensor in made:
+            key = _key(tensor)
+            partial = in_place and unique_bytes(tensor) < self._held_bytes(tensor)
+            self._reach[key] = {} if partial or reach is None else reach
+            if key not in before:
+                self._sizes[key] = unique_bytes(tensor)
+            self._dense[key] = dense and not partial and tensor.is_floating_point()
+            self._sums[key] = total if linear else (sums if own == 1 else 1)
+            if key in before:
+                self._changed.add(key)
+        return result
+
+    def _note_reads(self, name: str, operands: Sequence[Tensor]) -> None:
+        for position, tensor in enumerate(operands):
+            key = _key(tensor)
+            if key not in self._origins or key in self._changed:
+                continue
+            if work_rules.only_writes(name, position):
+                continue
+            size = unique_bytes(tensor)
+            if name in work_rules.GATHERS and position == work_rules.GATHERS[name]:
+                size = min(size, self._gathered(name, tensor, operands))
+            view = (tensor.storage_offset(), tuple(tensor.shape), tuple(tensor.stride()))
+            self._views.setdefault(key, {})[view] = size
+
+    @staticmethod
+    def _gathered(name: str, table: Tensor, operands: Sequence[Tensor]) -> int:
+        """Bytes of the elements or rows that the indices can touch."""
+        indices = [t for t in operands if not t.is_floating_point() and t is not table]
+        count = max((t.numel() for t in indices), default=table.numel())
+        row = table.numel() // table.shape[0] if name != "gather" and table.dim() else 1
+        return int(count * row * table.element_size())
+
+    def _note_operations(
+        self,
+        func: Any,
+        name: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        operands: Sequence[Tensor],
+        made: Sequence[Tensor],
+        result: Any,
+    ) -> None:
+        formula = flop_registry.get(func._overloadpacket)
+        recurrent = work_rules.is_recurrent(name)
+        if formula is not None or recurrent:
+            kind = str(operands[0].dtype).removeprefix("torch.")
+            if kind == "float32" and self._precision is Precision.TF32:
+                kind = "tfloat32"
+            if recurrent:
+                count = work_rules.recurrent_flops(operands)
+            else:
+                count = float(formula(*args, **kwargs, out_val=result))
+            self.flops[kind] = self.flops.get(kind, 0.0) + count
+            return
+        counted = made if name in work_rules.GATHERS else [*operands, *made]
+        self.opaque |= "attention" in name
+        size = float(max((t.numel() for t in counted), default=0))
+        self.elementwise += size
+        if name.rstrip("_") in work_rules.TRANSCENDENTAL:
+            self.transcendental += size
+
+
+def unique_bytes(tensor: Tensor) -> int:
+    """What a tensor holds; an expanded dimension counts once."""
+    return int(_unique(tensor) * tensor.element_size())
+
+
+def _unique(tensor: Tensor) -> int:
+    """Elements that lie at places of their own: an expanded dimension counts once."""
+    if tensor.numel() == 0:
+        return 0
+    return math.prod(
+        size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride != 0
+    )
+
+
+def _key(tensor: Tensor) -> int:
+    return int(tensor.untyped_storage()._cdata)
+
+
+def _union(parts: Sequence[dict[int, float]]) -> dict[int, float]:
+    whole: dict[int, float] = {}
+    for part in parts:
+        for number, share in part.items():
+            whole[number] = max(whole.get(number, 0.0), min(1.0, share))
+    return whole

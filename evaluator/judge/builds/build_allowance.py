@@ -1,0 +1,52 @@
+"""How much a candidate may have built, in all its processes together."""
+
+from __future__ import annotations
+
+from evaluator.build.builder import Builder
+from evaluator.evaluation import Status
+from evaluator.ipc.build_request import BuildOutcome, BuildRequest
+from evaluator.judge.refusal import Refusal
+
+MOST_BUILDS = 128
+"""Every process that a candidate is judged in asks again, though what is cached comes at once: for
+twenty extensions there is room at five sizes."""
+MOST_TIMES = 4
+"""All builds together may take so many times as long as one compiler."""
+
+
+class BuildAllowance:
+    """Has one candidate's sources built, within limits.
+
+    What builds take does not count towards the limit of an import or a call: without one of their
+    own a candidate that builds in a loop would hold its device for ever.
+    """
+
+    def __init__(self, builder: Builder, timeout_s: float) -> None:
+        """`timeout_s` bounds each compiler run."""
+        self._builder = builder
+        self._timeout_s = timeout_s
+        self.asked = 0
+        self.seconds = 0.0
+        self.cached = True
+        """Whether all that was asked for was found built."""
+
+    def build(self, order: BuildRequest) -> BuildOutcome:
+        """Build one extension; raises `Refusal` once the candidate has had its share."""
+        if self.asked == MOST_BUILDS:
+            raise Refusal(
+                Status.RUNTIME_ERROR,
+                "too_many_builds",
+                f"load_inline or load was called more than {MOST_BUILDS} times; build each "
+                "extension once, at import, and keep it",
+            )
+        if self.seconds > MOST_TIMES * self._timeout_s:
+            raise Refusal(
+                Status.TIMEOUT,
+                "build_timeout",
+                f"the builds took longer than {MOST_TIMES * self._timeout_s:g} s together",
+            )
+        self.asked += 1
+        outcome = self._builder.build(order, self._timeout_s)
+        self.seconds += outcome.seconds
+        self.cached &= outcome.cached
+        return outcome

@@ -1,0 +1,166 @@
+"""A candidate's import, construction and first call without its device, for the builds' sake.
+
+What they ask for is built by the time that the candidate has its device, and found in the cache.
+Nothing else that is seen here counts, for a device may make the difference, except for a limit
+that a candidate runs into: nobody waits for that twice, and not with a device held. No device
+makes a compiler faster. An import that takes a minute on one thread might be faster with one; but
+it is of no use to anybody, is told as what it is, and an identical candidate gets another try
+(`Evaluation.is_lasting`).
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+
+import torch
+
+from evaluator.backend_flags import BackendFlags
+from evaluator.build.builder import Builder
+from evaluator.built_ahead import BuiltAhead
+from evaluator.errors import UnusableReferenceError
+from evaluator.evaluation import Evaluation, EvaluationRequest, Seconds
+from evaluator.hardware.devices import DeviceInfo, conditions
+from evaluator.judge.builds.build_allowance import BuildAllowance
+from evaluator.judge.builds.written_builds import written_builds
+from evaluator.judge.inputs.arena import make_arena
+from evaluator.judge.inputs.laid import lay
+from evaluator.judge.inputs.placement import Placement, bytes_needed
+from evaluator.judge.problem.problem_file import ProblemFile, configurations_of
+from evaluator.judge.problem.reference import DTYPES, WEIGHT_SEED
+from evaluator.judge.refusal import Refusal
+from evaluator.judge.workers.process import WorkerProcess
+from evaluator.judge.workers.side import Side
+from evaluator.walls.demands import insist
+from evaluator.worker.stated_gpu import properties_of
+
+_CPU, _META = torch.device("cpu"), torch.device("meta")
+_PATIENCE_S = 10.0
+"""For construction and the call each, builds not counted."""
+_SLACK_BYTES = 2**20
+_FINAL = {"import_timeout", "build_timeout", "too_many_builds"}
+NOTE = "refused before its turn on the device: it had run into a limit without one"
+
+
+class Rehearsal:
+    """One candidate in a worker that has no device and has run nothing yet."""
+
+    def __init__(
+        self,
+        request: EvaluationRequest,
+        builder: Builder,
+        device: DeviceInfo,
+        worker: WorkerProcess,
+    ) -> None:
+        """`device`: the one that the candidate will be judged on. Of a GPU the worker can tell
+        what it is, since candidates choose flags by that."""
+        self._request = request
+        self._builder = builder
+        self._device = device
+        self._builds = BuildAllowance(builder, request.settings.build_timeout_s)
+        self._side = Side(worker, _CPU, request.settings.call_timeout_s)
+        self._begin = time.monotonic()
+
+    def run(self) -> BuiltAhead:
+        """Have the candidate ask for its builds, and end the worker. Raises `IsolationError`."""
+        refused = None
+        try:
+            if self._request.settings.isolation == "strict":
+                insist(self._side.worker.isolation, self._builder.isolation)
+            self._import()
+            self._further_steps()
+        except Refusal as refusal:
+            print(f"{refusal.reason}: {refusal.message}", file=sys.stderr)
+            late = self._side.build is not None and self._side.build.timed_out
+            if late or refusal.reason in _FINAL:
+                refused = self._refused(refusal)
+        except UnusableReferenceError as error:
+            # The judge meets it as well, and tells it.
+            print(error, file=sys.stderr)
+        finally:
+            self._side.close()
+        return BuiltAhead(seconds=self._builds.seconds, cached=self._builds.cached, refused=refused)
+
+    def _import(self) -> None:
+        self._side.load(
+            self._request.candidate.source,
+            "ModelNew",
+            threads=1,
+            dtype=DTYPES[self._request.settings.precision],
+            flags=BackendFlags.of_pytorch(),
+            text="lines",
+            build=self._builds.build,
+            configurations=configurations_of(self._request.reference),
+            gpu=properties_of(self._device) if self._device.kind == "cuda" else None,
+        )
+        self._side.loaded(self._request.settings.import_timeout_s)
+
+    def _further_steps(self) -> None:
+        """Construct and call the module, as far as its text speaks of more builds than were asked
+        for: most candidates build all at import."""
+        written = written_builds(self._request.candidate.source)
+        if self._builds.asked >= written:
+            return
+        problem = ProblemFile(self._request.reference)
+        self._construct(problem)
+        if self._builds.asked < written:
+            self._call(problem)
+
+    def _construct(self, problem: ProblemFile) -> None:
+        values = problem.initial_arguments()
+        weights = make_arena(_CPU, bytes_needed(values) + _SLACK_BYTES, read_only_for_others=True)
+        inputs = make_arena(_CPU, _SLACK_BYTES, read_only_for_others=True)
+        try:
+            placement = Placement(weights.bytes)
+            self._side.construct(
+                seed=WEIGHT_SEED,
+                arguments=[placement.place(value) for value in values],
+                tensors=[],
+                weights=weights,
+                inputs=inputs,
+                inputs_writable=False,
+                output_bytes=_SLACK_BYTES,
+                compile_with=None,
+                earlier="",
+                repeated_values=True,
+                random_constants=False,
+            )
+            self._side.constructed(_PATIENCE_S)
+        finally:
+            weights.close()
+            inputs.close()
+
+    def _call(self, problem: ProblemFile) -> None:
+        """On tensors without values: they take neither memory nor time, whatever their sizes."""
+        values = problem.inputs(_META, DTYPES[self._request.settings.precision])
+        laid = lay(Placement(torch.zeros(_SLACK_BYTES, dtype=torch.uint8)), values)
+        with self._side.call(laid, timeout_s=_PATIENCE_S):
+            pass
+
+    def _refused(self, refusal: Refusal) -> Evaluation:
+        side, builds = self._side, self._builds
+        return Evaluation(
+            status=refusal.status,
+            reason=refusal.reason,
+            message=refusal.message,
+            detail=refusal.detail,
+            build=side.build,
+            isolation=(
+                *side.worker.isolation,
+                *(self._builder.isolation if side.build is not None else ()),
+            ),
+            device=self._device.name,
+            # No device was in use: what state it is in says nothing of this candidate.
+            conditions=conditions("cpu")
+            | {
+                "judged_on": None,
+                "threads": 1,
+                "torch": torch.__version__,
+                "python": platform.python_version(),
+            },
+            notes=(NOTE,),
+            seconds=Seconds(
+                build=builds.seconds, judge=time.monotonic() - self._begin - builds.seconds
+            ),
+        )

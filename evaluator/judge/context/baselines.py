@@ -1,0 +1,202 @@
+"""The reference in workers of its own, run as users would run it: what candidates are timed
+against."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+import torch
+
+from evaluator.backend_flags import BackendFlags
+from evaluator.baseline import BASELINES
+from evaluator.errors import InfrastructureError, UnusableReferenceError
+from evaluator.evaluation import BaselineName, Precision
+from evaluator.ipc.build_request import BuildOutcome, BuildRequest
+from evaluator.judge.context.construction import Construction
+from evaluator.judge.refusal import Refusal
+from evaluator.judge.workers.side import Side
+
+if TYPE_CHECKING:
+    from evaluator.judge.context.problem_context import Bench
+
+TRUSTED_TIMEOUT_S = 300.0
+_WARMING_CALLS = 3
+_TRIED_CALLS = 5
+_FLAGS_MATTER = 0.03
+"""PyTorch's default flags count as a baseline where eager's time differs by more than this."""
+
+
+@contextmanager
+def failures_are_ours() -> Iterator[None]:
+    """A baseline that fails in a call says nothing of the candidate: raises
+    `InfrastructureError`."""
+    try:
+        yield
+    except Refusal as refusal:
+        raise InfrastructureError(f"a baseline failed in a call: {refusal.message}") from None
+
+
+class Baselines:
+    """Those of one problem on one device, started when they are first needed."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self._sides: dict[BaselineName, Side] = {}
+        self._others: list[Side] = []
+        """Further workers of eager."""
+        self.notes: dict[BaselineName, str] = {}
+        """Why some can't be had."""
+        self._flags_matter: bool | None = None
+
+    @property
+    def sides(self) -> list[Side]:
+        """Those that run."""
+        return [*self._sides.values(), *self._others]
+
+    @property
+    def missing(self) -> int:
+        """How many of those that are asked for do not run yet."""
+        return len(set(self._bench.settings.baselines) - self._sides.keys())
+
+    def running(self, name: BaselineName) -> Side | None:
+        """The worker of a baseline that has been started."""
+        return self._sides.get(name)
+
+    def timed(self, number: int) -> Iterator[tuple[BaselineName, Side]]:
+        """Those that a candidate is timed against, each warmed up.
+
+        `number`: of its worker, from 0; each has another worker of eager beside it.
+        """
+        asked = self._bench.settings.baselines
+        for name in asked:
+            side = self.eager(number) if name is BaselineName.EAGER else self.get(name)
+            if side is not None:
+                yield name, side
+        name = BaselineName.DEFAULT_FLAGS
+        if name not in asked and self._default_flags_matter():
+            side = self.get(name)
+            if side is not None:
+                yield name, side
+
+    def eager(self, number: int) -> Side:
+        """The worker of eager that a candidate's worker is timed beside."""
+        self.start_eager(number + 1)
+        return [self._sides[BaselineName.EAGER], *self._others][number]
+
+    def start_eager(self, count: int) -> None:
+        """See that so many workers of eager run; those after the first start together."""
+        self.get(BaselineName.EAGER)
+        if (missing := count - self.eager_count) > 0:
+            for other in self._started(BaselineName.EAGER, missing):
+                other.memory_bytes = self._sides[BaselineName.EAGER].memory_bytes
+                self._others.append(other)
+
+    @property
+    def eager_count(self) -> int:
+        """How many workers of eager run."""
+        return (BaselineName.EAGER in self._sides) + len(self._others)
+
+    def get(self, name: BaselineName) -> Side | None:
+        """A baseline in a worker of its own, warmed up; None where it can't be had."""
+        if name not in self._sides and name not in self.notes:
+            for side in self._started(name, 1):
+                side.note_memory()
+                self._sides[name] = side
+        return self._sides.get(name)
+
+    def _started(self, name: BaselineName, count: int) -> list[Side]:
+        """So many workers of a baseline, warmed up; none, and a note, where it can't be had."""
+        bench = self._bench
+        bench.give_memory_back()
+        with ExitStack() as ends:
+            sides = []
+            for _ in range(count):
+                sides.append(self._new_side(name))
+                ends.callback(sides[-1].close)
+            try:
+                self._warm_up(name, *sides)
+            except Refusal as refusal:
+                said = refusal.message + " " + refusal.detail[-500:]
+                said = f"baseline {name} could not be run: {said}"
+                if name is BaselineName.EAGER:
+                    raise InfrastructureError(said) from None
+                self.notes[name] = said
+                return []
+            ends.pop_all()
+        return sides
+
+    def _new_side(self, name: BaselineName) -> Side:
+        bench = self._bench
+        if BASELINES[name].compile is not None:
+            return bench.new_side(confine=False)
+        side, bench.idle = bench.idle or bench.new_side(), None
+        return side
+
+    def _warm_up(self, name: BaselineName, side: Side, *others: Side) -> None:
+        """Raises `Refusal`."""
+        bench, baseline = self._bench, BASELINES[name]
+        bench.load(
+            side,
+            bench.reference.source,
+            "Model",
+            triton=baseline.compile is not None,
+            build=no_build,
+            baseline=baseline,
+            others=others,
+        )
+        # Its own initial values are as good as any: only its time counts.
+        construction = Construction(
+            bench, {}, compile_with=baseline.compile, timeout_s=TRUSTED_TIMEOUT_S
+        )
+        construction.on(side, *others)
+        for each in (side, *others):
+            for _ in range(_WARMING_CALLS):
+                draw = bench.draws.plain()
+                with bench.calling(each, draw, timeout_s=TRUSTED_TIMEOUT_S):
+                    pass
+
+    def _default_flags_matter(self) -> bool:
+        """Whether eager takes another time with the flags that PyTorch starts with."""
+        bench, settings = self._bench, self._bench.settings
+        if self._flags_matter is None:
+            self._flags_matter = (
+                bench.device.type == "cuda"
+                and settings.protocol == "refinery"
+                and settings.precision is Precision.FP32
+                and bench.work.uses_cudnn
+                and self._times_differ()
+            )
+        return self._flags_matter
+
+    def _times_differ(self) -> bool:
+        """Whether TF32 in convolutions shows in the time of the judge's own reference."""
+        bench = self._bench
+        values = bench.draws.values_of(bench.draws.plain())
+        least = {True: float("inf"), False: float("inf")}
+        try:
+            for _ in range(_TRIED_CALLS):
+                for allowed in least:
+                    bench.reference.flags = BackendFlags(tf32_convolutions=allowed)
+                    bench.flush_caches()
+                    begin = time.perf_counter()
+                    bench.reference.expected(values)
+                    torch.cuda.synchronize(bench.device)
+                    least[allowed] = min(least[allowed], time.perf_counter() - begin)
+        finally:
+            bench.reference.flags = BackendFlags()
+        return max(least.values()) > (1 + _FLAGS_MATTER) * min(least.values())
+
+    def close(self) -> None:
+        """End them all; they are started again when they are needed."""
+        for side in self.sides:
+            side.close()
+        self._sides.clear()
+        self._others.clear()
+
+
+def no_build(request: BuildRequest) -> BuildOutcome:
+    """A reference compiles nothing of its own."""
+    raise UnusableReferenceError(f"the reference calls load_inline itself ({request.name})")

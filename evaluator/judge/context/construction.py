@@ -1,0 +1,77 @@
+"""A module with certain weights, to be constructed in workers of a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from evaluator.judge.inputs.arena import Arena, make_arena
+from evaluator.judge.inputs.placement import Placement, bytes_needed
+from evaluator.judge.problem.reference import WEIGHT_SEED
+from evaluator.judge.workers.side import Side
+from evaluator.worker.steps import Earlier
+from evaluator.worker.weights import Fit
+
+if TYPE_CHECKING:
+    from evaluator.judge.context.problem_context import Bench
+
+_SLACK_BYTES = 2**20
+
+
+@dataclass(frozen=True)
+class Construction:
+    """How a candidate's or a baseline's module is made from what its source defines."""
+
+    bench: Bench
+    state: Mapping[str, torch.Tensor]
+    """Weights by name; none: as constructed."""
+    compile_with: Mapping[str, str] | None = None
+    """The arguments of `torch.compile`; None: as it is."""
+    inputs: Arena | None = None
+    """Where its inputs will lie; None: with those of all others."""
+    timeout_s: float | None = None
+    seed: int | None = None
+    """Of a module that is judged as constructed, with random constants."""
+    earlier: Earlier = ""
+    """What becomes of a module that is there already."""
+
+    def on(self, side: Side, *others: Side) -> Fit:
+        """Construct it in these workers at the same time; how the weights fitted in the first.
+
+        Each is constructed so again by `Side.construct_on`. Raises `Refusal`.
+        """
+        bench, state, sides = self.bench, self.state, (side, *others)
+        size = bytes_needed(state) + bytes_needed(bench.reference.initial_arguments) + _SLACK_BYTES
+        weights = make_arena(torch.device("cpu"), size, read_only_for_others=True)
+        try:
+            if bench.device.type == "cuda":
+                # All cores fault its pages in; a copy from a device does that on one core.
+                weights.bytes.zero_()
+            placement = Placement(weights.bytes)
+            arguments = [placement.place(value) for value in bench.reference.initial_arguments]
+            tensors = [{"name": n} | placement.place(t) for n, t in state.items()]
+            for each in sides:
+                each.construct_on = self.on
+                each.construct(
+                    seed=WEIGHT_SEED if self.seed is None else self.seed,
+                    arguments=arguments,
+                    tensors=tensors,
+                    weights=weights,
+                    inputs=self.inputs or bench.draws.arena,
+                    inputs_writable=self.inputs is not None or bench.draws.writable,
+                    output_bytes=bench.output_bytes,
+                    compile_with=self.compile_with,
+                    repeated_values=bench.settings.protocol != "kernelbench",
+                    random_constants=self.seed is not None,
+                    earlier=self.earlier,
+                )
+            timeout_s = self.timeout_s or bench.settings.import_timeout_s
+            for each in sides:
+                # They share the processors.
+                each.constructed(len(sides) * timeout_s)
+        finally:
+            weights.close()
+        return side.fit

@@ -1,0 +1,203 @@
+"""Where and how an output is wrong: the facts, gathered once a candidate has been refused.
+
+Nothing here decides whether an output is right. Big outputs are walked in chunks; what is looked at
+closely is an even sample of the wrong elements, so that the facts are the same each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from evaluator.evaluation import Mismatch, WrongElement
+from evaluator.judge.correctness.patterns import recognise
+from evaluator.judge.correctness.wrong_elements import Wrong
+
+CHUNK = 2**22
+SAMPLE = 2**16
+EXAMPLES = 4
+"""So many of the first wrong elements are shown, and so many of the worst ones."""
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """How far an element may be off: `absolute` of its row plus `relative` of its own size."""
+
+    absolute: Tensor
+    """Shape (rows, 1); the output in row-major order, cut into as many rows."""
+    relative: float
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """`float32` rather than `torch.float32`."""
+    return str(dtype).removeprefix("torch.")
+
+
+def structural(output: int, actual: Tensor, expected: Tensor) -> Mismatch | None:
+    """The mismatch if shape or dtype differ (shape first), else None."""
+    if actual.shape == expected.shape and actual.dtype == expected.dtype:
+        return None
+    return Mismatch(
+        output=output,
+        kind="shape" if actual.shape != expected.shape else "dtype",
+        expected_shape=tuple(expected.shape),
+        actual_shape=tuple(actual.shape),
+        expected_dtype=dtype_name(expected.dtype),
+        actual_dtype=dtype_name(actual.dtype),
+        wrong=expected.numel(),
+        total=expected.numel(),
+    )
+
+
+def describe(
+    output: int,
+    actual: Tensor,
+    expected: Tensor,
+    *,
+    wrong: Tensor | None = None,
+    allowance: Allowance | None = None,
+    inputs: Sequence[Tensor] = (),
+    poison: bytes | int | None = None,
+) -> Mismatch:
+    """Say what is wrong with an output that was refused.
+
+    Args:
+        output: which of the outputs.
+        actual: the candidate's, any shape and dtype.
+        expected: the same shape; fp64 for floating outputs where it exists; any device.
+        wrong: bool, same shape: the wrong elements, where they are known.
+        allowance: what tells wrong elements from right ones otherwise. Where the refusal rests on
+            an average and no element exceeds it, it is narrowed until some do.
+        inputs: the call's input tensors, flattened list.
+        poison: what the slot was filled with: bytes that repeat (1, 2, 4 or 8 of them), or the
+            same as a little-endian int (4 bytes, or 8 if it needs them).
+    """
+    if wrong is None:
+        wrong = _wrong(actual, expected, allowance)
+    found = _sample(actual, expected, wrong)
+    pattern = (
+        poison.to_bytes(4 if poison < 2**32 else 8, "little") if isinstance(poison, int) else poison
+    )
+    patterns, details = recognise(found, actual, wrong, inputs, pattern)
+    return Mismatch(
+        output=output,
+        kind="values",
+        expected_shape=tuple(expected.shape),
+        actual_shape=tuple(actual.shape),
+        expected_dtype=dtype_name(actual.dtype),
+        actual_dtype=dtype_name(actual.dtype),
+        wrong=found.count,
+        total=actual.numel(),
+        max_abs_error=found.max_abs_error,
+        max_rel_error=found.max_rel_error,
+        examples=_examples(found, tuple(actual.shape)),
+        patterns=patterns,
+        details={"first_wrong_flat": int(found.flat[0]) if found.count else -1, **details},
+    )
+
+
+def add_race(mismatch: Mismatch) -> Mismatch:
+    """The same, known to differ between two runs over the same bytes: `race` comes first."""
+    rest = tuple(p for p in mismatch.patterns if p not in ("race", "scattered"))
+    return mismatch.model_copy(update={"patterns": ("race", *rest)})
+
+
+def add_counterfactual(mismatch: Mismatch, code: str, words: str) -> Mismatch:
+    """The same, with the change of the reference that explains it: it comes first."""
+    # These follow from the cause, and would point elsewhere.
+    followers = (code, "scattered", "precision", "shifted")
+    rest = tuple(p for p in mismatch.patterns if p not in followers)
+    rounding = ("relative_rms", "looks_like")
+    details = {name: v for name, v in mismatch.details.items() if name not in rounding}
+    details["counterfactual"] = words
+    return mismatch.model_copy(update={"patterns": (code, *rest), "details": details})
+
+
+def _wrong(actual: Tensor, expected: Tensor, allowance: Allowance | None) -> Tensor:
+    """The wrong elements, bool of the output's shape; at least one."""
+    flat = torch.empty(actual.numel(), dtype=torch.bool, device=actual.device)
+    k, r = actual.reshape(-1), expected.reshape(-1)
+    for narrowed in (1.0, 1 / 4, 1 / 16, 1 / 64, 0.0):
+        for start in range(0, k.numel(), CHUNK):
+            stop = min(start + CHUNK, k.numel())
+            a, low = k[start:stop].double(), r[start:stop].to(k.device)
+            b = low.double()
+            limit = torch.zeros_like(b)
+            if allowance is not None and narrowed:
+                columns = k.numel() // allowance.absolute.shape[0]
+                row = torch.arange(start, stop, device=k.device) // columns
+                limit = narrowed * (
+                    allowance.absolute.reshape(-1)[row] + allowance.relative * b.abs()
+                )
+            # Not "off by more than": a NaN must count as wrong.
+            close = (a - b).abs() <= limit
+            as_returned = low.to(k.dtype).double()
+            close |= (a == as_returned) | (torch.isnan(a) & torch.isnan(as_returned))
+            flat[start:stop] = ~close
+        if bool(flat.any()):
+            break
+    return flat.reshape(actual.shape)
+
+
+def _sample(actual: Tensor, expected: Tensor, wrong: Tensor) -> Wrong:
+    """Count the wrong elements and pick the first ones, the worst ones and an even sample."""
+    k, r, mask = actual.reshape(-1), expected.reshape(-1), wrong.reshape(-1)
+    # Piece by piece: PyTorch adds up bools as eight bytes each.
+    count = sum(int(piece.sum()) for piece in mask.split(CHUNK))
+    stride = max(1, count // SAMPLE)
+    seen = 0
+    max_abs, max_rel = 0.0, 0.0
+    picked: list[Tensor] = []
+    first: list[Tensor] = []
+    worst: list[tuple[float, int]] = []
+    for start in range(0, k.numel(), CHUNK):
+        at = mask[start : start + CHUNK].nonzero().reshape(-1) + start
+        if at.numel() == 0:
+            continue
+        if seen < EXAMPLES:
+            first.append(at[: EXAMPLES - seen])
+        picked.append(at[(-seen) % stride :: stride])
+        seen += at.numel()
+        a, b = k[at].double(), r[at.to(r.device)].to(k.device).double()
+        error = (a - b).abs()
+        finite = torch.isfinite(error)
+        if bool(finite.any()):
+            max_abs = max(max_abs, float(error[finite].max()))
+            relative = (error / b.abs())[finite & (b != 0)]
+            if relative.numel():
+                max_rel = max(max_rel, float(relative.max()))
+        ranked = torch.where(finite, error, torch.inf)
+        top = ranked.topk(min(EXAMPLES, ranked.numel()))
+        worst += zip(top.values.tolist(), at[top.indices].tolist(), strict=True)
+    worst.sort(key=lambda pair: (-pair[0], pair[1]))
+    flat = torch.cat(picked) if picked else torch.zeros(0, dtype=torch.int64, device=k.device)
+    shown = torch.cat(first).tolist() if first else []
+    shown += [at for _, at in worst[: 2 * EXAMPLES] if at not in shown]
+    shown = shown[: 2 * EXAMPLES]
+    return Wrong(
+        count=count,
+        flat=flat.cpu(),
+        actual=k[flat].double().cpu(),
+        expected=r[flat.to(r.device)].double().cpu(),
+        max_abs_error=max_abs,
+        max_rel_error=max_rel,
+        shown=tuple((at, float(r[at]), float(k[at])) for at in shown),
+    )
+
+
+def _examples(found: Wrong, shape: tuple[int, ...]) -> tuple[WrongElement, ...]:
+    return tuple(
+        WrongElement(index=_index(at, shape), expected=expected, actual=actual)
+        for at, expected, actual in found.shown
+    )
+
+
+def _index(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    index: list[int] = []
+    for size in reversed(shape):
+        index.append(flat % size)
+        flat //= size
+    return tuple(reversed(index))

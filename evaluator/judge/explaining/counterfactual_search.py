@@ -1,0 +1,418 @@
+"""The search for a change of the reference that leads to a wrong output: a module for a worker.
+
+The reference runs again and again: as a whole in eval() or in lower precision, then with one
+operation changed each time: left out, over another axis, in parts, with its operands swapped, with
+another constant, as another function, without one of its parameters, or with nothing after it.
+Where an output is just what comes out then, that is what the candidate does. Of changes of one kind
+the one that fits best is told, with those that fit as well.
+
+This may end its process (`counterfactual.py`), so it never runs in the judge. It imports nothing
+that a worker has not imported anyway: a fresh one begins at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.func import functional_call
+from torch.utils._pytree import tree_leaves
+
+from evaluator.judge.explaining.forward_operators import Altered, Onlooker, Recorder
+from evaluator.judge.explaining.operation_changes import Change, Turn
+from evaluator.judge.explaining.reference_modes import (
+    IN_EVAL,
+    Mode,
+    depends_on_mode,
+    eval_modes,
+    in_eval,
+    one_product_modes,
+    precision_modes,
+)
+from evaluator.judge.problem.kept_buffers import buffers_kept
+from evaluator.worker.values import flatten
+
+SIZE_ALONE = "precision_by_size"
+"""Code of an explanation by the size of errors alone; a pattern says `precision`."""
+SECONDS = 2.0
+"""After which no further change is tried."""
+ANSWER_BYTES = 4096
+_CLOSER = 20.0
+"""So many times closer must it be to the changed reference than to the right one."""
+_AS_GOOD = 2.0
+"""A change fits as well as the best one if its error is at most so many times as large."""
+_MOST_NAMED = 2
+"""Of the changes that fit as well."""
+_FEWEST_TO_CORRELATE = 64
+"""With fewer elements, one of many precisions fits by luck."""
+_ALIKE = 0.7
+"""Correlation of errors from which on they are those of a lower precision."""
+_AS_ALIKE = 0.02
+"""Two precisions whose correlations differ by less can't be told apart."""
+_FOLLOWS = 0.3
+"""Correlation of errors and outputs from which on the errors are more than rounding."""
+_ALIKE_SIZE = 2.0
+"""How many times larger or smaller such errors may be."""
+_SAME_SIZE = 1.5
+"""The same of errors that are not correlated: they may come from other roundings."""
+_REACHED, _SPREAD = 0.01, 0.25
+"""More than this share of the errors must exceed that part of their RMSE."""
+_SMALL = 0.03
+"""Errors of lower precision have at most this RMSE, relative to the outputs' rms."""
+_INSENSITIVE = 1e-3
+"""An output that changes by less than this, relative to its rms, hardly depends on the inputs."""
+
+
+@dataclass(frozen=True)
+class Counterfactual:
+    """A change of the reference that explains an output."""
+
+    code: str
+    """A pattern: unfinished, missing_operation, missing_parameter, wrong_axis, ..."""
+    words: str
+    """`operation 2 of 4 (mul by 0.125) is left out`."""
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """A candidate's errors beside those of the reference in a lower precision."""
+
+    name: str
+    alike: float
+    """Correlation."""
+    size: float
+    """The candidate's over the other's."""
+
+
+class CounterfactualSearch(torch.nn.Module):  # type: ignore[misc]
+    """Called on a candidate's output and the inputs that led to it, it answers with words."""
+
+    kind: ClassVar[type[torch.nn.Module]]
+    """The reference's class."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__()
+        self.model = self.kind(*arguments)
+
+    def forward(self, actual: Tensor, output: int, limit: float, *arguments: Any) -> Tensor:
+        """The answer, uint8, shape [ANSWER_BYTES]; `read` says what it means.
+
+        Args:
+            actual: the candidate's wrong output.
+            output: which of the reference's outputs it should have been.
+            limit: RMSE relative to the changed reference's rms, below which it is what comes out.
+            arguments: of the call.
+        """
+        found = _Search(self.model, list(arguments), actual, output, limit).run()
+        answer = f"{found.code}\n{found.words}".encode()[:ANSWER_BYTES] if found else b""
+        return torch.tensor(list(answer.ljust(ANSWER_BYTES, b"\0")), dtype=torch.uint8)
+
+
+def read(answer: Tensor) -> Counterfactual | None:
+    """What a search found; None where that is nothing."""
+    code, _, words = bytes(answer.tolist()).rstrip(b"\0").decode(errors="replace").partition("\n")
+    return Counterfactual(code, words) if code else None
+
+
+class _Search:
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        arguments: list[Any],
+        actual: Tensor,
+        output: int,
+        limit: float,
+    ) -> None:
+        self._model = model
+        self._arguments = arguments
+        self._actual = actual
+        self._output = output
+        self._limit = limit
+        self._end = time.monotonic() + SECONDS
+
+    def run(self) -> Counterfactual | None:
+        recorder = Recorder()
+        with torch.no_grad(), buffers_kept(self._model), recorder:
+            right = flatten(self._model(*self._arguments))[self._output]
+        self._own_error = _error(self._actual, right)
+        return (
+            self._in_eval()
+            or self._less_precise(right)
+            or self._less_precise_in_eval()
+            or self._insensitive(right)
+            or self._unfinished(recorder)
+            or self._changed(recorder, Turn.EARLY)
+            or self._without_parameter()
+            or self._without_module()
+            or self._changed(recorder, Turn.LATE)
+            or self._changed(recorder, Turn.LAST)
+            or self._less_precise_in_one_product(right)
+            or self._as_large_as_rounding(right)
+        )
+
+    def _call(self, module: Callable[..., Any], arguments: list[Any] | None = None) -> Tensor:
+        with torch.no_grad(), buffers_kept(self._model):
+            given = self._arguments if arguments is None else arguments
+            return flatten(module(*given))[self._output]
+
+    def _fit(self, result: Tensor) -> float | None:
+        """The relative error beside this result; None where it is not what comes out."""
+        if result.shape != self._actual.shape:
+            return None
+        error = _error(self._actual, result)
+        scale = _rms(result)
+        fits = error <= self._limit * scale and error * _CLOSER < self._own_error
+        return error / scale if fits and scale else None
+
+    def _best(self, found: list[tuple[float, Counterfactual]]) -> Counterfactual | None:
+        """What fits best, and what fits as well."""
+        if not found:
+            return None
+        found.sort(key=lambda pair: pair[0])
+        error, best = found[0]
+        equals = dict.fromkeys(
+            other.words
+            for fit, other in found[1:]
+            if fit <= max(_AS_GOOD * error, self._limit / 100) and other.words != best.words
+        )
+        words = f"{best.words} (relative error {error:.1g} then)"
+        named = [*equals][:_MOST_NAMED]
+        if named:
+            words += f"; as good an explanation: {'; or '.join(named)}"
+        if len(equals) > len(named):
+            words += f"; and {len(equals) - len(named)} more"
+        return Counterfactual(best.code, words)
+
+    def _insensitive(self, right: Tensor) -> Counterfactual | None:
+        """Quite other inputs lead to nearly the same output: nothing can be told."""
+        if not any(isinstance(a, Tensor) and a.is_floating_point() for a in self._arguments):
+            return None
+        other = self._tried(lambda: self._call(self._model, _lessened(self._arguments)))
+        if other is None or other.shape != right.shape or not right.numel():
+            return None
+        if _error(other, right) > _INSENSITIVE * _rms(right):
+            return None
+        words = "the output hardly depends on the inputs, so that no cause can be told from it"
+        return Counterfactual("insensitive", words)
+
+    def _in_eval(self) -> Counterfactual | None:
+        found: list[tuple[float, Counterfactual]] = []
+        for mode in eval_modes(self._model, lambda: self._call(self._model)):
+            self._note(found, self._tried(mode.run), "eval_mode", mode.words)
+        return self._best(found)
+
+    def _less_precise_in_eval(self) -> Counterfactual | None:
+        if not depends_on_mode(self._model):
+            return None
+        with in_eval(self._model, list(self._model.modules())):
+            base = self._tried(lambda: self._call(self._model))
+            if base is None or base.shape != self._actual.shape:
+                return None
+            found = self._less_precise(base)
+        if found is not None:
+            return Counterfactual("eval_mode", f"{IN_EVAL}; and {found.words}")
+        error = _error(self._actual, base)
+        if error * _CLOSER >= self._own_error or error > _SMALL * _rms(base):
+            return None
+        words = f"{IN_EVAL}; and it is less precise (relative error {error / _rms(base):.1g} then)"
+        return Counterfactual("eval_mode", words)
+
+    def _as_large_as_rounding(self, right: Tensor) -> Counterfactual | None:
+        """Errors as large as those of one lower precision, which follow nothing else."""
+        found = self._errors_by_precision(right)
+        same = [each for each in found if 1 / _SAME_SIZE <= each.size <= _SAME_SIZE]
+        names = dict.fromkeys(name for each in same for name in each.name.split(" or "))
+        errors = (self._actual.double() - right.double()).flatten()
+        follows = abs(_correlation(errors, right.double().flatten())) if names else 1.0
+        # Rounding reaches nearly all that is not zero; a wrong row leaves the others right.
+        reached = errors[right.flatten() != 0].abs() > _REACHED * _rms(errors)
+        spread = float(reached.double().mean()) > _SPREAD
+        if follows > _FOLLOWS or not spread or ("bf16" in names and len(names) > 1):
+            return None
+        words = f"the arithmetic is in {' or '.join(names)}: errors of that size, not the same ones"
+        return Counterfactual(SIZE_ALONE, words)
+
+    def _less_precise_in_one_product(self, right: Tensor) -> Counterfactual | None:
+        if right.numel() < _FEWEST_TO_CORRELATE:
+            return None
+        return self._less_precise(
+            right, one_product_modes(self._model, self._arguments, self._call)
+        )
+
+    def _less_precise(
+        self, base: Tensor, modes: Iterator[Mode] | None = None
+    ) -> Counterfactual | None:
+        """Whether its errors beside `base`, the reference's output, are a lower precision's."""
+        alike = [
+            each
+            for each in self._errors_by_precision(base, modes)
+            if each.alike >= _ALIKE and 1 / _ALIKE_SIZE <= each.size <= _ALIKE_SIZE
+        ]
+        if not alike:
+            return None
+        most = max(each.alike for each in alike)
+        alike.sort(key=lambda each: -each.alike)
+        best = [each for each in alike if each.alike > most - _AS_ALIKE]
+        names = dict.fromkeys(name for each in best for name in each.name.split(" or "))
+        words = f"the arithmetic is in {' or '.join(names)} (correlation of errors {most:.2f})"
+        return Counterfactual("precision", words)
+
+    def _errors_by_precision(
+        self, base: Tensor, modes: Iterator[Mode] | None = None
+    ) -> list[_Errors]:
+        if base.dtype is not torch.float32 or self._actual.dtype is not torch.float32:
+            return []
+        errors = (self._actual.double() - base.double()).flatten()
+        size, scale = _rms(errors), _rms(base)
+        if not 0 < size <= _SMALL * scale:
+            return []
+        found = []
+        if modes is None:
+            modes = precision_modes(self._model, self._arguments, self._call, base.device)
+        for mode in modes:
+            result = self._tried(mode.run)
+            if result is None or result.shape != base.shape:
+                continue
+            theirs = (result.double() - base.double()).flatten()
+            if not _rms(theirs) or not bool(torch.isfinite(theirs).all()):
+                continue
+            alike = _correlation(errors, theirs)
+            found.append(_Errors(mode.words, alike, size / _rms(theirs)))
+        return found
+
+    def _unfinished(self, recorder: Recorder) -> Counterfactual | None:
+        """Run once more, looking at every intermediate result."""
+        found: list[int] = []
+
+        def look(number: int, result: Any) -> None:
+            tensors = [t for t in tree_leaves(result) if isinstance(t, Tensor)]
+            if number < recorder.count and any(self._fit(t) is not None for t in tensors):
+                found.append(number)
+
+        with Onlooker(look):
+            self._call(self._model)
+        if not found:
+            return None
+        done = found[-1]
+        following = recorder.names[done]
+        return Counterfactual(
+            "unfinished",
+            f"it is the result of operation {done} of {recorder.count}"
+            f" ({recorder.names[done - 1]}): what follows, from {following} on, is left out",
+        )
+
+    def _changed(self, recorder: Recorder, turn: Turn) -> Counterfactual | None:
+        found: list[tuple[float, Counterfactual]] = []
+        for number, listed in enumerate(recorder.changes, 1):
+            operation = f"operation {number} of {recorder.count} ({recorder.names[number - 1]})"
+            for change in listed:
+                if change.turn is turn:
+                    result = self._tried(partial(self._with, number, change))
+                    self._note(found, result, change.code, f"{operation} {change.words}")
+        return self._best(found)
+
+    def _note(
+        self,
+        found: list[tuple[float, Counterfactual]],
+        result: Tensor | None,
+        code: str,
+        words: str,
+    ) -> None:
+        fit = None if result is None else self._fit(result)
+        if fit is not None:
+            found.append((fit, Counterfactual(code, words)))
+
+    def _tried(self, run: Callable[[], Tensor]) -> Tensor | None:
+        """What comes out; None where it raises, or time is up."""
+        if time.monotonic() > self._end:
+            return None
+        try:
+            return run()
+        except torch.OutOfMemoryError:
+            self._end = 0.0
+        except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError):
+            # Not every change makes sense to every operator, or to what follows.
+            pass
+        return None
+
+    def _with(self, number: int, change: Change) -> Tensor:
+        with torch.no_grad(), buffers_kept(self._model), Altered(number, change, self._model):
+            return flatten(self._model(*self._arguments))[self._output]
+
+    def _without_parameter(self) -> Counterfactual | None:
+        found: list[tuple[float, Counterfactual]] = []
+        for code, words, state in _other_states(self._model):
+            result = self._tried(partial(self._in_state, state))
+            self._note(found, result, code, words)
+        return self._best(found)
+
+    def _in_state(self, state: dict[str, Tensor]) -> Tensor:
+        return self._call(lambda *arguments: functional_call(self._model, state, arguments))
+
+    def _without_module(self) -> Counterfactual | None:
+        """Submodules that pass their input on, one after the other."""
+        found: list[tuple[float, Counterfactual]] = []
+        for name, module in self._model.named_modules():
+            if name:
+                result = self._tried(partial(self._passed_by, module))
+                words = f"`{name}` ({type(module).__name__}) is left out"
+                self._note(found, result, "missing_operation", words)
+        return self._best(found)
+
+    def _passed_by(self, module: torch.nn.Module) -> Tensor:
+        hook = module.register_forward_hook(lambda _, given, result: given[0])
+        try:
+            return self._call(self._model)
+        finally:
+            hook.remove()
+
+
+def _other_states(model: torch.nn.Module) -> Iterator[tuple[str, str, dict[str, Tensor]]]:
+    """Parameters as they are when nobody uses them, one or a scale with its shift; or shifted."""
+    own = {
+        name: value
+        for name, value in [*model.named_parameters(), *model.named_buffers()]
+        if value.is_floating_point()
+    }
+    unused = "missing_parameter"
+    for name, value in own.items():
+        yield unused, f"`{name}` is not used", {name: torch.zeros_like(value)}
+        yield unused, f"`{name}` is not used", {name: torch.ones_like(value)}
+    for name, value in own.items():
+        shift = f"{name.removesuffix('weight')}bias"
+        if name.endswith("weight") and shift in own:
+            neutral = {name: torch.ones_like(value), shift: torch.zeros_like(own[shift])}
+            yield unused, f"`{name}` and `{shift}` are not used", neutral
+    for name, value in own.items():
+        for dim in range(value.dim()):
+            for step in (1, -1):
+                words = f"`{name}` is read one element off along axis {dim}"
+                yield "shifted_index", words, {name: value.roll(step, dim)}
+
+
+def _correlation(some: Tensor, others: Tensor) -> float:
+    return float(some @ others) / max(float(some.norm()) * float(others.norm()), 1e-300)
+
+
+def _lessened(arguments: list[Any]) -> list[Any]:
+    """Each real number times one of its own between 1/2 and 1."""
+    torch.manual_seed(0)
+    return [
+        value * (0.5 + 0.5 * torch.rand_like(value))
+        if isinstance(value, Tensor) and value.is_floating_point()
+        else value
+        for value in arguments
+    ]
+
+
+def _error(actual: Tensor, other: Tensor) -> float:
+    return _rms(actual.double() - other.double())
+
+
+def _rms(tensor: Tensor) -> float:
+    return float(tensor.double().square().mean().sqrt())

@@ -1,0 +1,275 @@
+"""Why an output is wrong, as far as the judge can find out by more calls of both sides.
+
+Nothing here changes the verdict, which stands by then. The first explanation that reproduces the
+wrong output, or makes the candidate right, is told; none is better than a wrong one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import torch
+
+from evaluator.errors import InfrastructureError
+from evaluator.evaluation import Mismatch, Status
+from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.correctness.comparison import compare
+from evaluator.judge.correctness.mismatch import add_counterfactual, add_race
+from evaluator.judge.explaining.counterfactual import find_counterfactual
+from evaluator.judge.explaining.counterfactual_search import SIZE_ALONE
+from evaluator.judge.explaining.reference_modes import depends_on_mode, in_eval
+from evaluator.judge.inputs.draws import Draw
+from evaluator.judge.problem.reference import flatten_arguments
+from evaluator.judge.problem.variation import Kind, kind_of
+from evaluator.judge.refusal import Refusal
+from evaluator.judge.workers.side import Side
+from evaluator.worker.poison import POISONS, SOIL_WORDS
+from evaluator.worker.steps import SOIL, Step
+
+_T = TypeVar("_T")
+_ROUNDING = 0.03
+"""RMSE relative to the outputs' rms that lower precision leaves at most."""
+_CLOSER = 20.0
+"""So many times smaller must the error be in eval() than in train mode."""
+_NEAR = 0.01
+_MOST_OF_THE_WRONG = 0.5
+_HUGE = 1e9
+"""No race makes numbers so large, relative to what they should be."""
+_FEWEST_TO_CORRELATE = 64
+_OPPOSITE = -0.9
+"""Errors go with the sign of what lay in memory; correlated no more than so."""
+_TRIES = 2
+"""Calls at each address, all with the same result: one may be right by luck."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Looks for what explains the wrong outputs of one call.
+
+    bench: its reference is in the state in which the candidate was judged.
+    side: the candidate's, alive.
+    draw: of the call.
+    actual: the call's sealed outputs.
+    is_right: whether outputs are right for a draw, by the rule that the verdict follows.
+    earlier: draws of earlier calls that were right.
+    word: what memory that nobody had written held in the call; None: not known.
+    """
+
+    bench: Bench
+    side: Side
+    draw: Draw
+    actual: list[torch.Tensor]
+    is_right: Callable[[list[torch.Tensor], Draw], bool]
+    earlier: Sequence[Draw]
+    word: int | None = None
+
+    def of(self, mismatch: Mismatch) -> Mismatch:
+        """The mismatch with what explains it, where something does."""
+        if self.bench.sequence is not None:
+            # One more call would be one more step, with another result.
+            found = self._tried(self._without_state, mismatch.output)
+            return mismatch if found is None else add_counterfactual(mismatch, *found)
+        races = self._differs_when_repeated()
+        # A race is right now and then, by luck.
+        address = () if races else (self._earlier_address,)
+        memory = (self._unwritten,) if races else (self._unwritten, self._follows_memory)
+        changes = (self._changed_reference, self._changed_on_plain_inputs)
+        looks = (*memory, *address, self._earlier_result, *changes)
+        for look in looks:
+            found = self._tried(look, mismatch.output)
+            if found is None:
+                continue
+            code, words = found
+            if code != SIZE_ALONE:
+                return add_counterfactual(mismatch, code, words)
+            if not races:
+                return add_counterfactual(mismatch, "precision", words)
+        if not races:
+            return mismatch
+        scale = self._tried(self._scale, mismatch.output)
+        if scale and mismatch.max_abs_error > _HUGE * scale:
+            words = (
+                "its results differ from run to run, and are off by up to "
+                f"{mismatch.max_abs_error:.0e}: they follow what lay in memory that it has not set"
+            )
+            return add_counterfactual(mismatch, "unwritten", words)
+        return add_race(mismatch)
+
+    def _tried(self, look: Callable[[int], _T | None], output: int) -> _T | None:
+        """What a look finds; None where it fails, too."""
+        try:
+            return look(output)
+        except (Refusal, InfrastructureError, torch.OutOfMemoryError):
+            # Words are not worth more than the verdict, which stands already.
+            return None
+
+    def _scale(self, output: int) -> float:
+        """RMS of what the output should be."""
+        return float(self.bench.expected(self.draw)[output].double().square().mean().sqrt())
+
+    def _without_state(self, output: int) -> tuple[str, str] | None:
+        """What a reference gives in its first call, in a later one."""
+        if not self._close(self.actual, self.bench.first_outputs(self.draw), self.draw):
+            return None
+        words = (
+            "it is what the reference gives in a first call with these inputs: the reference "
+            "keeps a state from call to call, and it does not"
+        )
+        return "state_not_kept", words
+
+    def _differs_when_repeated(self) -> bool:
+        """Whether the same inputs lead to outputs that differ by more than the rule allows."""
+        try:
+            again = self._outputs(self.draw)
+        except Refusal:
+            # It fails, or returns another shape: the verdict on the first call stands.
+            return True
+        return not self._close(again, self.actual, self.draw)
+
+    def _changed_reference(self, output: int) -> tuple[str, str] | None:
+        """The change of the reference that leads to the same output."""
+        if self.bench.is_random:
+            return None
+        values = self.bench.draws.values_of(self.draw)
+        found = find_counterfactual(self.bench, values, self.actual[output], output)
+        if found is None or found.code not in ("eval_mode", "precision"):
+            # Of a module that is right in eval(), nothing else that fits is the cause.
+            alone = self._eval_alone()
+            if alone is not None:
+                return alone
+        return None if found is None else (found.code, f"in the reference, {found.words}")
+
+    def _changed_on_plain_inputs(self, output: int) -> tuple[str, str] | None:
+        """The same, where unusual inputs hide what plain ones show."""
+        if kind_of(self.draw.seed) is Kind.PLAIN:
+            return None
+        draw = self.bench.draws.at(self.draw)
+        actual = self._outputs(draw)
+        if self.is_right(actual, draw):
+            return None
+        return replace(self, draw=draw, actual=actual)._changed_reference(output)
+
+    def _unwritten(self, output: int) -> tuple[str, str] | None:
+        """Results follow what lay in free memory before."""
+        more = self._outputs(self.draw, "soil")
+        if self._close(more, self.actual, self.draw):
+            return None
+        dtype, got = more[output].dtype, more[output].double()
+        expected = self.bench.expected(self.draw)[output].to(got.device).double()
+        near = _NEAR * expected.square().mean().sqrt() + torch.finfo(dtype).eps * SOIL
+        if not bool(torch.isfinite(near)):
+            return None
+        most = max(1, int(((got - expected).abs() > near).sum())) * _MOST_OF_THE_WRONG
+        if int(((got - SOIL - expected).abs() <= near).sum()) >= most:
+            told = float(expected.abs().mean()) > torch.finfo(dtype).eps * SOIL
+            words = "it adds to memory that it has not set to zero"
+            return "unwritten", words if told else f"{words}, or does not write it at all"
+        kept = int((got == SOIL).sum())
+        if kept >= most:
+            return "unwritten", f"{kept} of its values, at least, are never written"
+        if got.numel() < _FEWEST_TO_CORRELATE:
+            return None
+        less = self._outputs(self.draw, "soil_less")[output].double()
+        errors = torch.stack([(got - expected).flatten(), (less - expected).flatten()])
+        if float(torch.corrcoef(errors)[0, 1]) <= _OPPOSITE:
+            return "unwritten", "its results follow what lay in memory that it has not set"
+        return None
+
+    def _follows_memory(self, output: int) -> tuple[str, str] | None:
+        """Results differ where free and shared memory of a GPU hold something else."""
+        for word in POISONS if self.word is not None else ():
+            if not self._close(self._outputs(self.draw, word=word), self.actual, self.draw):
+                words = "its results follow what lay in free or shared memory that it has not set"
+                return "unwritten", words
+        return None
+
+    def _earlier_address(self, output: int) -> tuple[str, str] | None:
+        """Results are right only where the inputs lie at an earlier call's address."""
+        for draw in self.earlier:
+            # One after the other: both lie in the same memory.
+            if (
+                draw.start != self.draw.start
+                and all(self._is_right_at(draw) for _ in range(_TRIES))
+                and not any(self._is_right_at(self.draw) for _ in range(_TRIES))
+            ):
+                words = (
+                    "its results are right where the inputs lie at the address of an earlier call, "
+                    "and wrong elsewhere: it keeps that address, as a captured graph does"
+                )
+                return "stale_address", words
+        return None
+
+    def _earlier_result(self, output: int) -> tuple[str, str] | None:
+        """A result that was kept: the right one of an earlier call."""
+        for number, draw in enumerate(reversed(self.earlier), 1):
+            if self.is_right(self.actual, draw):
+                words = f"it is the right result of the verified call {number} before this one"
+                return "earlier_result", words
+        return None
+
+    def _eval_alone(self) -> tuple[str, str] | None:
+        """A candidate that is right in eval(), as long as the reference is, too."""
+        model = self.bench.reference.model
+        if not depends_on_mode(model):
+            return None
+        draw = self.bench.draws.at(self.draw)
+        in_train = _error(self._outputs(draw), self.bench.expected(draw))
+        # Its wrong calls may have moved its running statistics.
+        self.side.construct_again()
+        got = self._outputs(draw, "eval")
+        with in_eval(model, list(model.modules())):
+            expected = self.bench.expected(draw)
+        but = ""
+        if not self._close(got, expected, draw):
+            error = _error(got, expected)
+            if not (error <= _ROUNDING and error * _CLOSER <= in_train):
+                return None
+            but = f", but for lower precision (relative error {error:.1g})"
+        words = f"it is right in eval() alone{but}; it is judged in train mode, as the reference is"
+        return "right_in_eval", words
+
+    def _is_right_at(self, earlier: Draw) -> bool:
+        """With fresh inputs at the address of an earlier call's."""
+        draw = self.bench.draws.at(earlier)
+        return self.is_right(self._outputs(draw), draw)
+
+    def _outputs(
+        self, draw: Draw, step: Step | None = None, *, word: int | None = None
+    ) -> list[torch.Tensor]:
+        """`word`: what memory that nobody has written holds; without one, as in the wrong call."""
+        word = SOIL_WORDS.get(step, self.word) if word is None else word
+        steps = () if step is None else (step,)
+        reference, count = self.side.has_reference, len(self.bench.outputs)
+        with self.bench.calling(
+            self.side, draw, steps=steps, word=word, reference=reference
+        ) as call:
+            outputs = self.side.outputs(call.reply, self.bench.outputs * (1 + reference))[:count]
+        if any(tensor.is_meta for tensor in outputs):
+            raise Refusal(Status.INCORRECT, "wrong_shape", "another shape or dtype than before")
+        return outputs
+
+    def _close(self, some: list[torch.Tensor], others: list[torch.Tensor], draw: Draw) -> bool:
+        """By the rule, without an fp64 reference."""
+        values: list[Any] = self.bench.draws.values_of(draw)
+        return compare(
+            some,
+            [tensor.to(self.bench.device) for tensor in others],
+            None,
+            inputs=flatten_arguments(values),
+            precision=self.bench.settings.precision,
+            protocol=self.bench.settings.protocol,
+            accumulation=self.bench.work.accumulation,
+            describing=False,
+        ).ok
+
+
+def _error(some: list[torch.Tensor], others: list[torch.Tensor]) -> float:
+    """The largest RMSE of an output, relative to its rms; NaN where a value is none."""
+    worst = 0.0
+    for one, other in zip(some, others, strict=True):
+        beside = other.to(one.device).double()
+        scale = float(beside.square().mean().sqrt())
+        worst = max(worst, float((one.double() - beside).square().mean().sqrt()) / (scale or 1.0))
+    return worst

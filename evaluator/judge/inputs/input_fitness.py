@@ -1,0 +1,105 @@
+"""Whether inputs of another scale or sign are fit to judge a problem by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from evaluator.evaluation import Precision, Settings
+from evaluator.judge.correctness.comparison import TOLERANCES, compare
+from evaluator.judge.inputs.rounding_noise import RoundingNoise
+from evaluator.judge.problem.reference import Reference, flatten_arguments
+from evaluator.judge.problem.variation import Kind, fresh_seed, kind_of, of_kind
+
+_NOISY_RUNS = 2
+_HARSH = (Kind.LARGER, Kind.SIGNED)
+_HARMLESS = (Kind.PLAIN, Kind.SMALLER, Kind.UNEVEN, Kind.BIASED)
+
+
+def is_fit(
+    reference: Reference,
+    kind: Kind,
+    exact: Callable[[int], Sequence[Tensor] | None],
+    settings: Settings,
+    accumulation: int,
+    *,
+    is_random: bool,
+) -> bool:
+    """Whether the reference takes inputs of a kind, and can be judged by them.
+
+    Integers among them must be those of a plain draw, and outputs finite. And where an honest
+    implementation, which rounds otherwise, would be refused, the problem is too badly conditioned
+    with larger or signed inputs. `exact`: gives the outputs in fp64 for a seed, or None.
+    """
+    seed = fresh_seed(kind)
+    try:
+        if not _gives_finite(reference, seed):
+            return False
+        if (
+            kind not in _HARSH
+            or is_random
+            or reference.changes_inputs
+            or settings.protocol in TOLERANCES
+        ):
+            return True
+        return _survives_rounding(reference, seed, exact, settings.precision, accumulation)
+    except torch.OutOfMemoryError:
+        # Verifying needs no more memory than a plain call; this does.
+        return False
+    except Exception:  # noqa: BLE001 - what a module raises on numbers that it was not made for
+        return False
+
+
+def is_taken(reference: Reference, seed: int) -> bool:
+    """Whether the reference takes one draw of a kind that is fit: another draw may still be too
+    large for it, and a candidate may not be judged by that. Raises `torch.OutOfMemoryError`."""
+    if kind_of(seed) in _HARMLESS:
+        return True
+    try:
+        return _gives_finite(reference, seed)
+    except torch.OutOfMemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - what a module raises on numbers that it was not made for
+        return False
+
+
+def _gives_finite(reference: Reference, seed: int) -> bool:
+    """Whether outputs are finite, from inputs whose integers are those of a plain draw."""
+    values = reference.varied_inputs(seed)
+    counts = [tensor for tensor in flatten_arguments(values) if _counts(tensor)]
+    if counts:
+        plain = flatten_arguments(reference.varied_inputs(of_kind(seed, Kind.PLAIN)))
+        if not all(map(torch.equal, counts, filter(_counts, plain))):
+            return False
+    return all(bool(torch.isfinite(tensor).all()) for tensor in reference.expected(values))
+
+
+def _survives_rounding(
+    reference: Reference,
+    seed: int,
+    exact: Callable[[int], Sequence[Tensor] | None],
+    precision: Precision,
+    accumulation: int,
+) -> bool:
+    expected, right = reference.expected(reference.varied_inputs(seed)), exact(seed)
+    for run in range(_NOISY_RUNS):
+        values = reference.varied_inputs(seed)
+        with RoundingNoise(reference.device, seed + run):
+            noisy = reference.expected(values)
+        del values
+        verdict = compare(
+            *(noisy, expected, right, (), precision),
+            accumulation=accumulation,
+            describing=False,
+        )
+        if not verdict.ok:
+            return False
+    return True
+
+
+def _counts(tensor: Tensor) -> bool:
+    """Whether it holds integers, which may be indices."""
+    real = tensor.is_floating_point() or tensor.is_complex()
+    return not real and tensor.dtype is not torch.bool

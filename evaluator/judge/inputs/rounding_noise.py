@@ -1,0 +1,58 @@
+"""The reference with each intermediate result off by what another honest order of adding gives."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from evaluator.judge.bounds import work_rules
+
+_FP32_ROUND_OFF = 2.0**-24
+
+
+class RoundingNoise(TorchDispatchMode):  # type: ignore[misc]
+    """While it is entered, operators return results that are rounded once more.
+
+    Each element is off by up to one unit round-off of its own size. Behind a sum of n terms it is
+    also off by up to half of 2^-24 sqrt(n), as the accept rule's floor has it: of the result's rms,
+    or of its own size behind a softmax, whose sum it was divided by.
+    """
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No: asking to be skipped imports PyTorch's compiler."""
+        return False
+
+    def __init__(self, device: torch.device, seed: int) -> None:
+        super().__init__()
+        self._generator = torch.Generator(device=device).manual_seed(seed)
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        operands = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+        result = func(*args, **(kwargs or {}))
+        made = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
+        given = {tensor.untyped_storage()._cdata for tensor in operands}
+        name = func._schema.name.removeprefix("aten::")
+        terms = work_rules.accumulation(name, args, operands, made)
+        for tensor in made:
+            fresh = tensor.untyped_storage()._cdata not in given
+            if fresh and tensor.is_floating_point() and tensor.numel():
+                self._round(tensor, terms, relative="softmax" in name)
+        return result
+
+    def _round(self, tensor: Tensor, terms: int, *, relative: bool) -> None:
+        noise = torch.empty_like(tensor).uniform_(-1.0, 1.0, generator=self._generator)
+        of_sum = _FP32_ROUND_OFF * math.sqrt(terms) / 2 if terms > 1 else 0.0
+        own = torch.finfo(tensor.dtype).eps / 2 + (of_sum if relative else 0.0)
+        rms = torch.linalg.vector_norm(tensor) / math.sqrt(tensor.numel())
+        tensor.addcmul_(tensor, noise, value=own)
+        if of_sum and not relative:
+            noise.uniform_(-1.0, 1.0, generator=self._generator)
+            tensor.add_(noise.mul_(rms), alpha=of_sum)

@@ -1,0 +1,84 @@
+"""A problem's file as Python: the module that it defines, and what its functions give.
+
+It is the user's own code and is trusted.
+"""
+
+from __future__ import annotations
+
+import linecache
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from evaluator.configuration_cache import Configurations
+from evaluator.errors import UnusableReferenceError
+from evaluator.judge.problem.out_of_memory import is_out_of_memory
+from evaluator.pretrained import find_configurations, imports_transformers
+
+_FILE = "reference.py"
+
+
+class ProblemFile:
+    """A problem file that was imported.
+
+    Everything here raises `UnusableReferenceError` when the file does not do what a problem file
+    must.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.configurations = find_configurations() if imports_transformers(source) else None
+        """What a worker must know of the models that the file names; None where it names none."""
+        self.module = types.ModuleType("reference")
+        linecache.cache[_FILE] = (len(source), None, source.splitlines(keepends=True), _FILE)
+        try:
+            exec(compile(source, _FILE, "exec"), self.module.__dict__)
+        except UnusableReferenceError:
+            raise
+        except Exception as error:
+            raise UnusableReferenceError(f"the problem file raised {error!r}") from error
+        for name in ("Model", "get_inputs", "get_init_inputs"):
+            if not hasattr(self.module, name):
+                raise UnusableReferenceError(f"the problem file defines no {name}")
+
+    def initial_arguments(self) -> list[Any]:
+        """Arguments of the module's constructor."""
+        return _listed(self.module.get_init_inputs)
+
+    def inputs(self, device: torch.device, dtype: torch.dtype | None) -> list[Any]:
+        """Arguments of one forward call, made on `device` where the file lets that happen; the
+        floating ones as `dtype`."""
+        with torch.device(device):
+            values = _listed(self.module.get_inputs)
+        try:
+            return list(converted(values, device, dtype))
+        except TypeError as error:  # a sequence that is made otherwise, such as a named tuple
+            raise UnusableReferenceError(f"what get_inputs() gives: {error}") from error
+
+
+def configurations_of(source: str) -> Configurations | None:
+    """Of the models that a problem file names; None where it names none. Raises as `ProblemFile`,
+    since only importing the file says which they are."""
+    return ProblemFile(source).configurations if imports_transformers(source) else None
+
+
+def converted(value: Any, device: torch.device, dtype: torch.dtype | None) -> Any:
+    """`value` with its tensors on `device`, the floating ones as `dtype` (None: as they are)."""
+    if isinstance(value, torch.Tensor):
+        target = dtype if dtype is not None and value.is_floating_point() else value.dtype
+        return value.detach().to(device=device, dtype=target)
+    if isinstance(value, list | tuple) and not isinstance(value, torch.Size):
+        return type(value)(converted(item, device, dtype) for item in value)
+    if isinstance(value, dict):
+        return {key: converted(item, device, dtype) for key, item in value.items()}
+    return value
+
+
+def _listed(function: Callable[[], Any]) -> list[Any]:
+    try:
+        return list(function())
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise torch.OutOfMemoryError(str(error)) from None
+        raise UnusableReferenceError(f"{function.__name__}() raised {error!r}") from error

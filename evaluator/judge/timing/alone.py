@@ -1,0 +1,67 @@
+"""Eager once more, after the candidate's processes have ended: is it faster without them?
+
+On a GPU workers are not stopped between their calls. A thread that launches kernels all the while,
+or a kernel that never ends, takes time from the baseline and would make the candidate look faster.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from statistics import geometric_mean, median
+
+from evaluator.evaluation import BaselineName
+from evaluator.judge.context.baselines import failures_are_ours
+from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.timing.samples import Samples
+from evaluator.judge.timing.sampling import HOLD_S, Sampling
+
+_FEWEST_CALLS, _MOST_CALLS = 3, 11
+_MOST_SECONDS = 0.25
+_MOST_SLOWED, _USUALLY_SLOWED = 1.1, 1.02
+"""Beside the candidate over alone. A GPU that is hotter, or has other clocks, is some percent."""
+_FREE_US = 3.0
+_MOST_HIDDEN_US = 10.0
+"""Of what only the judge's clock sees of eager: a kernel may claim as much less than it takes."""
+
+
+def slowed_note(bench: Bench, samplings: Sequence[Sampling], speedup_low: float) -> str | None:
+    """What to tell where eager was slower beside the candidate, whose workers have ended by now.
+
+    Each worker of eager is compared with itself. A little slower matters where it makes up the
+    speedup, of which `speedup_low` is the least that is likely. Raises `InfrastructureError`.
+    """
+    eager = [bench.baselines.eager(number) for number in range(len(samplings))]
+    alone = [Samples() for _ in eager]
+    deadline = time.monotonic() + _MOST_SECONDS
+    for number in range(_MOST_CALLS):
+        if number >= _FEWEST_CALLS and time.monotonic() > deadline:
+            break
+        for side, sampling, calls in zip(eager, samplings, alone, strict=True):
+            hold_s = HOLD_S if BaselineName.EAGER in sampling.held else 0.0
+            draw = bench.draws.plain()
+            with (
+                failures_are_ours(),
+                bench.calling(side, draw, flushes=True, hold_s=hold_s, reads=False) as call,
+            ):
+                calls.add(call)
+    timed = [each.baselines[BaselineName.EAGER] for each in samplings]
+    beside = [median(calls.total_us) for calls in timed]
+    usual = [median(calls.total_us) for calls in alone]
+    slowed = geometric_mean(b / (u + _FREE_US) for b, u in zip(beside, usual, strict=True))
+    makes_it_up = slowed > _USUALLY_SLOWED and speedup_low / slowed <= 1
+    # Where eager is not held, its calls go through the host, whose way differs by more than this.
+    is_held = all(BaselineName.EAGER in each.held for each in samplings)
+    pairs = zip(timed, alone, strict=True)
+    hidden_us = median(median(b.hidden_us) - median(a.hidden_us) for b, a in pairs)
+    if is_held and hidden_us > _MOST_HIDDEN_US:
+        return (
+            f"eager's calls began or ended {hidden_us:.0f} us later while this kernel's process "
+            "was there: no verdict on speed"
+        )
+    if slowed <= _MOST_SLOWED and not makes_it_up:
+        return None
+    return (
+        f"eager takes {median(usual):.1f} us alone and took {median(beside):.1f} us while this "
+        "kernel's process was there: no verdict on speed"
+    )

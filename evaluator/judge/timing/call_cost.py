@@ -1,0 +1,80 @@
+"""What a call costs that computes nothing: the start signal, and the calling of an operator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+
+from evaluator.judge.context.baselines import no_build
+from evaluator.judge.context.construction import Construction
+from evaluator.judge.context.problem_context import Bench
+
+_CALLS, _FIRST = 40, 10
+_LAUNCH_BOUND = 1.3
+"""Eager's time over that of as many operators on one element. From the limit at which BackendBench
+leaves a problem out."""
+
+
+@dataclass(frozen=True)
+class CallCost:
+    """Microseconds, as the timed calls of any module have them."""
+
+    signal_us: float
+    """The start signal and its answer, to be taken off every call's time; 0 on a GPU."""
+    operator_us: float
+    """One operator on one element, caches flushed before; 0 on a GPU, where the time as called is
+    measured beside the time on the device."""
+
+    def is_all(self, eager_us: float, operators: int) -> bool:
+        """Whether a reference that takes `eager_us` mostly calls its operators."""
+        return eager_us < _LAUNCH_BOUND * operators * self.operator_us
+
+
+_known: dict[tuple[str, int], CallCost] = {}
+
+
+def call_cost(bench: Bench) -> CallCost:
+    """Measured once for each device and number of threads, in workers of its own.
+
+    The signal's is the least of many, because whatever else was in a call's way then would be taken
+    off all times from now on; the operator's is the median.
+    """
+    if bench.device.type == "cuda":
+        return CallCost(0.0, 0.0)
+    key = (str(bench.device), bench.threads)
+    if key not in _known:
+        signal_us = min(_times_us(bench, "return self.one", flushed=False))
+        called_us = median(_times_us(bench, "return self.one + self.one", flushed=True))
+        _known[key] = CallCost(signal_us, max(0.0, called_us - signal_us))
+    return _known[key]
+
+
+def _times_us(bench: Bench, forward: str, *, flushed: bool) -> list[float]:
+    side = bench.new_side()
+    try:
+        bench.load(side, _SOURCE.format(forward=forward), "ModelNew", triton=False, build=no_build)
+        Construction(bench, {}).on(side)
+        order = bench.draws.plain().order
+        bench.settle()
+        times = []
+        for _ in range(_CALLS):
+            if flushed:
+                bench.flush_caches()
+            with side.call(order) as call:
+                times.append(call.forward_us)
+    finally:
+        side.close()
+    return times[_FIRST:]
+
+
+_SOURCE = """
+import torch
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, *arguments):
+        super().__init__()
+        self.register_buffer("one", torch.ones(()))
+
+    def forward(self, *arguments):
+        {forward}
+"""

@@ -1,0 +1,311 @@
+"""Timing a candidate beside its baselines: alternating calls, and when to stop."""
+
+from __future__ import annotations
+
+import math
+import random
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from statistics import median, quantiles
+from typing import Literal
+
+import torch
+
+from evaluator.evaluation import BaselineName
+from evaluator.judge.context.baselines import failures_are_ours
+from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.sealing import refused_as_borrowed, sealed_outputs
+from evaluator.judge.inputs.draws import Draw
+from evaluator.judge.timing.call_cost import CallCost, call_cost
+from evaluator.judge.timing.disturbance import Disturbance, Watch, watch
+from evaluator.judge.timing.interval import median_interval
+from evaluator.judge.timing.samples import Samples, paired_ratios
+from evaluator.judge.workers.call import Call
+from evaluator.judge.workers.side import Side
+
+_FEWEST_BLOCKS = 10
+_LEAST_BLOCKS_EVER = 9
+"""With fewer, the interval behind the verdict has no bounds."""
+_LEAST_BLOCKS_OF_SEVERAL = 6
+"""Of each of several workers: with fewer, work before the start is neither found nor charged."""
+_MOST_BLOCKS = 400
+_VERIFIED_SHARE = 0.25
+_LEAST_VERIFIED_SHARE = 0.2
+_VERIFIED_FIRST, _VERIFIED_FIRST_OF_ANOTHER = 10, 3
+"""So many are all verified: with few calls, a share of them would leave cheats a chance."""
+_ALTERNATING_BLOCKS = 18
+"""So many blocks of the first worker are by turns of others and of held calls; then, and in further
+workers, one in four is of others."""
+HOLD_S = 0.5
+"""A call that is not enqueued by then waits for the device, or makes more launches than fit."""
+
+_SamplesBySide = dict[BaselineName | None, Samples]
+Verify = Callable[[list[torch.Tensor], Draw], None]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """All that was measured, and why it stopped.
+
+    On a GPU `candidate` and `baselines` are of calls that were held until all of them was enqueued,
+    where eager can be held; `called` is of calls as they are launched from Python. Elsewhere that
+    is empty.
+    """
+
+    candidate: Samples
+    baselines: dict[BaselineName, Samples]
+    called: dict[BaselineName | None, Samples]
+    """By baseline; None is the candidate."""
+    left_out_us: float
+    """In the median, what the candidate's own times left out of a call; `candidate` has it."""
+    hidden_us: dict[BaselineName | None, float]
+    """In the median, what the judge's clock saw beyond what the worker said; by baseline."""
+    held: frozenset[BaselineName | None]
+    """Whose streams can be held."""
+    stopped: Literal["precise", "time", "calls"]
+    cost: CallCost
+    device_seconds: float
+    narrowing_seconds: float
+    """Spent after there were blocks enough for an interval."""
+    blocks: int
+    decisive_blocks: int
+    """Of these, those whose times the verdict rests on: where eager can be held, the held ones."""
+    disturbed_blocks: int
+    """Of the decisive ones."""
+    disturbed: Counter[Disturbance]
+    """How many blocks each kind of disturbance was seen in; several may meet in one."""
+    seen: dict[str, float | int]
+
+    def beside(self, name: BaselineName) -> tuple[Samples, Samples]:
+        """The candidate's samples and a baseline's, to be compared: as called where only eager
+        could be held."""
+        if self.called and name not in self.held:
+            return self.called[None], self.called[name]
+        return self.candidate, self.baselines[name]
+
+
+def sample(
+    bench: Bench,
+    candidate: Side,
+    verify: Verify,
+    *,
+    number: int,
+    several: bool,
+    held: frozenset[BaselineName | None] | None,
+    seconds: float,
+    relative_width: float,
+) -> Sampling:
+    """Time the candidate and every baseline in blocks of one call each, in random order.
+
+    The candidate gets fresh inputs, and every baseline those that the candidate had last, which it
+    gains nothing by seeing; through the same memory, after the caches were flushed. Its first ten
+    calls are verified (three, where it is another worker of the same candidate) and about a quarter
+    of the others, chosen in secret. `number`: of the workers of this candidate, from 0;
+    each is timed beside another one of eager. `several`: more are to follow, or came before, so
+    that fewer blocks of each suffice. `held`: who can be held, as the first one found it.
+    """
+    sides: dict[BaselineName | None, Side] = {None: candidate}
+    sides.update(bench.baselines.timed(number))
+    cost = call_cost(bench)
+    bench.settle()
+    bench.memory.settle()
+    with watch(bench.settings.device) as observer:
+        sampler = _Sampler(bench, sides, verify, cost, observer, held, is_another=number > 0)
+        return sampler.run(seconds, relative_width, several=several)
+
+
+class _Sampler:
+    def __init__(
+        self,
+        bench: Bench,
+        sides: dict[BaselineName | None, Side],
+        verify: Verify,
+        cost: CallCost,
+        observer: Watch,
+        held: frozenset[BaselineName | None] | None,
+        *,
+        is_another: bool,
+    ) -> None:
+        self._bench = bench
+        self._verified_first = _VERIFIED_FIRST_OF_ANOTHER if is_another else _VERIFIED_FIRST
+        self._sides = sides
+        self._verify = verify
+        self._cost = cost
+        self._observer = observer
+        self._shuffle = random.SystemRandom().shuffle
+        self._good: _SamplesBySide = {name: Samples() for name in sides}
+        self._all: _SamplesBySide = {name: Samples() for name in sides}
+        self._called: _SamplesBySide = {name: Samples() for name in sides}
+        self._all_called: _SamplesBySide = {name: Samples() for name in sides}
+        self._verified = 0
+        self._disturbed = 0
+        self._disturbances: Counter[Disturbance] = Counter()
+        self._device_seconds = 0.0
+        self._draw = bench.draws.plain()
+        """Of the candidate's last call."""
+        self._held = self._can_be_held() if held is None else held
+        # Beside a baseline that cannot be held, the calls that are not held decide.
+        self._needs_called = bool(self._held) and self._held < sides.keys()
+        few = is_another and not self._needs_called
+        self._alternating = 0 if few else _ALTERNATING_BLOCKS
+
+    def _can_be_held(self) -> frozenset[BaselineName | None]:
+        """Whose calls are enqueued while the stream is held; none where eager's is not."""
+        bench = self._bench
+        if bench.device.type != "cuda" or bench.settings.protocol == "kernelbench":
+            return frozenset()
+        held = set()
+        for which, side in self._sides.items():
+            with (
+                _blamed_on(which),
+                bench.calling(side, bench.draws.plain(), hold_s=HOLD_S) as call,
+            ):
+                if call.was_held:
+                    held.add(which)
+        return frozenset(held if BaselineName.EAGER in held else ())
+
+    def run(self, seconds: float, relative_width: float, *, several: bool) -> Sampling:
+        """Blocks until the intervals are narrow or time is up."""
+        few = several and not self._needs_called
+        least = _LEAST_BLOCKS_OF_SEVERAL if few else _LEAST_BLOCKS_EVER
+        begin = time.monotonic()
+        stopped: Literal["precise", "time", "calls"] = "calls"
+        blocks = 0
+        first_interval: float | None = None
+        while blocks < _MOST_BLOCKS:
+            self._block(blocks)
+            blocks += 1
+            if first_interval is None and len(self._all[None].total_us) >= _FEWEST_BLOCKS:
+                first_interval = time.monotonic()
+            made = len(self._all[None].total_us)
+            if made >= least and time.monotonic() - begin > seconds:
+                stopped = "time"
+                break
+            good = len(self._good[None].total_us)
+            if good >= _FEWEST_BLOCKS and good % 2 == 0 and self._width() < relative_width:
+                stopped = "precise"
+                break
+        # Where hardly a block was quiet, all count, and the record says how many were disturbed.
+        quiet = len(self._good[None].total_us) >= least
+        samples = self._good if quiet else self._all
+        quiet = len(self._called[None].total_us) >= least
+        called = self._called if quiet else self._all_called
+        is_held = None in self._held
+        # A candidate that cannot be held is called as eager is while nobody is held.
+        alike = called if self._held and not is_held else samples
+        hidden_us = {name: median(each.hidden_us) for name, each in samples.items()}
+        candidate, left_out_us = self._charged(samples, alike, is_held=is_held)
+        called[None], _ = self._charged(called, called, is_held=False)
+        return Sampling(
+            candidate=candidate,
+            baselines={name: s for name, s in samples.items() if name is not None},
+            called=called if self._held else {},
+            left_out_us=left_out_us,
+            hidden_us=hidden_us,
+            held=self._held,
+            stopped=stopped,
+            cost=self._cost,
+            device_seconds=self._device_seconds,
+            narrowing_seconds=time.monotonic() - first_interval if first_interval else 0.0,
+            blocks=blocks,
+            decisive_blocks=len(self._all[None].total_us),
+            disturbed_blocks=self._disturbed,
+            disturbed=self._disturbances,
+            seen=self._observer.seen(),
+        )
+
+    def _charged(
+        self, samples: _SamplesBySide, alike: _SamplesBySide, *, is_held: bool
+    ) -> tuple[Samples, float]:
+        """The candidate's samples with what its own times leave out, and the median of that.
+        `alike`: those in which eager is called as the candidate is."""
+        eager, hidden_us = samples[BaselineName.EAGER], alike[BaselineName.EAGER].hidden_us
+        usual = None
+        if self._bench.device.type == "cuda" and len(hidden_us) > 1:
+            # The way through the host is a long one at times.
+            usual = median(hidden_us) if is_held else quantiles(hidden_us, n=10)[-1]
+        left_out = samples[None].left_out_us(eager, usual)
+        return samples[None].with_left_out(left_out), median(left_out) if left_out else 0.0
+
+    def _block(self, made: int) -> None:
+        bench = self._bench
+        order = list(self._sides)
+        self._shuffle(order)
+        calls: dict[BaselineName | None, Call] = {}
+        sealed: tuple[list[torch.Tensor], Draw] | None = None
+        is_held = bool(self._held) and not self._is_turn_of_others(made)
+        self._observer.begin()
+        for which in order:
+            side = self._sides[which]
+            if which is None:
+                self._draw = bench.draws.next()
+            draw = self._draw
+            if bench.draws.writable:
+                draw = replace(draw, order=bench.draws.lay_again(draw))
+            if which is not None:
+                self._sides[None].stand_still()
+            hold_s = HOLD_S if is_held and which in self._held else 0.0
+            # Drawn in secret: nothing of it shows before the worker is done.
+            reads = which is None and self._is_verified(made)
+            with (
+                _blamed_on(which),
+                bench.calling(side, draw, flushes=True, hold_s=hold_s, reads=reads) as call,
+            ):
+                borrowed = refused_as_borrowed(bench, side, call.reply) if which is None else None
+                if borrowed is not None and bench.settings.protocol != "kernelbench":
+                    raise borrowed
+                if reads:
+                    sealed = sealed_outputs(bench, side, call.reply, draw), draw
+            calls[which] = call
+            self._device_seconds += call.wall_us / 1e6
+        enqueued = is_held and {None, BaselineName.EAGER} <= self._held
+        found = self._observer.end(enqueued=enqueued)
+        disturbed = bool(found)
+        if is_held:
+            # One that is let go on unfinished is slow for no fault of its own.
+            disturbed |= not all(calls[w].was_held for w in self._held if w is not None)
+        if is_held or not self._held:
+            self._disturbed += disturbed
+            self._disturbances.update(found)
+        for which, call in calls.items():
+            if self._held and not is_held:
+                self._all_called[which].add(call)
+                if not disturbed:
+                    self._called[which].add(call)
+                continue
+            self._all[which].add(call)
+            if not disturbed:
+                self._good[which].add(call)
+        if sealed is not None:
+            self._verified += 1
+            self._verify(*sealed)
+
+    def _is_turn_of_others(self, made: int) -> bool:
+        return made % 2 == 0 if made < self._alternating else made % 4 == 3
+
+    def _is_verified(self, made: int) -> bool:
+        """Luck can't bring the share under the least one."""
+        if made < self._verified_first or self._verified < _LEAST_VERIFIED_SHARE * (made + 1):
+            return True
+        return secrets.randbelow(1000) < 1000 * _VERIFIED_SHARE
+
+    def _width(self) -> float:
+        return max(self._width_beside(name) for name in self._good if name is not None)
+
+    def _width_beside(self, name: BaselineName) -> float:
+        samples = self._called if self._held and name not in self._held else self._good
+        if not samples[name].total_us:
+            return math.inf
+        ratios = paired_ratios(
+            samples[None], samples[name], self._cost.signal_us, self._bench.device
+        )
+        return median_interval(ratios).relative_width
+
+
+def _blamed_on(which: BaselineName | None) -> AbstractContextManager[None]:
+    """A call of the candidate (None) may refuse it; one of a baseline that fails is our failure."""
+    return nullcontext() if which is None else failures_are_ours()

@@ -1,0 +1,77 @@
+"""What was measured of a candidate in all of its workers, one list of figures for each worker."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import torch
+
+from evaluator.evaluation import BaselineName
+from evaluator.judge.timing.disturbance import Disturbance
+from evaluator.judge.timing.samples import Samples, copy_cost_us, net_us, paired_ratios
+from evaluator.judge.timing.sampling import Sampling
+
+
+@dataclass(frozen=True)
+class Samplings:
+    """At least one sampling; the same baselines, and the same sides held, in each."""
+
+    each: Sequence[Sampling]
+    device: torch.device
+
+    @property
+    def first(self) -> Sampling:
+        """Of the worker in which the candidate was found correct."""
+        return self.each[0]
+
+    def latencies_us(self) -> list[list[float]]:
+        """Of the candidate."""
+        return [self._net(s, s.candidate, s.baselines[BaselineName.EAGER]) for s in self.each]
+
+    def baseline_us(self, name: BaselineName) -> list[list[float]]:
+        """Of a baseline, timed as it was compared."""
+        return [self._net(s, s.beside(name)[1], s.beside(name)[1]) for s in self.each]
+
+    def ratios(self, name: BaselineName) -> list[list[float]]:
+        """A baseline over the candidate, block by block."""
+        return [paired_ratios(*s.beside(name), s.cost.signal_us, self.device) for s in self.each]
+
+    def pairs(self, name: BaselineName) -> int:
+        """How many ratios that are."""
+        return sum(len(s.beside(name)[1].total_us) for s in self.each)
+
+    def called(self, fewest: int) -> list[tuple[Samples, Samples]]:
+        """Candidate and eager as they are called, of workers with so many blocks of it."""
+        both = [(s.called[None], s.called[BaselineName.EAGER]) for s in self.each if s.called]
+        return [pair for pair in both if len(pair[0].total_us) >= fewest]
+
+    def hidden_us(self, name: BaselineName | None) -> float:
+        """What the judge's clock saw beyond what the worker of the candidate or a baseline said;
+        the median."""
+        return median(sampling.hidden_us[name] for sampling in self.each)
+
+    @property
+    def blocks(self) -> int:
+        """Of calls of all sides."""
+        return sum(s.blocks for s in self.each)
+
+    @property
+    def decisive_blocks(self) -> int:
+        """Of these, those whose times the verdict rests on."""
+        return sum(s.decisive_blocks for s in self.each)
+
+    @property
+    def disturbed_blocks(self) -> int:
+        """Of the decisive ones, those that something disturbed."""
+        return sum(s.disturbed_blocks for s in self.each)
+
+    @property
+    def disturbed(self) -> Counter[Disturbance]:
+        """How many blocks each kind of disturbance was seen in."""
+        return sum((s.disturbed for s in self.each), Counter())
+
+    def _net(self, sampling: Sampling, samples: Samples, trusted: Samples) -> list[float]:
+        return net_us(samples, copy_cost_us(trusted), sampling.cost.signal_us, self.device)

@@ -1,0 +1,106 @@
+"""A candidate timed in several fresh workers, beside as many of eager's.
+
+Where a process's memory happens to lie, and what an autotuner picks, differs from process to
+process: within one pair of workers nothing tells of it. So each pair is one measurement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from evaluator.evaluation import BaselineName, Settings, Verdict
+from evaluator.hardware.host_memory import available_bytes
+from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.timing.interval import over_workers, speedup_verdict
+from evaluator.judge.timing.sampling import Sampling
+from evaluator.judge.timing.samplings import Samplings
+from evaluator.judge.workers.side import Side
+
+if TYPE_CHECKING:
+    from evaluator.judge.trial import Trial
+
+_PER_SECOND = 4
+"""Workers for each second of timing."""
+_FEWEST, _MOST = 3, 6
+"""With fewer, chance alone may bring the workers together."""
+_CLEAR = 1.5
+"""A speedup that is larger, or a slowdown, needs no narrow interval."""
+_CLEAR_WIDTH = 0.1
+_CONTEXT_BYTES = 2**30
+
+Sample = Callable[[Side, float, Sequence[Sampling], bool], Sampling]
+"""Times a side for so many seconds, after other workers of the candidate; the last says whether it
+is one of several."""
+
+
+def most_workers(settings: Settings) -> int:
+    """In how many workers a candidate is timed at most."""
+    count = min(_MOST, round(_PER_SECOND * settings.timing_seconds))
+    return 1 if count < _FEWEST or settings.protocol == "kernelbench" else count
+
+
+def sampled_in_workers(bench: Bench, trial: Trial, side: Side, sample: Sample) -> list[Sampling]:
+    """Samplings of `side`, and of further workers of its candidate until the interval is narrow.
+
+    At most as many as the time allows, a quarter of a second each; those that surely follow start
+    together. One alone in half a second, under KernelBench's protocol, which measures in one
+    process, and where there is no memory for another. Raises `Refusal`.
+    """
+    most = count = most_workers(bench.settings)
+    bench.baselines.start_eager(1)
+    if most > 1 and not _has_room(bench, side, 1, 1):
+        count = 1
+    seconds = bench.settings.timing_seconds / count
+    samplings = [sample(side, seconds, (), count > 1)]
+    while len(samplings) < count and not _is_enough(bench, samplings):
+        timed = len(samplings)
+        wanted = (_FEWEST if timed < _FEWEST else count) - timed
+        more = next((n for n in range(wanted, 0, -1) if _has_room(bench, side, timed, n)), 0)
+        if not more:
+            count = timed
+            break
+        bench.baselines.start_eager(timed + more)
+        with trial.further_workers(bench, side, more) as others:
+            for waiting in (side, *others):
+                waiting.stand_still()
+            for other in others:
+                if not _is_enough(bench, samplings):
+                    trial.first_calls_of_another(bench, other)
+                    samplings.append(sample(other, seconds, tuple(samplings), True))
+                with bench.memory.settled_after():
+                    other.close()
+    if count < most:
+        trial.notes.append(f"no memory for more workers: timed in {count} of {most}")
+    if bench.sequence is not None and len(samplings) > 1:
+        side.construct_again()
+        bench.sequence.begin(side)
+    return samplings
+
+
+def _is_enough(bench: Bench, samplings: list[Sampling]) -> bool:
+    """Whether further workers would hardly tell more of the speedup over eager."""
+    if len(samplings) < _FEWEST:
+        return False
+    ratios = Samplings(samplings, bench.device).ratios(BaselineName.EAGER)
+    interval = over_workers(ratios)
+    if interval.relative_width < bench.settings.relative_width:
+        return True
+    is_far = not 1 / _CLEAR < interval.value < _CLEAR
+    decided = speedup_verdict(ratios, 0.0) in (Verdict.FASTER, Verdict.SLOWER)
+    return is_far and decided and interval.relative_width < _CLEAR_WIDTH
+
+
+def _has_room(bench: Bench, side: Side, timed: int, more: int) -> bool:
+    """Whether so many more workers of the candidate find memory, with one of eager beside each,
+    and the judge finds enough to verify calls."""
+    eager = bench.baselines.running(BaselineName.EAGER)
+    each = [side] * more
+    if eager is not None:
+        each += [eager] * max(0, timed + more - bench.baselines.eager_count)
+    wanted = sum((s.memory_bytes or 0) + s.slot_bytes for s in each)
+    if bench.device.type == "cuda":
+        wanted += len(each) * _CONTEXT_BYTES + bench.bytes_to_verify()
+        return bench.memory.has_free(wanted)
+    free = available_bytes()
+    return free is None or free > 2 * wanted

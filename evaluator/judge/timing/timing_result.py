@@ -1,0 +1,176 @@
+"""How long a candidate takes, and whether that is faster than its baselines: the record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+import torch
+
+from evaluator.baseline import flags_words
+from evaluator.evaluation import BaselineName, BaselineTiming, CallTiming, Settings, Timing, Verdict
+from evaluator.judge.bounds.speed_of_light import Bounds
+from evaluator.judge.timing.interval import over_workers, speedup_verdict
+from evaluator.judge.timing.samples import copy_cost_us, net_us, paired_ratios
+from evaluator.judge.timing.sampling import Sampling
+from evaluator.judge.timing.samplings import Samplings
+from evaluator.metrics import sol_score
+
+_MOST_DISTURBED_SHARE = 0.2
+_CPU_MARGIN, _GPU_MARGIN = 0.01, 0.005
+_LAUNCH_BOUND = 1.3
+"""Time as called over time on the device."""
+_FEWEST_CALLED = 6
+"""With fewer, the interval of a median has no bounds."""
+
+
+def timing_of(
+    samplings: Sequence[Sampling], bounds: Bounds, settings: Settings, operators: int
+) -> tuple[Timing, list[str]]:
+    """The record of a candidate's samplings, one for each of its workers, and what a reader should
+    know about them.
+
+    `operators`: how many the reference calls.
+    """
+    workers = Samplings(samplings, torch.device(settings.device))
+    device, first = workers.device, workers.first
+    notes: list[str] = []
+    latency = over_workers(workers.latencies_us())
+    margin = _CPU_MARGIN if device.type == "cpu" else _GPU_MARGIN
+    baselines = {}
+    disturbed_share = workers.disturbed_blocks / workers.decisive_blocks
+    restless = disturbed_share > _MOST_DISTURBED_SHARE
+    if restless:
+        said = ", ".join(f"{kind} {count}" for kind, count in workers.disturbed.items())
+        notes.append(
+            f"{100 * disturbed_share:.0f} % of the {workers.decisive_blocks} blocks of timed "
+            f"calls were disturbed from outside ({said}): slower is the only verdict on speed"
+        )
+    for name in first.baselines:
+        ratios = workers.ratios(name)
+        ratio = over_workers(ratios)
+        baselines[name] = BaselineTiming(
+            latency_us=over_workers(workers.baseline_us(name)).value,
+            speedup=ratio.value,
+            speedup_low=ratio.low,
+            speedup_high=ratio.high,
+            verdict=_despite(restless, speedup_verdict(ratios, margin)),
+            pairs=workers.pairs(name),
+            flags=flags_words(name, settings),
+        )
+    over_eager = baselines[BaselineName.EAGER]
+    called = _called(workers)
+    launch_bound = first.cost.is_all(over_eager.latency_us, operators)
+    if launch_bound:
+        notes.append(
+            f"eager's {over_eager.latency_us:.1f} us are mostly the calling of its {operators} "
+            "operators: at these sizes a speedup tells how many are called, not how fast they are"
+        )
+    if called is not None:
+        launch_bound = (
+            called.latency_us > _LAUNCH_BOUND * latency.value
+            or called.eager_us > _LAUNCH_BOUND * over_eager.latency_us
+        )
+        if launch_bound:
+            notes.append(
+                f"the host limits these calls: {over_eager.speedup:.3g}x on the device, "
+                f"{called.speedup:.3g}x as called from Python ({called.latency_us:.1f} us, eager "
+                f"{called.eager_us:.1f} us)"
+            )
+    notes += _clock_notes(first, settings)
+    left_out_us = median(each.left_out_us for each in samplings)
+    if left_out_us > 0:
+        notes.append(
+            f"{left_out_us:.0f} us of each call were left out of what the worker says that it "
+            "takes, before its start or on the judge's own clock: they count as the kernel's"
+        )
+    verdict = over_eager.verdict
+    wall_us = None
+    if device.type == "cuda":
+        wall_us = median(wall for each in samplings for wall in each.candidate.wall_us)
+    bound_us = bounds.bound_us
+    if bound_us is not None and latency.value < bound_us:
+        reduced = bounds.bytes_us is not None and bounds.bytes_us < bound_us
+        notes.append(
+            f"faster than the {bound_us:.1f} us that the reference's own operations take at best: "
+            + (
+                "algebra has removed some, so the bound counts bytes alone"
+                if reduced
+                else "the ceilings measured for this device are too low, or the caches helped"
+            )
+        )
+        bound_us = bounds.bytes_us
+    # The bound is that of the task's arithmetic, which PyTorch's default flags are not bound to.
+    fastest_us = min(
+        baseline.latency_us
+        for name, baseline in baselines.items()
+        if name is not BaselineName.DEFAULT_FLAGS
+    )
+    timing = Timing(
+        verdict=verdict,
+        latency_us=latency.value,
+        latency_low_us=latency.low,
+        latency_high_us=latency.high,
+        speedup=over_eager.speedup,
+        speedup_low=over_eager.speedup_low,
+        speedup_high=over_eager.speedup_high,
+        baselines=baselines,
+        sol_fraction=bound_us / latency.value if bound_us else None,
+        floor_us=bounds.floor_us,
+        bound_us=bound_us,
+        sol_score=sol_score(latency.value, fastest_us, bound_us) if bound_us else None,
+        calls=workers.blocks,
+        workers=len(samplings),
+        stopped=samplings[-1].stopped,
+        disturbed_blocks=workers.disturbed_blocks,
+        launch_bound=launch_bound,
+        wall_latency_us=wall_us,
+        called=called,
+    )
+    return timing, notes
+
+
+def _called(workers: Samplings) -> CallTiming | None:
+    """The figures of calls as they are launched, where there are enough of them."""
+    pairs, device = workers.called(_FEWEST_CALLED), workers.device
+    if not pairs:
+        return None
+    ratio = over_workers([paired_ratios(*pair, 0.0, device) for pair in pairs])
+    mine, eager = (
+        over_workers([net_us(pair[which], copy_cost_us(pair[1]), 0.0, device) for pair in pairs])
+        for which in (0, 1)
+    )
+    return CallTiming(
+        latency_us=mine.value,
+        eager_us=eager.value,
+        speedup=ratio.value,
+        speedup_low=ratio.low,
+        speedup_high=ratio.high,
+    )
+
+
+def _clock_notes(sampling: Sampling, settings: Settings) -> list[str]:
+    """What was not timed on the device alone, though it should have been."""
+    if not settings.device.startswith("cuda") or settings.protocol == "kernelbench":
+        return []
+    waits = "waits for the device in its forward, or makes more launches than the device can queue"
+    if not sampling.held:
+        return [f"eager {waits}: both are timed as they are called, launching included"]
+    notes = []
+    if None not in sampling.held:
+        notes.append(
+            f"the kernel {waits}: its time as called, launching included, stands against the "
+            "baselines' time on the device"
+        )
+    for name in sampling.baselines:
+        if name not in sampling.held:
+            notes.append(f"{name} {waits}: beside it both are timed as they are called")
+    return notes
+
+
+def _despite(restless: bool, verdict: Verdict) -> Verdict:
+    """What may be said where many blocks were disturbed.
+
+    A candidate can bring some of it about, and `slower` is the one verdict that would be no gain.
+    """
+    return verdict if not restless or verdict is Verdict.SLOWER else Verdict.UNCLEAR

@@ -1,0 +1,179 @@
+"""What the judge and one worker say to each other; a worker that breaks it off is refused."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+from evaluator.build.handover import Build, built_and_read
+from evaluator.evaluation import BuildReport, Status
+from evaluator.ipc.build_request import decode_request, encode_outcome
+from evaluator.ipc.failure import Failure
+from evaluator.ipc.sealed import sealed_copy
+from evaluator.ipc.wire import ClosedError, Kind, Message, WireError, WireTimeoutError
+from evaluator.judge.refusal import Refusal
+from evaluator.judge.workers.process import WorkerProcess
+from evaluator.worker.values import TensorSubclassError
+
+_NAMES = {"import": "import", "construct": "construction of the module", "call": "call of forward"}
+_BUILD_FAILED = "Error building extension"
+"""PyTorch's words, and our stub's."""
+_READING_S = 60.0
+"""Of reading, a worker's share: all that it is told fits the socket's buffer where it reads."""
+_REASONS = {"import": "import", "construct": "construct", "call": "forward"}
+
+
+class Conversation:
+    """Messages to and from one worker, and the libraries that were built for it."""
+
+    def __init__(self, worker: WorkerProcess) -> None:
+        self.worker = worker
+        self.build: BuildReport | None = None
+        """What came of all builds that it asked for; None before the first."""
+        self._reading_left_s = _READING_S
+        self.deadline: float | None = None
+        """By the monotonic clock: no answer is waited for any longer, whatever its own limit."""
+
+    def serve_build(self, payload: bytes, build: Build) -> None:
+        """Build what the worker asks for and hand it the library; raises `Refusal`.
+
+        A compiler that ran into its limit is the candidate's end, even if it could do without: its
+        device would be held for as long again at each size.
+        """
+        try:
+            request = decode_request(payload)
+        except ValueError as error:
+            raise Refusal(
+                Status.INTEGRITY, "protocol_broken", f"a malformed build request: {error}"
+            ) from None
+        outcome, fd = built_and_read(build, request, sealed_copy)
+        before = self.build
+        self.build = BuildReport(
+            ok=outcome.ok and (before is None or before.ok),
+            seconds=outcome.seconds + (before.seconds if before else 0.0),
+            headers="full" if before and before.headers == "full" else outcome.headers,
+            cached=outcome.cached and (before is None or before.cached),
+            log=outcome.log if not outcome.ok or before is None else before.log,
+            timed_out=outcome.timed_out or (before is not None and before.timed_out),
+        )
+        if outcome.timed_out:
+            raise self._unbuilt()
+        told = encode_outcome(replace(outcome, library=""))
+        if fd is None:
+            self.send(Kind.BUILT, told)
+            return
+        try:
+            self.send(Kind.BUILT, told, (fd,))
+        finally:
+            os.close(fd)
+
+    def send(self, kind: Kind, payload: bytes = b"", fds: tuple[int, ...] = ()) -> None:
+        """Say something, to nobody if need be; raises `Refusal` where the worker does not read."""
+        begin = time.monotonic()
+        try:
+            # Whoever is gone is found out by the answer that does not come.
+            with suppress(ClosedError):
+                self.worker.channel.send(kind, payload, fds, timeout_s=self._reading_left_s)
+            self._reading_left_s = max(0.1, self._reading_left_s - time.monotonic() + begin)
+        except WireTimeoutError:
+            self.worker.end()
+            raise Refusal(
+                Status.INTEGRITY, "protocol_broken", "the worker does not read what it is told"
+            ) from None
+
+    def receive_building(
+        self, phase: str, timeout_s: float, expected: Kind, build: Build
+    ) -> Message:
+        """The worker's word, after whatever it has asked to be built on the way.
+
+        Sources are built at import by most candidates, by some in `__init__` or a first call. What
+        a build takes does not count towards the limit; in a call that is timed it counts as the
+        candidate's time.
+        """
+        spent_s = 0.0
+        while True:
+            begin = time.monotonic()
+            message = self.receive(phase, timeout_s, {Kind.BUILD, expected}, spent_s)
+            if message.kind is expected:
+                return message
+            spent_s += time.monotonic() - begin
+            self.serve_build(message.payload, build)
+
+    def receive(
+        self, phase: str, timeout_s: float, expected: set[Kind], spent_s: float = 0.0
+    ) -> Message:
+        """The worker's next word, one of those expected; anything else raises `Refusal`.
+
+        `spent_s`: what it has used up of `timeout_s` before.
+        """
+        if self.deadline is not None:
+            timeout_s = max(0.0, min(timeout_s, spent_s + self.deadline - time.monotonic()))
+        try:
+            message = self.worker.receive(max(0.0, timeout_s - spent_s))
+        except WireTimeoutError:
+            self.worker.end()
+            raise Refusal(
+                Status.TIMEOUT,
+                f"{phase}_timeout",
+                f"the {_NAMES[phase]} took longer than {timeout_s:g} s and was ended",
+            ) from None
+        except ClosedError:
+            raise self.death(phase) from None
+        except WireError as error:
+            raise Refusal(Status.INTEGRITY, "protocol_broken", str(error)) from None
+        if message.kind is Kind.FAILED:
+            raise self._failure(message.payload)
+        if message.kind not in expected:
+            raise Refusal(Status.INTEGRITY, "protocol_broken", f"{message.kind.name} out of turn")
+        return message
+
+    def _failure(self, payload: bytes) -> Refusal:
+        try:
+            failure = Failure.decode(payload)
+        except ValueError as error:
+            return Refusal(Status.INTEGRITY, "protocol_broken", f"a malformed failure: {error}")
+        builds = failure.phase == "import" or _BUILD_FAILED in failure.summary
+        if builds and self.build is not None and not self.build.ok:
+            return self._unbuilt()
+        if failure.error == "SyntaxError":
+            reason = "syntax_error"
+        elif failure.error == "NameError" and "defines no class" in failure.summary:
+            reason = "no_model_new"
+        elif failure.error == TensorSubclassError.__name__:
+            return Refusal(Status.INTEGRITY, "tensor_subclass", failure.summary.partition(": ")[2])
+        else:
+            reason = f"{_REASONS[failure.phase]}_raised"
+        return Refusal(
+            Status.RUNTIME_ERROR,
+            reason,
+            f"{_NAMES[failure.phase]}: {failure.summary}",
+            detail=failure.trace,
+        )
+
+    def _unbuilt(self) -> Refusal:
+        assert self.build is not None
+        return Refusal(
+            Status.BUILD_ERROR,
+            "compile_failed",
+            "the inline sources do not build",
+            detail=self.build.log[-2000:],
+        )
+
+    def death(self, phase: str) -> Refusal:
+        """What to say of a worker that is gone; ends what is left of it."""
+        ending = self.worker.end(grace_s=5.0)
+        name = ending.signal_name
+        if name:
+            reason = {"SIGSEGV": "segfault", "SIGABRT": "abort", "SIGKILL": "killed"}.get(
+                name, name.lower()
+            )
+            what = f"the process was ended by {name} during the {_NAMES[phase]}"
+            if reason == "killed" and ending.out_of_memory:
+                reason = "out_of_memory"
+                what += ": with what it started it used more memory than it may"
+        else:
+            reason = "exited"
+            what = f"the process exited (code {ending.status}) during the {_NAMES[phase]}"
+        return Refusal(Status.RUNTIME_ERROR, reason, what, detail=ending.log)

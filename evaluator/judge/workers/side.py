@@ -1,0 +1,500 @@
+"""One side of a comparison: a worker with a constructed module, and the calls made of it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple
+from typing import Any
+
+import torch
+
+from evaluator.backend_flags import BackendFlags
+from evaluator.build.handover import Build
+from evaluator.configuration_cache import Configurations
+from evaluator.evaluation import BuildReport, Status
+from evaluator.ipc.reply import GATE_BYTES, Reply
+from evaluator.ipc.wire import Kind, Message
+from evaluator.judge.blockwise import same_bytes
+from evaluator.judge.inputs.arena import Arena, make_arena
+from evaluator.judge.inputs.laid import Laid
+from evaluator.judge.refusal import Refusal
+from evaluator.judge.workers import conduct
+from evaluator.judge.workers.call import Call
+from evaluator.judge.workers.conversation import Conversation
+from evaluator.judge.workers.foreign_memory import can_read
+from evaluator.judge.workers.gate import Gate
+from evaluator.judge.workers.memory_use import WorkerMemory
+from evaluator.judge.workers.output_memory import (
+    Borrowed,
+    any_overlap,
+    any_repeats,
+    from_worker,
+    in_slot,
+    lies_within,
+)
+from evaluator.judge.workers.process import WorkerProcess
+from evaluator.worker.poison import POISONS
+from evaluator.worker.stated_gpu import Properties
+from evaluator.worker.steps import Earlier, Result, SourceText, Step
+from evaluator.worker.weights import FITS, Fit
+
+_POISON = range(3, 255)
+_LOOKS_AGAIN_FIRST = 3
+_LOOKS_AGAIN_PERCENT = 25
+_SLOT_REST_S = 0.005
+_SLOWLY_LAID_BYTES = 2**24
+"""A worker could watch more than that arrive, and work meanwhile: the copy takes so long that what
+is charged of getting ready, on a busy machine, leaves less."""
+
+
+class Side:
+    """A worker that has imported its source and can be called again and again."""
+
+    def __init__(
+        self,
+        worker: WorkerProcess,
+        device: torch.device,
+        call_timeout_s: float,
+        *,
+        poisons: bool = True,
+    ) -> None:
+        """`poisons`: memory of a GPU that nobody has written holds another word at each call."""
+        self.worker = worker
+        self.device = device
+        self.fit: Fit = "none"
+        self.changed_weights = False
+        """Whether the constructor changed weights after they were registered."""
+        self.flags = BackendFlags()
+        """Those of its process once the module is constructed, by its own word."""
+        self.steps: tuple[Step, ...] = ()
+        """What the worker does to its module before each call; KernelBench moves it."""
+        self.looks_at_results = False
+        """Whether the worker computes with a result that is a subclass of Tensor."""
+        self.refuses_late_work = True
+        self.late_work: dict[str, str] = {}
+        """By reason, what went on after a return and is not refused."""
+        self.poison: int | None = None
+        """The byte that the slot was filled with before the last call; None: it has no slot."""
+        self.word: int | None = None
+        """What memory that nobody has written held in the last call; None: not known."""
+        words = random.SystemRandom().sample(POISONS, len(POISONS))
+        self._words = itertools.cycle(words if poisons and device.type == "cuda" else [None])
+        self.has_reference = False
+        """Whether the reference can run in the same process."""
+        self.copies_inputs = False
+        """Whether the worker calls its module on copies of the inputs, each in a heap block of its
+        own, of which a sanitizer knows the bounds. For audits; never for what is timed."""
+        self.growth_bytes: int | None = None
+        """What the worker may still write to beyond what it holds, where its address space has no
+        limit."""
+        self._said = Conversation(worker)
+        self._build: Build | None = None
+        self._call_timeout_s = call_timeout_s
+        self._outputs: Arena | None = None
+        self._inputs_fd = -1
+        self.construct_on: Callable[..., object] = _not_constructed
+        """Constructs the module once more, with the same weights, on this side or on another one;
+        raises `Refusal`."""
+        self._sealed: list[torch.Tensor] | None = None
+        self._taken: torch.Tensor | None = None
+        """On a GPU, the slot for outputs when the worker said that it was done."""
+        self._looks = 0
+        self._memory: WorkerMemory | None = None
+        self.memory_bytes: int | None = None
+        """The most that the worker held of its device, as seen after its calls or those of another
+        worker with the same module."""
+        self._readable = device.type == "cpu" and can_read(worker.pid)
+
+    def construct_again(self) -> None:
+        """Construct the module once more, with the same weights; raises `Refusal`."""
+        self.construct_on(self)
+
+    @property
+    def _slot(self) -> torch.Tensor:
+        """For outputs, without the words of a GPU's gate."""
+        assert self._outputs is not None
+        return self._outputs.bytes[:-GATE_BYTES]
+
+    @property
+    def _reads_in_place(self) -> bool:
+        """Whether outputs are read where they lie in the worker, and not from its slot."""
+        return self.device.type == "cpu" and self._readable
+
+    @property
+    def build(self) -> BuildReport | None:
+        """What came of the builds that the source has asked for so far."""
+        return self._said.build
+
+    def end_by(self, deadline: float) -> None:
+        """Wait for no answer beyond this point of the monotonic clock."""
+        self._said.deadline = deadline
+
+    def load(
+        self,
+        source: str,
+        class_name: str,
+        *,
+        threads: int,
+        dtype: torch.dtype,
+        flags: BackendFlags,
+        text: SourceText,
+        build: Build,
+        reference: str | None = None,
+        gpu: Properties | None = None,
+        configurations: Configurations | None = None,
+    ) -> None:
+        """Have the worker import the source; `loaded` waits for it. `build`: builds what it asks
+        for, now or later. `reference`: the source of the one that runs there in calls that ask for
+        it. `gpu`: what the worker is to say of a GPU that it has not. `configurations`: those of
+        the Hugging Face models that the problem names; None where it names none."""
+        self._build = build
+        self.has_reference = reference is not None
+        order = {
+            "source": source,
+            "reference": reference,
+            "class_name": class_name,
+            "device": str(self.device),
+            "dtype": str(dtype).removeprefix("torch."),
+            "threads": threads,
+            "flags": astuple(flags),
+            "text": text,
+            "growth_bytes": self.growth_bytes,
+            "gpu": gpu,
+            "configurations": configurations,
+        }
+        self._said.send(Kind.LOAD, json.dumps(order).encode())
+
+    def loaded(self, timeout_s: float) -> None:
+        """Wait until the source is imported; raises `Refusal`."""
+        self._receive("import", timeout_s, Kind.IMPORTED)
+
+    def _receive(self, phase: str, timeout_s: float, expected: Kind) -> Message:
+        assert self._build is not None
+        return self._said.receive_building(phase, timeout_s, expected, self._build)
+
+    def construct(
+        self,
+        *,
+        seed: int,
+        arguments: Any,
+        tensors: list[dict[str, Any]],
+        weights: Arena,
+        inputs: Arena,
+        inputs_writable: bool,
+        output_bytes: int,
+        compile_with: Mapping[str, str] | None,
+        repeated_values: bool,
+        random_constants: bool,
+        earlier: Earlier,
+    ) -> None:
+        """Have the module built and given its weights; `constructed` waits for it.
+
+        `compile_with`: the arguments of `torch.compile`; None: as it is.
+        `repeated_values`: large tensors get their initial values as `initial_values` makes them.
+        `random_constants`: constant parameters get the values of `random_constants`.
+        `earlier`: what becomes of a module that is there already.
+        """
+        if self._outputs is not None:
+            self._outputs.close()
+            if self.device.type == "cpu":
+                conduct.let_go(self.worker.pid)
+        self._outputs = make_arena(self.device, output_bytes, read_only_for_others=False)
+        order = {
+            "seed": seed,
+            "arguments": arguments,
+            "tensors": tensors,
+            "weights": {"size": weights.size},
+            "inputs": {
+                "size": inputs.size,
+                "writable": inputs_writable,
+                "copied": self.copies_inputs,
+            },
+            "outputs": {"size": self._outputs.size},
+            "compile": None if compile_with is None else dict(compile_with),
+            "repeated_values": repeated_values,
+            "random_constants": random_constants,
+            "earlier": earlier,
+        }
+        fds = (weights.fd, inputs.fd, self._outputs.fd)
+        self._said.send(Kind.CONSTRUCT, json.dumps(order).encode(), fds)
+        self._inputs_fd = inputs.fd
+
+    def constructed(self, timeout_s: float) -> Fit:
+        """Wait until the module is there; how its weights fitted. Raises `Refusal`."""
+        message = self._receive("construct", timeout_s, Kind.CONSTRUCTED)
+        if len(message.payload) != 5 or message.payload[0] >= len(FITS):
+            raise Refusal(Status.INTEGRITY, "protocol_broken", "an unknown fit of weights")
+        self.fit, self.changed_weights = FITS[message.payload[0]], bool(message.payload[1])
+        self.flags = BackendFlags(*map(bool, message.payload[2:]))
+        self._hold()
+        return self.fit
+
+    @contextmanager
+    def call(
+        self,
+        laid: Laid,
+        *,
+        random_seed: int | None = None,
+        timeout_s: float | None = None,
+        steps: Sequence[Step] = (),
+        result: Result = "new",
+        word: int | None = None,
+        reference: bool = False,
+        flush: torch.Tensor | None = None,
+        hold_s: float = 0.0,
+        reads: bool = True,
+    ) -> Iterator[Call]:
+        """Call the module once on inputs that reach the worker at the start; raises `Refusal`.
+
+        `random_seed`: the worker seeds PyTorch's generators with it before. `steps`: what it does
+        to the module before. `result`: which result it returns. `word`: what memory that nobody
+        has written holds, on a GPU; without one, the next of `POISONS`. `reference`: the reference
+        runs there before the module, and its outputs come after the module's.
+
+        On a GPU: `flush`, memory that is written once the inputs lie there, so that no cache holds
+        them. `hold_s`: the worker's stream is held for so long at most, until all of the call is
+        enqueued; a forward that waits for the device never gets so far, and is let go on then.
+        `reads`: whether outputs will be read; they are copied at once when the worker is done.
+
+        The outputs can be read while the context lasts; on a sample of the calls that they are
+        read in, they must still be the same once the worker has come to rest. On a CPU the worker
+        stands still before and after. The slot for outputs is poisoned before. On a GPU the device
+        must be idle.
+        """
+        assert self._outputs is not None
+        limit = self._call_timeout_s if timeout_s is None else timeout_s
+        copied = not self._reads_in_place
+        if copied:
+            self.poison = random.SystemRandom().choice(_POISON)
+            self._outputs.bytes.fill_(self.poison)
+        self._sealed = None
+        self.word = next(self._words) if word is None else word
+        order = json.dumps(
+            {
+                "arguments": laid.arguments,
+                "copy": copied,
+                "seed": random_seed,
+                "steps": [*self.steps, *steps],
+                "result": result,
+                "look": self.looks_at_results,
+                "held": hold_s > 0,
+                "poison": self.word,
+                "reference": reference,
+            }
+        )
+        gate = Gate(self._outputs.bytes) if self.device.type == "cuda" else None
+        is_laid = self.device.type == "cpu" and laid.tensors.size > _SLOWLY_LAID_BYTES
+        if is_laid:
+            self._stop()
+            laid.tensors.lay()
+        asked = time.perf_counter_ns()
+        if self.device.type == "cpu":
+            conduct.let_go(self.worker.pid)
+        self._said.send(Kind.PREPARE, order.encode())
+        self._said.receive("call", limit, {Kind.PREPARED})
+        prepare_us = (time.perf_counter_ns() - asked) / 1e3
+        if gate is not None:
+            self._taken = None
+            try:
+                call = self._called_on_gpu(gate, laid, limit, flush, hold_s, reads=reads)
+            except BaseException:
+                gate.give_up()
+                raise
+            yield call
+            self._look_again(call.reply)
+            self._taken = None
+            return
+        if not is_laid:
+            laid.tensors.lay()
+        begin = time.perf_counter_ns()
+        self._said.send(Kind.GO)
+        message = self._receive("call", limit, Kind.RETURNED)
+        forward_us = wall_us = total_us = (time.perf_counter_ns() - begin) / 1e3
+        if copied:
+            self._said.send(Kind.RELEASE)
+            message = self._said.receive("call", limit, {Kind.DONE})
+            wall_us = total_us = (time.perf_counter_ns() - begin) / 1e3
+        self._stop()
+        held_us = (time.perf_counter_ns() - begin) / 1e3 - wall_us
+        reply = _decoded(message)
+        yield Call(forward_us, total_us, wall_us, prepare_us + held_us, reply)
+        self._look_again(reply)
+        if not copied:
+            self._said.send(Kind.RELEASE)
+
+    def _called_on_gpu(
+        self,
+        gate: Gate,
+        laid: Laid,
+        limit_s: float,
+        flush: torch.Tensor | None,
+        hold_s: float,
+        *,
+        reads: bool,
+    ) -> Call:
+        """The call of a worker that is ready for it. The inputs are laid once all is enqueued, and
+        nothing but writing `flush` lies between them and the start. Raises `Refusal`."""
+        # Whether it will be written does not show from outside.
+        taken = torch.empty_like(self._slot)
+        if hold_s:
+            self._said.send(Kind.GO)
+        was_held = hold_s > 0 and self.worker.channel.ready(hold_s)
+        before = torch.cuda.Event(enable_timing=True)
+        before.record()
+        laid.tensors.lay()
+        if flush is not None:
+            flush.add_(1)
+        gate.open()
+        if not hold_s:
+            torch.cuda.synchronize(self.device)
+        gate.await_end()
+        if reads:
+            self._taken = taken.copy_(self._slot)
+        if hold_s:
+            self._receive("call", limit_s, Kind.ENQUEUED)
+        else:
+            self._said.send(Kind.GO)
+        reply = _decoded(self._receive("call", limit_s, Kind.DONE))
+        wall_us = gate.taken_us()
+        early_us = before.elapsed_time(gate.start) * 1e3
+        return Call(reply.forward_us, reply.total_us, wall_us, early_us, reply, was_held)
+
+    def watch_memory(self) -> None:
+        """Count from now on what the worker comes to hold of its device; see `WorkerMemory`.
+
+        Once more where something else has gone from the device: what is known by then stays.
+        """
+        held = 0 if self.memory_bytes is None else self.memory_bytes + self.slot_bytes
+        self._memory = WorkerMemory(self.device, self.worker.pid, held)
+
+    def note_memory(self) -> None:
+        """See what the worker holds of its device; nothing else may come or go there meanwhile."""
+        if self._memory is not None and self._outputs is not None:
+            held = self._memory.most_bytes(self._outputs.size)
+            if held is not None:
+                self.memory_bytes = max(held, self.memory_bytes or 0)
+
+    @property
+    def slot_bytes(self) -> int:
+        """Size of the slot for outputs; 0 before there is one."""
+        return self._outputs.size if self._outputs is not None else 0
+
+    def _hold(self) -> None:
+        """Have the worker stand still until its next call."""
+        if self.device.type == "cpu":
+            conduct.hold(self.worker.pid)
+
+    def _stop(self) -> None:
+        """Have every thread of the worker stand still until its next call; raises `Refusal`."""
+        self._hold()
+        if not conduct.wait_until_held(self.worker.pid):
+            raise Refusal(
+                Status.INTEGRITY, "never_rests", "a thread of the candidate could not be stopped"
+            )
+
+    def stand_still(self) -> None:
+        """See that nothing of a held worker runs on: a thread may be in a long system call, in
+        which it cannot be stopped. Raises `Refusal`."""
+        if self.device.type == "cpu" and not conduct.stands_still(self.worker.pid):
+            raise Refusal(
+                Status.INTEGRITY,
+                "never_rests",
+                "threads or processes of the candidate could not be stopped",
+            )
+
+    def _look_again(self, reply: Reply) -> None:
+        """Whether anything went on after the return; raises `Refusal`. On a sample of the calls."""
+        sealed, self._sealed = self._sealed, None
+        if sealed is None:
+            return
+        self._looks += 1
+        if self._looks > _LOOKS_AGAIN_FIRST and secrets.randbelow(100) >= _LOOKS_AGAIN_PERCENT:
+            return
+        rested = True
+        if self.device.type == "cpu":
+            conduct.let_go(self.worker.pid)
+            rested = conduct.comes_to_rest(self.worker.pid)
+            self._hold()
+        else:
+            time.sleep(_SLOT_REST_S)
+        now = self._read(reply)
+        if not all(same_bytes(old, new) for old, new in zip(sealed, now, strict=True)):
+            self._hold_late_work_against(
+                "output_changed",
+                "an output changed after forward had returned: the work was not done by then",
+            )
+        if not rested:
+            self._hold_late_work_against(
+                "never_rests",
+                f"threads of the candidate went on working for {conduct.PATIENCE_S:g} s after "
+                "forward had returned; a pool must sleep between calls",
+            )
+
+    def _hold_late_work_against(self, reason: str, message: str) -> None:
+        if self.refuses_late_work:
+            raise Refusal(Status.INTEGRITY, reason, message)
+        self.late_work[reason] = message
+
+    def borrowed(self, reply: Reply) -> Borrowed:
+        """What the outputs share with others. Of the call whose context lasts; on a GPU as the
+        worker has it, on a CPU nothing where outputs are copied into the slot."""
+        if self._reads_in_place:
+            outputs, inputs = reply.outputs, conduct.mapped_at(self.worker.pid, self._inputs_fd)
+        elif reply.sources is not None:
+            outputs, inputs = reply.sources.outputs, [reply.sources.inputs]
+        else:
+            return Borrowed()
+        return Borrowed(lies_within(outputs, inputs), any_overlap(outputs), any_repeats(outputs))
+
+    def outputs(self, reply: Reply, expected: list[torch.Tensor]) -> list[torch.Tensor]:
+        """The outputs, sealed: copied out of the worker's reach. Raises `Refusal`.
+
+        One whose shape or dtype is not what was expected is not read: it comes without values.
+        """
+        wanted = [(tuple(t.shape), t.dtype) for t in expected]
+        layouts = [(layout.shape, getattr(torch, layout.dtype)) for layout in reply.outputs]
+        if layouts != wanted:
+            return [torch.empty(shape, dtype=dtype, device="meta") for shape, dtype in layouts]
+        self._sealed = outputs = self._read(reply, self._taken)
+        return outputs
+
+    def _read(self, reply: Reply, taken: torch.Tensor | None = None) -> list[torch.Tensor]:
+        """The outputs as they are now, or as they were taken from the slot on a GPU: copies."""
+        if not self._reads_in_place:
+            return in_slot(self._slot.clone() if taken is None else taken, reply.outputs)
+        self._stop()
+        try:
+            return [
+                from_worker(self.worker.pid, number, layout)
+                for number, layout in enumerate(reply.outputs)
+            ]
+        except OSError as error:
+            if conduct.is_gone(self.worker.pid):
+                raise self._said.death("call") from None
+            raise Refusal(
+                Status.INTEGRITY, "protocol_broken", f"an output lies nowhere: {error.strerror}"
+            ) from None
+
+    def close(self) -> None:
+        """End the worker and give its slot back."""
+        self.worker.end()
+        if self._outputs is not None:
+            self._outputs.close()
+            self._outputs = None
+
+
+def _not_constructed(*sides: Side) -> None:
+    raise AssertionError("there is no module yet")
+
+
+def _decoded(message: Message) -> Reply:
+    try:
+        return Reply.decode(message.payload)
+    except ValueError as error:
+        raise Refusal(Status.INTEGRITY, "protocol_broken", f"a malformed reply: {error}") from None

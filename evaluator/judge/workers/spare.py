@@ -1,0 +1,132 @@
+"""A worker that is made before its candidate is there."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable
+
+from evaluator.errors import InfrastructureError
+from evaluator.hardware.device_lock import context_turn
+from evaluator.ipc.failure import Failure
+from evaluator.ipc.wire import Kind, WireError
+from evaluator.judge.workers.process import START_TIMEOUT_S, WorkerProcess
+from evaluator.judge.workers.worker_limits import WorkerLimits
+
+
+class Spare:
+    """One worker in the making, or made. That it can't be made is no failure of anybody's.
+
+    It is made in two steps: forked, confined and with CUDA's driver at hand, which concerns no
+    device; then with the device's context, which takes a while there. On a CPU that is nothing.
+    """
+
+    def __init__(
+        self, limits: WorkerLimits, device: str, fork: Callable[[], WorkerProcess]
+    ) -> None:
+        """Begins with the first step at once, in a thread of its own. `device`: whose context the
+        worker makes. `fork` may raise `InfrastructureError`."""
+        self.limits = limits
+        self.worker: WorkerProcess | None = None
+        """Once it is made, and None where it couldn't be."""
+        self._device = device
+        self._thread: threading.Thread | None = None
+        self._finished = False
+        self._completing = False
+        self._go_on(lambda: self._make(fork), lambda: None)
+
+    def finish(self, then: Callable[[], None]) -> None:
+        """Have the second step done as well, if it is not yet. `then` is called once the worker is
+        made, or can't be, by whatever thread that is."""
+        self._completing = True
+        self._go_on(self._make_context, then)
+
+    def _go_on(self, step: Callable[[], None], then: Callable[[], None]) -> None:
+        before = self._thread
+
+        def run() -> None:
+            try:
+                if before is not None:
+                    before.join()
+                step()
+            finally:
+                then()
+
+        thread = threading.Thread(target=run, name="spare", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            # A candidate may have taken all the threads that there are.
+            print(f"no spare worker: {error}", file=sys.stderr)
+            self.settle()
+            then()
+        else:
+            self._thread = thread
+
+    def _make(self, fork: Callable[[], WorkerProcess]) -> None:
+        try:
+            worker = fork()
+        except InfrastructureError as error:
+            # Whoever forks next meets the same error and tells it where it matters.
+            print(f"no spare worker: {error}", file=sys.stderr)
+            return
+        if self._is_warm(worker, context=False):
+            self.worker = worker
+
+    def _make_context(self) -> None:
+        if self.worker is None or self._finished or self._device == "cpu":
+            return
+        with context_turn():
+            self._finished = self._is_warm(self.worker)
+        if not self._finished:
+            self.worker = None
+
+    def _is_warm(self, worker: WorkerProcess, *, context: bool = True) -> bool:
+        """Whether it has done what needs no candidate, now or before; if not, it is ended."""
+        try:
+            order = {"device": self._device, "context": context}
+            worker.channel.send(Kind.WARM, json.dumps(order).encode())
+            answer = worker.receive(START_TIMEOUT_S)
+        except WireError as error:
+            said = f"{error!r} {worker.end().log[-400:]}"
+        else:
+            if answer.kind is Kind.WARMED:
+                return True
+            said = Failure.decode(answer.payload).summary
+            worker.end()
+        print(f"no spare worker: it could not warm up: {said}", file=sys.stderr)
+        return False
+
+    @property
+    def failed(self) -> bool:
+        """Whether nothing is in the making and there is no worker."""
+        return self.worker is None and (self._thread is None or not self._thread.is_alive())
+
+    def settle(self) -> None:
+        """Wait until what was begun is done, or can't be: from then on it does nothing."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def settle_context(self) -> None:
+        """Wait until no context is in the making."""
+        if self._completing:
+            self.settle()
+
+    def take(self, limits: WorkerLimits) -> WorkerProcess | None:
+        """The worker, if it has these limits and still answers; else None, and it is ended."""
+        self.settle()
+        worker = self.worker
+        if worker is None:
+            return None
+        if limits != self.limits:
+            worker.end()
+            return None
+        # Asked again: what a candidate does to a device can spoil all contexts there.
+        return worker if self._is_warm(worker) else None
+
+    def end(self) -> None:
+        """End the worker, once nothing is in the making."""
+        self.settle()
+        if self.worker is not None:
+            self.worker.end()

@@ -1,0 +1,99 @@
+"""The grammar of `--feedback`."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.config.feedback_spec import MEASURED, Component, Control, FeedbackSpec
+from agent.config.run_config import RunConfig
+from agent.config.run_name import run_name
+
+LETTERS = "GEPASR"
+CONTROLS = ["", "placebo:", "shuffled:"]
+ITEMS = [*LETTERS, *(control + letter for control in CONTROLS[1:] for letter in MEASURED)]
+PLAIN = st.lists(st.sampled_from(list(LETTERS)), min_size=1, max_size=8)
+
+
+def canonical(text: str) -> str:
+    return str(FeedbackSpec.parse(text))
+
+
+@given(PLAIN, st.randoms())
+def test_letters_in_any_order_and_case_have_one_form(found: list[str], chance) -> None:
+    text = " + ".join(chance.choice([letter, letter.lower()]) for letter in found)
+    wanted = [x for x in LETTERS if x in found and not ("P" in found and x in "AS")]
+    assert canonical(text) == "+".join(wanted)
+
+
+@given(st.lists(st.sampled_from(ITEMS), min_size=1, max_size=6))
+def test_what_is_accepted_says_one_thing_of_each_letter(items: list[str]) -> None:
+    try:
+        found = canonical("+".join(items))
+    except ValueError as error:
+        assert "both decide" in str(error)
+        return
+    assert canonical(found) == found
+    assert canonical("+".join(reversed(items))) == found
+    spec = FeedbackSpec.parse(found)
+    for item in items:
+        control, _, letter = item.rpartition(":")
+        for each in "PAS" if letter == "P" else letter:
+            assert spec.control_of(Component(each)) == Control(control)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("P+A", "P"),
+        ("p+s+r", "P+R"),
+        ("Placebo:p+G", "G+placebo:P"),
+        ("placebo:A+placebo:P", "placebo:P"),
+        ("shuffled:A+S", "shuffled:A+S"),
+        ("NONE", "none"),
+    ],
+)
+def test_one_form(text: str, wanted: str) -> None:
+    assert canonical(text) == wanted
+
+
+@pytest.mark.parametrize("text", ["P+placebo:P", "P+shuffled:S", "placebo:P+A", "R+shuffled:R"])
+def test_a_letter_and_its_control_exclude_each_other(text: str) -> None:
+    with pytest.raises(ValueError, match=r"both decide what . is; leave one out"):
+        canonical(text)
+
+
+@pytest.mark.parametrize("text", ["placebo:E", "placebo:", "placebo", "random:P", "G+none", "PA"])
+def test_what_is_no_letter_is_refused_with_what_would_be(text: str) -> None:
+    with pytest.raises(ValueError, match="is not any of G, E, P, A, S, R joined by"):
+        canonical(text)
+
+
+def test_p_holds_advice_and_distance() -> None:
+    assert FeedbackSpec.parse("P").control_of(Component("S")) is Control.REAL
+    assert FeedbackSpec.parse("placebo:P").control_of(Component("A")) is Control.PLACEBO
+    assert FeedbackSpec.parse("placebo:P").control_of(Component("R")) is None
+    assert FeedbackSpec.parse("A").control_of(Component("P")) is None
+
+
+@pytest.mark.parametrize("text", ["P", "A", "R", "placebo:P", "shuffled:A", "G+E+placebo:R"])
+def test_controls_are_profiled_like_what_they_replace(text: str) -> None:
+    assert FeedbackSpec.parse(text).needs_profile
+
+
+@pytest.mark.parametrize("text", ["G+E", "S", "placebo:S", "shuffled:S", "none"])
+def test_a_distance_needs_no_profiler(text: str) -> None:
+    assert not FeedbackSpec.parse(text).needs_profile
+
+
+def test_run_names_tell_controls() -> None:
+    def name(feedback: str) -> str:
+        config = RunConfig.model_validate({"feedback": feedback, "output": Path("x")})
+        return run_name(config).rpartition("-tuner")[0]
+
+    assert name("G+E+P") == "refine-gep"
+    assert name("G+E+placebo:P") == "refine-ge-placebo_p"
+    assert name("G+shuffled:P+R") == "refine-gr-shuffled_p"
+    assert name("placebo:P") == "refine-placebo_p"
+    assert name("none") == "refine-none"

@@ -1,0 +1,428 @@
+"""Whole runs in a stand-in world: budgets, strategies, stops, and failures on our side."""
+
+import os
+import signal
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from agent.llm.errors import (
+    ModelError,
+    ModelInterruptedError,
+    ModelRefusedError,
+    ModelUnavailableError,
+    PromptRefusedError,
+)
+from agent.record.completion import Completion, CompletionRequest, Tell, Usage, unheard
+from agent.record.events import (
+    Evaluated,
+    Event,
+    ModelAnswered,
+    ProblemFinished,
+    ProblemStarted,
+    Profiled,
+    TurnRecorded,
+    TurnStarted,
+    Waiting,
+)
+from agent.record.result import Stop
+from evaluator.errors import JudgeDiedError, UnusableReferenceError
+from problems.errors import UsageError
+from tests.agent.stand_in import (
+    ScriptedClient,
+    kernel_answer,
+)
+from tests.agent.world import World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_refine_takes_turns_and_keeps_best_and_last(world: World) -> None:
+    result = world.run(budget=6)
+    assert [problem.stop for problem in result.problems] == [Stop.CALLS, Stop.CALLS]
+    for found in result.problems:
+        turns = [turn for turn in world.files.turns() if turn.problem == found.problem]
+        assert [(turn.sample, turn.turn, turn.call) for turn in turns] == [
+            (0, call, call) for call in range(6)
+        ]
+        timed = [turn for turn in turns if turn.evaluation.timing]
+        fastest = max(timed, key=lambda turn: turn.evaluation.timing.speedup)  # type: ignore[union-attr]
+        assert found.best == fastest
+        assert found.last == turns[-1]
+        assert found.best_path is not None and fastest.candidate is not None
+        assert found.best_path.read_text() == world.files.kernel(fastest.candidate)
+        assert found.spent.calls == 6
+        assert found.spent.cost_usd == pytest.approx(0.06)
+    assert world.files.result() == result
+
+
+def test_every_file_that_a_record_names_is_there(world: World) -> None:
+    world.run()
+    for turn in world.files.turns():
+        stored = world.files.completion(turn.completion)
+        assert (stored.problem, stored.sample, stored.turn) == (turn.problem, 0, turn.turn)
+        assert stored.prompt == turn.prompt
+        assert world.files.prompt(turn.prompt).startswith("You write fast kernels")
+        if turn.candidate:
+            assert world.files.kernel(turn.candidate) in stored.completion.text
+        if turn.profile:
+            assert turn.candidate
+            assert (world.files.profile_folder(turn.candidate) / "profile.json").exists()
+
+
+def test_sample_is_independent_drafts(world: World) -> None:
+    result = world.run(strategy="sample", feedback="none", budget=8, workers=4)
+    for found in result.problems:
+        turns = [turn for turn in world.files.turns() if turn.problem == found.problem]
+        assert sorted((turn.sample, turn.turn, turn.call) for turn in turns) == [
+            (sample, 0, sample) for sample in range(8)
+        ]
+        assert len({turn.prompt for turn in turns}) == 1
+        assert found.last is not None and found.last.sample == 7
+        assert found.spent.calls == 8
+    requests = world.client.requests
+    assert len({request.seed for request in requests}) == 8
+    assert not world.seen(Profiled)
+
+
+def test_sample_profiles_nothing_whatever_the_letters(world: World) -> None:
+    world.run(strategy="sample", feedback="G+E+P")
+    assert world.diary.count("profile").total() == 0
+
+
+def test_without_p_nothing_is_profiled(world: World) -> None:
+    world.run(feedback="G+E")
+    assert world.diary.count("profile").total() == 0
+    assert not any(turn.profile for turn in world.files.turns())
+
+
+def test_a_failing_profiler_costs_the_turn_its_p_only(world: World) -> None:
+    world.run(budget=8)
+    failed = [turn for turn in world.files.turns() if turn.profile_error]
+    assert failed and all(turn.profile is None for turn in failed)
+    assert all(turn.evaluation.timing for turn in failed)
+
+
+def test_both_strategies_are_charged_alike(tmp_path: Path) -> None:
+    spent = []
+    for strategy in ("refine", "sample"):
+        folder = tmp_path / strategy
+        folder.mkdir()
+        world = World(folder)
+        world.client.answer = lambda _: kernel_answer(3)
+        result = world.run(strategy=strategy, feedback="none", budget=4)
+        spent.append([problem.spent for problem in result.problems])
+    assert spent[0] == spent[1]
+
+
+@pytest.mark.parametrize("strategy", ["refine", "sample"])
+@pytest.mark.parametrize(
+    ("limit", "stop"),
+    [
+        ({"budget_tokens": 241}, Stop.TOKENS),
+        ({"budget_usd": 0.025}, Stop.USD),
+        ({"budget_seconds": 5.9}, Stop.SECONDS),
+    ],
+)
+def test_the_first_limit_reached_stops(
+    world: World, strategy: str, limit: dict[str, object], stop: Stop
+) -> None:
+    # 120 tokens, 0.01 dollars and 0.5 + 0.5 + 1.0 seconds a turn; nothing is profiled.
+    digests = (digest for digest in range(1000))
+    world.client.answer = lambda _: kernel_answer(next(digests))
+    result = world.run(strategy=strategy, feedback="none", budget=9, **limit)
+    assert [(found.turns, found.stop) for found in result.problems] == [(3, stop), (3, stop)]
+
+
+def test_profiling_is_charged_as_time(world: World) -> None:
+    digests = (digest for digest in range(1000))
+    world.client.answer = lambda _: kernel_answer(next(digests))
+    result = world.run(feedback="P", problems=("first",), budget=6)
+    profiled = [turn for turn in world.files.turns() if turn.profile]
+    assert len(profiled) >= 2
+    assert result.spent.seconds.profile >= 0.125 * len(profiled)
+
+
+def test_an_unknown_price_is_never_free(world: World) -> None:
+    world.client.usage = Usage(prompt_tokens=1, completion_tokens=1, cost_usd=None)
+    result = world.run(budget_usd=1.0)
+    assert [(found.turns, found.stop) for found in result.problems] == [(1, Stop.UNPRICED)] * 2
+    assert result.spent.cost_usd is None
+    assert world.run(budget_usd=1.0, allow_unpriced=True).problems[0].turns == 4
+
+
+def test_a_larger_budget_continues_and_a_finished_run_is_shown(world: World) -> None:
+    world.run(budget=2)
+    first = list(world.files.turns())
+    assert world.run(budget=2).problems[0].turns == 2
+    assert world.diary.count("model").total() == 4
+    result = world.run(budget=5)
+    assert [found.turns for found in result.problems] == [5, 5]
+    assert world.diary.count("model").total() == 10
+    assert list(world.files.turns())[:4] == first
+    assert world.files.config().budget == 5
+
+
+def test_a_larger_budget_gives_sample_more_drafts(world: World) -> None:
+    world.run(strategy="sample", feedback="none", budget=2)
+    result = world.run(strategy="sample", feedback="none", budget=4, workers=2)
+    assert [found.turns for found in result.problems] == [4, 4]
+    assert set(world.diary.count("model").values()) == {1}
+
+
+def test_a_record_that_was_taken_out_is_made_again_and_no_other(world: World) -> None:
+    world.run(problems=("first",))
+    path = world.folder / "run/turns.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:1] + lines[2:]))
+    world.run(problems=("first",))
+    assert sorted(turn.turn for turn in world.files.turns()) == [0, 1, 2, 3]
+    assert set(world.diary.count("model").values()) == {1}
+
+
+def test_judges_start_with_a_run_that_has_work(world: World) -> None:
+    world.run(budget=2, workers=2)
+    assert world.diary.path.read_text().splitlines()[0] == "begin prepare 2 cpp"
+    assert world.diary.count("prepare").total() == 1
+    world.run(budget=2, workers=2)
+    assert world.diary.count("prepare").total() == 1
+    world.run(budget=3, workers=2)
+    assert world.diary.count("prepare").total() == 2
+
+
+def test_stop_early_only_when_asked(world: World) -> None:
+    world.client.answer = lambda _: kernel_answer(3)  # always the same kernel
+    result = world.run(budget=9, stop_early=3)
+    assert [(found.turns, found.stop) for found in result.problems] == [(4, Stop.EARLY)] * 2
+
+
+def test_the_budget_not_the_recursion_limit_ends_a_run(world: World) -> None:
+    result = world.run(budget=60, problems=("first",))
+    assert (result.problems[0].turns, result.problems[0].stop) == (60, Stop.CALLS)
+
+
+def checkpoints(world: World) -> list[bytes]:
+    with closing(sqlite3.connect(world.folder / "run/checkpoints.sqlite")) as database:
+        return [bytes(cell) for (cell,) in database.execute("SELECT checkpoint FROM checkpoints")]
+
+
+def test_checkpoints_hold_no_sources(world: World) -> None:
+    held: list[list[bytes]] = []
+    world.listener.at = lambda _, event: (
+        held.append(checkpoints(world)) if isinstance(event, TurnRecorded) else None
+    )
+    world.run(budget=6)
+    last = b"".join(held[5])
+    assert b"decide" in last or b"turn" in last
+    assert b"ModelNew" not in last and b"You write fast kernels" not in last
+    # A turn is about five steps; each must stay a bookmark.
+    assert len(last) < 6 * 6 * 4096
+
+
+def test_no_checkpoint_outlives_its_sample(world: World) -> None:
+    most = 0
+
+    def look(_: int, event: Event) -> None:
+        nonlocal most
+        if isinstance(event, TurnRecorded):
+            most = max(most, len(checkpoints(world)))
+
+    world.listener.at = look
+    world.run(strategy="sample", budget=8)
+    # Those of the sample that is being recorded.
+    assert 0 < most < 8
+    assert checkpoints(world) == []
+
+
+def test_events_come_in_order(world: World) -> None:
+    world.run(problems=("first",), budget=3)
+    kinds = [type(event) for event in world.listener.events]
+    assert kinds[0] is ProblemStarted and kinds[-1] is ProblemFinished
+    for turn in range(3):
+        own = [event for event in world.listener.events if getattr(event, "turn", None) == turn]
+        assert [type(event) for event in own][:3] == [TurnStarted, ModelAnswered, Evaluated]
+    recorded = world.seen(TurnRecorded)
+    assert [event.record.turn for event in recorded] == [0, 1, 2]
+    assert [event.cost_usd for event in recorded] == pytest.approx([0.01, 0.02, 0.03])
+
+
+def test_a_resumed_problem_says_what_it_has(world: World) -> None:
+    world.run(budget=3, problems=("first",))
+    best = world.seen(ProblemFinished)[0].result.best
+    world.listener.events.clear()
+    world.run(budget=4, problems=("first",))
+    started = world.seen(ProblemStarted)[0]
+    assert (started.recorded, started.best) == (3, best)
+    assert started.cost_usd == pytest.approx(0.03)
+
+
+def test_our_own_failure_is_tried_again(world: World) -> None:
+    world.executor.failures = [JudgeDiedError("the judge died"), JudgeDiedError("and again")]
+    result = world.run(problems=("first",))
+    assert (result.problems[0].turns, result.problems[0].stop) == (4, Stop.CALLS)
+    assert [event.reason for event in world.seen(Waiting)] == ["the judge died", "and again"]
+    # Nobody was interrupted.
+    assert all(turn.repeated == 0 for turn in world.files.turns())
+
+
+def test_a_lasting_failure_ends_that_problem_and_no_other(world: World) -> None:
+    world.executor.failures = [JudgeDiedError("no device")] * 3
+    result = world.run()
+    first, second = result.problems
+    assert (first.stop, first.error, first.turns) == (Stop.ERROR, "no device", 0)
+    assert len(world.seen(Waiting)) == 2  # after the third failure nothing is waited for
+    assert (second.stop, second.turns) == (Stop.CALLS, 4)
+    assert result.failed == (first,)
+    # What was paid for is there, is used by the next command, and is not bought again.
+    assert first.spent.calls == 1
+    again = world.run()
+    assert [found.turns for found in again.problems] == [4, 4]
+    assert set(world.diary.count("model").values()) == {1}
+
+
+def test_what_another_attempt_cannot_mend_is_not_tried_again(world: World) -> None:
+    world.executor.failures = [UnusableReferenceError("out of memory")]
+    result = world.run(problems=("first",))
+    assert result.problems[0].error == "out of memory"
+    assert not world.seen(Waiting)
+    assert world.diary.count("judge").total() == 1
+
+
+class Failing:
+    """A client that raises, from the call of that index on."""
+
+    def __init__(self, client: ScriptedClient, error: Exception, after: int = 0) -> None:
+        self.client, self.error, self.after = client, error, after
+
+    def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
+        if self.after == 0:
+            raise self.error
+        self.after -= 1
+        return self.client.complete(request, tell)
+
+
+def test_a_provider_that_is_down_ends_the_problem(world: World) -> None:
+    client = world.client
+    world.client = Failing(client, ModelUnavailableError("still 503"), after=2)
+    result = world.run()
+    assert [found.error for found in result.problems] == ["still 503", "still 503"]
+    assert result.problems[0].turns == 2
+    world.client = client
+    assert [found.turns for found in world.run().problems] == [4, 4]
+
+
+@pytest.mark.parametrize(
+    "kind", [ModelUnavailableError, PromptRefusedError, ModelInterruptedError, ModelRefusedError]
+)
+def test_unusable_answers_are_charged_although_nothing_came_of_them(
+    world: World, kind: type[ModelError]
+) -> None:
+    client, error = world.client, kind("no choice in it")
+    error.usage = Usage(prompt_tokens=50, completion_tokens=5, cost_usd=0.02)
+    world.client = Failing(client, error)
+    if kind is ModelRefusedError:  # the user's to mend: it ends the run
+        with pytest.raises(UsageError, match="no choice"):
+            world.run(problems=("first",))
+    else:
+        spent = world.run(problems=("first",)).problems[0].spent
+        assert (spent.calls, spent.tokens, spent.cost_usd) == (0, 55, 0.02)
+    world.stop.clear()
+    world.client = client
+    spent = world.run(problems=("first",)).problems[0].spent
+    assert (spent.calls, spent.tokens) == (4, 4 * 120 + 55)
+    assert spent.cost_usd == pytest.approx(0.06)
+    first = next(world.files.turns())
+    assert first.usage.cost_usd == pytest.approx(0.03)
+
+
+def test_waste_alone_can_use_up_the_dollars(world: World) -> None:
+    client, error = world.client, ModelUnavailableError("no choice in it")
+    error.usage = Usage(prompt_tokens=50, completion_tokens=5, cost_usd=0.02)
+    world.client = Failing(client, error)
+    limits = {"problems": ("first",), "budget_usd": 0.015}
+    assert world.run(**limits).problems[0].stop is Stop.ERROR
+    world.client = client
+    found = world.run(**limits).problems[0]
+    assert (found.stop, found.turns, found.spent.cost_usd) == (Stop.USD, 0, 0.02)
+    assert world.diary.count("model").total() == 0
+
+
+def test_control_c_without_a_handler_begins_nothing_more(world: World) -> None:
+    def at(_: int, event: Event) -> None:
+        if isinstance(event, Evaluated) and len(world.seen(Evaluated)) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+            world.stop.wait(30)  # until the main thread has taken note
+
+    world.listener.at = at
+    # Whoever starts the tests in the background makes them ignore it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            world.run()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert [turn.turn for turn in world.files.turns()] == [0, 1]
+
+
+def test_a_refused_request_ends_the_run_with_one_line(world: World) -> None:
+    world.client = Failing(world.client, ModelRefusedError("the key is wrong"), after=3)
+    with pytest.raises(UsageError, match="the key is wrong"):
+        world.run()
+    assert len(list(world.files.turns())) == 3
+
+
+def test_an_interrupted_wait_is_an_interruption(world: World) -> None:
+    def interrupted() -> None:
+        world.stop.set()
+
+    class Interrupted(Failing):
+        def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
+            if self.after == 0:
+                interrupted()
+            return super().complete(request, tell)
+
+    world.client = Interrupted(world.client, ModelInterruptedError("stopped"), after=1)
+    result = world.run()
+    assert result.interrupted
+    assert [found.stop for found in result.problems] == [Stop.INTERRUPTED] * 2
+    assert [found.turns for found in result.problems] == [1, 0]
+
+
+@pytest.mark.parametrize("kind", [TurnStarted, ModelAnswered, Evaluated, TurnRecorded])
+def test_stop_finishes_the_turn_in_progress(world: World, kind: type[Event]) -> None:
+    def at(_: int, event: Event) -> None:
+        if isinstance(event, kind) and len(world.seen(kind)) == 2:
+            world.stop.set()
+
+    world.listener.at = at
+    result = world.run()
+    assert result.interrupted
+    assert [found.turns for found in result.problems] == [2, 0]
+    assert {found.stop for found in result.problems} == {Stop.INTERRUPTED}
+    world.stop.clear()
+    world.listener.at = None
+    again = world.run()
+    assert not again.interrupted
+    assert [found.turns for found in again.problems] == [4, 4]
+    assert set(world.diary.count("model").values()) == {1}
+
+
+def test_a_finished_problem_was_not_interrupted(world: World) -> None:
+    def at(_: int, event: Event) -> None:
+        if isinstance(event, ProblemFinished):
+            world.stop.set()
+
+    world.listener.at = at
+    result = world.run()
+    assert [found.stop for found in result.problems] == [Stop.CALLS, Stop.INTERRUPTED]
+
+
+def test_a_bug_of_ours_is_not_hidden(world: World) -> None:
+    world.executor.failures = [ZeroDivisionError("a bug")]
+    with pytest.raises(ZeroDivisionError):
+        world.run()

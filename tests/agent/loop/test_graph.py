@@ -1,0 +1,115 @@
+"""The state machine's shape, and what it must not do behind our back."""
+
+import os
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import get_type_hints
+
+from agent.llm.errors import ModelUnavailableError
+from agent.loop import nodes
+from agent.loop.graph import build_graph, draw
+from agent.loop.nodes import after_decide, after_execute
+from agent.loop.state import TurnState, TurnUpdate, first_state
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_drawing_shows_every_way() -> None:
+    edges = {tuple(line.split()) for line in draw().splitlines() if "->" in line}
+    ways = {(words[0], words[-1].rstrip(";")) for words in edges}
+    assert ways == {
+        ("__start__", "propose"),
+        ("propose", "execute"),
+        ("execute", "profile"),
+        ("execute", "decide"),
+        ("profile", "decide"),
+        ("decide", "propose"),
+        ("decide", "__end__"),
+    }
+
+
+def test_a_profile_only_where_one_is_wanted() -> None:
+    state = first_state("first", 0, 0)
+    assert after_execute(state) == "decide"
+    assert after_execute({**state, "wants_profile": True}) == "profile"
+    assert after_decide(state) == "propose"
+    assert after_decide({**state, "stop": "calls"}) == "end"
+
+
+def test_an_update_can_only_name_what_the_state_has() -> None:
+    # LangGraph ignores an unknown key without a word.
+    state, update = get_type_hints(TurnState), get_type_hints(TurnUpdate)
+    assert {key: state[key] for key in update} == update
+    assert set(state.values()) <= {str, int, bool}
+
+
+def test_only_our_own_failures_are_tried_again() -> None:
+    for name in ("propose", "execute"):
+        specification = build_graph().nodes[name].retry_policy
+        assert [policy.retry_on for policy in [specification]] == [nodes.worth_retrying]  # type: ignore[union-attr]
+    assert not nodes.worth_retrying(ValueError("a bug"))
+    # The client has its own retries, and a call that failed may have been billed.
+    assert not nodes.worth_retrying(ModelUnavailableError("busy"))
+    for name in ("profile", "decide"):
+        assert build_graph().nodes[name].retry_policy is None
+
+
+def test_checkpoints_are_read_strictly() -> None:
+    script = (
+        "from agent.loop.graph import build_graph; build_graph()\n"
+        "from langgraph.checkpoint.serde import _msgpack\n"
+        "assert _msgpack.STRICT_MSGPACK_ENABLED\n"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)
+
+
+def test_inherited_tracing_uploads_nothing(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+
+        do_GET = do_PATCH = do_POST  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Collector) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        inherited = {
+            "LANGSMITH_TRACING": "true",
+            "LANGSMITH_TRACING_V2": "true",
+            "LANGCHAIN_TRACING_V2": "true",
+            "LANGSMITH_ENDPOINT": address,
+            "LANGCHAIN_ENDPOINT": address,
+            "LANGSMITH_API_KEY": "none",
+        }
+        script = (
+            "from pathlib import Path\nfrom tests.agent.crash_lab import run_job\n"
+            f"run_job(Path({str(tmp_path)!r}))\n"
+            "import langsmith.utils\nassert not langsmith.utils.tracing_is_enabled()\n"
+        )
+        environment = {**os.environ, **inherited}
+        subprocess.run(
+            [sys.executable, "-c", script], cwd=ROOT, env=environment, check=True, timeout=120
+        )
+        server.shutdown()
+        thread.join()
+    assert asked == []
+    assert len((tmp_path / "run/turns.jsonl").read_text().splitlines()) == 6
+
+
+def test_the_agent_imports_no_torch() -> None:
+    script = (
+        "import sys, agent.loop.drive, agent.loop.graph\nagent.loop.graph.build_graph()\n"
+        "assert 'torch' not in sys.modules and 'litellm' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)

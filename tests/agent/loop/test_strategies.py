@@ -1,0 +1,93 @@
+"""Which turns there are and what is remembered."""
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.config.run_config import RunConfig
+from agent.config.schedule import call_index, call_seed, samples_of, turns_of
+from agent.loop.policy import is_stale
+from agent.prompt.memory import Memory, remember
+from agent.record.best import best_of
+from agent.record.progress import Progress
+from agent.record.turn import TurnRecord
+from tests.agent.made_records import correct, incorrect, turn
+
+
+def run(**settings: object) -> RunConfig:
+    return RunConfig.model_validate({"output": Path("x"), **settings})
+
+
+def test_both_strategies_have_as_many_calls_as_the_budget() -> None:
+    for strategy in ("refine", "sample"):
+        config = run(strategy=strategy, budget=7)
+        calls = [
+            call_index(sample, turn)
+            for sample in samples_of(config)
+            for turn in range(turns_of(config))
+        ]
+        assert calls == list(range(7))
+
+
+def test_every_call_of_every_run_has_its_own_seed() -> None:
+    seeds = {call_seed(run(seed=seed), sample, 0) for seed in range(5) for sample in range(100)}
+    assert len(seeds) == 500
+
+
+def test_sample_has_no_letters_and_no_memory() -> None:
+    config = run(strategy="sample", feedback="G+E+P")
+    assert not config.shown_feedback
+    assert remember(config, [turn(0)]) == Memory()
+
+
+def test_none_has_no_memory() -> None:
+    assert remember(run(feedback="none"), [turn(0)]) == Memory()
+
+
+def test_best_is_the_fastest_correct_one_and_the_earliest_of_equals() -> None:
+    turns = [
+        turn(0, incorrect()),
+        turn(1, correct(1.5)),
+        turn(2, correct(2.0)),
+        turn(3, correct(2.0)),
+        turn(4, correct(0.9)),
+    ]
+    best = best_of(turns)
+    assert best is not None and best.turn == 2
+    assert best_of(turns[:1]) is None
+    assert best_of(list(reversed(turns))) == best
+
+
+def test_a_correct_kernel_without_a_time_is_better_than_none() -> None:
+    untimed = turn(0, correct().model_copy(update={"timing": None}))
+    assert best_of([untimed]) == untimed
+    slow = turn(1, correct(0.1))
+    assert best_of([untimed, slow]) == slow
+
+
+def test_one_that_cheats_is_never_the_best() -> None:
+    cheat = turn(0, correct(99.0).model_copy(update={"findings": ("below_floor: no work",)}))
+    honest = turn(1, correct(1.1))
+    assert best_of([cheat]) is None
+    assert best_of([cheat, honest]) == honest
+
+
+def test_a_regression_is_not_refined() -> None:
+    turns = [turn(0, correct(2.0)), turn(1, correct(1.1))]
+    memory = remember(run(), turns)
+    assert memory.base == turns[0] and memory.base_is_best and memory.last == turns[1]
+    memory = remember(run(start_from="last"), turns)
+    assert memory.base == turns[1] and not memory.base_is_best
+
+
+@given(st.lists(st.sampled_from([correct(1.0), correct(2.0), incorrect()]), max_size=8))
+def test_stale_means_so_many_turns_after_the_best(evaluations: list[object]) -> None:
+    turns: list[TurnRecord] = [
+        turn(number, evaluation)  # type: ignore[arg-type]
+        for number, evaluation in enumerate(evaluations)
+    ]
+    assert not is_stale(run(), Progress.of(turns))
+    best = best_of(turns)
+    since = len(turns) if best is None else len(turns) - 1 - best.turn
+    assert is_stale(run(stop_early=3), Progress.of(turns)) == (since >= 3)

@@ -1,0 +1,34 @@
+"""What a problem stands at, carried on turn by turn, is what all its records together say."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.record.best import best_of
+from agent.record.charge import spent_on
+from agent.record.progress import Progress
+from evaluator.evaluation import Evaluation, Status
+from tests.agent.made_records import correct, incorrect, turn
+
+EVALUATIONS = st.sampled_from([correct(1.0), correct(2.0), incorrect()])
+
+
+@given(
+    st.lists(EVALUATIONS, max_size=8).flatmap(lambda found: st.permutations([*enumerate(found)]))
+)
+def test_it_is_what_the_records_say_in_whatever_order(found: list[tuple[int, Evaluation]]) -> None:
+    turns = [turn(call, evaluation) for call, evaluation in found]
+    progress = Progress.of(turns)
+    assert progress.best == best_of(turns)
+    assert progress.last == max(turns, key=lambda record: record.call, default=None)
+    assert progress.turns == len(turns)
+    assert progress.correct == sum(e.status is Status.CORRECT for _, e in found)
+    assert progress.spent == spent_on(turns)
+    assert progress.problem_hash == (turns[0].problem_hash if turns else None)
+
+
+@given(st.lists(EVALUATIONS, max_size=8))
+def test_turns_since_the_best_are_those_called_after_it(found: list[Evaluation]) -> None:
+    turns = [turn(call, evaluation) for call, evaluation in enumerate(found)]
+    best = best_of(turns)
+    wanted = len(turns) if best is None else len(turns) - 1 - best.call
+    assert Progress.of(turns).turns_since_best == wanted

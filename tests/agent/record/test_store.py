@@ -1,0 +1,253 @@
+"""The run directory: who may write there, what is refused, what survives."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from agent.record.completion import Completion, CompletionRequest, Message, Usage
+from agent.record.draft import Draft, Stage
+from agent.record.durable import StoreError
+from agent.record.store import open_store, request_hash
+from agent.record.turn_log import TurnKey
+from evaluator.evaluation import Backend, Candidate
+from problems.errors import UsageError
+from tests.agent.made_records import correct
+from tests.agent.stand_in import config
+
+KEY = TurnKey("first", 0, 1)
+
+
+def listing(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != ".lock"
+    }
+
+
+def test_a_new_run_holds_its_whole_configuration(tmp_path: Path) -> None:
+    run = config(tmp_path / "runs" / "one", temperature=0.5)
+    with open_store(run) as store:
+        assert store.config() == run
+        assert yaml.safe_load(store.config_path.read_text())["temperature"] == 0.5
+
+
+def test_one_writer_at_a_time(tmp_path: Path) -> None:
+    run = config(tmp_path / "run")
+    with (
+        open_store(run),
+        pytest.raises(UsageError, match=f"in use by process {os.getpid()}; .* -o"),
+    ):
+        open_store(run)
+    open_store(run).close()
+
+
+def test_the_lock_dies_with_its_process(tmp_path: Path) -> None:
+    script = (
+        "import os, signal\nfrom pathlib import Path\n"
+        "from agent.record.store import open_store\nfrom tests.agent.stand_in import config\n"
+        f"store = open_store(config(Path({str(tmp_path / 'run')!r})))\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    root = Path(__file__).parents[3]
+    done = subprocess.run([sys.executable, "-c", script], cwd=root, check=False)
+    assert done.returncode == -9
+    open_store(config(tmp_path / "run")).close()
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"seed": 3}, "seed=0, not 3"),
+        ({"feedback": "G+E"}, r"feedback=G\+E\+P, not G\+E"),
+        ({"problems": ("first",)}, "problems=first,second, not first"),
+        ({"model_args": {"top_p": 0.5}}, "model_args={}, not {'top_p': 0.5}"),
+        ({"temperature": 0.7}, "temperature=none, not 0.7"),
+        ({"backend": "triton"}, "backend=cpp, not triton"),
+        ({"device": "cuda:0"}, "device=cpu, not cuda"),
+    ],
+)
+def test_other_settings_are_refused_and_nothing_is_written(
+    tmp_path: Path, settings: dict[str, object], told: str
+) -> None:
+    run = config(tmp_path / "run")
+    open_store(run).close()
+    before = listing(tmp_path)
+    with pytest.raises(UsageError, match=f"was made with {told}; .* -o, .* --redo") as caught:
+        open_store(config(tmp_path / "run", **settings))
+    assert "\n" not in str(caught.value)
+    assert listing(tmp_path) == before
+
+
+def test_budget_and_workers_may_change(tmp_path: Path) -> None:
+    open_store(config(tmp_path / "run")).close()
+    more = config(tmp_path / "run", budget=50, workers=3, budget_usd=2.0, stop_early=4)
+    with open_store(more) as store:
+        assert store.config() == more
+
+
+def test_another_index_of_the_same_kind_of_device_is_the_same_run(tmp_path: Path) -> None:
+    open_store(config(tmp_path / "run", device="cuda:0", backend="cuda")).close()
+    open_store(config(tmp_path / "run", device="cuda:3", backend="cuda")).close()
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.tex").write_text("years of work")
+    for redo in (False, True):
+        with pytest.raises(UsageError, match=r"thesis\.tex lies there"):
+            open_store(config(tmp_path / "run"), redo=redo)
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.tex"]
+
+
+def test_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("")
+    with pytest.raises(UsageError, match="is a file"):
+        open_store(config(tmp_path / "run"))
+
+
+def test_a_folder_that_cannot_be_made_is_told_in_one_line() -> None:
+    with pytest.raises(UsageError, match="cannot write /proc/nowhere") as caught:
+        open_store(config(Path("/proc/nowhere")))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_configuration_spoilt_by_hand_is_told(tmp_path: Path) -> None:
+    open_store(config(tmp_path / "run")).close()
+    (tmp_path / "run" / "config.yaml").write_text("strategy: [")
+    with pytest.raises(UsageError, match=r"config\.yaml can't be read .* --redo") as caught:
+        open_store(config(tmp_path / "run"))
+    assert "\n" not in str(caught.value)
+
+
+def test_redo_removes_what_is_ours_and_no_more(tmp_path: Path) -> None:
+    run = config(tmp_path / "run")
+    with open_store(run) as store:
+        store.save_prompt("words")
+        store.save_kernel(Candidate(source="x = 1", backend=Backend.CPP))
+    (run.output / "notes.txt").write_text("mine")
+    with open_store(config(run.output, seed=5), redo=True) as store:
+        assert store.config().seed == 5
+    assert set(listing(run.output)) == {"config.yaml", "notes.txt"}
+
+
+def test_texts_are_stored_once_under_their_hash(tmp_path: Path) -> None:
+    with open_store(config(tmp_path / "run")) as store:
+        candidate = Candidate(source="a = 'ä'\n", backend=Backend.CPP)
+        assert store.save_kernel(candidate) == candidate.hash
+        assert store.kernel(candidate.hash) == candidate.source
+        written = store.kernel_path(candidate.hash).stat().st_mtime_ns
+        store.save_kernel(candidate)
+        assert store.kernel_path(candidate.hash).stat().st_mtime_ns == written
+        assert store.prompt(store.save_prompt("one\ntwo")) == "one\ntwo"
+
+
+def test_a_completion_is_found_by_its_request(tmp_path: Path) -> None:
+    request = CompletionRequest(
+        model="offline/tuner", messages=(Message(role="user", content="p"),), problem="first"
+    )
+    answer = Completion(
+        text="t", model_asked="m", model_answered="m", usage=Usage(cost_usd=None), seconds=1.0
+    )
+    other = request.model_copy(update={"sample": 1})
+    with open_store(config(tmp_path / "run")) as store:
+        name = store.save_completion(request, "prompt", answer)
+        assert name == request_hash(request) != request_hash(other)
+        assert store.has_completion(name) and not store.has_completion(request_hash(other))
+        assert store.completion(name).completion == answer
+        stored = json.loads(store.completion_path(name).read_text())
+        assert (stored["problem"], stored["sample"], stored["turn"]) == ("first", 0, 0)
+
+
+def test_work_in_flight_is_counted_only_when_a_kill_left_it(tmp_path: Path) -> None:
+    with open_store(config(tmp_path / "run")) as store:
+        draft = Draft(prompt="p", completion="c")
+        with pytest.raises(OSError, match="ours"), store.in_flight(KEY, draft, Stage.JUDGE):
+            raise OSError("ours")
+        draft = store.draft(KEY)  # type: ignore[assignment]
+        assert (draft.in_flight, draft.repeated) == (None, 0)
+        killed = draft.model_copy(update={"in_flight": Stage.JUDGE})
+        with store.in_flight(KEY, killed, Stage.JUDGE) as draft:
+            assert (draft.in_flight, draft.repeated) == (None, 1)
+        # A stage that a kill had interrupted after its outcome was stored is not done again.
+        with store.in_flight(KEY, killed, Stage.PROFILE) as draft:
+            assert draft.repeated == 0
+
+
+def test_a_draft_survives_with_its_evaluation(tmp_path: Path) -> None:
+    draft = Draft(prompt="p", completion="c", evaluation=correct(), repeated=2)
+    with open_store(config(tmp_path / "run")) as store:
+        store.save_draft(KEY, draft)
+    with open_store(config(tmp_path / "run")) as store:
+        assert store.draft(KEY) == draft
+        assert list(store.drafts()) == [(KEY, draft)]
+        assert store.draft(TurnKey("first", 0, 2)) is None
+
+
+def test_of_a_draft_the_last_whole_step_counts(tmp_path: Path) -> None:
+    draft = Draft(prompt="p", completion="c", repeated=2)
+    with open_store(config(tmp_path / "run")) as store:
+        store.save_draft(KEY, draft)
+        store.save_draft(KEY, draft.model_copy(update={"evaluation": correct()}))
+    (file,) = (tmp_path / "run" / "pending").iterdir()
+    for torn in (file.read_bytes()[:-20], draft.model_dump_json().encode() + b"\n\0\0\0"):
+        file.write_bytes(torn)
+        with open_store(config(tmp_path / "run")) as store:
+            assert store.draft(KEY) == draft
+            store.save_draft(KEY, draft.model_copy(update={"repeated": 3}))
+        with open_store(config(tmp_path / "run")) as store:
+            assert store.draft(KEY) == draft.model_copy(update={"repeated": 3})
+
+
+@pytest.mark.parametrize("left", [b"", b"\0" * 500, b'{"prompt": "p'])
+def test_a_draft_that_a_power_cut_left_empty_is_none(tmp_path: Path, left: bytes) -> None:
+    with open_store(config(tmp_path / "run")) as store:
+        store.save_draft(KEY, Draft(prompt="p", completion="c"))
+    (file,) = (tmp_path / "run" / "pending").iterdir()
+    file.write_bytes(left)
+    with open_store(config(tmp_path / "run")) as store:
+        assert store.draft(KEY) is None and list(store.drafts()) == []
+
+
+def test_only_what_cannot_be_made_again_waits_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store(config(tmp_path / "run")) as store:
+        waited: list[int] = []
+        monkeypatch.setattr("agent.record.durable.os.fsync", waited.append)
+        draft = Draft(prompt="p", completion="c")
+        store.save_draft(KEY, draft)
+        assert len(waited) == 0
+        store.save_prompt("words")
+        store.save_kernel(Candidate(source="x = 1", backend=Backend.CPP))
+        store.save_draft(KEY, draft.model_copy(update={"wasted": Usage(cost_usd=0.5)}))
+        assert len(waited) == 3
+
+
+def test_leftovers_of_a_kill_are_swept(tmp_path: Path) -> None:
+    run = config(tmp_path / "run")
+    open_store(run).close()
+    leftover = run.output / "prompts" / ".abc.txt.1.2.tmp"
+    leftover.parent.mkdir()
+    leftover.write_text("half")
+    open_store(run).close()
+    assert not leftover.exists()
+
+
+def test_a_full_disk_is_told_with_its_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store(config(tmp_path / "run")) as store:
+
+        def full(_: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("agent.record.durable.os.fsync", full)
+        with pytest.raises(StoreError, match="No space left on device; free some space"):
+            store.save_prompt("words")
+    assert not list((tmp_path / "run").rglob("*.tmp"))

@@ -1,0 +1,63 @@
+"""Shares over a folder of kernels."""
+
+from __future__ import annotations
+
+from evaluator.batch.tally import Tally
+from evaluator.errors import DeviceError
+from evaluator.evaluation import (
+    BaselineName,
+    BaselineTiming,
+    Correctness,
+    Evaluation,
+    Status,
+    Timing,
+    Verdict,
+)
+
+
+def correct(speedup: float | None, low: float = 0.0, verdict: str = "faster") -> Evaluation:
+    correctness = Correctness(calls_judged=1, calls_made=1)
+    if speedup is None:
+        return Evaluation(status=Status.CORRECT, correctness=correctness)
+    interval = {"speedup": speedup, "speedup_low": low, "speedup_high": speedup + 1}
+    eager = BaselineTiming(latency_us=9, verdict=Verdict(verdict), pairs=9, **interval)
+    timing = Timing(
+        verdict=Verdict(verdict),
+        latency_us=9,
+        latency_low_us=8,
+        latency_high_us=10,
+        baselines={BaselineName.EAGER: eager},
+        calls=9,
+        stopped="time",
+        **interval,
+    )
+    return Evaluation(status=Status.CORRECT, correctness=correctness, timing=timing)
+
+
+def test_shares_by_the_estimate_and_by_the_interval() -> None:
+    tally = Tally()
+    outcomes = [
+        correct(3.0, low=2.5),
+        correct(2.1, low=1.6),
+        correct(1.6, low=1.2),
+        correct(1.1, low=1.01, verdict="unclear"),  # within the margin of equal kernels
+        correct(0.5, low=0.4, verdict="slower"),
+        correct(None),
+        Evaluation(status=Status.TIMEOUT, reason="call_timeout"),
+        Evaluation(status=Status.TIMEOUT, reason="call_timeout"),
+        DeviceError("it fell off the bus"),
+    ]
+    for outcome in outcomes:
+        tally.add(outcome)
+    first, head, estimate, clearly, untimed = tally.lines()
+    assert first == "6 of 9 kernels are correct; 1 cannot be judged"
+    assert "of 8 kernels judged" in head
+    assert estimate.split()[-4:] == ["0.750", "0.500", "0.375", "0.250"]
+    assert clearly.split()[-4:] == ["0.750", "0.375", "0.250", "0.125"]
+    assert untimed == "1 correct without a time: counted at p = 0 alone"
+
+
+def test_where_nothing_could_be_judged() -> None:
+    tally = Tally()
+    tally.add(DeviceError("it fell off the bus"))
+    assert list(tally.lines()) == ["0 of 1 kernels are correct; 1 cannot be judged"]

@@ -1,0 +1,162 @@
+"""Whose turn it is on a device, and with a host's driver."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from evaluator.errors import DeviceError
+from evaluator.hardware import device_lock
+from evaluator.hardware.device_lock import context_turn, ncu_lock
+from evaluator.hardware.devices import DeviceInfo
+from evaluator.hardware.host_lock import LOCKS, host_lock
+from evaluator.walls.environment import python_path
+
+
+@pytest.fixture(autouse=True)
+def _own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LOCKS, str(tmp_path))
+
+
+@pytest.fixture
+def inside() -> Iterator[Callable[[Callable[[], AbstractContextManager[None]]], threading.Event]]:
+    """Starts threads that enter a lock: the event is set once one is inside."""
+    threads = []
+
+    def begin(lock: Callable[[], AbstractContextManager[None]]) -> threading.Event:
+        entered = threading.Event()
+
+        def enter() -> None:
+            with lock():
+                entered.set()
+
+        threads.append(threading.Thread(target=enter))
+        threads[-1].start()
+        return entered
+
+    yield begin
+    for thread in threads:
+        thread.join()
+
+
+FIRST = DeviceInfo("NVIDIA H200", "cuda", uuid="GPU-1")
+SECOND = DeviceInfo("NVIDIA H200", "cuda", uuid="GPU-2")
+
+
+@pytest.mark.parametrize("lock", [partial(ncu_lock, FIRST), context_turn])
+def test_one_at_a_time(lock, inside) -> None:
+    with lock():
+        other = inside(lock)
+        assert not other.wait(0.3)
+    assert other.wait(30.0)
+
+
+def test_two_devices_are_profiled_at_a_time(inside) -> None:
+    with ncu_lock(FIRST):
+        assert inside(partial(ncu_lock, SECOND)).wait(30.0)
+
+
+def test_nobody_waits_for_ever_for_a_turn_at_contexts(inside, monkeypatch) -> None:
+    monkeypatch.setattr(device_lock, "_MOST_TURNS_S", 0.1)
+    with context_turn():
+        assert inside(context_turn).wait(30.0)
+
+
+def test_a_lock_is_there_for_other_users_too(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        with host_lock("x"):
+            (file,) = tmp_path.iterdir()
+            assert file.stat().st_mode & 0o777 == 0o666
+    finally:
+        os.umask(before)
+
+
+def test_only_what_spares_work_goes_on_without_a_lock(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(LOCKS, str(tmp_path / "nowhere"))
+    with host_lock("x", most_s=60.0):
+        pass
+    told = rf"^no lock is to be had .*: set {LOCKS} to a folder"
+    with pytest.raises(DeviceError, match=told), host_lock("x"):
+        pass
+
+
+def test_where_temporary_files_go_says_nothing_of_the_locks(monkeypatch, tmp_path: Path) -> None:
+    """Two users, or two jobs of one, are kept apart on a device all the same."""
+    monkeypatch.delenv(LOCKS)
+    program = "from evaluator.hardware.host_lock import lock_folder; print(lock_folder())"
+    for folder in (tmp_path, Path("/var/tmp")):
+        found = subprocess.run(
+            [sys.executable, "-c", program],
+            env=os.environ | {"TMPDIR": str(folder), "PYTHONPATH": python_path()},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert found.stdout == "/tmp\n"
+
+
+def test_a_link_in_a_locks_place_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "kernel-refinery-x.lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DeviceError, match="symbolic"), host_lock("x"):
+        pass
+    assert not (tmp_path / "elsewhere").exists()
+
+
+AS_NOBODY = """
+import os, sys
+from evaluator.hardware.host_lock import host_lock
+
+os.setresgid(*[65534] * 3)
+os.setresuid(*[65534] * 3)
+for _ in sys.stdin:
+    with host_lock("x"):
+        print("taken", flush=True)
+        sys.stdin.readline()
+    print("left", flush=True)
+"""
+
+
+@pytest.fixture
+def nobody(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
+    """Another user, told to take the lock x of a folder as /tmp is, and told again to leave it."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o1777)
+        monkeypatch.setenv(LOCKS, folder)
+        with subprocess.Popen(
+            [sys.executable, "-c", AS_NOBODY],
+            env=os.environ | {"PYTHONPATH": python_path()},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdin is not None and process.stdout is not None
+
+            def told() -> str:
+                print(file=process.stdin, flush=True)
+                return process.stdout.readline().strip()
+
+            yield told
+            process.stdin.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("first", ["root", "nobody"])
+def test_users_keep_each_other_out_whoever_made_the_lock(inside, nobody, first) -> None:
+    if first == "root":
+        with host_lock("x"):
+            pass
+    assert nobody() == "taken"
+    mine = inside(partial(host_lock, "x"))
+    assert not mine.wait(0.3)
+    assert nobody() == "left"
+    assert mine.wait(30.0)

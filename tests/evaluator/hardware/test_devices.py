@@ -1,0 +1,148 @@
+import platform
+import subprocess
+import sys
+
+import pytest
+
+from evaluator.hardware.cores import usable_cores
+from evaluator.hardware.devices import (
+    _cpu_name,
+    cache_bytes,
+    conditions,
+    describe,
+    describe_cpu,
+    describe_gpu,
+    hardware_lines,
+    list_gpus,
+    peaks,
+)
+from evaluator.hardware.published import TABLE, find
+from problems.errors import UsageError
+
+
+def test_importing_devices_imports_no_torch():
+    code = (
+        "import sys, evaluator.hardware.devices as d; d.describe_cpu(); d.list_gpus(); "
+        "d.conditions('cpu'); d.hardware_lines('H200'); sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_cpu_at_hand():
+    cpu = describe_cpu()
+    assert describe("cpu") == cpu
+    assert cpu.kind == "cpu"
+    assert cpu.name
+    assert cpu.cores == usable_cores()
+    assert cpu.memory_bytes > 2**28
+    assert cache_bytes("cpu") >= 0
+
+
+def test_a_gpu_that_is_not_there_is_a_usage_error():
+    with pytest.raises(UsageError, match="no cuda:99: this machine has"):
+        describe_gpu(99)
+
+
+def test_hidden_gpus_are_not_listed(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert list_gpus() == []
+
+
+def test_conditions_of_the_cpu():
+    state = conditions("cpu")
+    assert state["load_average_1m"] >= 0
+    assert state["cpu_steal_s"] >= 0
+    assert state["cores"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("NVIDIA H200", "H200"),
+        ("h200", "H200"),
+        ("NVIDIA H200 NVL", "H200 NVL"),
+        ("NVIDIA GH200 480GB", "GH200"),
+        ("NVIDIA H100 80GB HBM3", "H100"),
+        ("NVIDIA H100 PCIe", "H100 PCIe"),
+        ("NVIDIA H100 NVL", "H100 NVL"),
+        ("NVIDIA A100-SXM4-40GB", "A100 40GB"),
+        ("NVIDIA A100-SXM4-80GB", "A100 80GB"),
+        ("NVIDIA A100 80GB PCIe", "A100 80GB"),
+        ("A100-80GB", "A100 80GB"),
+        ("NVIDIA B200", "B200"),
+        ("NVIDIA L40S", "L40S"),
+        ("NVIDIA L4", "L4"),
+        ("Tesla T4", "T4"),
+        ("NVIDIA A10G", "A10G"),
+        ("NVIDIA A10", "A10"),
+        ("NVIDIA GeForce RTX 4090", "RTX 4090"),
+        ("Tesla V100-SXM2-16GB", "V100"),
+    ],
+)
+def test_products_by_the_names_that_are_in_use(said, meant):
+    assert find(said).name == meant
+
+
+@pytest.mark.parametrize("said", ["AMD EPYC", "NVIDIA L40", "NVIDIA GeForce GTX 1080", ""])
+def test_what_is_not_in_the_table_has_no_peaks(said):
+    assert peaks(said) is None
+
+
+def test_published_figures_are_plausible():
+    assert peaks("NVIDIA H200").bandwidth_bytes_s == 4.8e12
+    assert peaks("NVIDIA H200").flops["bfloat16"] == pytest.approx(990e12, rel=0.01)
+    for product in TABLE:
+        rates = product.peaks.flops
+        assert 1e12 < rates["float32"] <= rates["float16"]
+        assert find(product.name) is product
+
+
+def test_hardware_lines_for_named_products():
+    for product in TABLE:
+        text = "\n".join(hardware_lines(product.name))
+        assert f"{product.sms} SMs" in text
+        assert f"{product.bandwidth_bytes_s / 1e9:.0f} GB/s" in text
+    assert "compute capability 9.0" in hardware_lines("H200")[0]
+
+
+def test_hardware_lines_for_the_cpu_at_hand():
+    lines = hardware_lines("cpu")
+    assert describe_cpu().name in lines[0]
+    assert len(lines) >= 2
+
+
+def test_unknown_hardware_names_what_is_known():
+    with pytest.raises(UsageError, match=r"unknown hardware 'Z80'.*H200"):
+        hardware_lines("Z80")
+
+
+@pytest.mark.gpu
+def test_the_gpu_at_hand_agrees_with_torch():
+    import torch
+
+    gpu = describe_gpu(0)
+    properties = torch.cuda.get_device_properties(0)
+    assert gpu.name == properties.name
+    assert gpu.compute_capability == (properties.major, properties.minor)
+    assert gpu.sms == properties.multi_processor_count
+    assert gpu.shared_memory_per_block_bytes == properties.shared_memory_per_block_optin
+    assert gpu.shared_memory_per_sm_bytes == properties.shared_memory_per_multiprocessor
+    assert cache_bytes("cuda:0") == properties.L2_cache_size
+    state = conditions("cuda:0")
+    assert state["sm_clock_mhz"] > 0
+    assert state["temperature_c"] > 0
+    assert isinstance(state["throttled"], str)
+    assert hardware_lines("cuda:0")
+
+
+@pytest.mark.parametrize(
+    ("told", "name"),
+    [
+        ("model name\t: AMD EPYC\n", "AMD EPYC (family 25, model 1)"),
+        ("model name\t: AMD EPYC 9454P\n", "AMD EPYC 9454P"),
+        ("", platform.machine()),
+    ],
+)
+def test_a_name_without_a_number_is_told_apart(told: str, name: str) -> None:
+    cpuinfo = f"cpu family\t: 25\nmodel\t\t: 1\n{told}cpu family\t: 25\nmodel\t\t: 1\n"
+    assert _cpu_name(cpuinfo) == name

@@ -1,0 +1,72 @@
+"""Several questions at a time to one process, which may end over any of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from evaluator.errors import BugError, DeviceError, JudgeDiedError
+from evaluator.ipc.switchboard import Switchboard
+from tests.evaluator.processes import is_running
+
+
+@pytest.fixture
+def switchboard() -> Iterator[Switchboard]:
+    switchboard = Switchboard("tests.evaluator.lines_at_hand")
+    yield switchboard
+    switchboard.close()
+
+
+def test_a_short_question_does_not_wait_for_a_long_one(switchboard: Switchboard) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        long = pool.submit(switchboard.ask, b"sleep 2")
+        end = time.monotonic() + 20
+        while switchboard.pid is None and time.monotonic() < end:
+            time.sleep(0.01)
+        answers = [switchboard.ask(text) for text in (b"one", b"two", b"pid")]
+        assert not long.done()
+        assert answers == [b"one", b"two", str(switchboard.pid).encode()]
+        assert long.result() == b"sleep 2"
+
+
+def test_errors_are_told_on_their_own_line_and_the_process_stays(switchboard: Switchboard) -> None:
+    pid = switchboard.ask(b"pid")
+    with pytest.raises(DeviceError, match=r"^the device\nis gone$"):
+        switchboard.ask(b"device")
+    with pytest.raises(BugError, match=r"^ZeroDivisionError\('a bug'\) in tests/evaluator/lines"):
+        switchboard.ask(b"bug")
+    assert switchboard.ask(b"pid") == pid
+
+
+def test_a_process_that_ends_is_told_to_all_who_wait_and_replaced(switchboard: Switchboard) -> None:
+    pid = switchboard.ask(b"pid")
+    with ThreadPoolExecutor(3) as pool:
+        waiting = [pool.submit(switchboard.ask, b"sleep 60") for _ in range(3)]
+        with pytest.raises(JudgeDiedError, match=r"lines_at_hand ended"):
+            switchboard.ask(b"leave 7")
+        for one in waiting:
+            with pytest.raises(JudgeDiedError, match=r"lines_at_hand ended"):
+                one.result(20)
+    assert switchboard.ask(b"pid") != pid
+
+
+def test_a_process_that_is_too_slow_is_ended(switchboard: Switchboard) -> None:
+    pid = int(switchboard.ask(b"pid"))
+    with pytest.raises(TimeoutError, match=r"^no answer in 0\.2 s$"):
+        switchboard.ask(b"sleep 60", timeout_s=0.2)
+    assert not is_running(pid)
+    assert switchboard.ask(b"and on") == b"and on"
+
+
+def test_closing_ends_it_whatever_it_is_at(switchboard: Switchboard) -> None:
+    pid = int(switchboard.ask(b"pid"))
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(switchboard.ask, b"sleep 60")
+        time.sleep(0.3)
+        switchboard.close()
+        with pytest.raises(JudgeDiedError):
+            waiting.result(20)
+    assert not is_running(pid)

@@ -1,0 +1,152 @@
+"""What is built ahead is found built by the judge, and nothing else that is seen there counts."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator.built_ahead import BuiltAhead
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.executor.local import LocalExecutor
+from evaluator.ipc.service import Service
+from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tests.evaluator.judge.builds.test_inline_sources import LATER
+from tests.evaluator.test_survival import TEMPLATES
+
+KERNEL = '''
+import torch, torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+
+SOURCE = """
+#include <torch/extension.h>
+torch::Tensor scaled(torch::Tensor x, torch::Tensor scale, torch::Tensor bias) {
+    auto y = torch::empty_like(x);
+    const float *in = x.data_ptr<float>(), *s = scale.data_ptr<float>();
+    const float* b = bias.data_ptr<float>();
+    float* out = y.data_ptr<float>();
+    const int64_t rows = x.size(0), columns = x.size(1);
+    for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < columns; ++c) {
+            const float v = in[r * columns + c] * s[c] + b[c];
+            out[r * columns + c] = v > 0.0f ? v * 2.0f : 0.0f;
+        }
+    return y;
+}
+"""
+extension = load_inline(name="scaled", cpp_sources=SOURCE, functions=["scaled"])
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.scale = nn.Parameter(torch.ones(features))
+
+    def forward(self, x):
+        return extension.scaled(x, self.scale, self.bias)
+'''
+
+BUILT = {"at import": KERNEL, "in __init__": LATER["construct"], "in forward": LATER["call"]}
+ENDLESS = f"""#include <torch/extension.h>
+{TEMPLATES}
+torch::Tensor f(torch::Tensor x) {{ return x * A<25, 0>::v; }}
+"""
+CAUGHT = f"""
+from torch.utils.cpp_extension import load_inline
+try:
+    load_inline(name="endless", cpp_sources={ENDLESS!r}, functions=["f"])
+except RuntimeError:
+    pass
+{HONEST}
+"""
+IN_A_LOOP = HONEST.replace(
+    "    def forward(self, x):",
+    """    def forward(self, x):
+        from torch.utils.cpp_extension import load_inline
+        while True:
+            try:
+                load_inline(name="no name", cpp_sources="")
+            except RuntimeError:
+                pass""",
+)
+
+
+def request(source: str, **settings: float) -> EvaluationRequest:
+    return EvaluationRequest(
+        problem_id="test",
+        reference=SCALE_AND_BIAS,
+        candidate=Candidate(source=source, backend=Backend.CPP),
+        settings=Settings.model_validate(
+            {"timing_seconds": 0.2, "import_timeout_s": 20.0, "audit": "never"} | settings
+        ),
+    )
+
+
+@pytest.fixture(scope="module")
+def ahead(shared_cache: Path) -> Iterator[Service]:
+    service = Service("evaluator.judge.builds.build_ahead", "cpu", str(shared_cache))
+    yield service
+    service.close()
+
+
+def built(ahead: Service, source: str, **settings: float) -> BuiltAhead:
+    asked = request(source, **settings).model_dump_json()
+    return BuiltAhead.model_validate_json(ahead.ask(asked.encode()))
+
+
+@pytest.mark.parametrize("where", BUILT)
+def test_the_judge_finds_it_built(ahead: Service, executor: LocalExecutor, where: str) -> None:
+    kernel = BUILT[where].replace("#include", f"// {uuid.uuid4()}\n#include", 1)
+    first = built(ahead, kernel)
+    assert not first.cached
+    assert first.seconds > 0
+    assert built(ahead, kernel).cached
+    evaluation = executor.evaluate(request(kernel))
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert evaluation.build is not None
+    assert evaluation.build.cached
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class ModelNew(",
+        "raise SystemExit(3)",
+        "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
+        "import os\nos.write(3, b'rubbish' * 99)\nos.closerange(3, 99)",
+        KERNEL.replace("x.size(1);", "x.size(1)"),
+    ],
+    ids=["no Python", "leaves", "kills itself", "spoils its channel", "no C++"],
+)
+def test_what_fails_here_costs_nothing_and_the_next_is_built(ahead: Service, source: str) -> None:
+    built(ahead, source)
+    assert built(ahead, "class ModelNew: pass") == BuiltAhead()
+    assert ahead.pid is not None
+
+
+@pytest.mark.parametrize(
+    ("source", "settings"),
+    [
+        (CAUGHT, {"build_timeout_s": 2.0}),
+        (f"import time\ntime.sleep(60)\n{KERNEL}", {"import_timeout_s": 1.0}),
+        (IN_A_LOOP, {}),
+    ],
+    ids=["a compiler", "an import", "builds in a loop"],
+)
+def test_what_runs_into_a_limit_is_refused_as_the_judge_would(
+    ahead: Service, executor: LocalExecutor, source: str, settings: dict[str, float]
+) -> None:
+    refused = built(ahead, source, **settings).refused
+    judged = executor.evaluate(request(source, **settings))
+    assert refused is not None
+    for field in ("status", "reason", "message", "detail", "device", "isolation", "is_lasting"):
+        assert getattr(refused, field) == getattr(judged, field), field
+    assert (refused.build is None) == (judged.build is None)
+    if refused.build is not None and judged.build is not None:
+        assert (refused.build.ok, refused.build.timed_out) == (False, judged.build.timed_out)
+        assert refused.build.log == judged.build.log
+        assert (refused.seconds.build > 0) == refused.build.timed_out
+    assert refused.conditions["judged_on"] is None
+    assert set(refused.conditions) >= {"threads", "torch", "python", "cores"}

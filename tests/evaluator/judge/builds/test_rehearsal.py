@@ -1,0 +1,302 @@
+"""What a candidate asks to be built while it is rehearsed, and what is made of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluator.build.builder import Builder
+from evaluator.built_ahead import BuiltAhead
+from evaluator.errors import IsolationError
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.hardware.devices import DeviceInfo, describe
+from evaluator.ipc.build_request import BuildOutcome, BuildRequest
+from evaluator.judge.builds import rehearsal
+from evaluator.judge.builds.rehearsal import Rehearsal
+from evaluator.judge.workers import conversation
+from evaluator.judge.workers.worker_limits import WorkerLimits
+from evaluator.judge.workers.zygote import Zygote
+from tests.evaluator.conftest import SCALE_AND_BIAS
+
+H200 = DeviceInfo(
+    name="NVIDIA H200",
+    kind="cuda",
+    compute_capability=(9, 0),
+    sms=132,
+    memory_bytes=140 * 2**30,
+    shared_memory_per_sm_bytes=228 * 1024,
+    shared_memory_per_block_bytes=227 * 1024,
+)
+LIMITS = WorkerLimits(memory_bytes=8 * 2**30, cpu_seconds=60)
+
+
+class Notebook(Builder):
+    """A builder that notes what it is asked for, and builds nothing."""
+
+    def __init__(self, cache: Path) -> None:
+        super().__init__(cache, cuda_arch="9.0a")
+        self.names: list[str] = []
+
+    def build(
+        self, request: BuildRequest, timeout_s: float | None = None, *, sanitize: bool = False
+    ) -> BuildOutcome:
+        self.names.append(request.name)
+        return BuildOutcome(
+            ok=False, library="", module_name=request.name, seconds=1.0, log="error: not here\n"
+        )
+
+
+@pytest.fixture(scope="module")
+def zygote() -> Iterator[Zygote]:
+    running = Zygote()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def builder(tmp_path: Path) -> Notebook:
+    return Notebook(tmp_path)
+
+
+def rehearse(
+    zygote: Zygote, builder: Builder, source: str, device: DeviceInfo = H200, **settings: object
+) -> BuiltAhead:
+    request = EvaluationRequest(
+        problem_id="test",
+        reference=SCALE_AND_BIAS.replace("256, 512", "2**20, 2**20"),
+        candidate=Candidate(source=source, backend=Backend.CUDA),
+        settings=Settings.model_validate({"device": "cuda:0"} | settings),
+    )
+    return Rehearsal(request, builder, device, zygote.fork(LIMITS)).run()
+
+
+HEAD = """
+import torch, torch.nn as nn
+from torch.utils import cpp_extension
+
+def build(name):
+    # By a name that the text does not show.
+    try:
+        getattr(cpp_extension, "load" + "_inline")(name=name, cpp_sources="")
+    except RuntimeError as error:
+        assert "not here" in str(error)
+"""
+
+
+def candidate(at_import: str = "", init: str = "", forward: str = "return x") -> str:
+    return f"""{HEAD}
+{at_import}
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        {init}
+
+    def forward(self, x):
+        {forward}
+
+def never():
+    cpp_extension.load_inline(name="written", cpp_sources="")
+"""
+
+
+def test_steps_are_taken_until_all_that_is_written_was_asked_for(
+    zygote: Zygote, builder: Notebook
+) -> None:
+    steps = ("build('import')", "build(f'init_{features}')", "build('x'.join(map(str, x.shape)))")
+    assert rehearse(zygote, builder, candidate(*steps)) == BuiltAhead(seconds=1.0, cached=False)
+    assert builder.names == ["import"]
+    rehearse(zygote, builder, candidate("", *steps[1:]))
+    assert builder.names[1:] == [f"init_{2**20}"]
+    rehearse(zygote, builder, candidate("", "", steps[2]))
+    assert builder.names[2:] == [f"{2**20}x{2**20}"]
+    rehearse(zygote, builder, f"{candidate('', *steps[1:])}\n\nneither = cpp_extension.load_inline")
+    assert builder.names[3:] == [f"init_{2**20}", f"{2**20}x{2**20}"]
+
+
+@pytest.mark.parametrize(
+    ("source", "settings"),
+    [
+        (candidate("raise SystemExit(3)"), {}),
+        (candidate(init="self.w = torch.ones(features, device='cuda')"), {}),
+        (candidate(init="import time; time.sleep(60)"), {}),
+        (candidate(forward="assert x.is_cuda"), {}),
+        (candidate(forward="return (x @ x).cpu()"), {}),
+        (candidate(forward="import time; time.sleep(60)"), {}),
+        (candidate(forward="import ctypes; ctypes.string_at(0)"), {}),
+        (candidate("build('failed')\nraise RuntimeError('Error building extension')"), {}),
+    ],
+)
+def test_what_fails_is_left_to_the_judge(
+    zygote: Zygote,
+    builder: Notebook,
+    monkeypatch: pytest.MonkeyPatch,
+    source: str,
+    settings: dict[str, object],
+) -> None:
+    monkeypatch.setattr(rehearsal, "_PATIENCE_S", 0.5)
+    assert rehearse(zygote, builder, source, **settings).refused is None
+
+
+def test_a_reference_that_is_unusable_is_left_to_the_judge(
+    zygote: Zygote, builder: Notebook
+) -> None:
+    request = EvaluationRequest(
+        problem_id="test",
+        reference="raise ValueError('no problem')",
+        candidate=Candidate(source=candidate(init="build('a')"), backend=Backend.CUDA),
+        settings=Settings(device="cuda:0"),
+    )
+    built = Rehearsal(request, builder, H200, zygote.fork(LIMITS)).run()
+    assert built == BuiltAhead()
+
+
+def test_a_compiler_that_ran_into_its_limit_is_the_end_in_each_step(
+    zygote: Zygote, tmp_path: Path
+) -> None:
+    class Late(Notebook):
+        def build(self, *_: object, **__: object) -> BuildOutcome:
+            log = "main.cpp: error: compile timed out after 180 s\n"
+            return BuildOutcome(
+                ok=False, library="", module_name="a", seconds=181.0, log=log, timed_out=True
+            )
+
+    builder = Late(tmp_path)
+    for step in ("at_import", "init", "forward"):
+        built = rehearse(zygote, builder, candidate(**{step: "build('a')"}))
+        assert built.seconds == 181.0
+        assert built.refused is not None
+        assert (built.refused.status, built.refused.reason) == (
+            Status.BUILD_ERROR,
+            "compile_failed",
+        )
+        assert built.refused.build is not None and built.refused.build.timed_out
+        assert built.refused.device == "NVIDIA H200"
+        assert built.refused.seconds.build == 181.0
+
+
+def test_what_is_built_meanwhile_does_not_count_towards_the_limit_of_an_import(
+    zygote: Zygote, tmp_path: Path
+) -> None:
+    class Deliberate(Notebook):
+        def build(self, *args: Any, **settings: Any) -> BuildOutcome:
+            time.sleep(0.7)
+            return super().build(*args, **settings)
+
+    builder = Deliberate(tmp_path)
+    assert rehearse(
+        zygote, builder, candidate("build('a')\nbuild('b')"), import_timeout_s=1.0
+    ) == BuiltAhead(seconds=2.0, cached=False)
+
+
+def test_no_build_gives_an_import_more_time(zygote: Zygote, builder: Notebook) -> None:
+    asks = "import time\nwhile True:\n    time.sleep(0.4)\n    build('a')"
+    refused = rehearse(zygote, builder, candidate(asks), import_timeout_s=1.0).refused
+    assert refused is not None
+    assert refused.reason == "import_timeout"
+    assert "longer than 1 s" in refused.message
+    assert refused.build is not None and refused.build.seconds == len(builder.names)
+
+
+def test_a_worker_that_does_not_read_holds_nobody_up(
+    zygote: Zygote, builder: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversation, "_READING_S", 0.5)
+    asks = (
+        "import gc\nfrom evaluator.ipc.wire import Channel, Kind\n"
+        "from evaluator.ipc.build_request import BuildRequest, encode_request\n"
+        "channel = next(o for o in gc.get_objects() if isinstance(o, Channel))\n"
+        "while True:\n"
+        "    channel.send(Kind.BUILD, encode_request(BuildRequest(name='k' * 2**21)))\n"
+    )
+    # The answer names it, and fits into no socket's buffer.
+    rehearse(zygote, builder, asks)
+    assert len(builder.names) == 1
+
+
+ASKS = """
+assert torch.cuda.is_available()
+assert torch.cuda.device_count() == 1 and torch.cuda.current_device() == 0
+assert torch.cuda.get_device_name() == torch.cuda.get_device_name(0) == "NVIDIA H200"
+major, minor = torch.cuda.get_device_capability("cuda:0")
+properties = torch.cuda.get_device_properties(torch.device("cuda"))
+assert (properties.major, properties.minor) == (major, minor)
+assert properties.total_memory == 140 * 2**30 and properties.warp_size == 32
+assert properties.shared_memory_per_block_optin == 227 * 1024
+assert not hasattr(properties, "L2_cache_size")
+build(f"sm_{major}{minor}_{properties.multi_processor_count}")
+"""
+
+
+def test_a_candidate_may_ask_what_gpu_it_is_built_for(zygote: Zygote, builder: Notebook) -> None:
+    rehearse(zygote, builder, candidate(ASKS))
+    assert builder.names == ["sm_90_132"]
+
+
+def test_tensors_say_that_they_are_on_the_gpu(zygote: Zygote, builder: Notebook) -> None:
+    asks = "x = x.cuda(); assert x.is_cuda and self.cuda(0) is self; build(str(x.device.type))"
+    weight = "self.weight = nn.Parameter(torch.ones(3).cuda())"
+    rehearse(zygote, builder, candidate(init=weight, forward=asks))
+    assert builder.names == ["meta"]
+
+
+def test_the_gpu_is_only_spoken_of(zygote: Zygote, builder: Notebook) -> None:
+    rehearse(zygote, builder, candidate("torch.zeros(1, device='cuda')\nbuild('there')"))
+    assert builder.names == []
+
+
+def test_where_there_is_no_gpu_nothing_is_said_of_one(zygote: Zygote, builder: Notebook) -> None:
+    asks = "build(torch.cuda.get_device_name.__module__.replace('.', '_'))"
+    rehearse(zygote, builder, candidate(asks), describe("cpu"))
+    assert builder.names == ["torch_cuda"]
+
+
+def test_strict_isolation_holds_for_a_rehearsal(zygote: Zygote, builder: Notebook) -> None:
+    request = EvaluationRequest(
+        problem_id="test",
+        reference=SCALE_AND_BIAS,
+        candidate=Candidate(source=candidate("build('a')"), backend=Backend.CUDA),
+        settings=Settings(device="cuda:0", isolation="strict"),
+    )
+    worker = zygote.fork(LIMITS)
+    worker.isolation = ("seccomp",)
+    with pytest.raises(IsolationError, match="landlock"):
+        Rehearsal(request, builder, H200, worker).run()
+    assert builder.names == []
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "def get_init_inputs():\n    return [slice(0, 1)]\n",
+        "def get_init_inputs():\n    return None\n",
+        "def get_inputs():\n    return [torch.rand(4), {1, 2}]\n",
+        "class P(collections.namedtuple('P', 'a b')): ...\n"
+        "def get_inputs():\n    return [P(torch.rand(4), 1)]\n",
+    ],
+)
+def test_a_problem_that_cannot_be_asked_is_left_to_the_judge(zygote, builder, file):
+    request = EvaluationRequest(
+        problem_id="test",
+        reference=f"{SCALE_AND_BIAS}\nimport collections\n{file}",
+        candidate=Candidate(source=LATE, backend=Backend.CUDA),
+        settings=Settings.model_validate({"device": "cuda:0"}),
+    )
+    assert Rehearsal(request, builder, H200, zygote.fork(LIMITS)).run().refused is None
+
+
+LATE = """
+import torch
+from torch.utils.cpp_extension import load_inline
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, *values):
+        super().__init__()
+
+    def forward(self, *values):
+        return load_inline("x", cpp_sources="int a;").f(*values)
+"""

@@ -1,0 +1,484 @@
+"""What foreign kernels do wrong is named, by a real judge over real processes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+import torch
+
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.executor.local import LocalExecutor
+from evaluator.judge.context import problem_context as bench_module
+from evaluator.judge.context.baselines import no_build
+from evaluator.judge.context.construction import Construction
+from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.correctness.comparison import compare
+from evaluator.judge.correctness.mismatch import describe
+from evaluator.judge.explaining.explanation import Explanation
+from evaluator.judge.problem.variation import Kind
+from evaluator.judge.workers.zygote import Zygote
+from tests.evaluator.conftest import Evaluate
+
+CONV = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Model(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.conv = nn.Conv2d(3, channels, 3)
+        self.bn = nn.BatchNorm2d(channels)
+
+    def forward(self, x):
+        return torch.tanh(self.bn(self.conv(x)) * 0.5)
+
+def get_inputs():
+    return [torch.randn(8, 3, 12, 12)]
+
+def get_init_inputs():
+    return [8]
+"""
+MLP = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.first = nn.Linear(features, features)
+        self.one = nn.BatchNorm1d(features)
+        self.second = nn.Linear(features, features)
+        self.two = nn.BatchNorm1d(features)
+
+    def forward(self, x):
+        x = F.gelu(self.one(self.first(x)))
+        return self.two(self.second(x)) + x
+
+def get_inputs():
+    return [torch.randn(64, 96)]
+
+def get_init_inputs():
+    return [96]
+"""
+NORMED = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Model(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.conv = nn.Conv2d(3, channels, 3)
+        self.bn = nn.BatchNorm2d(channels)
+
+    def forward(self, x):
+        return self.bn(self.conv(x) * 2.0).mean(dim=(2, 3), keepdim=True)
+
+def get_inputs():
+    return [torch.randn(8, 3, 20, 20)]
+
+def get_init_inputs():
+    return [8]
+"""
+POOLED = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.linear = nn.Linear(features, 256)
+
+    def forward(self, x):
+        return F.relu(self.linear(x)).view(x.shape[0], 16, 16).mean(dim=2)
+
+def get_inputs():
+    return [torch.randn(64, 512)]
+
+def get_init_inputs():
+    return [512]
+"""
+SOFTMAX = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x * 0.5, dim=1)
+
+def get_inputs():
+    return [torch.randn(32, 192)]
+
+def get_init_inputs():
+    return []
+"""
+CONSTANT = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.linear = nn.Linear(features, features)
+
+    def forward(self, x):
+        return torch.softmax(self.linear(x), dim=1).sum(dim=1, keepdim=True) + 1e-5 * x[:, :2]
+
+def get_inputs():
+    return [torch.randn(32, 64)]
+
+def get_init_inputs():
+    return [64]
+"""
+
+
+def changed(reference: str, *changes: tuple[str, str]) -> str:
+    """The reference as a candidate with a mistake."""
+    source = reference.replace("class Model(", "class ModelNew(")
+    for old, new in changes:
+        assert old in source
+        source = source.replace(old, new)
+    return source
+
+
+_RUNNING = (
+    "F.batch_norm({x}, self.{n}.running_mean, self.{n}.running_var, self.{n}.weight, self.{n}.bias)"
+)
+CASES = {
+    "running statistics": (
+        CONV,
+        [("self.bn(self.conv(x))", _RUNNING.format(x="self.conv(x)", n="bn"))],
+        "eval_mode",
+        "all of it",
+    ),
+    "eval in the constructor": (
+        MLP,
+        [("features)\n\n    def", "features)\n        self.eval()\n\n    def")],
+        "eval_mode",
+        "all of it",
+    ),
+    "a norm folded at the first call": (
+        CONV,
+        [
+            (
+                "return torch.tanh(self.bn(self.conv(x)) * 0.5)",
+                "scale = self.bn.weight / (self.bn.running_var + self.bn.eps).sqrt()\n"
+                "        shift = (self.conv.bias - self.bn.running_mean) * scale + self.bn.bias\n"
+                "        weight = self.conv.weight * scale[:, None, None, None]\n"
+                "        return torch.tanh(F.conv2d(x, weight, shift) * 0.5)",
+            )
+        ],
+        "eval_mode",
+        "all of it",
+    ),
+    "one of two norms": (
+        MLP,
+        [("self.two(self.second(x))", _RUNNING.format(x="self.second(x)", n="two"))],
+        "eval_mode",
+        "`two` uses its running statistics",
+    ),
+    "right in eval alone": (
+        CONV,
+        [
+            (
+                "self.bn(self.conv(x)) * 0.5",
+                "(self.conv(x) * 0.1 if self.training else self.bn(self.conv(x)) * 0.5)",
+            )
+        ],
+        "right_in_eval",
+        "right in eval() alone",
+    ),
+    "another order of two steps, right in eval": (
+        CONV,
+        [
+            (
+                "return torch.tanh(self.bn(self.conv(x)) * 0.5)",
+                "if not self.training:\n"
+                "            return torch.tanh(self.bn(self.conv(x)) * 0.5)\n"
+                "        return self.conv(x)[:, :, :1].expand(-1, -1, 10, -1).sin()",
+            )
+        ],
+        "right_in_eval",
+        "right in eval() alone",
+    ),
+    "pooled before its norm, in half precision": (
+        NORMED,
+        [
+            (
+                "self.bn(self.conv(x) * 2.0).mean(dim=(2, 3), keepdim=True)",
+                "self.bn(F.conv2d(x, self.conv.weight.half().float(), self.conv.bias)"
+                ".half().float().mean(dim=(2, 3), keepdim=True) * 2.0)",
+            )
+        ],
+        "right_in_eval",
+        "right in eval() alone, but for lower precision",
+    ),
+    "bf16 products": (
+        POOLED,
+        [
+            (
+                "F.relu(self.linear(x))",
+                "F.relu(F.linear(x.bfloat16(), self.linear.weight.bfloat16(), "
+                "self.linear.bias.bfloat16()).float())",
+            )
+        ],
+        "precision",
+        "bf16",
+    ),
+    "fp16 by autocast, averaged": (
+        POOLED,
+        [
+            (
+                "F.relu(self.linear(x))",
+                "F.relu(F.linear(x.half().float(), self.linear.weight.half().float(), "
+                "self.linear.bias))",
+            )
+        ],
+        "precision",
+        "fp16",
+    ),
+    "weights kept in fp16": (
+        POOLED,
+        [
+            (
+                "F.relu(self.linear(x))",
+                "F.relu(F.linear(x, self.linear.weight.half().float(), self.linear.bias))",
+            )
+        ],
+        "precision",
+        "fp16",
+    ),
+    "bf16 in eval": (
+        CONV,
+        [
+            (
+                "self.bn(self.conv(x))",
+                _RUNNING.format(
+                    x="F.conv2d(x.bfloat16(), self.conv.weight.bfloat16(), "
+                    "self.conv.bias.bfloat16()).float()",
+                    n="bn",
+                ),
+            )
+        ],
+        "eval_mode",
+        "bf16",
+    ),
+    "each half normalised alone": (
+        SOFTMAX,
+        [
+            (
+                "torch.softmax(x * 0.5, dim=1)",
+                "torch.cat([t.softmax(1) for t in (x * 0.5).chunk(2, 1)], 1)",
+            )
+        ],
+        "in_parts",
+        "2 parts of axis 1",
+    ),
+    "the address of the first call": (
+        MLP,
+        [
+            (
+                "x = F.gelu",
+                "if not hasattr(self, 'kept'):\n            self.kept = x\n"
+                "        x = self.kept\n        x = F.gelu",
+            )
+        ],
+        "stale_address",
+        "address of an earlier call",
+    ),
+    "a factor forgotten": (CONV, [(" * 0.5", "")], "missing_operation", "mul by 0.5"),
+    "a bias forgotten": (
+        MLP,
+        [("self.second(x)", "F.linear(x, self.second.weight)"), ("+ x", "+ x * 1")],
+        None,
+        "",
+    ),
+    "runs that differ in the last bits only": (
+        CONV,
+        [(" * 0.5)", ") * (1 + 1e-7 * torch.rand(1, device=x.device))")],
+        "missing_operation",
+        "mul by 0.5",
+    ),
+    "a race": (
+        SOFTMAX,
+        [
+            (
+                "torch.softmax(x * 0.5, dim=1)",
+                "torch.softmax(x * 0.5, dim=1) * (torch.rand_like(x) > 0.01)",
+            )
+        ],
+        "race",
+        "",
+    ),
+    "next to a constant": (
+        CONSTANT,
+        [("1e-5 * x[:, :2]", "1e-3 * x[:, :2].cos()")],
+        "insensitive",
+        "hardly depends",
+    ),
+}
+
+
+_TRIES = 3
+
+
+@pytest.fixture(scope="module", params=["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def executor(device: str) -> Iterator[LocalExecutor]:
+    with LocalExecutor(device) as running:
+        yield running
+
+
+@pytest.fixture
+def evaluate(evaluate: Evaluate, device: str) -> Evaluate:
+    """Judge on this device."""
+    return functools.partial(evaluate, device=device)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_cause_is_named(evaluate, name):
+    reference, changes, code, words = CASES[name]
+    for _ in range(_TRIES):
+        # Weights and inputs are secret draws, of which a few hide a cause.
+        evaluation = evaluate(changed(reference, *changes), reference=reference)
+        found = evaluation.correctness.mismatch
+        told = found is not None and words in found.details.get("counterfactual", "")
+        if code is None or (told and found.patterns[0] == code):
+            break
+    if code is None:
+        # A norm takes away what the bias adds: this one is right.
+        assert evaluation.status is Status.CORRECT, evaluation.message
+        return
+    assert evaluation.status is Status.INCORRECT, evaluation.message
+    mismatch = evaluation.correctness.mismatch
+    assert mismatch.patterns[0] == code, mismatch
+    assert words in mismatch.details.get("counterfactual", ""), mismatch
+
+
+UNSET = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.tanh(x) + x
+
+def get_inputs():
+    return [torch.randn(300, 700)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("y = torch.empty_like(x); y[:200] = torch.tanh(x[:200]) + x[:200]; return y", "written"),
+        ("y = torch.empty_like(x); y[:, ::2] = (torch.tanh(x) + x)[:, ::2]; return y", "written"),
+        ("y = torch.empty_like(x); y += torch.tanh(x) + x; return y", "it adds to memory"),
+    ],
+)
+def test_memory_that_is_not_set_is_named(evaluate, body, words):
+    source = (
+        f"import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        {body}"
+    )
+    mismatch = evaluate(source, reference=UNSET).correctness.mismatch
+    assert mismatch.patterns[0] == "unwritten", mismatch.patterns
+    assert words in mismatch.details["counterfactual"]
+
+
+SHRINKS = """
+import torch
+
+class ModelNew(torch.nn.Module):
+    calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        y = torch.tanh(x) + 1.1 * x
+        return y if self.calls == 1 else y[:1]
+"""
+
+
+def test_one_that_changes_its_shape_when_repeated_is_still_wrong(evaluate):
+    evaluation = evaluate(SHRINKS, reference=UNSET)
+    assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_values")
+
+
+ATTENTION = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.q = nn.Linear(dim, dim)
+        self.k = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        return torch.softmax(self.q(x) @ self.k(x).mT, dim=-1) @ x
+
+def get_inputs():
+    return [torch.randn(4, 48, 64)]
+
+def get_init_inputs():
+    return [64]
+"""
+
+
+def test_large_inputs_hide_no_lower_precision(monkeypatch):
+    """The softmax of large numbers takes one row, and in bf16 another one at times."""
+    source = changed(
+        ATTENTION,
+        (
+            "torch.softmax(self.q(x) @ self.k(x).mT, dim=-1) @ x",
+            "torch.autocast('cpu', dtype=torch.bfloat16)(self.attend)(x).float()\n\n"
+            "    def attend(self, x):\n"
+            "        q, k, v = self.q(x), self.k(x), x.bfloat16()\n"
+            "        return torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=1.0)",
+        ),
+    )
+    request = EvaluationRequest(
+        problem_id="test",
+        reference=ATTENTION,
+        candidate=Candidate(source=source, backend=Backend.CPP),
+        settings=Settings(device="cpu"),
+    )
+    monkeypatch.setattr(bench_module, "kinds_for", lambda settings, work: (Kind.LARGER,))
+    with (
+        closing(Zygote()) as zygote,
+        closing(Bench(request, torch.device("cpu"), zygote)) as bench,
+        closing(bench.new_side()) as side,
+    ):
+        state = bench.reference.randomised(7)
+        bench.reference.set_state(state)
+        bench.load(side, source, "ModelNew", triton=False, build=no_build)
+        Construction(bench, state).on(side)
+
+        def is_right(outputs, draw):
+            values = bench.draws.values_of(draw)
+            expected = bench.expected(draw)
+            return compare(outputs, expected, None, values, request.settings.precision).ok
+
+        for _ in range(8):
+            draw = bench.draws.next()
+            with bench.calling(side, draw) as call:
+                actual = side.outputs(call.reply, bench.outputs)
+            assert not is_right(actual, draw)
+            found = Explanation(bench, side, draw, actual, is_right, ()).of(
+                describe(0, actual[0], bench.expected(draw)[0])
+            )
+            assert found.patterns[0] == "precision", found

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from evaluator.judge.inputs.laid import stage
+from evaluator.judge.inputs.placement import MARGINS, Placement
+from evaluator.worker.values import decode
+
+FLOATING = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+
+
+@pytest.mark.parametrize("dtype", FLOATING)
+def test_around_a_tensor_there_are_no_numbers(dtype: torch.dtype) -> None:
+    assert bool(_around(dtype, MARGINS[0]).isnan().all())
+
+
+@pytest.mark.parametrize("dtype", FLOATING)
+def test_or_numbers_beyond_any_other(dtype: torch.dtype) -> None:
+    large, small = (_around(dtype, margin) for margin in MARGINS[1:])
+    assert bool((large.isfinite() & (large > 6e4)).all())
+    assert bool((small.isfinite() & (small < -6e4)).all())
+
+
+@pytest.mark.parametrize("margin", MARGINS)
+def test_around_integers_there_is_minus_one(margin: int) -> None:
+    memory = torch.zeros(2**13, dtype=torch.uint8)
+    end = Placement(memory, 512, margin).place(torch.ones(33, dtype=torch.int64))["span"] + 512
+    assert bool((memory[end : end + 4096].view(torch.int64) == -1).all())
+
+
+def test_what_has_no_values_keeps_its_shape_and_takes_no_room() -> None:
+    placement = Placement(torch.zeros(2**13, dtype=torch.uint8))
+    sent = placement.place([torch.empty(2**20, 2**20, dtype=torch.float16, device="meta"), 3])
+    tensor, number = decode(json.loads(json.dumps(sent)), placement.memory, torch.clone)
+    assert (tensor.shape, tensor.dtype, tensor.is_meta) == ((2**20, 2**20), torch.float16, True)
+    assert number == 3
+    assert placement.tensors == []
+
+
+def _around(dtype: torch.dtype, margin: int) -> torch.Tensor:
+    """What lies before, between and behind two tensors of ones, of whole kilobytes or halves."""
+    memory = torch.zeros(2**15, dtype=torch.uint8)
+    placement = Placement(memory, 1024, margin)
+    placed = [placement.place(torch.ones(256, dtype=dtype)) for _ in range(2)]
+    values = memory.view(dtype)
+    size = dtype.itemsize
+    inside = torch.zeros(values.numel(), dtype=torch.bool)
+    for layout in placed:
+        first = layout["offset"] // size
+        inside[first : first + 256] = True
+    assert int(inside.sum()) == 512
+    assert bool((values[inside] == 1).all())
+    one, two = (layout["offset"] for layout in placed)
+    assert two - one - placed[0]["span"] >= 64
+    last = int(inside.nonzero().max())
+    return values[1 : last + 100][~inside[1 : last + 100]]
+
+
+REFERENCE = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x.{reduced}()
+
+def get_inputs():
+    return [torch.rand(1000)]
+
+def get_init_inputs():
+    return []
+"""
+
+ONE_TOO_MANY = """
+import ctypes
+import torch
+import torch.nn as nn
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        beyond = ctypes.c_float.from_address(x.data_ptr() + {offset}).value
+        return {result}
+"""
+
+
+@pytest.mark.parametrize("offset", [-4, 4 * 1000, 4 * 1100])
+def test_a_read_beyond_the_end_shows_however_little_it_would_add(evaluate, offset) -> None:
+    evaluation = _one_too_many(evaluate, "sum", offset, "x.sum() + 1e-9 * beyond")
+    assert evaluation.reason == "wrong_values"
+
+
+@pytest.mark.parametrize(("reduced", "fold"), [("max", "fmax"), ("min", "fmin")])
+def test_it_shows_in_a_maximum_which_passes_nan_over(evaluate, reduced, fold) -> None:
+    result = f"torch.{fold}(x.{reduced}(), torch.tensor(beyond))"
+    evaluation = _one_too_many(evaluate, reduced, 4 * 1000, result)
+    assert evaluation.reason == "wrong_values"
+
+
+def _one_too_many(evaluate, reduced: str, offset: int, result: str):
+    source = ONE_TOO_MANY.format(offset=offset, result=result)
+    return evaluate(source, REFERENCE.format(reduced=reduced))
+
+
+def test_large_tensors_are_laid_once_from_where_they_were_made() -> None:
+    arena = torch.zeros(2**14, dtype=torch.uint8)
+    values = [torch.arange(40.0).view(5, 8).t(), torch.ones(1, 3).expand(4, 3), 3]
+    laid = stage(arena, Placement(torch.empty_like(arena, device="meta"), 512, MARGINS[1]), values)
+    assert not arena.any()
+    laid.tensors.lay()
+    assert laid.tensors.is_spent
+    wanted = Placement(torch.zeros_like(arena), 512, MARGINS[1])
+    assert laid.arguments == [wanted.place(value) for value in values]
+    assert torch.equal(arena, wanted.memory)
+    with pytest.raises(AssertionError, match="gone"):
+        laid.tensors.lay()

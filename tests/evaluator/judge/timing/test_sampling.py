@@ -1,0 +1,207 @@
+"""Which timed calls are verified, which blocks count, and what many disturbed ones come to."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from evaluator.evaluation import BaselineName, Settings, Status, Verdict
+from evaluator.judge.bounds.speed_of_light import Bounds
+from evaluator.judge.timing.call_cost import CallCost
+from evaluator.judge.timing.disturbance import Disturbance
+from evaluator.judge.timing.interval import median_interval, speedup_verdict
+from evaluator.judge.timing.samples import Samples
+from evaluator.judge.timing.sampling import Sampling
+from evaluator.judge.timing.timing_result import timing_of
+from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+
+ON_CPU = Settings()
+TAIL = SCALE_AND_BIAS[len(HONEST.replace("ModelNew", "Model")) :]
+NO_BOUNDS = Bounds(floor_us=None, bound_us=None, bytes_us=None)
+
+
+def samples(times: list[float]) -> Samples:
+    return Samples(total_us=times, forward_us=list(times), wall_us=list(times))
+
+
+def sampling(
+    candidate_us: list[float], eager_us: list[float], disturbed_blocks: int = 0
+) -> Sampling:
+    return Sampling(
+        candidate=samples(candidate_us),
+        baselines={BaselineName.EAGER: samples(eager_us)},
+        called={},
+        left_out_us=0.0,
+        hidden_us={None: 0.0, BaselineName.EAGER: 0.0},
+        held=frozenset(),
+        stopped="calls",
+        cost=CallCost(signal_us=0.0, operator_us=20.0),
+        device_seconds=0.1,
+        narrowing_seconds=0.0,
+        blocks=len(candidate_us) + disturbed_blocks,
+        decisive_blocks=len(candidate_us) + disturbed_blocks,
+        disturbed_blocks=disturbed_blocks,
+        disturbed=Counter({Disturbance.STEAL: disturbed_blocks} if disturbed_blocks else {}),
+        seen={},
+    )
+
+
+def test_a_few_disturbed_blocks_are_left_out_and_counted():
+    timing, notes = timing_of([sampling([50.0] * 40, [100.0] * 40, 5)], NO_BOUNDS, ON_CPU, 3)
+    assert timing.verdict is Verdict.FASTER
+    assert timing.speedup == 2.0
+    assert timing.disturbed_blocks == 5
+    assert timing.calls == 45
+    assert timing.baselines[BaselineName.EAGER].pairs == 40
+    assert not notes
+
+
+def test_a_reference_that_only_calls_operators_is_labelled():
+    for operators, bound in ((3, False), (4, True)):
+        timing, notes = timing_of(
+            [sampling([50.0] * 40, [100.0] * 40)], NO_BOUNDS, ON_CPU, operators
+        )
+        assert timing.launch_bound is bound
+        assert ["operators: at these sizes" in note for note in notes] == [True] * bound
+
+
+@pytest.mark.parametrize(
+    ("candidate_us", "verdict"),
+    [(50.0, Verdict.UNCLEAR), (100.0, Verdict.UNCLEAR), (200.0, Verdict.SLOWER)],
+)
+def test_where_many_were_disturbed_it_is_slower_or_nothing(candidate_us, verdict):
+    timing, notes = timing_of(
+        [sampling([candidate_us] * 40, [100.0] * 40, 20)], NO_BOUNDS, ON_CPU, 3
+    )
+    assert timing.verdict is verdict
+    assert timing.baselines[BaselineName.EAGER].verdict is verdict
+    assert "33 % of the 60 blocks" in notes[0]
+    assert "steal 20" in notes[0]
+
+
+def test_what_only_the_judges_clock_saw_is_told():
+    hidden = replace(sampling([100.0] * 40, [100.0] * 40), left_out_us=90.0)
+    timing, notes = timing_of([hidden], NO_BOUNDS, ON_CPU, 3)
+    assert timing.verdict is Verdict.SAME
+    assert notes[0].startswith("90 us of each call were left out")
+
+
+@pytest.mark.parametrize(
+    ("called_us", "eager_called_us", "is_bound"),
+    [(52.0, 105.0, False), (90.0, 270.0, True), (90.0, 105.0, True)],
+)
+def test_the_host_limits_calls_that_take_longer_than_the_device(
+    called_us, eager_called_us, is_bound
+):
+    both = replace(
+        sampling([50.0] * 40, [100.0] * 40),
+        called={
+            None: samples([called_us] * 9),
+            BaselineName.EAGER: samples([eager_called_us] * 9),
+        },
+        held=frozenset({None, BaselineName.EAGER}),
+    )
+    timing, notes = timing_of([both], NO_BOUNDS, Settings(device="cuda:0"), 3)
+    assert timing.launch_bound is is_bound
+    assert timing.called is not None
+    assert timing.called.speedup == pytest.approx(eager_called_us / called_us)
+    assert timing.speedup == 2.0
+    assert [note.startswith("the host limits these calls: 2x on") for note in notes] == (
+        [True] * is_bound
+    )
+
+
+def test_who_cannot_be_held_gains_nothing_by_it():
+    """A kernel's time as called stands against device time; a baseline's against the same kind."""
+    names = BaselineName.EAGER, BaselineName.COMPILE
+    device = sampling([60.0] * 40, [50.0] * 40)
+    mixed = replace(
+        device,
+        baselines=device.baselines | {BaselineName.COMPILE: samples([5000.0] * 40)},
+        called={None: samples([60.0] * 9)} | {name: samples([120.0] * 9) for name in names},
+        held=frozenset({BaselineName.EAGER}),
+    )
+    timing, notes = timing_of([mixed], NO_BOUNDS, Settings(device="cuda:0"), 3)
+    assert timing.verdict is Verdict.SLOWER
+    assert timing.baselines[BaselineName.COMPILE].speedup == 2.0
+    assert any(note.startswith("the kernel waits for the device") for note in notes)
+    assert any(note.startswith("compile waits for the device") for note in notes)
+
+
+def test_the_first_ten_timed_calls_and_at_least_a_fifth_of_all_are_verified(evaluate):
+    evaluation = evaluate(HONEST, timing_seconds=0.5, relative_width=1e-9)
+    assert evaluation.timing is not None and evaluation.correctness is not None
+    timed = evaluation.timing.calls
+    verified = evaluation.correctness.calls_judged - 3
+    assert timed >= 9
+    assert max(min(10, timed), math.ceil(0.2 * timed)) <= verified <= timed
+
+
+def test_equal_kernels_are_called_faster_or_slower_in_less_than_one_case_in_a_hundred():
+    """With noise as calls have it, placement bias, and the sampling's own rule of stopping."""
+    source = random.Random(0)
+    wrong = runs = 0
+    for _ in range(600):
+        bias = source.uniform(-0.003, 0.003)
+        spread = source.choice([0.002, 0.01, 0.05])
+        ratios: list[float] = []
+        while len(ratios) < 120:
+            ratios.append(math.exp(bias + source.gauss(0, spread)))
+            looked_at = len(ratios) >= 10 and len(ratios) % 2 == 0
+            if looked_at and median_interval(ratios).relative_width < 0.01:
+                break
+        runs += 1
+        wrong += speedup_verdict([ratios], 0.005) in (Verdict.FASTER, Verdict.SLOWER)
+    assert wrong / runs <= 0.01
+
+
+def test_workers_that_differ_widen_the_interval():
+    """Within each worker the times are steady; 1.05x on average, 1.00 to 1.10 by worker."""
+    each = [sampling([100.0] * 12, [100.0 * ratio] * 12) for ratio in (1.0, 1.05, 1.1)]
+    timing, _ = timing_of(each, NO_BOUNDS, ON_CPU, 3)
+    assert timing.speedup == pytest.approx(1.05, abs=0.001)
+    assert timing.speedup_low < 0.95
+    assert timing.speedup_high > 1.15
+    assert timing.verdict is Verdict.UNCLEAR
+    assert (timing.workers, timing.calls) == (3, 36)
+    alone, _ = timing_of(each[2:], NO_BOUNDS, ON_CPU, 3)
+    assert alone.verdict is Verdict.FASTER
+
+
+def test_a_candidate_is_timed_in_several_fresh_workers(evaluate):
+    own = SCALE_AND_BIAS.replace("class Model(", "class ModelNew(")
+    evaluation = evaluate(own, timing_seconds=1.0, relative_width=1e-9)
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert evaluation.timing.workers == 4
+    assert evaluation.timing.verdict not in (Verdict.FASTER, Verdict.SLOWER)
+    assert evaluate(HONEST, timing_seconds=0.3).timing.workers == 1
+
+
+def test_what_is_wrong_in_another_worker_alone_is_refused(evaluate):
+    """It is right in most processes."""
+    wrong = HONEST.replace(
+        "import torch\n", "import os\nimport torch\n\nWRONG = float(os.urandom(1)[0] < 100)\n", 1
+    ).replace("return ", "return WRONG + ", 1)
+    for _ in range(12):
+        evaluation = evaluate(wrong, timing_seconds=1.0, relative_width=1e-9)
+        if "another fresh worker" in evaluation.message:
+            break
+    assert evaluation.reason == "wrong_values", evaluation
+    assert "another fresh worker" in evaluation.message
+
+
+def test_a_state_from_call_to_call_is_timed_in_several_workers_too(evaluate):
+    reference = (
+        HONEST.replace("ModelNew", "Model").replace(
+            "return ", "self.calls = getattr(self, 'calls', 0) + 1\n        return self.calls * ", 1
+        )
+        + TAIL
+    )
+    own = reference.replace("class Model(", "class ModelNew(")
+    evaluation = evaluate(own, reference, timing_seconds=1.0, relative_width=1e-9, audit="always")
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert evaluation.timing.workers == 4

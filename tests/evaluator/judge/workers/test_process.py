@@ -1,0 +1,84 @@
+"""A worker's life: it ends with its zygote, with its judge's word, and takes everything along."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator.judge.workers.worker_limits import WorkerLimits
+from evaluator.judge.workers.zygote import Zygote
+
+
+@pytest.fixture
+def zygote() -> Iterator[Zygote]:
+    started = Zygote()
+    yield started
+    started.close()
+
+
+def gone(pid: int) -> bool:
+    """Within ten seconds; a zombie that nobody has reaped yet counts as gone."""
+    deadline = time.monotonic() + 10.0
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state in "ZX":
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_nobody_outlives_the_zygote(zygote):
+    worker = zygote.fork(WorkerLimits(memory_bytes=16 * 2**30, cpu_seconds=60))
+    assert "dies_with_parent" in worker.isolation
+    os.kill(zygote._process.pid, 9)
+    assert gone(worker.pid)
+    assert worker._init is None or gone(worker._init)
+    worker.end()
+
+
+def test_how_a_worker_ended_is_told(zygote):
+    killed = zygote.fork(WorkerLimits(memory_bytes=16 * 2**30, cpu_seconds=60))
+    os.kill(killed.pid, 11)
+    assert killed.end(grace_s=10.0).signal_name == "SIGSEGV"
+    ended = zygote.fork(WorkerLimits(memory_bytes=16 * 2**30, cpu_seconds=60))
+    assert ended.end().status is None and gone(ended.pid)
+    assert ended._init is None or gone(ended._init)
+
+
+def test_a_gpu_worker_has_no_memory_limit(zygote):
+    with zygote.fork(WorkerLimits(memory_bytes=None, cpu_seconds=60)) as worker:
+        assert "memory_limit" not in worker.isolation
+        assert "judge_out_of_reach" in worker.isolation
+    with zygote.fork(WorkerLimits(memory_bytes=None, cpu_seconds=60), confine=False) as trusted:
+        assert "seccomp" not in trusted.isolation
+        assert "judge_out_of_reach" not in trusted.isolation
+
+
+def test_when_the_judge_is_gone_its_folders_go_too(zygote):
+    with zygote.fork(WorkerLimits(memory_bytes=None, cpu_seconds=60)):
+        assert zygote._folder.is_dir()
+        # As when the judge's process ends: nobody calls close().
+        zygote._channel._socket.shutdown(socket.SHUT_RDWR)
+        zygote._process.wait(20.0)
+        assert not zygote._folder.exists()
+
+
+def test_trusted_or_not_a_worker_finds_itself_in_proc(zygote):
+    """CUDA's driver looks up its threads there by their numbers, which are the namespace's own."""
+    for confine in (True, False):
+        with zygote.fork(
+            WorkerLimits(memory_bytes=None, cpu_seconds=60), confine=confine
+        ) as worker:
+            if "pid_namespace" not in worker.isolation:
+                assert os.geteuid() != 0
+                continue
+            shown = [e.name for e in Path(f"/proc/{worker.pid}/root/proc").iterdir()]
+            assert len([name for name in shown if name.isdecimal()]) == 2

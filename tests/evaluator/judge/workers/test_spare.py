@@ -1,0 +1,500 @@
+"""The worker that is ready before its candidate: who gets it, and that it is in nobody's way."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from evaluator.build.builder import Builder
+from evaluator.errors import DeviceError, InfrastructureError
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.hardware.device_lock import _MOST_TURNS_S, context_turn, device_lock
+from evaluator.ipc.wire import Kind
+from evaluator.judge import judge
+from evaluator.judge.context import problem_context as bench
+from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.judge import Judge
+from evaluator.judge.timing import call_cost, sampling
+from evaluator.judge.workers import spare
+from evaluator.judge.workers.process import WorkerProcess
+from evaluator.judge.workers.spare import Spare
+from evaluator.judge.workers.worker_limits import WorkerLimits
+from evaluator.judge.workers.zygote import Zygote
+from evaluator.walls.environment import python_path
+from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tests.evaluator.judge.workers.test_process import gone
+from tests.evaluator.processes import descendants, still_running
+
+LIMITS = WorkerLimits(memory_bytes=16 * 2**30, cpu_seconds=60, family_bytes=16 * 2**30)
+GPU_LIMITS = WorkerLimits(None, cpu_seconds=60, family_bytes=16 * 2**30)
+UNDER_ATTACK = Path(__file__).with_name("spare_under_attack.py")
+LESSER_MACHINE = Path(__file__).parents[2] / "walls/lesser_machine.py"
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Zygote]:
+    started = Zygote()
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def running(shared: Zygote) -> Iterator[Zygote]:
+    yield shared
+    shared.drop_spare()
+
+
+@pytest.fixture(scope="module")
+def shared_judge(shared_cache: Path) -> Iterator[Judge]:
+    started = Judge(torch.device("cpu"), Builder(shared_cache))
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def verdict(shared_judge: Judge) -> Callable[..., Status]:
+    def judged(source: str) -> Status:
+        settings = Settings(timing_seconds=0.05, call_timeout_s=5.0, audit="never")
+        candidate = Candidate(source=source, backend=Backend.CPP)
+        request = EvaluationRequest(
+            problem_id="test", reference=SCALE_AND_BIAS, candidate=candidate, settings=settings
+        )
+        evaluation = shared_judge.evaluate(request)
+        print(evaluation.status, evaluation.reason, evaluation.message)  # shown where a test fails
+        return evaluation.status
+
+    return judged
+
+
+def made(running: Zygote) -> WorkerProcess:
+    """The spare, once it is there."""
+    running.settle()
+    assert running._spare is not None and running._spare.worker is not None
+    return running._spare.worker
+
+
+def answers(worker: WorkerProcess) -> bool:
+    """Whether it is there and takes orders."""
+    worker.channel.send(Kind.WARM, b'{"device": "cpu", "context": true}')
+    return worker.receive(30.0).kind is Kind.WARMED
+
+
+@pytest.fixture
+def handed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Pids of the confined workers that are handed out from now on."""
+    pids: list[int] = []
+    fork = Zygote.fork
+
+    def noted(self: Zygote, limits: WorkerLimits, *, confine: bool = True) -> WorkerProcess:
+        worker = fork(self, limits, confine=confine)
+        pids.append(worker.pid)
+        return worker
+
+    monkeypatch.setattr(Zygote, "fork", noted)
+    return pids
+
+
+def test_it_is_the_next_worker_behind_the_same_walls(running):
+    with running.fork(LIMITS) as fresh:
+        running.prepare(LIMITS)
+        waits = made(running)
+        assert waits.pid != fresh.pid
+        with running.fork(LIMITS) as taken:
+            assert taken is waits
+            assert taken.isolation == fresh.isolation
+        assert running._spare is None
+
+
+def test_what_was_begun_is_what_is_prepared(running):
+    running.begin(LIMITS)
+    waits = made(running)
+    ready = threading.Event()
+    running.prepare(LIMITS, then=ready.set)
+    assert ready.wait(30.0)
+    running.begin(LIMITS)
+    assert made(running) is waits and answers(waits)
+
+
+def test_one_whose_first_step_failed_is_made_again(running, monkeypatch, capsys):
+    def refused(limits, *, confine):
+        raise InfrastructureError("no more processes")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(running, "_fork_fresh", refused)
+        running.begin(LIMITS)
+        running.settle()
+    assert "no spare worker: no more processes" in capsys.readouterr().err
+    running.prepare(LIMITS)
+    assert answers(made(running))
+
+
+def test_where_the_second_step_has_no_thread_the_first_is_waited_for(running, monkeypatch):
+    """Whoever is told that nothing is in the making may take the device."""
+    forked, go_on, order = running._fork_fresh, threading.Event(), []
+    start = threading.Thread.start
+
+    def late(limits, *, confine):
+        go_on.wait()
+        worker = forked(limits, confine=confine)
+        order.append("made")
+        return worker
+
+    def refused(self):
+        if self.name != "spare":
+            return start(self)
+        go_on.set()
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(running, "_fork_fresh", late)
+    running.begin(LIMITS)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refused)
+        running.prepare(LIMITS, then=lambda: order.append("then"))
+    assert order == ["made", "then"]
+
+
+def test_a_trusted_worker_leaves_it_alone(running):
+    running.prepare(LIMITS)
+    waits = made(running)
+    with running.fork(WorkerLimits(None, cpu_seconds=60), confine=False) as trusted:
+        assert trusted is not waits
+    assert made(running) is waits and answers(waits)
+
+
+def test_with_other_limits_it_is_of_no_use_and_ended(running):
+    running.prepare(LIMITS)
+    waits = made(running)
+    with running.fork(WorkerLimits(8 * 2**30, cpu_seconds=60)) as fresh:
+        assert fresh is not waits and gone(waits.pid)
+    running.prepare(LIMITS)
+    waits = made(running)
+    running.prepare(WorkerLimits(8 * 2**30, cpu_seconds=60))
+    assert made(running) is not waits and gone(waits.pid)
+
+
+def test_one_that_died_meanwhile_is_nobodys_failure(running):
+    running.prepare(LIMITS)
+    waits = made(running)
+    os.kill(waits.pid, signal.SIGKILL)
+    assert gone(waits.pid)
+    with running.fork(LIMITS) as fresh:
+        assert fresh is not waits and answers(fresh)
+
+
+def test_one_that_never_answers_is_given_up(running, monkeypatch):
+    forked = running._fork_fresh
+    stopped = []
+
+    def stops(limits, *, confine):
+        worker = forked(limits, confine=confine)
+        os.kill(worker.pid, signal.SIGSTOP)
+        stopped.append(worker)
+        return worker
+
+    monkeypatch.setattr(running, "_fork_fresh", stops)
+    monkeypatch.setattr(spare, "START_TIMEOUT_S", 0.5)
+    running.prepare(LIMITS)
+    running.settle()
+    monkeypatch.undo()
+    assert gone(stopped[0].pid)
+    with running.fork(LIMITS) as fresh:
+        assert answers(fresh)
+
+
+def test_what_it_could_not_do_is_told_and_not_raised(running, monkeypatch, capsys):
+    """A device that isn't there stands for one without room for another context."""
+    monkeypatch.setattr(running, "_device", "cuda:99")
+    running.prepare(LIMITS)
+    running.settle()
+    assert "no spare worker: it could not warm up" in capsys.readouterr().err
+    with running.fork(LIMITS) as fresh:
+        assert answers(fresh)
+
+
+@pytest.mark.parametrize("fault", ["stopped", "device"])
+def test_one_that_has_gone_bad_meanwhile_is_not_handed_out(running, monkeypatch, fault):
+    running.prepare(LIMITS)
+    waits = made(running)
+    if fault == "stopped":
+        os.kill(waits.pid, signal.SIGSTOP)
+        monkeypatch.setattr(spare, "START_TIMEOUT_S", 0.5)
+    else:
+        # A context that was lost with its device fails where it is used next.
+        monkeypatch.setattr(running._spare, "_device", "cuda:99")
+    with running.fork(LIMITS) as fresh:
+        assert fresh is not waits and gone(waits.pid)
+        assert answers(fresh)
+
+
+def test_a_fork_that_fails_ends_nobody(running):
+    """Descriptors stand for processes, of which root may have as many as it likes."""
+    pid = running._process.pid
+    numbers = [int(entry.name) for entry in Path(f"/proc/{pid}/fd").iterdir()]
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    with running.fork(LIMITS) as worker:
+        # Enough for what comes with the order, not for the pipes of a fork.
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(numbers) + 3, limits[1]))
+        try:
+            with pytest.raises(InfrastructureError, match="could not be forked"):
+                running.fork(LIMITS)
+        finally:
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+        with running.fork(LIMITS):
+            assert answers(worker) and running.alive
+    assert len(list(Path(f"/proc/{pid}/fd").iterdir())) == len(numbers)
+
+
+def test_without_a_thread_there_is_no_worker_and_nothing_is_left(running, monkeypatch, capsys):
+    def refused(self):
+        if self.name == "spare":
+            return start(self)
+        raise RuntimeError("can't start new thread")
+
+    start = threading.Thread.start
+    before = len(list(Path("/proc/self/fd").iterdir())), set(running._folder.iterdir())
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refused)
+        with pytest.raises(InfrastructureError, match="forked: can't start new thread"):
+            running.fork(LIMITS)
+        running.prepare(LIMITS)
+        running.settle()
+    assert "no spare worker: a worker could not be forked" in capsys.readouterr().err
+    assert (len(list(Path("/proc/self/fd").iterdir())), set(running._folder.iterdir())) == before
+    with running.fork(LIMITS) as fresh:
+        assert answers(fresh)
+
+
+@pytest.mark.parametrize(("settled", "killed"), [(True, False), (False, True)])
+def test_it_ends_with_its_zygote(settled, killed):
+    started = Zygote()
+    before = descendants(os.getpid())
+    started.prepare(LIMITS)
+    if settled:
+        started.settle()
+    left = descendants(os.getpid()) - before
+    if killed:
+        started._process.kill()
+        started._process.wait()
+    started.close()
+    assert not still_running(left)
+    assert not started._folder.exists()
+    assert "spare" not in {thread.name for thread in threading.enumerate()}
+
+
+JUDGE = """
+import time
+from evaluator.judge.workers.worker_limits import WorkerLimits
+from evaluator.judge.workers.zygote import Zygote
+
+zygote = Zygote()
+zygote.prepare(WorkerLimits(16 * 2**30, cpu_seconds=60))
+zygote.settle()
+print(zygote._spare.worker.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_it_ends_with_its_judge():
+    """Who is killed, and says nothing to anybody."""
+    with subprocess.Popen([sys.executable, "-c", JUDGE], stdout=subprocess.PIPE) as dies:
+        assert dies.stdout is not None
+        waits = int(dies.stdout.readline())
+        left = descendants(dies.pid)
+        dies.kill()
+    assert waits in left
+    assert not still_running(left)
+
+
+def test_the_next_candidate_has_it_however_the_last_one_ended(verdict, shared_judge, handed):
+    for source, status in (
+        (HONEST, Status.CORRECT),
+        ("class ModelNew(", Status.RUNTIME_ERROR),
+        (HONEST.replace("* 2.0", "* 2.5"), Status.INCORRECT),
+        (HONEST, Status.CORRECT),
+    ):
+        ordered = shared_judge._zygote._spare if shared_judge._zygote else None
+        handed.clear()
+        assert verdict(source) is status
+        if ordered is not None:
+            assert ordered.worker is not None and handed[0] == ordered.worker.pid
+        with device_lock("cpu"):
+            # Nothing of ours goes on once a device is given back.
+            ready = shared_judge._zygote._spare
+            assert ready is not None and ready.worker is not None
+
+
+def test_one_that_died_costs_no_verdict(verdict, shared_judge, handed):
+    assert verdict(HONEST) is Status.CORRECT
+    waits = made(shared_judge._zygote)
+    os.kill(waits.pid, signal.SIGKILL)
+    assert gone(waits.pid)
+    assert verdict(HONEST) is Status.CORRECT
+    assert waits.pid not in handed
+
+
+def test_without_a_thread_for_it_the_device_is_given_back_all_the_same(
+    verdict, shared_judge, monkeypatch, capsys
+):
+    def refused(self):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refused)
+        shared_judge._zygote.drop_spare()
+        with shared_judge.holding("cpu"):
+            pass
+    assert "no spare worker: can't start new thread" in capsys.readouterr().err
+    assert verdict(HONEST) is Status.CORRECT
+
+
+def test_whoever_raises_gives_the_device_back(verdict, shared_judge):
+    assert verdict(HONEST) is Status.CORRECT
+    with pytest.raises(KeyError, match="ours"), shared_judge.holding("cpu"):
+        raise KeyError("ours")
+    assert verdict(HONEST) is Status.CORRECT
+
+
+@pytest.mark.slow
+def test_a_zygote_that_died_takes_it_along(verdict, shared_judge, handed):
+    assert verdict(HONEST) is Status.CORRECT
+    old = shared_judge._zygote
+    waits = made(old)
+    old._process.kill()
+    old._process.wait()
+    assert verdict(HONEST) is Status.CORRECT
+    assert waits.pid not in handed and gone(waits.pid)
+    assert not old._folder.exists()
+
+
+def test_nothing_is_timed_while_one_is_in_the_making(verdict, shared_judge, monkeypatch):
+    """Here none is made before somebody waits for it, so that one who doesn't is found out."""
+    made, timed = [], []
+    asked = threading.Event()
+    make, settle = Spare._make, Spare.settle
+
+    def late(self, fork):
+        asked.wait()
+        make(self, fork)
+        made.append(self.worker)
+
+    def waited(self):
+        asked.set()
+        settle(self)
+        asked.clear()
+
+    def noting(what, function):
+        def noted(*arguments, **named):
+            in_the_making = "spare" in {thread.name for thread in threading.enumerate()}
+            timed.append((what, in_the_making))
+            return function(*arguments, **named)
+
+        return noted
+
+    shared_judge.close()
+    monkeypatch.setattr(Spare, "_make", late)
+    monkeypatch.setattr(Spare, "settle", waited)
+    # One after each worker that is handed out, more than the judge asks for.
+    new_side = Bench.new_side
+    monkeypatch.setattr(
+        Bench, "new_side", lambda *a, **named: new_side(*a, **named | {"another": True})
+    )
+    monkeypatch.setattr(call_cost, "_known", {})
+    monkeypatch.setattr(bench, "measure_ceilings", noting("ceilings", bench.measure_ceilings))
+    monkeypatch.setattr(sampling, "watch", noting("block", sampling.watch))
+    monkeypatch.setattr(Bench, "flush_caches", noting("call", Bench.flush_caches))
+    try:
+        # The second finds everything set up and measured.
+        assert [verdict(HONEST), verdict(HONEST)] == [Status.CORRECT, Status.CORRECT]
+    finally:
+        shared_judge.close()
+    assert made
+    assert set(timed) == {("ceilings", False), ("block", False), ("call", False)}
+
+
+@pytest.mark.slow
+def test_where_a_problem_does_not_fit_the_spare_makes_room(shared_judge, verdict, monkeypatch):
+    assert verdict(HONEST) is Status.CORRECT
+    waits = made(shared_judge._zygote)
+
+    def fits(*arguments):
+        if Path(f"/proc/{waits.pid}").exists():
+            raise DeviceError("no room")
+        return Bench(*arguments)
+
+    monkeypatch.setattr(judge, "Bench", fits)
+    shared_judge._forget_benches(keep=0)
+    assert verdict(HONEST) is Status.CORRECT
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes a lesser machine of this one")
+@pytest.mark.parametrize(
+    "kind", ["user", *(pytest.param(k, marks=pytest.mark.slow) for k in ("container", "locked"))]
+)
+def test_no_candidate_reaches_that_of_its_successor(kind):
+    """Where nothing keeps them apart there is none."""
+    done = subprocess.run(
+        [sys.executable, str(LESSER_MACHINE), kind, sys.executable, str(UNDER_ATTACK)],
+        env=os.environ | {"PYTHONPATH": python_path()},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    if kind == "locked":
+        assert told == {"spare": False}
+    else:
+        assert told == {"spare": True, "reached": [], "same": True, "state": "S"}
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_it_has_its_context_before_its_candidate():
+    started = Zygote(device="cuda:0")
+    try:
+        with started.fork(GPU_LIMITS) as fresh:
+            assert not holds_device(fresh.pid)
+            started.prepare(GPU_LIMITS)
+            waits = made(started)
+            assert holds_device(waits.pid)
+            with started.fork(GPU_LIMITS) as taken:
+                assert taken is waits
+                assert taken.isolation == fresh.isolation
+    finally:
+        started.close()
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_contexts_are_made_by_turns_and_not_before_they_are_asked_for():
+    torch.cuda.init()
+    started = Zygote(device="cuda:0")
+    ready = threading.Event()
+    try:
+        empty, _ = torch.cuda.mem_get_info(0)
+        started.begin(GPU_LIMITS)
+        waits = made(started)
+        assert torch.cuda.mem_get_info(0)[0] == empty
+        with context_turn():
+            started.prepare(GPU_LIMITS, then=ready.set)
+            # Several times what a context takes, and less than it waits for its turn.
+            assert not ready.wait(_MOST_TURNS_S / 2)
+        assert ready.wait(30.0)
+        assert made(started) is waits
+        assert torch.cuda.mem_get_info(0)[0] < empty - 64 * 2**20
+    finally:
+        started.close()
+
+
+def holds_device(pid: int) -> bool:
+    """Whether CUDA's driver has opened a device for that process."""
+    names = (str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir())
+    return any(name.startswith("/dev/nvidia") for name in names)

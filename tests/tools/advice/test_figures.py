@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluator.collect.collected import Collected, CollectedKernel, Hint, KernelTrace
+from evaluator.collect.nsight.ncu_export import parse_hints, parse_raw, with_hints
+from evaluator.collect.nsight.ncu_metrics import QUANTITIES
+from tests.tools.profiling.test_bottleneck import DATA, WORK, cpu, gpu, kernel
+from tools.advice.figures import figures
+from tools.advice.rules import advise
+from tools.profiling.profile_facts import Facts
+
+
+def of(**metrics: float) -> dict[str, float]:
+    return figures(gpu(kernel(**metrics)))
+
+
+def test_figures_of_the_call() -> None:
+    known = figures(
+        gpu(kernel("own_k", 60.0, launches=2), kernel("at::add", 20.0), latency_us=100.0)
+    )
+    assert known["launches"] == 3
+    assert known["busy_share"] == pytest.approx(0.8)
+    assert known["kernel_us"] == pytest.approx(80 / 3)
+    assert known["hot_share"] == pytest.approx(0.6)
+    assert known["library_share"] == pytest.approx(0.25)
+    assert known["traffic_ratio"] == pytest.approx(2.0)
+    assert known["sol_fraction"] == pytest.approx(0.2)
+    assert known["matrix_intensity"] == 0.0
+    # 30 + 30 + 20 us of 80: between two and three launches of one size.
+    assert known["effective_launches"] == pytest.approx(64 / 22)
+
+
+def test_ncu_may_take_longer_than_the_call() -> None:
+    known = figures(gpu(kernel(time_us=150.0), latency_us=100.0))
+    assert known["busy_share"] == 1.0
+    assert known["hot_share"] == 1.0
+
+
+def test_accesses_to_global_memory() -> None:
+    known = of(
+        load_sectors=3200.0, load_requests=100.0, load_bytes_per_sector=4.0,
+        store_sectors=400.0, store_requests=100.0, store_bytes_per_sector=32.0,
+        atomic_requests=0.0, reduction_requests=50.0,
+    )  # fmt: skip
+    assert known["sectors_per_load"] == 32
+    assert known["load_efficiency"] == 0.125
+    assert known["bytes_per_load_request"] == 128
+    assert known["bytes_per_store_request"] == 128
+    assert known["store_efficiency"] == 1.0
+    assert known["load_sector_share"] == pytest.approx(8 / 9)
+    assert known["atomic_operations"] == 50
+    assert known["atomic_share"] == pytest.approx(0.2)
+
+
+def test_bytes_read_again_are_measured_against_the_input() -> None:
+    # 64 MB must move, of which this kernel stores 32 MB: it fetches the other half three times.
+    known = of(l2_read_sectors=3e6, store_sectors=1e6, load_sectors=3e6)
+    assert known["load_ratio"] == pytest.approx(3.0)
+    assert "load_ratio" not in of(l2_read_sectors=3e6, store_sectors=2e6, load_sectors=3e6)
+
+
+def test_wavefronts_beat_the_count_of_conflicts() -> None:
+    counted = {"shared_load_wavefronts": 330.0, "shared_load_conflicts": 310.0}
+    assert of(**counted)["conflict_ways"] == pytest.approx(16.5)
+    known = of(**counted, shared_wavefronts=300.0, shared_wavefronts_ideal=200.0)
+    assert known["conflict_ways"] == pytest.approx(1.5)
+    assert "conflict_ways" not in of(shared_wavefronts=0.0, shared_wavefronts_ideal=0.0)
+
+
+def test_spills_and_arrays_are_told_apart() -> None:
+    spilled = of(local_loads=60.0, local_stores=40.0, spill_requests=100.0, load_requests=100.0)
+    assert spilled["local_share"] == pytest.approx(0.5)
+    rules = [
+        [advice.rule for advice in advise(known)]
+        for known in (spilled, spilled | {"spill_requests": 0.0, "registers": 40.0})
+    ]
+    assert [names[0] for names in rules] == ["register_spills", "local_arrays"]
+
+
+@pytest.mark.parametrize(
+    ("registers", "rule"),
+    [(32.0, "register_spills"), (255.0, "register_spills"), (30.0, "local_arrays")],
+)
+def test_uncounted_spills_show_in_registers_that_are_all_used(registers: float, rule: str) -> None:
+    known = of(
+        local_loads=60.0, local_stores=40.0, load_requests=100.0, registers=registers, block=256.0
+    )
+    assert advise(known)[0].rule == rule
+
+
+def test_scattered_local_loads_are_to_arrays() -> None:
+    known = of(local_loads=60.0, local_stores=40.0, local_load_sectors=900.0, load_requests=100.0,
+               registers=32.0, block=256.0)  # fmt: skip
+    assert advise(known)[0].rule == "local_arrays"
+
+
+def test_a_count_of_all_instructions_is_no_count_of_spills() -> None:
+    assert "spill_requests" not in of(spill_requests=500.0, instructions=500.0)
+    assert of(spill_requests=0.0, instructions=500.0)["spill_requests"] == 0.0
+
+
+def test_tail_of_the_last_wave() -> None:
+    assert of(waves=1.05)["tail_share"] == pytest.approx(0.475)
+    assert of(waves=2.0)["tail_share"] == 0.0
+    assert "tail_share" not in of(waves=0.4)
+
+
+def test_stalls_are_shares_and_issuing_warps_are_none() -> None:
+    known = of(stall_long_scoreboard=6.0, stall_barrier=2.0, stall_selected=1.0,
+               stall_not_selected=5.0)  # fmt: skip
+    assert known["stalls"] == 8.0
+    assert known["stall_barrier_share"] == pytest.approx(0.25)
+    assert known["memory_weight"] == pytest.approx(0.75)
+
+
+def test_estimates_of_ncu_are_figures() -> None:
+    hint = Hint(rule="TheoreticalOccupancy", kind="OPT", text="", speedup_pct=31.0)
+    hot = kernel().model_copy(update={"hints": (hint,)})
+    assert figures(gpu(hot))["ncu.TheoreticalOccupancy_pct"] == 31.0
+
+
+def test_code_that_never_ran_still_tells_of_spills_and_doubles() -> None:
+    metrics = {"registers": 255.0, "local_loads": 40.0, "local_stores": 40.0,
+               "spill_requests": 80.0, "load_requests": 20.0, "fp64_thread_instructions": 30.0,
+               "fp32_thread_instructions": 70.0}  # fmt: skip
+    code = CollectedKernel(name="k", launches=0, time_us=0.0, metrics=metrics)
+    facts = Facts(Collected(gpu=KernelTrace(kernels=(code,)), work=WORK), frozenset({"k"}), 99.0)
+    known = figures(facts)
+    assert "launches" not in known
+    assert [advice.rule for advice in advise(known)] == ["register_spills", "fp64_arithmetic"]
+
+
+def test_figures_of_a_cpu() -> None:
+    known = figures(cpu(cpu_us=1000.0))
+    assert known["busy_threads"] == pytest.approx(1.0)
+    assert known["packed_share"] == pytest.approx(12 / 14)
+    assert advise(known)[0].rule == "single_thread"
+
+
+def test_real_export_of_an_h200() -> None:
+    trace = with_hints(
+        parse_raw((DATA / "gelu_h200_raw.csv").read_text()),
+        parse_hints((DATA / "gelu_h200_details.csv").read_text()),
+    )
+    facts = Facts(Collected(gpu=trace, work=WORK), frozenset({"gelu_k"}), 215.0, 128.0)
+    known = figures(facts)
+    assert known["uneven_share"] == pytest.approx(1 - 414_532.41 / 415_295)
+    assert known["lsu_pct"] == pytest.approx(11.41)
+    assert known["atomic_pct"] == 0.0
+    # Not 1.9, which the counter of the whole pipe reads for a kernel without a matrix product.
+    assert known["tensor_pct"] == 0.0
+    assert known["ncu.AchievedOccupancy_pct"] == pytest.approx(27.1)
+    assert known["blocks_per_sm"] == pytest.approx(262_144 / 132)
+    assert advise(known, "gelu_k") == ()
+
+
+VALUE = st.one_of(st.none(), st.just(0.0), st.floats(0.0, 1e12, allow_subnormal=False))
+
+
+@given(st.dictionaries(st.sampled_from(sorted(QUANTITIES)), VALUE), st.booleans())
+def test_whatever_a_chip_does_not_know_is_left_out(
+    metrics: dict[str, float | None], own: bool
+) -> None:
+    found = CollectedKernel(name="k", launches=1, time_us=10.0, metrics=metrics)
+    facts = Facts(Collected(gpu=KernelTrace(kernels=(found,)), work=WORK),
+                  frozenset({"k"} if own else ()), 12.0, 4.0)  # fmt: skip
+    advise(figures(facts), "k")

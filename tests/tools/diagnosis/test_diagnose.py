@@ -1,0 +1,486 @@
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from evaluator.evaluation import (
+    BuildReport,
+    Correctness,
+    Evaluation,
+    Mismatch,
+    Status,
+    Timing,
+    Verdict,
+    WrongElement,
+)
+from tools.diagnosis.diagnose import MAX_LINES, explain
+
+LOGS = Path(__file__).parents[2] / "data" / "build_logs"
+# The compiled text has a header line in front that is not in the candidate's file.
+CPP = LOGS.joinpath("main.cpp").read_text().split("\n", 1)[1]
+CUDA = LOGS.joinpath("cuda.cu").read_text()
+SOURCE = f'''# plan: two sources
+import torch
+from torch.utils.cpp_extension import load_inline
+
+cpp = r"""
+{CPP}"""
+cuda = r"""
+{CUDA}"""
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return module.gelu(x)
+'''
+
+
+def line_of(text: str) -> int:
+    return next(n for n, line in enumerate(SOURCE.splitlines(), 1) if text in line)
+
+
+def build_error(log: str) -> str:
+    evaluation = Evaluation(
+        status=Status.BUILD_ERROR, reason="compile_failed", build=BuildReport(ok=False, log=log)
+    )
+    return explain(evaluation, SOURCE)
+
+
+def runtime_error(message: str, detail: str = "", source: str = SOURCE) -> str:
+    evaluation = Evaluation(
+        status=Status.RUNTIME_ERROR, reason="forward_raised", message=message, detail=detail
+    )
+    return explain(evaluation, source)
+
+
+def incorrect(mismatch: Mismatch, **fields: float) -> str:
+    correctness = Correctness(calls_judged=1, calls_made=1, mismatch=mismatch, **fields)
+    evaluation = Evaluation(status=Status.INCORRECT, reason="wrong_values", correctness=correctness)
+    return explain(evaluation, SOURCE)
+
+
+def log(name: str) -> str:
+    return LOGS.joinpath(f"{name}.txt").read_text()
+
+
+class TestBuild:
+    def test_gxx_first_error_first_and_own_line_quoted(self) -> None:
+        lines = build_error(log("gxx_torch")).splitlines()
+        assert "empty_like" in lines[0]
+        number = line_of("torch::stable::empty_like")
+        assert any(line.startswith(f"> {number:4d} |") and "empty_like" in line for line in lines)
+
+    def test_gxx_noise_is_gone_and_counted(self) -> None:
+        text = build_error(log("gxx_torch"))
+        assert "required from" not in text
+        assert "In file included" not in text
+        assert "/usr/include" not in text
+        assert "lines of notes" in text.splitlines()[-1]
+
+    def test_gxx_error_inside_a_header_names_the_line_that_led_to_it(self) -> None:
+        text = build_error(log("gxx_torch"))
+        assert f"> {line_of('std::sort(v.begin()'):4d} |" in text
+        assert text.count("no match for call") == 1
+
+    def test_gxx_lines_that_are_not_in_the_file_are_quoted_from_the_log(self) -> None:
+        text = build_error(log("gxx_templates"))
+        assert "plain.cpp line 10: for (long i = 0; i < n; ++i) q[i] = p[i] * scale;" in text
+        assert "three_way_comparable" not in text
+
+    def test_nvcc_lines_are_mapped(self) -> None:
+        lines = build_error(log("nvcc")).splitlines()
+        assert 'identifier "kAlpha" is undefined' in lines[0]
+        assert any(line.startswith(f"> {line_of('kAlpha'):4d} |") for line in lines)
+        # The missing semicolon is on the line before the one that nvcc names.
+        assert any("__shared__ float buf[256]" in line for line in lines)
+
+    def test_nvcc_attribute_spelling_is_undone(self) -> None:
+        source = (
+            "t = r'''\ntemplate <typename T> __device__ T load(const T* p) { return p->value(); }\n"
+            "template <typename T> __global__ void k(const T* x, T* y) { y[0] = load(x); }\n"
+            "void f(float* x) { k<float><<<1, 1>>>(x, x); }\n'''\n"
+        )
+        evaluation = Evaluation(
+            status=Status.BUILD_ERROR,
+            reason="compile_failed",
+            build=BuildReport(ok=False, log=log("nvcc_template")),
+        )
+        text = explain(evaluation, source)
+        assert ">    2 | template <typename T> __device__ T load" in text
+        assert ">    4 | void f(float* x)" in text
+
+    @pytest.mark.parametrize(
+        ("name", "wanted"),
+        [
+            ("ptxas_shared", "'k' uses too much shared data"),
+            ("ptxas_asm", "Arguments mismatch for instruction 'add'"),
+            ("link", "undefined reference to `missing_fn(int)'"),
+            ("link2", "cannot find -lnotthere"),
+            ("flag", "bad value"),
+            ("nvcc_flag", "Unknown option '--use_fast_maths'"),
+        ],
+    )
+    def test_first_line_tells_the_error(self, name: str, wanted: str) -> None:
+        assert wanted in build_error(log(name)).splitlines()[0]
+
+    def test_real_compiler_of_this_machine(self, tmp_path: Path) -> None:
+        (tmp_path / "main.cpp").write_text("// header\n" + CPP.replace("torch::stable::", "ts::"))
+        done = subprocess.run(
+            ["g++", "-c", "main.cpp", "-o", "/dev/null"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        text = build_error(done.stderr)
+        assert f"> {line_of('Tensor gelu_forward'):4d} |" in text
+
+    def test_refused_flag(self) -> None:
+        lines = build_error("error: the flag '-fplugin=x.so' is not allowed\n").splitlines()
+        assert "'-fplugin=x.so'" in lines[0]
+        assert "Leave that flag out" in lines[1]
+
+    def test_unknown_output_is_shown_from_both_ends(self) -> None:
+        text = build_error("\n".join(f"strange {n}" for n in range(500)))
+        assert "strange 0\n" in text
+        assert "strange 499" in text
+        assert "left out: 470 lines" in text
+
+    def test_length_is_bounded(self) -> None:
+        noisy = "\n".join(f"main.cpp:{n}:1: error: trouble {n} {'x' * 900}" for n in range(1, 900))
+        text = build_error(noisy)
+        assert len(text.splitlines()) <= MAX_LINES
+        assert "trouble 1 " in text.splitlines()[0]
+        assert "893 more errors" in text
+
+    @pytest.mark.parametrize("prefix", ["", "import: "])
+    def test_python_syntax_error(self, prefix: str) -> None:
+        detail = (
+            '  File "candidate.py", line 2\n    def f(:\n          ^\nSyntaxError: invalid syntax'
+        )
+        text = runtime_error(prefix + detail.strip(), "", "import torch\ndef f(:\n")
+        assert "SyntaxError: invalid syntax" in text
+        assert ">    2 | def f(:" in text
+
+
+class TestRuntime:
+    source = "import torch\nclass ModelNew:\n    def forward(self, x):\n        return ext.run(x)\n"
+
+    def test_exception_with_the_last_own_frame(self) -> None:
+        detail = (
+            'Traceback (most recent call last):\n  File "candidate.py", line 4, in forward\n'
+            '  File "/opt/lib/python3.11/site-packages/torch/x.py", line 9, in run\n'
+            "RuntimeError: shapes cannot be multiplied (3x4 and 5x6)\n"
+        )
+        text = runtime_error("RuntimeError: shapes", detail, self.source)
+        assert text.startswith("Raised: RuntimeError: shapes cannot be multiplied (3x4 and 5x6)")
+        assert "line 4, in forward" in text
+        assert ">    4 |         return ext.run(x)" in text
+
+    def test_phase_is_told_and_frames_need_no_traceback_header(self) -> None:
+        detail = '  File "candidate.py", line 4, in forward\n    return ext.run(x)\n'
+        text = runtime_error(
+            "call of forward: NameError: name 'ext' is not defined", detail, self.source
+        )
+        assert text.startswith(
+            "Raised during the call of forward: NameError: name 'ext' is not defined"
+        )
+        assert "Raised from: line 4, in forward" in text
+
+    def test_foreign_frames_are_not_taken_for_the_candidates(self) -> None:
+        detail = '  File "/opt/lib/python3.11/site-packages/torch/nn.py", line 4, in forward\n'
+        assert "Raised from" not in runtime_error(
+            "call of forward: ValueError: no", detail, self.source
+        )
+
+    def test_death_names_phase_and_signal(self) -> None:
+        text = runtime_error(
+            "the process was ended by SIGFPE during the call of forward", "", self.source
+        )
+        assert "SIGFPE during the call of forward" in text
+        assert "division by zero" in text
+
+    def test_segfault_takes_the_newest_own_frame(self) -> None:
+        detail = (
+            "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00 (most recent call first)"
+            ':\n  File "/opt/lib/python3.11/site-packages/torch/y.py", line 1 in f\n'
+            '  File "candidate.py", line 4 in forward\n  File "candidate.py", line 1 in <module>\n'
+        )
+        text = runtime_error("", detail, self.source)
+        assert "SIGSEGV" in text
+        assert "Last known position: line 4, in forward" in text
+
+    def test_the_line_of_a_failed_check_in_cpp_is_quoted(self) -> None:
+        source = (
+            'cpp = """\nauto run(T x) {\n  TORCH_CHECK(x.dim() == 2,\n'
+            '              "the input needs two dimensions, not ", x.dim());\n}"""\n'
+        )
+        text = runtime_error(
+            "call of forward: RuntimeError: the input needs two dimensions, not 3", "", source
+        )
+        assert "Its text is from:\n     3 |" in text
+        assert '>    4 |               "the input needs two dimensions, not "' in text
+
+    @pytest.mark.parametrize(
+        ("message", "wanted"),
+        [
+            ("RuntimeError: CUDA error: an illegal memory access was encountered", "guarded"),
+            ("RuntimeError: CUDA error: invalid configuration argument", "1024 threads"),
+            ("RuntimeError: CUDA error: too many resources requested for launch", "65536"),
+            ("RuntimeError: CUDA error: misaligned address", "float4"),
+            ("TypeError: run(): incompatible function arguments.", "C++ signature"),
+            ("OutOfResources: out of resource: shared memory, Required: 1, limit: 2", "tile"),
+        ],
+    )
+    def test_known_errors_are_explained(self, message: str, wanted: str) -> None:
+        text = runtime_error(message)
+        assert message in text
+        assert wanted in text.split("What it usually means:")[1]
+
+    def test_cuda_advice_of_pytorch_is_left_out(self) -> None:
+        text = runtime_error(
+            "torch.AcceleratorError: CUDA error: misaligned address\n"
+            "CUDA kernel errors might be asynchronously reported at some other API call\n"
+            "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
+        )
+        assert text.startswith("Raised: AcceleratorError: CUDA error: misaligned address")
+        assert "LAUNCH_BLOCKING" not in text
+
+    def test_abort_shows_what_the_runtime_printed(self) -> None:
+        text = runtime_error(
+            "ended by SIGABRT", "terminate called after throwing\n  what():  vector::at\n"
+        )
+        assert "what():  vector::at" in text
+        assert "uncaught C++ exception" in text
+
+    def test_triton_excerpt(self) -> None:
+        detail = (
+            "triton.compiler.errors.CompilationError: at 3:10:\ndef k(x):\n    pid = 0\n"
+            "    y = tl.lod(x)\n          ^\nAttributeError(\"no attribute 'lod'\")\n"
+        )
+        text = runtime_error("CompilationError", detail)
+        assert "    y = tl.lod(x)" in text
+        assert "no attribute 'lod'" in text
+
+    def test_timeout_names_phase_and_time(self) -> None:
+        evaluation = Evaluation(
+            status=Status.TIMEOUT, reason="call_timeout", message="a call took more than 30 s"
+        )
+        text = explain(evaluation, SOURCE)
+        assert "30 s" in text
+        assert "deadlock" in text
+
+    def test_every_phase_has_its_own_advice(self) -> None:
+        reasons = ["build_timeout", "import_timeout", "construct_timeout", "call_timeout"]
+        texts = {
+            explain(Evaluation(status=Status.TIMEOUT, reason=reason, message="too long"), SOURCE)
+            for reason in reasons
+        }
+        assert len(texts) == len(reasons)
+
+    def test_a_compiler_that_was_ended_has_the_advice_of_its_phase(self) -> None:
+        log = "main.cpp: error: compile timed out after 180 s\n"
+        evaluation = Evaluation(
+            status=Status.BUILD_ERROR,
+            reason="compile_failed",
+            build=BuildReport(ok=False, log=log, timed_out=True),
+        )
+        text = explain(evaluation, SOURCE)
+        assert "compile timed out after 180 s" in text
+        assert "fewer template instantiations" in text
+
+    def test_builds_without_end_say_what_to_do(self) -> None:
+        message = "load_inline or load was called more than 128 times; build each extension once"
+        evaluation = Evaluation(
+            status=Status.RUNTIME_ERROR, reason="too_many_builds", message=message
+        )
+        assert explain(evaluation, SOURCE) == message
+
+    def test_missing_class_says_what_to_send(self) -> None:
+        evaluation = Evaluation(
+            status=Status.RUNTIME_ERROR,
+            reason="no_model_new",
+            message="import: NameError: the file defines no class ModelNew",
+        )
+        assert "class `ModelNew(nn.Module)`" in explain(evaluation, SOURCE)
+
+    @pytest.mark.parametrize(
+        ("reason", "advice"), [("memory_error", "every index"), ("race", "a barrier")]
+    )
+    def test_what_is_right_by_luck_says_where(self, reason: str, advice: str) -> None:
+        evaluation = Evaluation(
+            status=Status.RUNTIME_ERROR,
+            reason=reason,
+            message="right by luck: a tool found heap-buffer-overflow at main.cpp:31",
+            detail="heap-buffer-overflow at main.cpp:31: READ of size 4\n    scale main.cpp:31",
+        )
+        text = explain(evaluation, SOURCE)
+        assert text.startswith("right by luck") and advice in text
+        assert text.endswith("scale main.cpp:31")
+
+
+class TestMismatch:
+    def test_values(self) -> None:
+        text = incorrect(
+            Mismatch(
+                output=0,
+                kind="values",
+                expected_shape=(64, 64),
+                actual_shape=(64, 64),
+                expected_dtype="float32",
+                actual_dtype="float32",
+                wrong=2048,
+                total=4096,
+                max_abs_error=1.5,
+                max_rel_error=0.25,
+                examples=(WrongElement(index=(3, 7), expected=1.25, actual=2.5),),
+                patterns=("factor", "rows"),
+                details={"factor": 2.0},
+            ),
+            error_ratio=1e6,
+            error_ratio_limit=8.0,
+        )
+        for part in ("2,048 of 4,096", "50.0 %", "1.5 absolute", "0.25 relative", "factor 2"):
+            assert part in text
+        assert "| [3, 7] | 1.25 | 2.5 |" in text
+        assert "1e+06 times" in text
+        assert text.index("constant") < text.index("rows")
+
+    def test_details_of_the_judge_are_told(self) -> None:
+        text = incorrect(
+            Mismatch(
+                output=0,
+                kind="values",
+                wrong=10,
+                total=100,
+                patterns=("boundary", "nan"),
+                details={"dim": 1, "from_index": 96, "first_wrong_flat": 96, "nan_share": 0.5},
+            )
+        )
+        assert "wrong in dimension 1 from index 96 on" in text
+        assert "50 % of the wrong elements are NaN" in text
+
+    def test_number_of_outputs(self) -> None:
+        text = incorrect(Mismatch(output=0, kind="count", wrong=1, total=2))
+        assert "returns 1 outputs where 2 are expected" in text
+
+    def test_every_pattern_reads_differently(self) -> None:
+        codes = [
+            "nan",
+            "infinite",
+            "unwritten",
+            "zeros",
+            "constant",
+            "factor",
+            "offset",
+            "transposed",
+            "boundary",
+            "rows",
+            "columns",
+            "every_kth",
+            "race",
+            "precision",
+            "input_copy",
+            "scattered",
+        ]
+        texts = {
+            incorrect(Mismatch(output=0, kind="values", wrong=1, total=2, patterns=(code,)))
+            for code in codes
+        }
+        assert len(texts) == len(codes)
+
+    @pytest.mark.parametrize(
+        ("expected", "actual", "wanted"),
+        [
+            ((4, 8), (8, 4), "transposition"),
+            ((4, 1), (4,), "size 1"),
+            ((4, 8), (32,), ".view"),
+            ((4, 8), (4, 7), "stride, padding"),
+        ],
+    )
+    def test_shapes(self, expected: tuple[int, ...], actual: tuple[int, ...], wanted: str) -> None:
+        text = incorrect(
+            Mismatch(output=1, kind="shape", expected_shape=expected, actual_shape=actual)
+        )
+        assert f"Output 1: expected shape {expected}, got {actual}." in text
+        assert wanted in text
+
+    def test_layout_is_told_by_the_judges_own_words(self) -> None:
+        found = Mismatch(output=0, kind="shape", actual_shape=(4096, 1))
+        evaluation = Evaluation(
+            status=Status.INCORRECT,
+            reason="wrong_layout",
+            message="an output is a view of a much larger tensor",
+            correctness=Correctness(calls_judged=1, calls_made=1, mismatch=found),
+        )
+        assert explain(evaluation, SOURCE) == "an output is a view of a much larger tensor"
+
+    def test_dtype(self) -> None:
+        text = incorrect(
+            Mismatch(output=0, kind="dtype", expected_dtype="float32", actual_dtype="float16")
+        )
+        assert "expected dtype float32, got float16" in text
+
+
+class TestWithoutTheSource:
+    """The kernel itself is another letter's to show."""
+
+    def test_build_errors_quote_nothing(self) -> None:
+        for name in ("gxx_torch", "gxx_templates", "nvcc"):
+            evaluation = Evaluation(
+                status=Status.BUILD_ERROR,
+                reason="compile_failed",
+                build=BuildReport(ok=False, log=log(name)),
+            )
+            text = explain(evaluation, "")
+            assert "First error" in text
+            assert "for (" not in text
+            assert "tanhf(" not in text
+            assert "erff(" not in text
+
+    def test_crashes_quote_nothing(self) -> None:
+        detail = '  File "candidate.py", line 4, in forward\n    return secret.run(x)\n'
+        text = runtime_error("call of forward: ValueError: no", detail, "")
+        assert "ValueError: no" in text
+        assert "secret" not in text
+
+
+def test_no_code_says_what_to_send() -> None:
+    evaluation = Evaluation(
+        status=Status.NO_CODE, reason="no_fence", message="The answer was cut off."
+    )
+    text = explain(evaluation, "")
+    assert "cut off" in text
+    assert "class `ModelNew(nn.Module)`" in text
+
+
+def test_integrity_says_what_was_touched() -> None:
+    evaluation = Evaluation(
+        status=Status.INTEGRITY, reason="input_modified", message="Input 0 was changed."
+    )
+    text = explain(evaluation, SOURCE)
+    assert "Input 0 was changed." in text
+    assert "must not be modified" in text
+
+
+def test_correct_needs_no_explanation() -> None:
+    timing = Timing(
+        verdict=Verdict.FASTER,
+        latency_us=1,
+        latency_low_us=1,
+        latency_high_us=1,
+        speedup=2,
+        speedup_low=2,
+        speedup_high=2,
+        baselines={},
+        calls=3,
+        stopped="precise",
+    )
+    evaluation = Evaluation(
+        status=Status.CORRECT,
+        correctness=Correctness(calls_judged=1, calls_made=1),
+        timing=timing,
+    )
+    assert explain(evaluation, SOURCE) == ""

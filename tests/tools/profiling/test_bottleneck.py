@@ -1,0 +1,303 @@
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evaluator.collect.collected import (
+    Collected,
+    CollectedKernel,
+    CollectedOperator,
+    CpuTrace,
+    Hint,
+    KernelTrace,
+    LoopFacts,
+    Work,
+)
+from evaluator.collect.nsight.ncu_export import parse_hints, parse_raw, with_hints
+from tools.advice.figures import figures
+from tools.advice.rules import advise
+from tools.profile import _shares as shares
+from tools.profiling.bottleneck import find_bottleneck
+from tools.profiling.profile_facts import Facts
+from tools.profiling.profile_report import Bottleneck, Rung
+from tools.profiling.profile_summary import MAX_LINES, summary
+
+DATA = Path(__file__).parents[2] / "data" / "ncu"
+WORK = Work(bytes=64e6, flops=0.0, bytes_per_s=4e12, flops_per_s=None)
+CALM: dict[str, float | None] = {
+    "dram_pct": 30.0,
+    "l2_pct": 30.0,
+    "l1_pct": 20.0,
+    "sm_pct": 25.0,
+    "fma_pct": 15.0,
+    "grid": 4096.0,
+    "block": 256.0,
+    "waves": 4.0,
+    "sm_count": 132.0,
+    "registers": 32.0,
+    "occupancy_pct": 80.0,
+    "occupancy_limit_pct": 100.0,
+    "limit_registers": 8.0,
+    "limit_shared": 32.0,
+    "limit_warps": 8.0,
+    "limit_blocks": 32.0,
+    "dram_read_bytes": 32e6,
+    "dram_write_bytes": 32e6,
+    "stall_long_scoreboard": 9.0,
+    "stall_barrier": 0.1,
+}
+
+
+def kernel(
+    name: str = "own_k", time_us: float = 90.0, launches: int = 1, **metrics: float
+) -> CollectedKernel:
+    return CollectedKernel(name=name, launches=launches, time_us=time_us, metrics=CALM | metrics)
+
+
+def gpu(
+    *kernels: CollectedKernel, latency_us: float = 100.0, bound_us: float | None = 20.0
+) -> Facts:
+    trace = KernelTrace(kernels=kernels)
+    own = frozenset(k.name for k in kernels if not k.name.startswith("at::"))
+    return Facts(Collected(gpu=trace, work=WORK), own, latency_us, bound_us)
+
+
+def cpu(
+    *,
+    wall_us: float = 1000.0,
+    cpu_us: float = 7600.0,
+    busiest_us: float = 1000.0,
+    own_us: float = 900.0,
+    library_us: float = 50.0,
+    allocated: int = 32_000_000,
+    loops: LoopFacts | None = None,
+    bytes_per_s: float = 200e9,
+    bound_us: float = 320.0,
+    transcendental: float = 8e6,
+    system_share: float = 0.0,
+) -> Facts:
+    trace = CpuTrace(
+        operators=(
+            CollectedOperator(
+                name="gelu", own=True, calls=1, time_us=own_us, allocated_bytes=allocated
+            ),
+            CollectedOperator(name="aten::add", own=False, calls=2, time_us=library_us),
+        ),
+        wall_us=wall_us,
+        cpu_us=cpu_us,
+        busiest_thread_us=busiest_us,
+        profiled_us=wall_us,
+        threads=8,
+        page_faults=1000.0,
+        system_share=system_share,
+        output_bytes=32_000_000,
+        loops=loops or LoopFacts(packed=12, scalar=2, widest_bits=256),
+    )
+    work = Work(
+        bytes=64e6,
+        flops=0.0,
+        elementwise=16e6,
+        transcendental=transcendental,
+        bytes_per_s=bytes_per_s,
+    )
+    return Facts(Collected(cpu=trace, work=work), frozenset(), wall_us, bound_us)
+
+
+GPU_CASES: dict[Bottleneck, Callable[[], Facts]] = {
+    Bottleneck.MEMORY_BANDWIDTH: lambda: gpu(kernel(dram_pct=91.0)),
+    Bottleneck.CACHE_BANDWIDTH: lambda: gpu(kernel(l2_pct=93.0)),
+    Bottleneck.COMPUTE: lambda: gpu(kernel(xu_pct=88.0, sm_pct=88.0)),
+    Bottleneck.LATENCY: lambda: gpu(kernel()),
+    Bottleneck.OCCUPANCY: lambda: gpu(kernel(occupancy_pct=22.0, occupancy_limit_pct=25.0,
+                                             limit_registers=2.0)),
+    Bottleneck.TOO_FEW_BLOCKS: lambda: gpu(kernel(grid=64.0, waves=0.06)),
+    Bottleneck.LAUNCH_OVERHEAD: lambda: gpu(kernel(time_us=12.0, launches=4)),
+    Bottleneck.LIBRARY: lambda: gpu(kernel(time_us=20.0), kernel("at::native::gemm", 75.0)),
+    Bottleneck.REDUNDANT_TRAFFIC: lambda: gpu(kernel(dram_pct=85.0, dram_read_bytes=160e6)),
+    Bottleneck.AT_THE_BOUND: lambda: gpu(kernel(dram_pct=93.0), bound_us=92.0),
+    Bottleneck.UNKNOWN: lambda: Facts(
+        Collected(gpu=KernelTrace(kernels=(CollectedKernel(name="k", launches=1, time_us=9.0),))),
+        frozenset({"k"}),
+    ),
+}  # fmt: skip
+CPU_CASES: dict[Bottleneck, Callable[[], Facts]] = {
+    Bottleneck.SINGLE_THREAD: lambda: cpu(cpu_us=1000.0),
+    Bottleneck.NOT_VECTORISED: lambda: cpu(
+        loops=LoopFacts(packed=0, scalar=9, widest_bits=0, calls=("expf",))
+    ),
+    Bottleneck.MEMORY_BANDWIDTH: lambda: cpu(bytes_per_s=80e9),
+    Bottleneck.REDUNDANT_TRAFFIC: lambda: cpu(allocated=96_000_000),
+    Bottleneck.LIBRARY: lambda: cpu(own_us=100.0, library_us=800.0),
+    Bottleneck.LAUNCH_OVERHEAD: lambda: cpu(own_us=300.0, library_us=20.0),
+    Bottleneck.COMPUTE: cpu,
+    Bottleneck.AT_THE_BOUND: lambda: cpu(bound_us=900.0),
+    Bottleneck.UNKNOWN: lambda: cpu(
+        wall_us=10.0,
+        cpu_us=10.0,
+        busiest_us=10.0,
+        own_us=9.0,
+        library_us=0.5,
+        bytes_per_s=1e15,
+        allocated=0,
+        bound_us=1.0,
+    ),
+}
+
+
+def text(facts: Facts) -> str:
+    rung = Rung.NCU if facts.collected.gpu is not None else Rung.CPU
+    return summary(find_bottleneck(facts), facts, shares(facts), rung=rung)
+
+
+def test_every_bottleneck_has_a_case() -> None:
+    assert {*GPU_CASES, *CPU_CASES} == set(Bottleneck)
+
+
+@pytest.mark.parametrize("expected", GPU_CASES)
+def test_gpu(expected: Bottleneck) -> None:
+    assert find_bottleneck(GPU_CASES[expected]()).bottleneck is expected
+
+
+@pytest.mark.parametrize("expected", CPU_CASES)
+def test_cpu(expected: Bottleneck) -> None:
+    assert find_bottleneck(CPU_CASES[expected]()).bottleneck is expected
+
+
+@pytest.mark.parametrize("cases", [GPU_CASES, CPU_CASES])
+def test_no_two_bottlenecks_read_the_same(cases: dict[Bottleneck, Callable[[], Facts]]) -> None:
+    facts = {code: make() for code, make in cases.items()}
+    for one, other in itertools.combinations(cases, 2):
+        a, b = (text(facts[code]).splitlines() for code in (one, other))
+        assert a[0] != b[0]
+        assert a[1] != b[1], (one, other)
+
+
+@pytest.mark.parametrize("make", [*GPU_CASES.values(), *CPU_CASES.values()])
+def test_first_line_and_length(make: Callable[[], Facts]) -> None:
+    facts = make()
+    lines = text(facts).splitlines()
+    assert lines[0] == f"- bottleneck: {find_bottleneck(facts).bottleneck}"
+    assert len(lines) <= MAX_LINES
+
+
+AGREED = {
+    Bottleneck.CACHE_BANDWIDTH: "cache_bandwidth",
+    Bottleneck.COMPUTE: "special_functions",
+    Bottleneck.LATENCY: "memory_latency",
+    Bottleneck.OCCUPANCY: "occupancy_registers",
+    Bottleneck.TOO_FEW_BLOCKS: "too_few_blocks",
+    Bottleneck.LAUNCH_OVERHEAD: "launch_bound",
+    Bottleneck.LIBRARY: "library_time",
+    Bottleneck.REDUNDANT_TRAFFIC: "redundant_passes",
+}
+
+
+@pytest.mark.parametrize("bottleneck", GPU_CASES)
+def test_advice_agrees_with_the_bottleneck(bottleneck: Bottleneck) -> None:
+    given = [advice.rule for advice in advise(figures(GPU_CASES[bottleneck]()))]
+    assert given[:1] == [AGREED[bottleneck]] if bottleneck in AGREED else not given
+
+
+def test_headline_tells_the_figure_it_rests_on() -> None:
+    finding = find_bottleneck(GPU_CASES[Bottleneck.REDUNDANT_TRAFFIC]())
+    assert "192.0 MB" in finding.headline
+    assert "3.0 times" in finding.headline
+
+
+def test_occupancy_names_what_limits_it() -> None:
+    finding = find_bottleneck(GPU_CASES[Bottleneck.OCCUPANCY]())
+    assert "registers per thread" in finding.headline
+
+
+@pytest.mark.parametrize(
+    "l1, shared, unit",
+    [(88.0, 82.0, "Shared memory"), (93.0, 74.0, "Shared memory"), (99.0, 0.0, "The L1 cache")],
+)
+def test_the_l1_is_called_shared_memory_where_that_is_what_it_is_busy_with(
+    l1: float, shared: float, unit: str
+) -> None:
+    # Figures of planted kernels on an H200: a transposition's banks, a tiled and a naive product.
+    finding = find_bottleneck(gpu(kernel(l1_pct=l1, shared_pct=shared)))
+    assert finding.bottleneck is Bottleneck.CACHE_BANDWIDTH
+    assert finding.headline.startswith(unit)
+
+
+def test_the_hottest_own_kernel_is_judged() -> None:
+    fill = kernel("at::native::fill", 65.0, dram_read_bytes=0.0, dram_write_bytes=0.0, l2_pct=99.0)
+    facts = gpu(kernel("own_k", 66.0, dram_pct=91.0), fill, latency_us=140.0)
+    finding = find_bottleneck(facts)
+    assert finding.bottleneck is Bottleneck.MEMORY_BANDWIDTH
+    assert "own_k" in finding.headline
+
+
+def test_many_tiny_launches_without_a_latency() -> None:
+    facts = Facts(
+        Collected(gpu=KernelTrace(kernels=(kernel(time_us=30.0, launches=12),))),
+        frozenset({"own_k"}),
+    )
+    assert find_bottleneck(facts).bottleneck is Bottleneck.LAUNCH_OVERHEAD
+
+
+def test_without_counters_the_bytes_over_the_time_tell_the_bandwidth() -> None:
+    bare = CollectedKernel(name="own_k", launches=1, time_us=20.0)
+    facts = Facts(
+        Collected(gpu=KernelTrace(kernels=(bare,), span_us=20.0), work=WORK), frozenset({"own_k"})
+    )
+    assert find_bottleneck(facts).bottleneck is Bottleneck.MEMORY_BANDWIDTH
+
+
+def test_little_arithmetic_on_all_threads_is_memory() -> None:
+    finding = find_bottleneck(cpu(transcendental=0.0))
+    assert finding.bottleneck is Bottleneck.MEMORY_BANDWIDTH
+    assert "little arithmetic" in finding.headline
+
+
+def test_mapping_fresh_memory_is_memory_whatever_the_arithmetic() -> None:
+    finding = find_bottleneck(cpu(system_share=0.5))
+    assert finding.bottleneck is Bottleneck.MEMORY_BANDWIDTH
+    assert "50 % of the processor time" in finding.headline
+    assert "1000 page faults" in finding.headline
+
+
+def test_temporaries_that_stay_in_the_cache_do_not_count() -> None:
+    facts = cpu(allocated=96_000_000, bytes_per_s=1e12)
+    assert find_bottleneck(facts).bottleneck is not Bottleneck.REDUNDANT_TRAFFIC
+
+
+def test_short_calls_are_not_told_to_use_threads() -> None:
+    facts = cpu(wall_us=30.0, cpu_us=30.0, busiest_us=30.0, own_us=25.0, library_us=1.0)
+    assert find_bottleneck(facts).bottleneck is not Bottleneck.SINGLE_THREAD
+
+
+def test_table_shows_the_top_four_and_the_rest() -> None:
+    facts = gpu(*(kernel(f"k{n}", 50.0 - n, dram_pct=90.0) for n in range(7)))
+    table = text(facts).split("| kernel |")[1].splitlines()
+    assert [row.split("|")[1].strip() for row in table[2:]] == ["k0", "k1", "k2", "k3", "3 more"]
+
+
+def test_estimate_of_ncu_is_shown_once() -> None:
+    hints = (
+        Hint(rule="MemoryL2Compression", kind="OPT", text="Compress.", speedup_pct=90.0),
+        Hint(rule="UncoalescedGlobal", kind="OPT", text="Loads are scattered. See.",
+             speedup_pct=41.0),
+        Hint(rule="Other", kind="OPT", text="Other.", speedup_pct=30.0),
+    )  # fmt: skip
+    hot = kernel().model_copy(update={"hints": hints})
+    shown = [line for line in text(gpu(hot)).splitlines() if "rule" in line]
+    assert shown == ["- Nsight Compute's rule UncoalescedGlobal (up to 41 %): Loads are scattered"]
+
+
+def test_real_export_of_an_h200() -> None:
+    trace = with_hints(
+        parse_raw((DATA / "gelu_h200_raw.csv").read_text()),
+        parse_hints((DATA / "gelu_h200_details.csv").read_text()),
+    )
+    work = Work(bytes=2 * 4 * 2**26, flops=0.0, bytes_per_s=4.2e12)
+    facts = Facts(Collected(gpu=trace, work=work), frozenset({"gelu_k"}), 215.0, 128.0)
+    finding = find_bottleneck(facts)
+    assert finding.bottleneck is Bottleneck.LATENCY
+    assert "DRAM 51 %" in finding.headline
+    assert "60 % of the speed of light" in text(facts)

@@ -1,0 +1,223 @@
+"""Rules of advice about single accesses to global, shared and local memory, and atomics."""
+
+from __future__ import annotations
+
+from tools.advice.rule import AdviceRule, Figures, Found
+from tools.advice.thresholds import AdviceThresholds
+from tools.profiling.advice import Direction
+from tools.profiling.profile_facts import percent
+
+UP, DOWN = Direction.UP, Direction.DOWN
+_COALESCED_SECTORS = 4.0
+_SM_REGISTERS = 65536
+_MOST_REGISTERS = 254
+"""A thread has 255 at most; a compiler may leave one."""
+
+
+def _scattered(f: Figures, limits: AdviceThresholds, kind: str) -> Found | None:
+    sectors = f[f"sectors_per_{kind}"]
+    used = f.get(f"{kind}_efficiency")
+    if used is None:
+        if sectors < limits.widest_sectors:
+            return None
+        used = _COALESCED_SECTORS / sectors
+    if used >= limits.efficiency or sectors < limits.scattered_sectors:
+        return None
+    loads = f["load_sector_share"]
+    wasted = (1.0 - used) * (loads if kind == "load" else 1.0 - loads)
+    verb = "fetches" if kind == "load" else "writes"
+    return Found(
+        f"a {kind} of one warp touches {sectors:.1f} sectors and uses {percent(used)} of the bytes"
+        f" that it {verb}: neighbouring threads do not access neighbouring addresses.",
+        wasted * f.get("memory_weight", 1.0),
+    )
+
+
+def _uncoalesced_loads(f: Figures, limits: AdviceThresholds) -> Found | None:
+    return _scattered(f, limits, "load")
+
+
+def _uncoalesced_stores(f: Figures, limits: AdviceThresholds) -> Found | None:
+    return _scattered(f, limits, "store")
+
+
+def _scalar_access(f: Figures, limits: AdviceThresholds) -> Found | None:
+    kind = "load" if f.get("load_sector_share", 1.0) >= 0.3 else "store"
+    width, used = f[f"bytes_per_{kind}_request"], f[f"{kind}_efficiency"]
+    # Fewer sectors or bytes than neighbouring halves need: broadcasts, not a stream.
+    sectors = f[f"sectors_per_{kind}"]
+    if width > limits.scalar_bytes or used < limits.streaming or sectors < limits.stream_sectors:
+        return None
+    if f.get("dram_pct", 0.0) > limits.full_dram_pct or (
+        f.get("matrix_intensity", 0.0) >= limits.matrix_intensity
+    ):
+        return None
+    weight = f["memory_weight"]
+    if weight < limits.memory_weight:
+        return None
+    return Found(
+        f"a {kind} of one warp moves {width:.0f} bytes, {width / 32:.0f} for each thread, where 512"
+        " are possible.",
+        f["spare"] * weight,
+        f"bytes_per_{kind}_request",
+    )
+
+
+def _bank_conflicts(f: Figures, limits: AdviceThresholds) -> Found | None:
+    ways = f["conflict_ways"]
+    if ways < limits.conflict_ways:
+        return None
+    stalls = f.get("stall_short_scoreboard_share", 0.0) + f.get("stall_mio_throttle_share", 0.0)
+    weight = min(1.0, max(f.get("shared_pct", 0.0) / 100.0, stalls))
+    return Found(
+        f"shared memory needs {ways:.1f} wavefronts for each one that the accesses ask for: the"
+        " threads of a warp meet in the same banks.",
+        (1.0 - 1.0 / ways) * weight,
+    )
+
+
+def _atomics_contention(f: Figures, limits: AdviceThresholds) -> Found | None:
+    share, count = f["atomic_share"], f["atomic_operations"]
+    if share < limits.atomic_share:
+        return None
+    unit = f.get("atomic_pct", 0.0)
+    queue = f.get("stall_lg_throttle_share", 0.0) + f.get("stall_drain_share", 0.0)
+    waits = queue + f.get("stall_long_scoreboard_share", 0.0) + f.get("stall_membar_share", 0.0)
+    if unit < limits.atomic_pct and (
+        waits < limits.memory_stall_share or f.get("dram_pct", 0.0) > limits.dram_pct
+    ):
+        return None
+    return Found(
+        f"{percent(share)} of the requests to global memory are atomics ({count:.0f} of warps),"
+        f" and the busiest part of L2 works on them {unit:.0f} % of the time.",
+        max(unit / 100.0, waits * f.get("spare", 1.0)),
+    )
+
+
+def _local(f: Figures) -> float:
+    """Gain of having no local accesses at all, a share of the kernel's time."""
+    return f["local_share"] * f.get("memory_weight", 1.0)
+
+
+def _spills(f: Figures) -> bool:
+    """Whether most local accesses are to spilled registers, and not to arrays.
+
+    Where they were not counted: the threads of a warp spill to neighbouring addresses, and index
+    arrays each in its own way. And a compiler spills when it may use no more registers: 255, or
+    what leaves room for a whole number of blocks on an SM.
+    """
+    if "spill_requests" in f:
+        return f["spill_requests"] >= 0.5 * f["local_requests"]
+    if f.get("sectors_per_local_load", 0.0) > 1.25 * _COALESCED_SECTORS:
+        return False
+    registers, block = f["registers"], max(1.0, f["block"])
+    limits = {_SM_REGISTERS / (block * blocks) // 8 * 8 for blocks in range(1, 33)}
+    return registers >= _MOST_REGISTERS or registers in limits
+
+
+def _register_spills(f: Figures, limits: AdviceThresholds) -> Found | None:
+    if f["local_share"] < limits.local_share or not _spills(f):
+        return None
+    return Found(
+        f"registers are spilled: {percent(f['local_share'])} of the accesses to memory are to"
+        f" spilled values, at {f['registers']:.0f} registers a thread.",
+        _local(f),
+    )
+
+
+def _local_arrays(f: Figures, limits: AdviceThresholds) -> Found | None:
+    if f["local_share"] < limits.local_share or _spills(f):
+        return None
+    return Found(
+        f"{percent(f['local_share'])} of the accesses to memory are to local memory, and they are"
+        " no spills: an array of a thread is indexed by a value that is not known when compiling.",
+        _local(f),
+    )
+
+
+ACCESS_RULES: tuple[AdviceRule, ...] = (
+    AdviceRule(
+        name="uncoalesced_loads",
+        scope="kernel",
+        when="a load touches {scattered_sectors} sectors or more and uses less than"
+        " {efficiency:.0%} of their bytes (more than {widest_sectors:g} sectors where the bytes"
+        " are not known)",
+        change="Let thread i of a warp read element i: swap the loops or the thread indices, read a"
+        " tile row by row into shared memory and turn it there, or store the data as a structure"
+        " of arrays.",
+        watch=(("load_efficiency", UP), ("sectors_per_load", DOWN)),
+        model="unused bytes of loads among all sectors, times how much of the time memory costs",
+        source="ncu's rule UncoalescedGlobalAccess; AKA's rule C",
+        find=_uncoalesced_loads,
+    ),
+    AdviceRule(
+        name="uncoalesced_stores",
+        scope="kernel",
+        when="a store touches {scattered_sectors} sectors or more and fills less than"
+        " {efficiency:.0%} of their bytes",
+        change="Let thread i of a warp write element i: stage the result in shared memory and"
+        " write it out row by row.",
+        watch=(("store_efficiency", UP), ("sectors_per_store", DOWN)),
+        model="unused bytes of stores among all sectors, times how much of the time memory costs",
+        source="ncu's rule UncoalescedGlobalAccess; AKA's rule D",
+        find=_uncoalesced_stores,
+    ),
+    AdviceRule(
+        name="scalar_access",
+        scope="kernel",
+        when="coalesced accesses of at most {scalar_bytes:g} bytes a warp, no matrix product,"
+        " memory costs {memory_weight:.0%} of the time or more, DRAM below {full_dram_pct:g} %",
+        change="Load and store 16 bytes a thread (float4, or uint4 for eight halves) with a scalar"
+        " tail, and give each thread two to four such vectors.",
+        watch=(("bytes_per_load_request", UP), ("bytes_per_store_request", UP)),
+        model="what the busiest unit leaves, times how much of the time memory costs",
+        source="NVIDIA's technical blog on vectorised memory access; our model",
+        find=_scalar_access,
+    ),
+    AdviceRule(
+        name="bank_conflicts",
+        scope="kernel",
+        when="{conflict_ways} wavefronts of shared memory or more for each one needed",
+        change="Pad each row of the tile by one element (tile[32][33]) or swizzle the column with"
+        " the row (column ^ row), so that the threads of a warp hit 32 different banks.",
+        watch=(("conflict_ways", DOWN),),
+        model="1 - needed / actual wavefronts, times how busy shared memory and its queue are",
+        source="ncu's rule UncoalescedSharedAccess",
+        find=_bank_conflicts,
+    ),
+    AdviceRule(
+        name="atomics_contention",
+        scope="kernel",
+        when="atomics are {atomic_share:.0%} of the requests or more, and L2's atomic unit is busy"
+        " {atomic_pct:g} % or {memory_stall_share:.0%} of the stalls wait for memory",
+        change="Reduce before the atomic: over the warp (__shfl_xor_sync, __reduce_add_sync), then"
+        " over the block in shared memory, and only one atomic a block; or write partial results"
+        " and add them in a second step.",
+        watch=(("atomic_operations", DOWN),),
+        model="busy time of the atomic unit, or the stalls times what the busiest unit leaves",
+        source="AKA's rule G; our model",
+        find=_atomics_contention,
+    ),
+    AdviceRule(
+        name="register_spills",
+        scope="kernel",
+        when="spilled registers make {local_share:.0%} of the accesses to memory or more",
+        change="Keep fewer values alive: smaller tiles for each thread, less unrolling, or more"
+        " registers (a smaller block, a weaker __launch_bounds__).",
+        watch=(("local_requests", DOWN),),
+        model="share of local accesses, times how much of the time memory costs",
+        source="AKA's rule K; ncu's count of local memory spilling requests",
+        find=_register_spills,
+    ),
+    AdviceRule(
+        name="local_arrays",
+        scope="kernel",
+        when="local memory that is no spill makes {local_share:.0%} of the accesses or more",
+        change="Index arrays of a thread by constants only: unroll their loops fully (#pragma"
+        " unroll, fixed bounds), or put the array into shared memory.",
+        watch=(("local_requests", DOWN),),
+        model="share of local accesses, times how much of the time memory costs",
+        source="NVIDIA's CUDA C++ Programming Guide, local memory",
+        find=_local_arrays,
+    ),
+)

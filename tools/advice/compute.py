@@ -1,0 +1,175 @@
+"""Rules of advice about arithmetic: which unit does it, and whether it is needed."""
+
+from __future__ import annotations
+
+from tools.advice.rule import AdviceRule, Figures, Found
+from tools.advice.thresholds import AdviceThresholds
+from tools.profiling.advice import Direction
+from tools.profiling.profile_facts import percent
+
+UP, DOWN = Direction.UP, Direction.DOWN
+
+
+def _over_next(f: Figures, pipe: str) -> float:
+    """How far a pipe stands above the next busiest unit, as a share of its own time."""
+    others = ("dram_pct", "l2_pct", "l1_pct", "fma_pct", "alu_pct", "xu_pct", "tensor_pct")
+    following = max((f[name] for name in others if name in f and name != pipe), default=0.0)
+    return max(0.0, 1.0 - following / max(f[pipe], 1e-9))
+
+
+def _wants_tensor_cores(f: Figures, limits: AdviceThresholds) -> bool:
+    ceiling = f.get("flops_ceiling", limits.tensor_flops_per_s)
+    return f["matrix_intensity"] >= limits.matrix_intensity and (
+        ceiling >= limits.tensor_flops_per_s
+    )
+
+
+def _no_tensor_cores(f: Figures, limits: AdviceThresholds) -> Found | None:
+    if not _wants_tensor_cores(f, limits) or f["tensor_pct"] >= limits.tensor_used_pct:
+        return None
+    rate = f.get("flops_share", 0.0)
+    told = f", at {percent(rate)} of the rate measured for it" if rate else ""
+    return Found(
+        f"the matrix product runs on the FMA pipe ({f.get('fma_pct', 0.0):.0f} % busy) and the"
+        f" tensor cores stand idle{told}.",
+        min(0.9, 1.0 - rate),
+    )
+
+
+def _idle_tensor_cores(f: Figures, limits: AdviceThresholds) -> Found | None:
+    tensor = f["tensor_pct"]
+    if not limits.tensor_used_pct <= tensor < limits.tensor_enough_pct:
+        return None
+    if not _wants_tensor_cores(f, limits) or f.get("dram_pct", 0.0) > limits.dram_pct:
+        return None
+    return Found(
+        f"the tensor cores are busy {tensor:.0f} % of the time: they wait for their operands.",
+        1.0 - tensor / limits.tensor_enough_pct,
+    )
+
+
+def _fp64_arithmetic(f: Figures, limits: AdviceThresholds) -> Found | None:
+    pipe, share = f.get("fp64_pct", 0.0), f.get("fp64_share", 0.0)
+    if "fp64_pct" not in f and "fp64_share" not in f:
+        return None
+    if pipe < limits.fp64_used_pct and share < limits.fp64_share:
+        return None
+    # Besides the pipe, each value is converted there and back.
+    cost = max(pipe / max(f.get("busiest_pct", 100.0), 1.0), share + f.get("conversion_share", 0.0))
+    return Found(
+        f"{percent(share)} of the arithmetic is in double precision and its pipe is busy"
+        f" {pipe:.0f} %: a constant such as 0.5 or a function such as exp() without f makes it so.",
+        min(0.9, cost),
+        "" if "fp64_share" in f else "fp64_pct",
+    )
+
+
+def _special_functions(f: Figures, limits: AdviceThresholds) -> Found | None:
+    busy = f["xu_pct"]
+    if busy < limits.xu_pct or busy < f.get("dram_pct", 0.0) or busy < f.get("fma_pct", 0.0):
+        return None
+    return Found(
+        f"the unit for special functions (exp, log, sin, reciprocal, root) is busy {busy:.0f} %,"
+        " more than DRAM and FMA.",
+        min(0.5, _over_next(f, "xu_pct")),
+    )
+
+
+def _integer_arithmetic(f: Figures, limits: AdviceThresholds) -> Found | None:
+    share = f["integer_share"]
+    busy = max(f.get("alu_pct", 0.0), f.get("issue_pct", 0.0))
+    memory = max(f.get(name, 0.0) for name in ("dram_pct", "l2_pct", "l1_pct"))
+    if share < limits.integer_share or busy < limits.integer_pct or memory >= busy:
+        return None
+    return Found(
+        f"{percent(share)} of the arithmetic is on integers, and issuing it keeps the SM"
+        f" {busy:.0f} % busy: addresses and index sums cost more than the work.",
+        (share - 0.3) * (1.0 - memory / busy),
+    )
+
+
+def _busy_fma(f: Figures, limits: AdviceThresholds) -> Found | None:
+    busy = f["fma_pct"]
+    if busy < limits.compute_pct or busy < f.get("dram_pct", 0.0):
+        return None
+    return Found(
+        f"the FMA pipe is busy {busy:.0f} %: multiplications and additions limit it.",
+        min(0.25, _over_next(f, "fma_pct")),
+    )
+
+
+COMPUTE_RULES: tuple[AdviceRule, ...] = (
+    AdviceRule(
+        name="no_tensor_cores",
+        scope="kernel",
+        when="a matrix product whose type tensor cores may do (ceiling above"
+        " {tensor_flops_per_s:.2g}/s), tensor pipe below {tensor_used_pct:g} %",
+        change="Compute it on the tensor cores: wmma or mma.sync fragments (wgmma on sm_90a) over"
+        " tiles in shared memory, fp32 accumulators; or leave the product to the library and fuse"
+        " the rest.",
+        watch=(("tensor_pct", UP), ("fma_pct", DOWN)),
+        model="1 - the rate reached / the rate measured on this device, at most 0.9",
+        source="AKA's rule F; KernelAgent's tensor core check",
+        find=_no_tensor_cores,
+    ),
+    AdviceRule(
+        name="idle_tensor_cores",
+        scope="kernel",
+        when="a matrix product with the tensor pipe between {tensor_used_pct:g} and"
+        " {tensor_enough_pct:g} %, DRAM below {dram_pct:g} %",
+        change="Feed them: larger tiles for each warp, two or three stages of asynchronous copies"
+        " (cp.async, TMA) so that the next tile arrives while this one is multiplied, conflict-free"
+        " layouts (ldmatrix).",
+        watch=(("tensor_pct", UP),),
+        model="1 - tensor / {tensor_enough_pct:g} %",
+        source="our model",
+        find=_idle_tensor_cores,
+    ),
+    AdviceRule(
+        name="fp64_arithmetic",
+        scope="kernel",
+        when="FP64 pipe above {fp64_used_pct:g} % or {fp64_share:.0%} of the arithmetic",
+        change="Write constants with f (0.5f) and call the float functions (expf, sqrtf, fmaxf);"
+        " accumulate in float, in several partial sums where accuracy needs it.",
+        watch=(("fp64_share", DOWN), ("fp64_pct", DOWN)),
+        model="FP64 over the busiest unit, or the share of fp64 and conversions",
+        source="AKA's rule L",
+        find=_fp64_arithmetic,
+    ),
+    AdviceRule(
+        name="special_functions",
+        scope="kernel",
+        when="XU pipe at {xu_pct:g} % or more, and above DRAM and FMA",
+        change="Call fewer special functions for each element: __expf and __fdividef where the"
+        " accuracy allows it, exp2f with the factor folded in, one reciprocal for a row in place of"
+        " divisions, a polynomial on the FMA pipe.",
+        watch=(("xu_pct", DOWN),),
+        model="the distance to the next busiest unit, at most half",
+        source="ncu's rule HighPipeUtilization; our model",
+        find=_special_functions,
+    ),
+    AdviceRule(
+        name="integer_arithmetic",
+        scope="kernel",
+        when="{integer_share:.0%} of the arithmetic on integers and issue or ALU at"
+        " {integer_pct:g} % or more, above DRAM and the caches",
+        change="Take index arithmetic out of the inner loop: no division or modulo (use grid"
+        " dimensions, shifts, or running counters), 32-bit indices, pointers that advance; several"
+        " elements for each index.",
+        watch=(("integer_share", DOWN), ("alu_pct", DOWN)),
+        model="share of integers above 30 %, times how far issue stands above memory",
+        source="our model",
+        find=_integer_arithmetic,
+    ),
+    AdviceRule(
+        name="busy_fma",
+        scope="kernel",
+        when="FMA pipe at {compute_pct:g} % or more, and above DRAM",
+        change="Do less arithmetic for each element: factor out what does not change, cheaper"
+        " formulas, packed half2 where the type allows it.",
+        watch=(("fma_pct", DOWN),),
+        model="the distance to the next busiest unit, at most a quarter",
+        source="ncu's rule HighPipeUtilization",
+        find=_busy_fma,
+    ),
+)

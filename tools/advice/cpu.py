@@ -1,0 +1,239 @@
+"""Rules of advice for candidates that run on a CPU."""
+
+from __future__ import annotations
+
+from tools.advice.cpu_counters import COUNTED_ADVICE
+from tools.advice.rule import AdviceRule, Figures, Found
+from tools.advice.thresholds import AdviceThresholds
+from tools.profiling.advice import Direction
+from tools.profiling.profile_facts import count_words, percent
+
+UP, DOWN = Direction.UP, Direction.DOWN
+
+
+def _single_thread(f: Figures, limits: AdviceThresholds) -> Found | None:
+    busy, threads = f["busy_threads"], f["threads"]
+    if threads < 2 or f["wall_us"] < limits.threadable_us or busy >= limits.busy_threads * threads:
+        return None
+    return Found(
+        f"{busy:.1f} of {threads:.0f} threads share the work.",
+        (1.0 - busy / threads) * max(f["own_share"], f["library_share"]),
+    )
+
+
+def _libm_calls(f: Figures, limits: AdviceThresholds) -> Found | None:
+    if f["libm_calls"] < 1:
+        return None
+    return Found(
+        f"inner loops call {count_words(int(f['libm_calls']), 'function')} of the mathematical"
+        " library once for each element, which keeps them scalar.",
+        f["own_share"] * limits.libm_gain,
+    )
+
+
+def _not_vectorised(f: Figures, limits: AdviceThresholds) -> Found | None:
+    packed = f["packed_share"]
+    if packed >= limits.packed:
+        return None
+    lanes = limits.simd_bits / 32.0
+    return Found(
+        f"{percent(1 - packed)} of the floating-point instructions in inner loops work on one"
+        " element.",
+        (1.0 - packed) * (1.0 - 1.0 / lanes) * f["own_share"] * _beyond_memory(f),
+    )
+
+
+def _narrow_vectors(f: Figures, limits: AdviceThresholds) -> Found | None:
+    widest = f["widest_bits"]
+    if not 0 < widest < limits.simd_bits:
+        return None
+    return Found(
+        f"vector instructions are {widest:.0f} bits wide where {limits.simd_bits:.0f} are common.",
+        (1.0 - widest / limits.simd_bits) * f["own_share"] * _beyond_memory(f),
+    )
+
+
+def _temporaries(f: Figures, limits: AdviceThresholds) -> Found | None:
+    ratio = f["traffic_ratio"]
+    # Small temporaries stay in the caches: only traffic that shows in the time counts.
+    shows = f["system_share"] >= limits.system_share or f.get("bandwidth_share", 0.0) * ratio >= 0.5
+    if ratio < limits.extra_traffic or not shows:
+        return None
+    return Found(
+        f"temporaries make it move about {ratio:.1f} times the bytes that must move.",
+        1.0 - 1.0 / ratio,
+    )
+
+
+def _page_faults(f: Figures, limits: AdviceThresholds) -> Found | None:
+    share, faults = f["system_share"], f["page_faults"]
+    if share < limits.fresh_memory or faults < limits.many_faults:
+        return None
+    return Found(
+        f"{faults:.0f} page faults a call take {percent(share)} of the processor time: memory that"
+        " is allocated anew is mapped page by page.",
+        share,
+    )
+
+
+def _python_glue(f: Figures, limits: AdviceThresholds) -> Found | None:
+    glue = f["glue_share"]
+    if glue < limits.glue or f["wall_us"] > 1000.0:
+        return None
+    return Found(f"Python and dispatch around the work take {percent(glue)} of the call.", glue)
+
+
+def _library_operators(f: Figures, limits: AdviceThresholds) -> Found | None:
+    share = f["library_share"]
+    if share < limits.library:
+        return None
+    return Found(
+        f"{f['operators']:.0f} operators a call, and {percent(share)} of the time in PyTorch's"
+        " own.",
+        share * limits.unfused_gain,
+    )
+
+
+def _memory_bound(f: Figures, limits: AdviceThresholds) -> Found | None:
+    reached = f["bandwidth_share"]
+    if reached < limits.cpu_bandwidth or f["busy_threads"] < limits.busy_threads * f["threads"]:
+        return None
+    return Found(
+        f"the bytes that must move, over the time, are {percent(reached)} of the copy bandwidth"
+        " measured here.",
+        max(0.0, 1.0 - reached),
+    )
+
+
+def _busy_arithmetic(f: Figures, limits: AdviceThresholds) -> Found | None:
+    if f["intensity"] < limits.intensity or f["wall_us"] < limits.threadable_us:
+        return None
+    if f["busy_threads"] < limits.busy_threads * f["threads"] or f["packed_share"] < limits.packed:
+        return None
+    return Found(
+        f"vectorised code on all threads runs at {percent(f['bandwidth_share'])} of the copy"
+        " bandwidth: arithmetic limits it.",
+        0.25 * f["own_share"] * _beyond_memory(f),
+    )
+
+
+def _beyond_memory(f: Figures) -> float:
+    """What memory leaves: the best that faster arithmetic can gain."""
+    return max(0.0, 1.0 - f.get("bandwidth_share", 0.0))
+
+
+CPU_ADVICE: tuple[AdviceRule, ...] = (
+    AdviceRule(
+        name="single_thread",
+        scope="call",
+        when="less than {busy_threads:.0%} of the threads share the work of a call of"
+        " {threadable_us:g} us or more",
+        change="Spread the outer loop over all threads: at::parallel_for, or OpenMP with -fopenmp,"
+        " in chunks large enough to repay waking a thread.",
+        watch=(("busy_threads", UP),),
+        model="1 - busy / all threads",
+        source="our model",
+        find=_single_thread,
+    ),
+    AdviceRule(
+        name="libm_calls",
+        scope="call",
+        when="inner loops call functions of libm",
+        change="Write exp, tanh and the like as polynomials over vectors (at::vec::Vectorized, or"
+        " intrinsics), or compile with -O3 -march=native -ffast-math so that libmvec is used.",
+        watch=(("libm_calls", DOWN), ("packed_share", UP)),
+        model="{libm_gain:.0%} of the time in own code",
+        source="our model, with an assumed share",
+        find=_libm_calls,
+    ),
+    AdviceRule(
+        name="not_vectorised",
+        scope="call",
+        when="less than {packed:.0%} packed instructions in inner loops",
+        change="Use flat loops over contiguous __restrict__ pointers with -O3 -march=native"
+        " -ffast-math, without branches or function calls inside; or write the vector code.",
+        watch=(("packed_share", UP),),
+        model="scalar share, times what eight lanes would save, times what memory leaves",
+        source="our model",
+        find=_not_vectorised,
+    ),
+    AdviceRule(
+        name="narrow_vectors",
+        scope="call",
+        when="widest vector instructions below {simd_bits:g} bits",
+        change="Compile with -march=native (and -mprefer-vector-width=512 where the CPU has it), or"
+        " use at::vec::Vectorized.",
+        watch=(("widest_bits", UP),),
+        model="missing width, times what memory leaves",
+        source="our model",
+        find=_narrow_vectors,
+    ),
+    AdviceRule(
+        name="temporaries",
+        scope="call",
+        when="estimated traffic {extra_traffic} times what must move, where it shows in the time",
+        change="Fuse the steps into one loop that reads each element once and writes it once; work"
+        " in blocks that stay in the cache, and allocate nothing but the output.",
+        watch=(("traffic_ratio", DOWN),),
+        model="1 - bytes that must move / bytes moved",
+        source="our model: each temporary is written once and read once",
+        find=_temporaries,
+    ),
+    AdviceRule(
+        name="page_faults",
+        scope="call",
+        when="{fresh_memory:.0%} of the processor time on mapping memory, {many_faults:g} page"
+        " faults a call or more",
+        change="Allocate nothing but the outputs, and write them in place; keep scratch buffers"
+        " small, and on each thread's own stack.",
+        watch=(("page_faults", DOWN), ("system_share", DOWN)),
+        model="that share",
+        source="our model",
+        find=_page_faults,
+    ),
+    AdviceRule(
+        name="python_glue",
+        scope="call",
+        when="{glue:.0%} of a call of at most 1 ms outside of operators and own functions",
+        change="Make one call of your own out of many; take views, checks and conversions out of"
+        " forward, and pass the tensors as they are.",
+        watch=(("glue_share", DOWN),),
+        model="that share",
+        source="our model",
+        find=_python_glue,
+    ),
+    AdviceRule(
+        name="library_operators",
+        scope="call",
+        when="{library:.0%} of the time in PyTorch's own operators",
+        change="Fuse the elementwise operators and reductions into one function of your own; leave"
+        " matrix products to the library and fuse what follows them.",
+        watch=(("library_share", DOWN), ("operators", DOWN)),
+        model="half of that share",
+        source="our model",
+        find=_library_operators,
+    ),
+    AdviceRule(
+        name="memory_bound",
+        scope="call",
+        when="{cpu_bandwidth:.0%} of the copy bandwidth or more, on all threads",
+        change="Read and write each element once, in order; split the work into contiguous chunks"
+        " for each thread, and write large outputs past the caches (streaming stores).",
+        watch=(("bandwidth_share", UP),),
+        model="1 - share of the bandwidth",
+        source="our model",
+        find=_memory_bound,
+    ),
+    AdviceRule(
+        name="busy_arithmetic",
+        scope="call",
+        when="vectorised, on all threads, {intensity} operations a byte or more",
+        change="Do less arithmetic for each element: cheaper polynomials, divisions hoisted or"
+        " replaced by a reciprocal, several independent sums.",
+        watch=(("bandwidth_share", UP),),
+        model="a quarter of what memory leaves",
+        source="our model",
+        find=_busy_arithmetic,
+    ),
+    *COUNTED_ADVICE,
+)

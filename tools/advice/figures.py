@@ -1,0 +1,101 @@
+"""The figures that rules of advice read: of the whole call, and of its hottest kernel.
+
+A figure that this profiler or this chip cannot give is left out. The mapping is flat and holds
+numbers only, so that a rule can be tried again on a stored profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tools.advice.kernel_figures import kernel_figures
+from tools.profiling.cpu_counts import counted
+from tools.profiling.cpu_rules import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
+from tools.profiling.profile_facts import Facts
+
+
+def figures(facts: Facts) -> dict[str, float]:
+    """All that is known of one candidate, by name. Units are in the names."""
+    found = dict(_call(facts))
+    on_gpu = facts.collected.gpu is not None
+    found |= dict(_gpu(facts) if on_gpu else _cpu(facts))
+    return found
+
+
+def _call(facts: Facts) -> Iterator[tuple[str, float]]:
+    if facts.latency_us:
+        yield "latency_us", facts.latency_us
+    if facts.bound_us is not None:
+        yield "bound_us", facts.bound_us
+    if (fraction := facts.sol_fraction) is not None:
+        yield "sol_fraction", fraction
+    work = facts.work
+    if work is None or work.bytes <= 0:
+        return
+    yield "must_bytes", work.bytes
+    yield "matrix_intensity", work.flops / work.bytes
+    operations = work.flops + work.elementwise + 20.0 * work.transcendental
+    yield "intensity", operations / work.bytes
+    if work.flops_per_s:
+        yield "flops_ceiling", work.flops_per_s
+
+
+def _gpu(facts: Facts) -> Iterator[tuple[str, float]]:
+    trace, hot = facts.gpu, facts.hot
+    busy_us = trace.busy_us
+    yield from kernel_figures(hot, facts.work.bytes if facts.work is not None else 0.0)
+    if busy_us <= 0 or trace.launches <= 0:
+        return  # only the code was looked at
+    whole_us = max(facts.latency_us or 0.0, trace.span_us or 0.0)
+    yield "launches", float(trace.launches)
+    yield "busy_us", busy_us
+    yield "kernel_us", busy_us / trace.launches
+    if whole_us:
+        yield "whole_us", whole_us
+        # Under ncu caches are cold and clocks differ: kernels may add up to more than the call.
+        yield "busy_share", min(1.0, busy_us / whole_us)
+    yield "hot_us", hot.time_us
+    yield "hot_launches", float(hot.launches)
+    yield "hot_share", min(1.0, hot.time_us / max(whole_us, busy_us))
+    shares = [kernel.time_us / busy_us for kernel in trace.kernels]
+    yield "longest_share", max(shares)
+    # As many launches of one size would count as themselves (inverse Simpson index).
+    squares = sum(k.launches * (k.time_us / k.launches / busy_us) ** 2 for k in trace.kernels)
+    yield "effective_launches", 1.0 / squares
+    yield (
+        "library_share",
+        sum(k.time_us for k in trace.kernels if k.name not in facts.own) / busy_us,
+    )
+    if (share := facts.implied_bandwidth(busy_us)) is not None:
+        yield "bandwidth_share", share
+    if (share := facts.implied_flops(hot.time_us)) is not None:
+        yield "flops_share", share
+    if (traffic := facts.traffic) is not None:
+        moved, must = traffic
+        yield "traffic_bytes", moved
+        yield "traffic_ratio", moved / must
+
+
+def _cpu(facts: Facts) -> Iterator[tuple[str, float]]:
+    trace = facts.cpu
+    library, own, glue = cpu_shares(trace)
+    yield from {"library_share": library, "own_share": own, "glue_share": glue}.items()
+    yield "wall_us", trace.wall_us
+    yield "threads", float(trace.threads)
+    yield "busy_threads", busy_threads(trace)
+    yield "operators", float(sum(operator.calls for operator in trace.operators))
+    yield "page_faults", trace.page_faults
+    yield "system_share", trace.system_share
+    if (moved := estimated_traffic(facts)) is not None and facts.work is not None:
+        yield "traffic_bytes", moved
+        yield "traffic_ratio", moved / facts.work.bytes
+    if (share := bandwidth_share(facts)) is not None:
+        yield "bandwidth_share", share
+    if (share := facts.implied_flops(trace.wall_us)) is not None:
+        yield "flops_share", share
+    yield from counted(trace.counts, facts.work.bytes if facts.work is not None else 0.0)
+    if (loops := trace.loops) is not None:
+        yield "libm_calls", float(len(loops.calls))
+        yield "widest_bits", float(loops.widest_bits)
+        if loops.packed + loops.scalar:
+            yield "packed_share", loops.packed / (loops.packed + loops.scalar)

@@ -1,0 +1,221 @@
+"""Rules of advice about the call as a whole and about how its work is cut into blocks."""
+
+from __future__ import annotations
+
+from tools.advice.rule import AdviceRule, Figures, Found
+from tools.advice.thresholds import AdviceThresholds
+from tools.profiling.advice import Direction
+from tools.profiling.profile_facts import percent
+
+UP, DOWN = Direction.UP, Direction.DOWN
+
+
+def _launch_bound(f: Figures, limits: AdviceThresholds) -> Found | None:
+    launches, busy_us = f["launches"], f["busy_us"]
+    idle = 1.0 - f.get("busy_share", 1.0)
+    idle_us = f.get("whole_us", 0.0) - busy_us
+    gaps = launches * limits.launch_us
+    if launches > 1 and (
+        idle > 1.0 - limits.idle_device
+        or (launches >= limits.many_launches and f["kernel_us"] < limits.tiny_kernel_us)
+    ):
+        return Found(
+            f"a call launches {launches:.0f} kernels of {f['kernel_us']:.1f} us on average, and"
+            f" kernels run for {busy_us:.0f} us of it: launches and gaps cost the rest.",
+            max(idle, (gaps - limits.launch_us) / (gaps + busy_us)),
+            "launches",
+        )
+    if launches == 1 and idle > 1.0 - limits.idle_device and idle_us > limits.idle_us:
+        return Found(
+            f"the only kernel runs for {busy_us:.1f} of {f['whole_us']:.1f} us: the host is late.",
+            idle,
+            "busy_share",
+        )
+    return None
+
+
+def _unfused_kernels(f: Figures, limits: AdviceThresholds) -> Found | None:
+    if f["effective_launches"] < limits.effective_launches or f["library_share"] >= limits.library:
+        return None
+    ratio = f.get("traffic_ratio")
+    if ratio is None:
+        return Found(
+            f"{f['launches']:.0f} kernels share the device time, the longest has"
+            f" {percent(f['longest_share'])} of it: what one writes the next reads back.",
+            (1.0 - f["longest_share"]) * limits.unfused_gain,
+            "launches",
+        )
+    if ratio < limits.fusion_traffic:
+        return None
+    return Found(
+        f"{f['launches']:.0f} kernels hand each other intermediates through memory: DRAM moves"
+        f" {ratio:.1f} times the bytes that must move.",
+        1.0 - 1.0 / ratio,
+        "traffic_ratio",
+    )
+
+
+def _library_time(f: Figures, limits: AdviceThresholds) -> Found | None:
+    share = f["library_share"]
+    if share < limits.library:
+        return None
+    ratio = f.get("traffic_ratio", 1.0)
+    fused = limits.unfused_gain if ratio < limits.fusion_traffic else 1.0 - 1.0 / ratio
+    return Found(
+        f"{percent(share)} of the device time is spent in kernels of PyTorch or its libraries.",
+        share * fused,
+    )
+
+
+def _too_few_blocks(f: Figures, limits: AdviceThresholds) -> Found | None:
+    blocks = f["blocks_per_sm"]
+    idle = 1.0 - blocks
+    words = f"{f['grid']:.0f} blocks for {f['sm_count']:.0f} SMs leave part of the device idle"
+    if blocks < 1.0 - limits.least_gain:
+        return Found(f"{words}.", idle)
+    waves = f["waves"]
+    if waves >= limits.few_waves or f["busiest_pct"] >= limits.busy_pct:
+        return None
+    reached = f["occupancy_pct"]
+    if reached >= limits.occupancy_pct:
+        return None
+    return Found(
+        f"{f['grid']:.0f} blocks fill {waves:.2f} of a wave: {reached:.0f} % of the warps that the"
+        " SMs can hold are there.",
+        (1.0 - waves) * f["spare"] * 0.5,
+    )
+
+
+def _tail_wave(f: Figures, limits: AdviceThresholds) -> Found | None:
+    tail = f["tail_share"]
+    if tail <= limits.tail or f["waves"] <= 1.0:
+        return None
+    return Found(
+        f"the blocks make {f['waves']:.2f} waves: the last one fills only part of the SMs, and"
+        f" {percent(tail)} of all slots stay empty.",
+        min(tail, f.get("spare", 1.0)),
+    )
+
+
+def _small_blocks(f: Figures, limits: AdviceThresholds) -> Found | None:
+    block = max(1.0, f["block"])
+    idle = 1.0 - block / (32.0 * -(-block // 32.0))
+    if block >= limits.small_block and idle < limits.tail:
+        return None
+    possible = min(1.0, block * f.get("limit_blocks", 32.0) / limits.sm_threads)
+    return Found(
+        f"blocks of {block:.0f} threads: an SM can hold {percent(possible)} of its warps"
+        + (f", and {percent(idle)} of each last warp has no thread." if idle else "."),
+        max(idle, (1.0 - possible) * f.get("spare", 1.0)),
+    )
+
+
+def _uneven_work(f: Figures, limits: AdviceThresholds) -> Found | None:
+    if f.get("blocks_per_sm", 1.0) < 1.0:
+        return None
+    uneven = f.get("uneven_share", 0.0)
+    if uneven >= limits.uneven:
+        return Found(
+            f"SMs are busy for {percent(1 - uneven)} of the time of the busiest one: some blocks"
+            " have more to do than others.",
+            uneven,
+            "uneven_share",
+        )
+    if f["block"] < limits.small_block:
+        return None  # An SM has not started the next ones when the first of them end.
+    reached, possible = f["occupancy_pct"], f["occupancy_limit_pct"]
+    if possible <= 0 or reached >= limits.occupancy_gap * possible or f.get("waves", 1.0) < 1.0:
+        return None
+    return Found(
+        f"{reached:.0f} % of the warps are active where {possible:.0f} % could be: some warps or"
+        " blocks end long before others.",
+        (1.0 - reached / possible) * f.get("spare", 1.0),
+        "occupancy_pct",
+    )
+
+
+LAUNCH_RULES: tuple[AdviceRule, ...] = (
+    AdviceRule(
+        name="launch_bound",
+        scope="call",
+        when="kernels run for less than {idle_device:.0%} of the call, or at least"
+        " {many_launches} launches of less than {tiny_kernel_us:g} us each",
+        change="Do all of it in one kernel, or in few: fuse neighbouring steps, handle all slices"
+        " in one launch (a grid over them), and leave no tensor operation in Python.",
+        watch=(("launches", DOWN), ("busy_share", UP)),
+        model="the idle share of the call, or {launch_us:g} us for each launch but one",
+        source="KernelSkill's launch-bound rule; assumed cost of a launch",
+        find=_launch_bound,
+    ),
+    AdviceRule(
+        name="unfused_kernels",
+        scope="call",
+        when="own kernels, at least {effective_launches} launches if all were of one size, and DRAM"
+        " moves {fusion_traffic} times what must move",
+        change="Fuse the kernels: compute the next step on the value while it is in a register"
+        " (or shared memory), and write only the final result.",
+        watch=(("traffic_ratio", DOWN), ("launches", DOWN)),
+        model="1 - bytes that must move / bytes moved; without counters half of the time outside"
+        " of the longest kernel",
+        source="our model",
+        find=_unfused_kernels,
+    ),
+    AdviceRule(
+        name="library_time",
+        scope="call",
+        when="at least {library:.0%} of the device time in kernels of PyTorch or libraries",
+        change="Write the longest of these operators yourself, fused with what comes before and"
+        " after it; keep a library's matrix product only where fusing gains nothing.",
+        watch=(("library_share", DOWN),),
+        model="that share, times 1 - bytes that must move / bytes moved; half of it where DRAM"
+        " moves no more than it must",
+        source="our model",
+        find=_library_time,
+    ),
+    AdviceRule(
+        name="too_few_blocks",
+        scope="kernel",
+        when="fewer blocks than SMs, or less than {few_waves} of a wave with little else busy",
+        change="Split the work into more blocks: smaller tiles, one block for each row or slice,"
+        " or several blocks for each result and a second step that combines (split-K).",
+        watch=(("blocks_per_sm", UP),),
+        model="share of the SMs without a block; half of the missing wave where each SM has one",
+        source="ncu's rule LaunchConfiguration; AKA's rule A",
+        find=_too_few_blocks,
+    ),
+    AdviceRule(
+        name="tail_wave",
+        scope="kernel",
+        when="more than one wave, and more than {tail:.0%} of the last one's slots empty in all",
+        change="Choose a block size or tile that makes the number of blocks a multiple of what the"
+        " device holds at once, or launch exactly that many blocks and loop (grid stride).",
+        watch=(("tail_share", DOWN),),
+        model="(ceil W - W) / ceil W for W waves, at most what the busiest unit leaves",
+        source="ncu's rule LaunchConfiguration; AKA's rule B",
+        find=_tail_wave,
+    ),
+    AdviceRule(
+        name="small_blocks",
+        scope="kernel",
+        when="blocks of less than {small_block:g} threads, or more than {tail:.0%} of the last"
+        " warp without a thread",
+        change="Use 128 to 256 threads a block, a multiple of 32; let several rows or tiles share"
+        " a block where one is too small.",
+        watch=(("block", UP), ("occupancy_limit_pct", UP)),
+        model="warps that an SM cannot hold, times what the busiest unit leaves; or idle threads",
+        source="NVIDIA's CUDA C++ Best Practices Guide, thread and block heuristics",
+        find=_small_blocks,
+    ),
+    AdviceRule(
+        name="uneven_work",
+        scope="kernel",
+        when="SMs busy {uneven:.0%} less than the busiest one, or occupancy below"
+        " {occupancy_gap:.0%} of what is possible with blocks of {small_block:g} threads or more",
+        change="Give all blocks and warps equal shares: split long rows, hand out work in small"
+        " pieces (an atomic counter or a grid-stride loop), start the longest pieces first.",
+        watch=(("uneven_share", DOWN), ("occupancy_pct", UP)),
+        model="idle time of the SMs; or the missing warps, times what the busiest unit leaves",
+        source="ncu's rule for workload imbalance; AKA's rule J",
+        find=_uneven_work,
+    ),
+)

@@ -1,0 +1,88 @@
+"""Rules of advice about what keeps warps off an SM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tools.advice.rule import AdviceRule, Figures, Found
+from tools.advice.thresholds import AdviceThresholds
+from tools.profiling.advice import Direction
+
+_LIMITS = {
+    "limit_registers": "registers",
+    "limit_shared": "shared",
+    "limit_warps": "blocks",
+    "limit_blocks": "blocks",
+}
+
+
+def _limiter(f: Figures) -> str:
+    """What allows the fewest blocks on an SM; warps and block slots are the size of a block."""
+    known = {name: f[name] for name in _LIMITS if name in f}
+    # A tie with the number of warps is none: it is the device that is full.
+    order = sorted(known, key=lambda name: (known[name], name != "limit_warps"))
+    return _LIMITS[order[0]] if order else ""
+
+
+def _limited_by(
+    limiter: str, words: Callable[[Figures], str]
+) -> Callable[[Figures, AdviceThresholds], Found | None]:
+    def find(f: Figures, limits: AdviceThresholds) -> Found | None:
+        possible = f["occupancy_limit_pct"]
+        if possible > limits.occupancy_limit_pct or _limiter(f) != limiter:
+            return None
+        # With little to wait for, few warps are enough.
+        if f.get("busiest_pct", 0.0) >= limits.busy_pct:
+            return None
+        return Found(
+            f"{words(f)} let only {possible:.0f} % of the warps of an SM run at once, and no unit"
+            " is busy.",
+            (1.0 - possible / 100.0) * f.get("spare", 1.0),
+        )
+
+    return find
+
+
+_WATCH = (("occupancy_limit_pct", Direction.UP), ("occupancy_pct", Direction.UP))
+_WHEN = "at most {occupancy_limit_pct:g} % of the warps fit, no unit above {busy_pct:g} %, limit: "
+_MODEL = "the missing warps, times what the busiest unit leaves"
+_SOURCE = "ncu's rule TheoreticalOccupancy"
+
+OCCUPANCY_RULES: tuple[AdviceRule, ...] = (
+    AdviceRule(
+        name="occupancy_registers",
+        scope="kernel",
+        when=f"{_WHEN}registers",
+        change="Use fewer registers a thread: smaller tiles, less unrolling, or"
+        " __launch_bounds__(threads, blocks) with the number of blocks that should fit, as long as"
+        " nothing spills.",
+        watch=_WATCH,
+        model=_MODEL,
+        source=_SOURCE,
+        find=_limited_by("registers", lambda f: f"{f['registers']:.0f} registers a thread"),
+    ),
+    AdviceRule(
+        name="occupancy_shared",
+        scope="kernel",
+        when=f"{_WHEN}shared memory",
+        change="Use less shared memory a block: smaller or fewer tiles, narrower types, a buffer"
+        " used twice; keep in registers what only one thread reads.",
+        watch=_WATCH,
+        model=_MODEL,
+        source=_SOURCE,
+        find=_limited_by(
+            "shared", lambda f: f"{f['shared_bytes']:.0f} bytes of shared memory a block"
+        ),
+    ),
+    AdviceRule(
+        name="occupancy_blocks",
+        scope="kernel",
+        when=f"{_WHEN}the number or size of blocks",
+        change="Choose a block size of which a whole number fills the 2048 threads of an SM with"
+        " at most 32 blocks: 128, 256 or 512 threads.",
+        watch=_WATCH,
+        model=_MODEL,
+        source=_SOURCE,
+        find=_limited_by("blocks", lambda f: f"blocks of {f['block']:.0f} threads"),
+    ),
+)

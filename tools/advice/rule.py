@@ -1,0 +1,54 @@
+"""What a rule of advice is, and the figures that it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Never
+
+from tools.advice.thresholds import AdviceThresholds
+from tools.profiling.advice import Direction
+
+Scope = Literal["kernel", "call"]
+"""What a gain is a share of: the time of the hottest kernel, or that of the whole call."""
+
+
+class UnknownFigureError(KeyError):
+    """A rule asked for a figure that this profile lacks: the rule is silent."""
+
+
+class Figures(dict[str, float]):
+    """`Profile.figures`: one that is missing ends the rule that asks for it."""
+
+    def __missing__(self, name: str) -> Never:
+        raise UnknownFigureError(name)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a rule saw."""
+
+    evidence: str
+    """The figures, in a sentence without a subject: the name of the kernel goes before it."""
+    gain: float
+    """Share of the time of the rule's scope."""
+    figure: str = ""
+    """Which of the rule's figures to watch; empty: the first that is known."""
+
+
+@dataclass(frozen=True)
+class AdviceRule:
+    """One row of the table. `find` returns None where its condition does not hold."""
+
+    name: str
+    scope: Scope
+    when: str
+    """The condition in words; `{name}` stands for a threshold."""
+    change: str
+    """What to do about it."""
+    watch: tuple[tuple[str, Direction], ...]
+    """Figures that should move."""
+    model: str
+    """How the gain is estimated."""
+    source: str
+    find: Callable[[Figures, AdviceThresholds], Found | None]

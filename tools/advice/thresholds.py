@@ -1,0 +1,116 @@
+"""Where a figure begins to call for advice: the one table that all rules of advice share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tools.profiling.finding import Thresholds
+
+
+@dataclass(frozen=True)
+class AdviceThresholds(Thresholds):
+    """Besides those that name the bottleneck. Shares are 0 to 1, `_pct` are 0 to 100 of a peak."""
+
+    least_gain: float = 0.05
+    """Less is not worth a turn."""
+    cause_share: float = 0.3
+    """A cause explains a symptom when its gain is at least this share of the symptom's."""
+    # launch
+    launch_us: float = 2.0
+    """Assumed: what a launch costs, with the gap before the next one."""
+    idle_us: float = 10.0
+    """Idle time of a call with one launch only, above which the host is to blame."""
+    effective_launches: float = 1.5
+    """Launches of one size that the call amounts to: 1 for one that takes all the time."""
+    fusion_traffic: float = 1.3
+    """Bytes moved over bytes that must move, from which kernels of a chain are worth fusing."""
+    unfused_gain: float = 0.5
+    """Assumed: fusing saves half of what an operator costs by itself."""
+    tail: float = 0.15
+    small_block: float = 64.0
+    sm_threads: float = 2048.0
+    """Threads that an SM holds (compute capability 8.0, 9.0 and 10.0)."""
+    uneven: float = 0.2
+    occupancy_gap: float = 0.5
+    """Achieved over possible occupancy below which work is unevenly spread."""
+    busy_pct: float = 60.0
+    """A unit that is busier than this needs no more blocks or warps."""
+    # memory
+    redundant_reads: float = 1.6
+    """Bytes fetched into L1 over bytes of input that must be read."""
+    cached_pass: float = 0.6
+    """Assumed: a pass that L2 serves costs this share of one that DRAM serves."""
+    matrix_intensity: float = 8.0
+    """Operations of matrix products for each byte that must move, above which data is reused."""
+    reuse_ratio: float = 4.0
+    """The same ratio for matrix products, which must read their inputs several times."""
+    low_hit_pct: float = 60.0
+    reuse_pct: float = 45.0
+    """How busy DRAM must be before missing reuse of L2 costs time."""
+    efficiency: float = 0.6
+    """Share of each sector of 32 bytes that is used."""
+    scattered_sectors: float = 3.9
+    """Sectors a request; 4 where 32 threads load 4 neighbouring bytes each."""
+    widest_sectors: float = 17.0
+    """More than 16-byte accesses of a whole warp touch: scattered, whatever their width."""
+    scalar_bytes: float = 136.0
+    """Bytes a request of 32 threads with 4 bytes each, and a little for rounding."""
+    streaming: float = 0.9
+    """Share of each sector that is used where neighbours are read one after the other."""
+    stream_sectors: float = 1.8
+    """Sectors a request: 2 where 32 threads read 2 bytes each."""
+    full_dram_pct: float = 85.0
+    """Of its peak: wider accesses gain nothing above."""
+    cache_advice_pct: float = 60.0
+    cache_over_dram: float = 1.5
+    """Plain streams keep L2 about 1.2 times as busy as DRAM (an elementwise kernel on an H200)."""
+    memory_weight: float = 0.35
+    """Share of the time that memory must cost before accesses are worth changing."""
+    conflict_ways: float = 1.3
+    atomic_share: float = 0.05
+    """Atomics among all requests to global memory."""
+    atomic_pct: float = 30.0
+    local_share: float = 0.05
+    """Local accesses among all requests to memory off the SM."""
+    # latency
+    least_stall: float = 1.5
+    """Warps stalled for an instruction issued; fewer do not show."""
+    latency_busy_pct: float = 80.0
+    """Where a unit is busier than this, waiting is not what costs the time."""
+    stall_share: float = 0.2
+    """Of the warps stalled for each instruction, by one reason."""
+    memory_stall_share: float = 0.4
+    fetch_share: float = 0.15
+    active_threads: float = 24.0
+    """Threads active an instruction, of 32."""
+    # arithmetic
+    tensor_used_pct: float = 3.0
+    """Plain arithmetic reads up to 2 % where the chip has no finer counter."""
+    tensor_enough_pct: float = 50.0
+    tensor_flops_per_s: float = 1.2e14
+    """A ceiling above this can only be reached by tensor cores: their types are allowed."""
+    fp64_share: float = 0.01
+    """Of arithmetic thread instructions."""
+    fp64_used_pct: float = 1.0
+    xu_pct: float = 35.0
+    integer_share: float = 0.6
+    integer_pct: float = 40.0
+    # CPU
+    libm_gain: float = 0.6
+    """Assumed: vectorised polynomials take 0.4 of the time of one call for each element."""
+    fresh_memory: float = 0.1
+    """Share of the processor time that mapping memory must take."""
+    many_faults: float = 200.0
+    simd_bits: float = 256.0
+    cpu_bandwidth: float = 0.4
+    """Share of the copy bandwidth from which memory limits vectorised code on all threads."""
+    miss_cost: float = 0.1
+    """Share of the cycles that wrong guesses, or misses of L1, must cost."""
+    branch_miss_cycles: float = 15.0
+    """Assumed: about the length of the pipeline that is emptied."""
+    l1_miss_cycles: float = 10.0
+    """Assumed: about what L2 takes to answer, some of it hidden."""
+    extra_lines: float = 4.0
+
+
+ADVICE_THRESHOLDS = AdviceThresholds()

@@ -1,0 +1,160 @@
+"""Rules of advice about how many bytes go through DRAM and the caches."""
+
+from __future__ import annotations
+
+from tools.advice.rule import AdviceRule, Figures, Found
+from tools.advice.thresholds import AdviceThresholds
+from tools.profiling.advice import Direction
+
+UP, DOWN = Direction.UP, Direction.DOWN
+_FULL_DRAM_PCT = 93.0
+"""Assumed: what the best streaming kernels reach of the peak."""
+
+
+def _dram_bound(f: Figures, limits: AdviceThresholds) -> Found | None:
+    dram = f["dram_pct"]
+    if dram < limits.dram_pct:
+        return None
+    ratio = f.get("traffic_ratio")
+    extra = f", {ratio:.2f} times the bytes that must move" if ratio is not None else ""
+    return Found(
+        f"DRAM runs at {dram:.0f} % of its peak{extra}.", max(0.0, 1.0 - dram / _FULL_DRAM_PCT)
+    )
+
+
+def _redundant_passes(f: Figures, limits: AdviceThresholds) -> Found | None:
+    if f.get("matrix_intensity", 0.0) >= limits.matrix_intensity:
+        return None
+    ratio = f.get("traffic_ratio", 1.0)
+    if ratio >= limits.extra_traffic and f["dram_pct"] >= limits.traffic_dram_pct:
+        return Found(
+            f"DRAM moves {ratio:.1f} times the bytes that must move: data is read or written more"
+            " than once.",
+            (1.0 - 1.0 / ratio) * min(1.0, f["dram_pct"] / limits.dram_pct),
+            "traffic_ratio",
+        )
+    reads = f["load_ratio"]
+    if reads < limits.redundant_reads or f["memory_weight"] < limits.memory_weight:
+        return None
+    return Found(
+        f"the SMs fetch {reads:.1f} times the bytes of the input from L2: the same elements are"
+        " read in several passes.",
+        (1.0 - 1.0 / reads) * f["memory_weight"] * limits.cached_pass,
+        "load_ratio",
+    )
+
+
+def _poor_l2_reuse(f: Figures, limits: AdviceThresholds) -> Found | None:
+    if f["matrix_intensity"] < limits.matrix_intensity:
+        return None
+    ratio, hits, dram = f["traffic_ratio"], f["l2_hit_pct"], f["dram_pct"]
+    if ratio < limits.extra_traffic or hits >= limits.low_hit_pct or dram < limits.reuse_pct:
+        return None
+    return Found(
+        f"DRAM moves {ratio:.1f} times the bytes that must move and L2 hits {hits:.0f} %: blocks"
+        " that share data run too far apart.",
+        (1.0 - 1.0 / ratio) * dram / 100.0,
+    )
+
+
+def _poor_l1_reuse(f: Figures, limits: AdviceThresholds) -> Found | None:
+    ratio, l2 = f["load_ratio"], f["l2_pct"]
+    if f.get("matrix_intensity", 0.0) < limits.matrix_intensity:
+        return None
+    if ratio < limits.reuse_ratio or l2 < limits.cache_advice_pct:
+        return None
+    return Found(
+        f"the SMs fetch {ratio:.0f} times the bytes of the inputs from L2, which is busy"
+        f" {l2:.0f} %, and L1 hits {f['l1_hit_pct']:.0f} %: each block uses too little of what it"
+        " loads.",
+        0.5 * l2 / 100.0,
+    )
+
+
+def _cache_bandwidth(f: Figures, limits: AdviceThresholds) -> Found | None:
+    level = max(("l2_pct", "l1_pct"), key=lambda name: f.get(name, 0.0))
+    busy, dram = f[level], f.get("dram_pct", 0.0)
+    if busy < limits.cache_advice_pct or busy < limits.cache_over_dram * dram:
+        return None
+    # Shared memory lies in the same unit: tiles are what this rule asks for.
+    if level == "l1_pct" and f.get("shared_pct", 0.0) >= 0.5 * busy:
+        return None
+    figure = "load_sectors" if level == "l1_pct" else "l2_read_sectors"
+    pipes = max((f.get(name, 0.0) for name in ("fma_pct", "tensor_pct", "alu_pct")), default=0.0)
+    return Found(
+        f"{level[:2].upper()} is busy {busy:.0f} % while DRAM runs at {dram:.0f} %: the same data"
+        " is fetched through the caches again and again.",
+        min(0.5, 1.0 - max(dram, pipes) / busy),
+        figure if figure in f else level,
+    )
+
+
+TRAFFIC_RULES: tuple[AdviceRule, ...] = (
+    AdviceRule(
+        name="redundant_passes",
+        scope="kernel",
+        when="no matrix product, and DRAM moves {extra_traffic} times what must move, or the SMs"
+        " fetch {redundant_reads} times the bytes of the input from L2",
+        change="Read each element once and write it once: keep a row in registers or shared memory"
+        " between the steps, or combine the passes (online softmax, Welford), and use no"
+        " temporary tensor.",
+        watch=(("traffic_ratio", DOWN), ("load_ratio", DOWN)),
+        model="1 - bytes that must move / bytes moved, times how busy DRAM is; a pass that L2"
+        " serves counts {cached_pass:.0%} of that",
+        source="our model",
+        find=_redundant_passes,
+    ),
+    AdviceRule(
+        name="dram_bound",
+        scope="kernel",
+        when="DRAM at {dram_pct:g} % of its peak or more",
+        change="Move fewer bytes: narrower types for what stays inside, nothing written that is"
+        " recomputed cheaply; for the rest of the bandwidth, 16-byte accesses with several"
+        " independent loads in flight.",
+        watch=(("dram_pct", UP), ("traffic_ratio", DOWN)),
+        model="1 - DRAM / 93 %, which the best streaming kernels are assumed to reach",
+        source="KernelSkill's headroom tiers; our model",
+        find=_dram_bound,
+    ),
+    AdviceRule(
+        name="poor_l2_reuse",
+        scope="kernel",
+        when="a matrix product, DRAM moves {extra_traffic} times what must move, L2 hits below"
+        " {low_hit_pct:g} %",
+        change="Order the blocks so that those which run at the same time share rows and columns"
+        " (swizzled or grouped tiles), or make the tiles larger.",
+        watch=(("l2_hit_pct", UP), ("traffic_ratio", DOWN)),
+        model="1 - bytes that must move / bytes moved, times how busy DRAM is",
+        source="our model",
+        find=_poor_l2_reuse,
+    ),
+    AdviceRule(
+        name="poor_l1_reuse",
+        scope="kernel",
+        when="a matrix product, the SMs fetch {reuse_ratio:g} times the bytes of the inputs from"
+        " L2, which is busy {cache_advice_pct:g} % or more",
+        change="Tile it: load a tile into shared memory once for the whole block, and let each"
+        " thread compute several results in registers (4x4 or 8x8) from it.",
+        watch=(("load_ratio", DOWN), ("l2_pct", DOWN)),
+        model="half of the time that L2 is busy: twice the tile halves its traffic",
+        source="our model; NVIDIA's CUDA C++ Best Practices Guide, shared memory",
+        find=_poor_l1_reuse,
+    ),
+    AdviceRule(
+        name="cache_bandwidth",
+        scope="kernel",
+        when="L1 or L2 busy {cache_advice_pct:g} % or more, and {cache_over_dram} times as much as"
+        " DRAM, not by shared memory",
+        change="Keep what is used again in registers: let each thread compute several results from"
+        " one load, share tiles through shared memory, load 16 bytes at a time.",
+        watch=(
+            ("load_sectors", DOWN),
+            ("l2_read_sectors", DOWN),
+            ("l1_pct", DOWN),
+            ("l2_pct", DOWN),
+        ),
+        model="the distance to the next busiest unit, at most half",
+        source="ncu's rule SOLBottleneck; our model",
+        find=_cache_bandwidth,
+    ),
+)

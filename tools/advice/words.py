@@ -1,0 +1,102 @@
+"""Advice, and what became of it, in lines for a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tools.advice.score import time_change
+from tools.advice.units import unit
+from tools.profiling.advice import Advice, AdviceScore
+
+if TYPE_CHECKING:
+    from tools.profiling.profile_report import Profile
+
+FASTER = -0.02
+"""A change of time closer to 0 than this is told as none."""
+
+DEEDS: Mapping[str, str] = {
+    "launch_bound": "launched fewer kernels",
+    "unfused_kernels": "fused kernels",
+    "library_time": "replaced library kernels",
+    "too_few_blocks": "launched more blocks",
+    "tail_wave": "filled the last wave",
+    "small_blocks": "made the blocks larger",
+    "uneven_work": "spread the work more evenly",
+    "redundant_passes": "left out passes over memory",
+    "dram_bound": "used more of the bandwidth",
+    "poor_l2_reuse": "used more of what lies in L2",
+    "poor_l1_reuse": "loaded less from L2",
+    "cache_bandwidth": "fetched less through the caches",
+    "uncoalesced_loads": "coalesced the loads",
+    "uncoalesced_stores": "coalesced the stores",
+    "scalar_access": "widened the loads and stores",
+    "bank_conflicts": "took out bank conflicts",
+    "atomics_contention": "issued fewer atomics",
+    "register_spills": "spilled fewer registers",
+    "local_arrays": "moved arrays out of local memory",
+    "occupancy_registers": "used fewer registers",
+    "occupancy_shared": "used less shared memory",
+    "occupancy_blocks": "chose blocks that fit",
+    "divergence": "kept warps together",
+    "barrier_wait": "waited less at barriers",
+    "memory_latency": "hid more of the latency of loads",
+    "dependency_chain": "broke up dependent instructions",
+    "memory_queue": "issued fewer accesses",
+    "shared_memory_queue": "used shared memory less",
+    "instruction_fetch": "made the code smaller",
+    "no_tensor_cores": "used the tensor cores",
+    "idle_tensor_cores": "fed the tensor cores",
+    "fp64_arithmetic": "left double precision",
+    "special_functions": "called fewer special functions",
+    "integer_arithmetic": "took out index arithmetic",
+    "busy_fma": "took out arithmetic",
+    "single_thread": "spread the work over threads",
+    "libm_calls": "took out calls of libm",
+    "not_vectorised": "vectorised the loops",
+    "narrow_vectors": "used wider vectors",
+    "temporaries": "took out temporaries",
+    "page_faults": "mapped less fresh memory",
+    "python_glue": "left less to Python",
+    "library_operators": "replaced PyTorch's operators",
+    "memory_bound": "used more of the bandwidth",
+    "busy_arithmetic": "took out arithmetic",
+    "branch_misses": "took out branches",
+    "cache_lines": "fetched fewer cache lines",
+}
+"""By rule, what its figure shows to have been done once it has moved."""
+
+
+def advice_lines(profile: Profile) -> list[str]:
+    """A line for each piece of advice, numbered, most to gain first; empty where there is none."""
+    return [f"{number}. {_told(advice)}" for number, advice in enumerate(profile.advice, 1)]
+
+
+def score_lines(scores: Sequence[AdviceScore]) -> list[str]:
+    """A line for each piece of advice of the turn before, failed predictions included."""
+    return [_outcome(score) for score in scores]
+
+
+def _told(advice: Advice) -> str:
+    figure = unit(advice.figure)
+    return (
+        f"{advice.evidence} {advice.change} Could save up to {100 * advice.gain:.0f} % of the time;"
+        f" watch: {figure.words} should go {advice.direction} from {figure.told(advice.before)}."
+    )
+
+
+def _outcome(score: AdviceScore) -> str:
+    change = time_change(score)
+    time = "" if change is None else f", time {100 * change:+.0f} %"
+    figure = unit(score.figure)
+    if score.after is None or score.moved is None:
+        return f"{score.rule}: {figure.words} is not known for this kernel{time}."
+    course = f"{figure.words} {figure.told(score.before)} -> {figure.told(score.after)}{time}"
+    if not score.moved:
+        return f"{score.rule} was not followed, or had no effect: {course}."
+    deed = f"you {DEEDS[score.rule]}" if score.rule in DEEDS else score.rule
+    if change is None or change < FASTER:
+        return f"{deed}: {course}."
+    return (
+        f"{deed}: {course}: as predicted, and the time did not fall, so something else limits it."
+    )

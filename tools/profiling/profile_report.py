@@ -1,0 +1,79 @@
+"""What a profiler said about one candidate, digested: the same model whatever the profiler was."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from evaluator.record import Record
+from tools.profiling.advice import Advice
+
+
+class Rung(StrEnum):
+    """Which profiler was used, best first. Comparisons never mix rungs silently."""
+
+    NCU = "ncu"
+    TORCH_TRACE = "torch_trace"
+    STATIC = "static"
+    CPU = "cpu"
+
+
+class Bottleneck(StrEnum):
+    """What limits a candidate most. No two of these are ever described in the same words."""
+
+    MEMORY_BANDWIDTH = "memory_bandwidth"
+    CACHE_BANDWIDTH = "cache_bandwidth"
+    COMPUTE = "compute"
+    LATENCY = "latency"
+    OCCUPANCY = "occupancy"
+    TOO_FEW_BLOCKS = "too_few_blocks"
+    LAUNCH_OVERHEAD = "launch_overhead"
+    LIBRARY = "library"
+    REDUNDANT_TRAFFIC = "redundant_traffic"
+    SINGLE_THREAD = "single_thread"
+    NOT_VECTORISED = "not_vectorised"
+    AT_THE_BOUND = "at_the_bound"
+    UNKNOWN = "unknown"
+
+
+class KernelShare(Record):
+    """One kernel (or CPU operator) of a forward call, launches of the same name together."""
+
+    name: str
+    own: bool
+    """True for the candidate's own kernels, False for those of PyTorch or a library."""
+    launches: int
+    time_us: float
+    share: float
+    """Of the device time of one forward call, 0 to 1."""
+    metrics: dict[str, float | None] = Field(default_factory=dict)
+    """None: this chip or this profiler does not know the metric (told as n/a)."""
+
+
+class Profile(Record):
+    """One candidate, profiled: what limits it, on which figures that rests, how far it could go."""
+
+    rung: Rung
+    rung_reason: str = ""
+    """Why no better rung was used; empty for the best one on this kind of device."""
+    device: str
+    bottleneck: Bottleneck
+    headline: str
+    """One sentence that names the bottleneck and the figure that shows it."""
+    kernels: tuple[KernelShare, ...]
+    latency_us: float | None = None
+    bound_us: float | None = None
+    sol_fraction: float | None = None
+    missing: tuple[str, ...] = ()
+    figures: dict[str, float] = Field(default_factory=dict)
+    """What the rules of advice read, of the hottest kernel and of the whole call, by name."""
+    advice: tuple[Advice, ...] = ()
+    """At most three pieces, the one with most to gain first."""
+    summary: str
+    """For the prompt: at most 25 lines."""
+    seconds: float = 0.0
+    isolation: tuple[str, ...] = ()
+    """The walls around the process that ran the candidate: those of the judge, or none (`ncu`)."""
+    stages: dict[str, float] = Field(default_factory=dict)
+    """Where these seconds went, by the names of `Collected.seconds`."""

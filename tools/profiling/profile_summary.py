@@ -1,0 +1,200 @@
+"""A profile in at most 25 lines: bottleneck, the figures it rests on, distance to the bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tools.profiling.cpu_counts import counted_words
+from tools.profiling.cpu_rules import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
+from tools.profiling.finding import Finding
+from tools.profiling.gpu_rules import busiest_pipe, occupancy_limiter, stall_reasons
+from tools.profiling.profile_facts import Facts, byte_words, percent
+from tools.profiling.profile_report import KernelShare, Rung
+
+MAX_LINES = 25
+_TOP = 4
+
+_RUNGS = {
+    Rung.NCU: "Nsight Compute (hardware counters, cold caches)",
+    Rung.TORCH_TRACE: "torch.profiler (times and launches, no counters)",
+    Rung.STATIC: "the compiled code alone",
+    Rung.CPU: "torch.profiler and a roofline estimate",
+}
+
+
+def summary(
+    finding: Finding,
+    facts: Facts,
+    kernels: tuple[KernelShare, ...],
+    *,
+    rung: Rung,
+    rung_reason: str = "",
+    missing: tuple[str, ...] = (),
+    stalls: Sequence[str] = (),
+) -> str:
+    """Text for the prompt; its first line is `- bottleneck: ` and the code.
+
+    `stalls`: lines of the candidate's source at which its kernel waits, as they are told.
+    """
+    on_gpu = facts.collected.gpu is not None
+    because = f", because {rung_reason}" if rung_reason else ""
+    lines = [
+        f"- bottleneck: {finding.bottleneck}",
+        f"- {finding.headline}",
+        *_distance(facts),
+        *(_gpu_figures(facts) if on_gpu else _cpu_figures(facts)),
+        *(f"- {line}" for line in stalls),
+        f"- measured by: {_RUNGS[rung]}{because}",
+    ]
+    if missing:
+        lines.append(f"- n/a here: {', '.join(missing[:6])}{' ...' if len(missing) > 6 else ''}")
+    if rung is not Rung.STATIC:
+        lines += ["", *_table(kernels, on_gpu=on_gpu)]
+    return "\n".join(lines[:MAX_LINES])
+
+
+def _distance(facts: Facts) -> list[str]:
+    fraction = facts.sol_fraction
+    if facts.latency_us is None:
+        return []
+    if fraction is None or facts.bound_us is None:
+        return [f"- time: {_us(facts.latency_us)} a call; no bound is known for this device"]
+    return [
+        f"- time: {_us(facts.latency_us)} a call, the bound is {_us(facts.bound_us)}:"
+        f" {percent(fraction)} of the speed of light,"
+        f" at most {max(1.0, 1 / fraction):.2f}x left to gain"
+    ]
+
+
+def _gpu_figures(facts: Facts) -> list[str]:
+    hot = facts.hot
+    metric = facts.metric
+    lines = []
+    shape = _join(
+        _value("", metric("grid"), "{:.0f} blocks"),
+        _value("", metric("block"), "{:.0f} threads a block"),
+        _value("", metric("waves"), "{:.2f} waves"),
+        _value("", metric("registers"), "{:.0f} registers a thread"),
+        _value("", metric("shared_bytes"), "{:.0f} bytes of shared memory a block"),
+    )
+    if shape:
+        lines.append(f"- {hot.name}: {shape}")
+    pipe, busiest = busiest_pipe(facts)
+    peaks = _join(
+        _value("DRAM", metric("dram_pct"), "{:.0f} %"),
+        _value("L2", metric("l2_pct"), "{:.0f} %"),
+        _value("L1", metric("l1_pct"), "{:.0f} %"),
+        _value(pipe, busiest, "{:.0f} %"),
+    )
+    if peaks:
+        lines.append(f"- of peak: {peaks}")
+    if (reached := metric("occupancy_pct")) is not None:
+        possible = metric("occupancy_limit_pct")
+        limit = ""
+        if possible is not None and possible < 99.0:
+            limit = f" of at most {possible:.0f} % (limit: {occupancy_limiter(facts)})"
+        lines.append(f"- occupancy: {reached:.0f} %{limit}")
+    if stalls := stall_reasons(facts):
+        told = ", ".join(f"{words} {value:.1f}" for words, value in stalls[:3])
+        lines.append(f"- warps stalled per instruction issued: {told}")
+    if traffic := facts.traffic:
+        moved, must = traffic
+        lines.append(
+            f"- DRAM traffic: {byte_words(moved)}, of which {byte_words(must)} must move"
+            f" ({moved / must:.2f} times)"
+        )
+    lines += _access_figures(facts)
+    estimated = [hint for hint in hot.hints if hint.kind == "OPT" and hint.speedup_pct]
+    for hint in [h for h in estimated if "Compression" not in h.rule][:1]:
+        first = hint.text.split(". ")[0][:160].rstrip(".")
+        lines.append(
+            f"- Nsight Compute's rule {hint.rule} (up to {hint.speedup_pct:.0f} %): {first}"
+        )
+    return lines
+
+
+def _access_figures(facts: Facts) -> list[str]:
+    lines = []
+    sectors, requests = facts.metric("load_sectors"), facts.metric("load_requests")
+    if sectors and requests:
+        lines.append(
+            f"- sectors per global load: {sectors / requests:.1f} (4 for coalesced 4-byte loads,"
+            " 16 for coalesced 16-byte ones, up to 32 when scattered)"
+        )
+    if local := facts.metric("local_loads"):
+        lines.append(f"- local memory (spills, arrays indexed at run time): {local:.0f} loads")
+    active = facts.metric("threads_per_instruction")
+    if active is not None and active < 24:
+        lines.append(f"- divergence: {active:.0f} of 32 threads active per instruction")
+    return lines
+
+
+def _cpu_figures(facts: Facts) -> list[str]:
+    trace, work = facts.cpu, facts.work
+    library, own, glue = cpu_shares(trace)
+    lines = [
+        f"- threads at work: {busy_threads(trace):.1f} of {trace.threads}",
+        f"- share of the call: own functions {percent(own)}, PyTorch's operators"
+        f" {percent(library)}, Python and dispatch {percent(glue)}",
+    ]
+    implied = bandwidth_share(facts)
+    if work is not None and implied is not None:
+        lines.append(
+            f"- bytes that must move: {byte_words(work.bytes)}, at {percent(implied)} of the copy"
+            " bandwidth measured here"
+        )
+    if trace.page_faults >= 100:
+        lines.append(
+            f"- fresh memory: {trace.page_faults:.0f} page faults a call,"
+            f" {percent(trace.system_share)} of the processor time"
+        )
+    moved = estimated_traffic(facts)
+    if moved is not None and work is not None and moved > 1.05 * work.bytes:
+        lines.append(f"- estimated traffic with temporaries: {byte_words(moved)}")
+    rate = facts.implied_flops(trace.wall_us)
+    if work is not None and rate is not None:
+        lines.append(
+            f"- operations: {work.flops / 1e6:.1f} million, at {percent(rate)} of the multiply-add"
+            " rate measured here"
+        )
+    if told := counted_words(trace.counts):
+        lines.append(f"- counted by the processor: {told}")
+    if (loops := trace.loops) is not None:
+        calls = f"; calls per element: {', '.join(loops.calls[:4])}" if loops.calls else ""
+        width = f", widest {loops.widest_bits} bits" if loops.widest_bits else ""
+        lines.append(
+            f"- inner loops: {loops.packed} packed and {loops.scalar} scalar floating-point"
+            f" instructions{width}{calls}"
+        )
+    return lines
+
+
+def _table(kernels: tuple[KernelShare, ...], *, on_gpu: bool) -> list[str]:
+    if not kernels:
+        return []
+    what, count = ("kernel", "launches") if on_gpu else ("operator", "calls")
+    lines = [f"| {what} | share | {count} | time | whose |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {kernel.name[:60]} | {percent(kernel.share)} | {kernel.launches}"
+        f" | {_us(kernel.time_us)} | {'own' if kernel.own else 'library'} |"
+        for kernel in kernels[:_TOP]
+    ]
+    if rest := kernels[_TOP:]:
+        lines.append(
+            f"| {len(rest)} more | {percent(sum(kernel.share for kernel in rest))}"
+            f" | {sum(kernel.launches for kernel in rest)}"
+            f" | {_us(sum(kernel.time_us for kernel in rest))} | |"
+        )
+    return lines
+
+
+def _us(time_us: float) -> str:
+    return f"{time_us:.1f} us" if time_us < 10_000 else f"{time_us / 1000:.1f} ms"
+
+
+def _value(word: str, value: float | None, text: str) -> str:
+    return "" if value is None else f"{word} {text.format(value)}".strip()
+
+
+def _join(*parts: str) -> str:
+    return ", ".join(part for part in parts if part)

@@ -1,0 +1,52 @@
+"""The lines of the candidate's own file at which its hottest kernel waits, in words."""
+
+from __future__ import annotations
+
+from evaluator.collect.collected import SourceLine
+from tools.diagnosis.source_map import SourceMap
+from tools.profiling.gpu_rules import STALL_WORDS
+from tools.profiling.profile_facts import Facts, percent
+
+MOST = 3
+_QUOTED = 80
+_TRITON_FILE = "candidate.py"
+_RARE_WORDS = {
+    "stall_branch": "a branch to be taken",
+    "stall_constant": "the cache of constants",
+    "stall_drain": "stores to leave",
+    "stall_membar": "a memory fence",
+    "stall_no_instruction": "instructions to be fetched",
+    "stall_not_selected": "other warps to issue",
+    "stall_sleeping": "the end of a sleep",
+    "stall_tensor": "tensor cores",
+    "stall_tex_throttle": "the queue of texture instructions",
+}
+"""Reasons that are told of a line, and not of a whole kernel."""
+_WORDS = STALL_WORDS | _RARE_WORDS
+
+
+def stall_lines(facts: Facts, source: str) -> list[str]:
+    """At most `MOST` lines, the worst first; none where the profiler knows no lines.
+
+    A line of another file (a header, a file given to `load()`) is left out: what is inlined from
+    there counts at the call too.
+    """
+    if facts.collected.gpu is None:
+        return []
+    mapped = SourceMap(source)
+    told = []
+    for line in facts.hot.lines:
+        number = _number(line, mapped)
+        if number is not None:
+            words = _WORDS.get(line.reason, line.reason.removeprefix("stall_"))
+            told.append(
+                f"line {number} `{mapped.line(number).strip()[:_QUOTED]}`:"
+                f" {percent(line.share)} of the stalls, waiting for {words}"
+            )
+    return told[:MOST]
+
+
+def _number(line: SourceLine, mapped: SourceMap) -> int | None:
+    if line.file == _TRITON_FILE:
+        return line.line if mapped.line(line.line) else None
+    return mapped.locate(line.file, line.line)
