@@ -147,8 +147,8 @@ def _profilers() -> Iterator[Finding]:
     states = (
         [profiler_tiers.counters(), profiler_tiers.code(find_tool("cuobjdump"))] if needed else []
     )
-    for rung in (*filter(None, states), profiler_tiers.processor()):
-        yield Finding("profilers", rung.name, rung.state, rung.found, rung.remedy)
+    for tier in (*filter(None, states), profiler_tiers.processor()):
+        yield Finding("profilers", tier.name, tier.state, tier.found, tier.remedy)
 
 
 def _isolation() -> Iterator[Finding]:

@@ -32,7 +32,7 @@ _NEWER_DRIVER = (
 
 
 @dataclass(frozen=True)
-class Rung:
+class ProfilerTier:
     """One profiler, or what one needs. `note`: it can't be told without trying."""
 
     name: str
@@ -41,43 +41,43 @@ class Rung:
     remedy: str = ""
 
 
-def counters(*, root: bool | None = None) -> Rung | None:
+def counters(*, root: bool | None = None) -> ProfilerTier | None:
     """Whether `ncu` may read a GPU's counters; None where there is no driver to ask."""
     root = os.geteuid() == 0 if root is None else root
     if platform.release() == _GVISOR_RELEASE:
         remedy = (
             "profiles come from torch.profiler; for ncu use a container without gVisor, or a VM"
         )
-        return Rung("counters", "no", "gVisor hides them", remedy)
+        return ProfilerTier("counters", "no", "gVisor hides them", remedy)
     try:
         restricted = counter_rights.for_administrators()
     except OSError as error:
-        return Rung("counters", "note", f"can't tell: {error.strerror}")
+        return ProfilerTier("counters", "note", f"can't tell: {error.strerror}")
     if restricted is None:
         return None
     if not restricted:
-        return Rung("counters", "yes", "open to users")
+        return ProfilerTier("counters", "yes", "open to users")
     if not root:
-        return Rung("counters", "no", "root only", _OPEN_COUNTERS)
+        return ProfilerTier("counters", "no", "root only", _OPEN_COUNTERS)
     release = counter_rights.release()
     if release is not None and release < counter_rights.WATCHERS_SINCE:
-        return Rung("counters", "no", f"driver {release}", _NEWER_DRIVER)
+        return ProfilerTier("counters", "no", f"driver {release}", _NEWER_DRIVER)
     if not may_watch():
-        return Rung("counters", "no", "root without CAP_PERFMON", _OPEN_CONTAINER)
-    return Rung("counters", "yes", "root, CAP_PERFMON")
+        return ProfilerTier("counters", "no", "root without CAP_PERFMON", _OPEN_CONTAINER)
+    return ProfilerTier("counters", "yes", "root, CAP_PERFMON")
 
 
-def code(program: Path | None) -> Rung:
-    """The last rung: reading compiled kernels. `program`: `cuobjdump`, where it is."""
+def code(program: Path | None) -> ProfilerTier:
+    """The last tier: reading compiled kernels. `program`: `cuobjdump`, where it is."""
     if program is not None:
-        return Rung("cuobjdump", "yes", str(program))
+        return ProfilerTier("cuobjdump", "yes", str(program))
     remedy = "comes with the CUDA toolkit and with Triton; only where no profiler works"
-    return Rung("cuobjdump", "note", "", remedy)
+    return ProfilerTier("cuobjdump", "note", "", remedy)
 
 
-def processor() -> Rung:
+def processor() -> ProfilerTier:
     """Whether the CPU's own counters may be read; profiles on a CPU do without where not."""
     refused = refusal()
     if refused is None:
-        return Rung("CPU counters", "yes", "open to users")
-    return Rung("CPU counters", "note", str(refused), refused.remedy)
+        return ProfilerTier("CPU counters", "yes", "open to users")
+    return ProfilerTier("CPU counters", "note", str(refused), refused.remedy)

@@ -231,8 +231,8 @@ def measure(
     known = {row.key for row in read(out)}
     deadline = time.monotonic() + limit_s
     with device_lock(device), out.open("a") as file:
-        bench = Bounded(device)
-        for row, timed in bench.rows(problems, compiled=compiled):
+        context = Bounded(device)
+        for row, timed in context.rows(problems, compiled=compiled):
             if row.key in known:
                 continue
             if time.monotonic() > deadline:
@@ -246,7 +246,7 @@ def measure(
             file.flush()
             share = "-" if done.share is None else f"{100 * done.share:.1f} % of the bound"
             print(f"{done.kind} {done.name} {done.side}: {done.error or share}", file=sys.stderr)
-            _release(done, bench.device)
+            _release(done, context.device)
 
 
 def _release(row: Row, device: torch.device) -> None:

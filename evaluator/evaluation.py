@@ -384,7 +384,7 @@ class ProblemRequest(Record):
         return self.model_copy(update={"settings": settings})
 
     @property
-    def bench_key(self) -> tuple[object, ...]:
+    def context_key(self) -> tuple[object, ...]:
         """What must agree for two requests to be judged on the same set-up."""
         settings = self.settings
         return (

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evaluator.collect.ncu_session import NcuSession
     from evaluator.evaluation import Evaluation, EvaluationRequest
     from tools.profiling.profile_facts import Facts
-    from tools.profiling.profile_report import KernelShare, Profile, Rung
+    from tools.profiling.profile_report import KernelShare, Profile, ProfilerTier
 
 _NCU_TIMEOUT_S = 600.0
 """Without the wait for the device, which the broker holds for it."""
@@ -105,42 +105,44 @@ def prepare(session: NcuSession, device: str) -> None:
 
 def _collect(
     folder: Path, request: EvaluationRequest, session: NcuSession | None
-) -> tuple[Rung, str, Collected]:
-    """Down the ladder until a rung holds: the rung, why no better one, what was collected."""
+) -> tuple[ProfilerTier, str, Collected]:
+    """The best profiler tier that works, why no better one does, and what was collected."""
     from evaluator.collect.ncu import collect_ncu
     from evaluator.collect.target.target_process import run_confined
     from evaluator.collect.target.target_request import write_request
     from evaluator.errors import ProfilerError
     from evaluator.hardware.devices import describe
-    from tools.profiling.profile_report import Rung
+    from tools.profiling.profile_report import ProfilerTier
 
     device = request.settings.device
-    rungs: dict[Rung, Callable[[Path], Collected]] = {
-        Rung.NCU: lambda place: collect_ncu(
+    tiers: dict[ProfilerTier, Callable[[Path], Collected]] = {
+        ProfilerTier.NCU: lambda place: collect_ncu(
             place,
             describe(device),
             timeout_s=_NCU_TIMEOUT_S,
             source=request.candidate.source,
             session=session,
         ),
-        Rung.TORCH_TRACE: lambda place: run_confined(
+        ProfilerTier.TORCH_TRACE: lambda place: run_confined(
             place, "torch_trace", device=device, timeout_s=_TIMEOUT_S
         ),
-        Rung.STATIC: lambda place: run_confined(
+        ProfilerTier.STATIC: lambda place: run_confined(
             place, "static", device=device, timeout_s=_TIMEOUT_S
         ),
     }
     if device == "cpu":
-        rungs = {
-            Rung.CPU: lambda place: run_confined(place, "cpu", device=device, timeout_s=_TIMEOUT_S)
+        tiers = {
+            ProfilerTier.CPU: lambda place: run_confined(
+                place, "cpu", device=device, timeout_s=_TIMEOUT_S
+            )
         }
     reasons: list[str] = []
-    for rung, collect in rungs.items():
-        place = folder / rung
+    for tier, collect in tiers.items():
+        place = folder / tier
         try:
             place.mkdir()
             write_request(place, request)
-            return rung, "; ".join(reasons), collect(place)
+            return tier, "; ".join(reasons), collect(place)
         except (ProfilerError, OSError) as error:
             # An OSError: another device's candidate may have filled the disk.
             reasons.append(str(error))

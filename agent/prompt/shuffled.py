@@ -89,7 +89,7 @@ def _of_specimen(specimen: Specimen) -> tuple[ShuffledKernel, Subject]:
 
 
 def _specimens(problem: str, base: TurnRecord) -> list[Specimen]:
-    """Of other problems and, where there are any, of the same rung."""
+    """Of other problems and, where there are any, of the same profiler tier."""
     import yaml
 
     found = [

@@ -10,7 +10,7 @@ from agent.record.completion import Usage
 from agent.record.prompt_ledger import PromptLedger
 from evaluator.evaluation import Evaluation
 from tools.profiling.advice import AdviceScore
-from tools.profiling.profile_report import Profile, Rung
+from tools.profiling.profile_report import Profile, ProfilerTier
 
 SCHEMA = 1
 
@@ -38,7 +38,7 @@ class ShuffledKernel(BaseModel):
     """`problem.sample.turn` of this run; empty for a specimen."""
     specimen: str = ""
     """The problem of the recorded kernel that comes with this program; empty for one of the run."""
-    rung: Rung | None
+    rung: ProfilerTier | None
     """None: it was not profiled, and only its distance to the speed of light was told."""
 
 

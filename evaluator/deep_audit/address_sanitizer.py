@@ -26,7 +26,7 @@ from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Backend, EvaluationRequest, Status
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.context.construction import Construction
-from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.side import Side
 from evaluator.judge.workers.worker_limits import WorkerLimits
@@ -67,7 +67,7 @@ class AddressSanitizer:
 
     def run(
         self,
-        bench: Bench,
+        context: ProblemContext,
         request: EvaluationRequest,
         *,
         compiles: bool,
@@ -86,7 +86,7 @@ class AddressSanitizer:
                 zygote = self._started()
                 if limit_s is not None:
                     seen.deadline = time.monotonic() + limit_s
-                for each in _sizes(bench, request):
+                for each in _sizes(context, request):
                     self._watch(zygote, each, request, seen)
                     if seen.ended:
                         break
@@ -116,7 +116,9 @@ class AddressSanitizer:
             )
         return self._zygote
 
-    def _watch(self, zygote: Zygote, bench: Bench, request: EvaluationRequest, seen: _Seen) -> None:
+    def _watch(
+        self, zygote: Zygote, context: ProblemContext, request: EvaluationRequest, seen: _Seen
+    ) -> None:
         """Call the candidate in a worker with the sanitizers, and note what they say."""
         settings = request.settings
 
@@ -127,7 +129,7 @@ class AddressSanitizer:
 
         # No limit on the address space: the sanitizers reserve terabytes of it.
         worker = zygote.fork(WorkerLimits(memory_bytes=None, cpu_seconds=_CPU_SECONDS))
-        side = Side(worker, bench.device, _SLOWER * settings.call_timeout_s)
+        side = Side(worker, context.device, _SLOWER * settings.call_timeout_s)
         # What is a finding alone there must not end this run.
         side.looks_at_results = settings.protocol == "kernelbench"
         side.refuses_late_work = settings.protocol != "kernelbench"
@@ -136,10 +138,10 @@ class AddressSanitizer:
         if seen.deadline is not None:
             side.end_by(seen.deadline)
         try:
-            bench.load(side, request.candidate.source, "ModelNew", triton=False, build=build)
-            Construction(bench, bench.reference.randomised(secrets.randbits(62))).on(side)
+            context.load(side, request.candidate.source, "ModelNew", triton=False, build=build)
+            Construction(context, context.reference.randomised(secrets.randbits(62))).on(side)
             for _ in range(_CALLS):
-                with side.call(bench.draws.next().order):
+                with side.call(context.draws.next().order):
                     seen.calls += 1
         except Refusal as refusal:
             seen.note = f"it did not get through: {refusal.message}"
@@ -152,10 +154,10 @@ class AddressSanitizer:
         seen.read(worker.end().log)
 
 
-def _sizes(bench: Bench, request: EvaluationRequest) -> Iterator[Bench]:
+def _sizes(context: ProblemContext, request: EvaluationRequest) -> Iterator[ProblemContext]:
     """The problem at its own sizes; at the hidden ones, which take time to set up, if need be."""
-    yield bench
-    yield from bench.hidden(request.hidden_references)
+    yield context
+    yield from context.hidden(request.hidden_references)
 
 
 @dataclass

@@ -13,23 +13,31 @@ from evaluator.deep_audit.compiled_text import compiled_texts
 from evaluator.deep_audit.own_code import OwnCode, own_code
 from evaluator.evaluation import Backend, EvaluationRequest
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
-from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.refusal import Refusal
 
 
 def built_code(
-    bench: Bench, builder: Builder, request: EvaluationRequest, *, limit_s: float | None = None
+    context: ProblemContext,
+    builder: Builder,
+    request: EvaluationRequest,
+    *,
+    limit_s: float | None = None,
 ) -> OwnCode:
     """Import the candidate once more, and read what is built for it, mostly from the cache.
 
     `limit_s` bounds it all.
     """
     with tempfile.TemporaryDirectory(prefix="refinery-") as kept:
-        return _built_code(bench, builder, request, limit_s, Path(kept))
+        return _built_code(context, builder, request, limit_s, Path(kept))
 
 
 def _built_code(
-    bench: Bench, builder: Builder, request: EvaluationRequest, limit_s: float | None, kept: Path
+    context: ProblemContext,
+    builder: Builder,
+    request: EvaluationRequest,
+    limit_s: float | None,
+    kept: Path,
 ) -> OwnCode:
     made: list[Path] = []
     asked: list[BuildRequest] = []
@@ -50,12 +58,12 @@ def _built_code(
             made.append(copy)
         return outcome
 
-    side = bench.new_side()
+    side = context.new_side()
     if deadline is not None:
         side.end_by(deadline)
     triton = request.candidate.backend is Backend.TRITON
     try:
-        bench.load(side, request.candidate.source, "ModelNew", triton=triton, build=build)
+        context.load(side, request.candidate.source, "ModelNew", triton=triton, build=build)
     except Refusal:
         # What was built until now is what there is.
         pass

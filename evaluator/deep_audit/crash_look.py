@@ -17,7 +17,7 @@ from evaluator.deep_audit.compute_sanitizer import run_compute_sanitizer
 from evaluator.deep_audit.own_code import OwnCode
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Settings, Status
-from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.judge import Judge
 from evaluator.judge.problem.reference import flatten_arguments
 
@@ -63,13 +63,13 @@ class CrashLook:
     def _runs(self, request: EvaluationRequest) -> list[SanitizerRun]:
         on_cpu = request.settings.device == "cpu"
         with self._judge.holding(request.settings.device):
-            bench = self._judge.bench_for(request)
-            sizes = _sizes(bench)
+            context = self._judge.context_for(request)
+            sizes = _sizes(context)
             deadline = time.monotonic() + GPU_LIMIT_S
             if on_cpu:
-                runs = self._address.run(bench, request, compiles=True, limit_s=LIMIT_S)
+                runs = self._address.run(context, request, compiles=True, limit_s=LIMIT_S)
             else:
-                code = built_code(bench, self._builder, request, limit_s=GPU_LIMIT_S)
+                code = built_code(context, self._builder, request, limit_s=GPU_LIMIT_S)
         if not on_cpu:
             # It takes the device itself when it needs it.
             runs = _memcheck(request, code, deadline - time.monotonic())
@@ -107,16 +107,18 @@ def _with_blocks(run: SanitizerRun, sizes: dict[int, list[str]]) -> SanitizerRun
     return run.model_copy(update={"findings": tuple(named(each) for each in run.findings)})
 
 
-def _sizes(bench: Bench) -> dict[int, list[str]]:
+def _sizes(context: ProblemContext) -> dict[int, list[str]]:
     """By their bytes, the tensors that the author of a candidate knows of."""
     names: dict[int, list[str]] = {}
     for name, tensor in (
         *(
             (f"input {n}", each)
-            for n, each in enumerate(flatten_arguments(bench.draws.values_of(bench.draws.plain())))
+            for n, each in enumerate(
+                flatten_arguments(context.draws.values_of(context.draws.plain()))
+            )
         ),
-        *((f"output {n}", each) for n, each in enumerate(bench.outputs)),
-        *bench.reference.seeded.items(),
+        *((f"output {n}", each) for n, each in enumerate(context.outputs)),
+        *context.reference.seeded.items(),
     ):
         dtype = str(tensor.dtype).removeprefix("torch.")
         size = math.prod(tensor.shape) * tensor.element_size()

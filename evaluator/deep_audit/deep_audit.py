@@ -75,10 +75,10 @@ class DeepAuditor:
         runs: list[SanitizerRun] = []
         try:
             with self._judge.holding(request.settings.device):
-                bench = self._judge.bench_for(request)
-                code = built_code(bench, self._builder, request)
+                context = self._judge.context_for(request)
+                code = built_code(context, self._builder, request)
                 if occasion != "required" and request.settings.device == "cpu":
-                    runs = self._address.run(bench, request, compiles=bool(code.libraries))
+                    runs = self._address.run(context, request, compiles=bool(code.libraries))
             # These start processes of their own, which take the device when they need it.
             if occasion != "required" and request.settings.device != "cpu":
                 runs = run_compute_sanitizer(request, code)
@@ -109,7 +109,7 @@ class DeepAuditor:
         """What module life showed; a failure of ours is told, and costs nothing else."""
         try:
             with self._judge.holding(request.settings.device):
-                return module_life(self._judge.bench_for(request), self._builder, request)
+                return module_life(self._judge.context_for(request), self._builder, request)
         except (InfrastructureError, RuntimeError) as error:
             return not_tried(str(error))
 

@@ -18,7 +18,7 @@ from evaluator.evaluation import Candidate, EvaluationRequest, Status
 from evaluator.judge.blockwise import same
 from evaluator.judge.builds.build_allowance import BuildAllowance
 from evaluator.judge.context.construction import Construction
-from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.context.sealing import sealed_outputs
 from evaluator.judge.explaining.reference_modes import in_eval
 from evaluator.judge.inputs.draws import Draw
@@ -29,12 +29,12 @@ from evaluator.worker.steps import Result, Step
 
 
 def module_life(
-    bench: Bench, builder: Builder, request: EvaluationRequest
+    context: ProblemContext, builder: Builder, request: EvaluationRequest
 ) -> tuple[LifeTrial, ...]:
     """Try all of `Life` on a correct candidate. The device must be held."""
-    if bench.sequence is not None:
+    if context.sequence is not None:
         return not_tried("the reference keeps a state from call to call")
-    lives = _Lives(bench, BuildAllowance(builder, request.settings.build_timeout_s), request)
+    lives = _Lives(context, BuildAllowance(builder, request.settings.build_timeout_s), request)
     try:
         return tuple(lives.tried(life) for life in Life)
     finally:
@@ -51,8 +51,10 @@ class _NotTriedError(Exception):
 
 
 class _Lives:
-    def __init__(self, bench: Bench, builds: BuildAllowance, request: EvaluationRequest) -> None:
-        self._bench = bench
+    def __init__(
+        self, context: ProblemContext, builds: BuildAllowance, request: EvaluationRequest
+    ) -> None:
+        self._context = context
         self._builds = builds
         self._candidate: Candidate = request.candidate
         self._trial: Trial | None = None
@@ -87,7 +89,7 @@ class _Lives:
         if self._trial is None:
             trial = Trial(self._candidate, self._builds)
             try:
-                trial.first_calls(self._bench, self._bench.new_side())
+                trial.first_calls(self._context, self._context.new_side())
             except Refusal as refusal:
                 if trial.side is not None:
                     trial.side.close()
@@ -110,10 +112,10 @@ class _Lives:
         self._trial = None
 
     def _result_kept(self, side: Side) -> Iterator[str]:
-        if self._bench.returns_inputs:
+        if self._context.returns_inputs:
             raise _NotTriedError("its results are views of its inputs")
-        first = self._outputs(side, self._bench.draws.plain(), result="keep")
-        later = self._outputs(side, self._bench.draws.plain(), result="kept")
+        first = self._outputs(side, self._context.draws.plain(), result="keep")
+        later = self._outputs(side, self._context.draws.plain(), result="kept")
         if not all(map(same, first, later)):
             yield "the next call overwrites its result"
 
@@ -125,7 +127,7 @@ class _Lives:
             yield "it is wrong after to() to another place and back"
 
     def _mode(self, side: Side) -> Iterator[str]:
-        model, draw = self._bench.reference.model, self._bench.draws.plain()
+        model, draw = self._context.reference.model, self._context.draws.plain()
         # Before any call in train mode: such calls move the running statistics of a norm.
         outputs = self._outputs(side, draw, "eval")
         with in_eval(model, list(model.modules())):
@@ -142,23 +144,23 @@ class _Lives:
             # Another instance from the same seed has the same state before it is loaded.
             raise _NotTriedError("it is judged as constructed from a seed")
         self._called(side)
-        Construction(self._bench, {}, earlier="loaded").on(side)
+        Construction(self._context, {}, earlier="loaded").on(side)
         if not self._is_right_after(side):
             yield "another instance that its state_dict() is loaded into gives other results"
 
     def _instances(self, side: Side) -> Iterator[str]:
         self._called(side)
-        reference = self._bench.reference
+        reference = self._context.reference
         weights = {name: tensor.clone() for name, tensor in reference.state().items()}
         try:
             if self._as_constructed:
                 seed = secrets.randbits(62)
                 reference.construct(seed)
-                Construction(self._bench, {}, seed=seed, earlier="kept").on(side)
+                Construction(self._context, {}, seed=seed, earlier="kept").on(side)
             else:
                 reference.randomise(secrets.randbits(62))
-                Construction(self._bench, reference.state(), earlier="kept").on(side)
-            self._bench.give_memory_back()
+                Construction(self._context, reference.state(), earlier="kept").on(side)
+            self._context.give_memory_back()
             if not self._is_right_after(side):
                 yield "a second instance, with other weights, is wrong"
         finally:
@@ -168,26 +170,26 @@ class _Lives:
             elif self._as_constructed:
                 reference.construct_publicly()
             reference.set_state(weights)
-            self._bench.give_memory_back()
+            self._context.give_memory_back()
         if not self._is_right_after(side, "other"):
             yield "the first instance is wrong once a second one, with other weights, was called"
 
     def _called(self, side: Side) -> None:
         """Let it prepare what it prepares at its first call."""
-        self._outputs(side, self._bench.draws.plain())
+        self._outputs(side, self._context.draws.plain())
 
     def _is_right_after(self, side: Side, *steps: Step) -> bool:
-        draw = self._bench.draws.plain()
+        draw = self._context.draws.plain()
         return self._is_right(side, draw, self._outputs(side, draw, *steps))
 
     def _outputs(
         self, side: Side, draw: Draw, *steps: Step, result: Result = "new"
     ) -> list[torch.Tensor]:
-        with self._bench.calling(side, draw, steps=steps, result=result) as call:
+        with self._context.calling(side, draw, steps=steps, result=result) as call:
             if result == "new":
-                outputs = sealed_outputs(self._bench, side, call.reply, draw)
+                outputs = sealed_outputs(self._context, side, call.reply, draw)
             else:
-                outputs = side.outputs(call.reply, self._bench.outputs)
+                outputs = side.outputs(call.reply, self._context.outputs)
         if any(tensor.is_meta for tensor in outputs):
             raise Refusal(Status.INCORRECT, "wrong_shape", "its result has another shape or dtype")
         return outputs
@@ -196,4 +198,4 @@ class _Lives:
         self, side: Side, draw: Draw, outputs: list[torch.Tensor], *, in_fp64: bool = True
     ) -> bool:
         assert self._trial is not None
-        return self._trial.verified.is_right(self._bench, side, outputs, draw, in_fp64=in_fp64)
+        return self._trial.verified.is_right(self._context, side, outputs, draw, in_fp64=in_fp64)

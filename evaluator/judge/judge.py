@@ -31,7 +31,7 @@ from evaluator.hardware.device_lock import device_lock
 from evaluator.hardware.devices import conditions, describe
 from evaluator.hardware.host_memory import available_bytes, free_share, growth_limited
 from evaluator.judge.builds.build_allowance import BuildAllowance
-from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.kept_problems import MOST_PROBLEMS
 from evaluator.judge.problem.footprint import footprint_of
 from evaluator.judge.problem.reference import DTYPES
@@ -61,17 +61,17 @@ class Judge:
         self._builder = builder
         self._zygote = zygote
         self._limits: WorkerLimits | None = None
-        self._benches: dict[tuple[object, ...], Bench] = {}
+        self._contexts: dict[tuple[object, ...], ProblemContext] = {}
 
     def check(self, request: ProblemRequest) -> None:
         """Set a problem up with its hidden sizes and its eager baseline, which later evaluations
         use. Raises `InfrastructureError` where one of them cannot be had."""
         with self.holding(request.settings.device):
-            bench = self.bench_for(request)
+            context = self.context_for(request)
             shortage: Exception | None = None
             try:
-                bench.hidden(request.hidden_references)
-                baseline = bench.baselines.get(BaselineName.EAGER)
+                context.hidden(request.hidden_references)
+                baseline = context.baselines.get(BaselineName.EAGER)
                 if baseline is not None and request.settings.isolation == "strict":
                     insist(baseline.worker.isolation, self._builder.isolation)
             except (DeviceError, torch.OutOfMemoryError) as error:
@@ -90,21 +90,21 @@ class Judge:
         trial = Trial(request.candidate, builds)
         status, refusal = Status.CORRECT, None
         with self.holding(request.settings.device):
-            bench = self.bench_for(request)
+            context = self.context_for(request)
             shortage: Exception | None = None
             try:
                 more = most_workers(request.settings) > 1
-                trial.side = bench.new_side(another=more or bool(request.hidden_references))
+                trial.side = context.new_side(another=more or bool(request.hidden_references))
                 if request.settings.isolation == "strict":
                     insist(trial.side.worker.isolation, self._builder.isolation)
-                self._try(bench, trial.side, trial, request)
+                self._try(context, trial.side, trial, request)
             except Refusal as reason:
                 status, refusal = reason.status, reason
             except (DeviceError, torch.OutOfMemoryError) as error:
                 shortage = error.with_traceback(None)
             finally:
                 side = trial.side
-                memory = _memory(bench, side)
+                memory = _memory(context, side)
                 if side is not None:
                     side.close()
                 self._free_cached_memory()
@@ -135,14 +135,14 @@ class Judge:
             conditions=state
             | trial.seen
             | {
-                "threads": bench.threads,
-                "persisting_l2_reset": bench.persisting_l2_reset,
+                "threads": context.threads,
+                "persisting_l2_reset": context.persisting_l2_reset,
                 "torch": torch.__version__,
                 "python": platform.python_version(),
             },
             seeds=tuple(trial.verified.seeds),
             findings=tuple(trial.findings) if refusal is None else (),
-            notes=(*bench.notes, *trial.notes),
+            notes=(*context.notes, *trial.notes),
             seconds=seconds,
         )
 
@@ -162,7 +162,7 @@ class Judge:
         compilers = self._builder.isolation if side.build is not None else ()
         return (*side.worker.isolation, *compilers)
 
-    def bench_for(self, request: ProblemRequest) -> Bench:
+    def context_for(self, request: ProblemRequest) -> ProblemContext:
         """The problem of this request, set up; from earlier where it stays so."""
         if self._zygote is None or not self._zygote.alive:
             self.close()
@@ -170,22 +170,22 @@ class Judge:
         # If there is none yet, it is made while the problem is set up.
         self._limits = worker_limits(self.device, request.settings.memory_limit_bytes)
         self._zygote.prepare(self._limits)
-        key = request.bench_key
-        bench = self._benches.pop(key, None)
-        if bench is not None and request.settings.fresh_workers:
-            bench.close()
-            bench = None
-        while self._benches and (len(self._benches) >= MOST_PROBLEMS or self._memory_is_short()):
-            self._forget_benches(keep=len(self._benches) - 1)
-        if bench is None:
-            bench = self._new_bench(request)
-        while self._benches and not bench.memory.has_free(bench.wanted_bytes()):
-            self._forget_benches(keep=len(self._benches) - 1)
-        self._benches[key] = bench
-        bench.settings = request.settings
-        return bench
+        key = request.context_key
+        context = self._contexts.pop(key, None)
+        if context is not None and request.settings.fresh_workers:
+            context.close()
+            context = None
+        while self._contexts and (len(self._contexts) >= MOST_PROBLEMS or self._memory_is_short()):
+            self._forget_benches(keep=len(self._contexts) - 1)
+        if context is None:
+            context = self._new_context(request)
+        while self._contexts and not context.memory.has_free(context.wanted_bytes()):
+            self._forget_benches(keep=len(self._contexts) - 1)
+        self._contexts[key] = context
+        context.settings = request.settings
+        return context
 
-    def _new_bench(self, request: ProblemRequest) -> Bench:
+    def _new_context(self, request: ProblemRequest) -> ProblemContext:
         assert self._zygote is not None
         own_bytes = None
         if self.device.type == "cpu":
@@ -193,14 +193,14 @@ class Judge:
             own_bytes = self._insist_on_memory(request)
         try:
             with growth_limited(own_bytes):
-                return Bench(request, self.device, self._zygote)
+                return ProblemContext(request, self.device, self._zygote)
         except (DeviceError, torch.OutOfMemoryError) as error:
             # The others' inputs and workers, or the spare, may be what leaves no room.
-            if not self._zygote.drop_spare() and not self._benches:
+            if not self._zygote.drop_spare() and not self._contexts:
                 raise self._shortage(request, error) from None
         self._forget_benches(keep=0)
         try:
-            return Bench(request, self.device, self._zygote)
+            return ProblemContext(request, self.device, self._zygote)
         except torch.OutOfMemoryError as error:
             raise self._shortage(request, error) from None
 
@@ -245,9 +245,9 @@ class Judge:
 
         Raises what the device raises where that error has spoilt it for this process.
         """
-        bench = self._benches.pop(request.bench_key, None)
-        if bench is not None:
-            bench.close()
+        context = self._contexts.pop(request.context_key, None)
+        if context is not None:
+            context.close()
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
         self._free_cached_memory()
@@ -258,7 +258,7 @@ class Judge:
         Raises `DeviceError` where it was the only one.
         """
         self.forget(request)
-        if not self._benches:
+        if not self._contexts:
             raise self._shortage(request, shortage)
         self._forget_benches(keep=0)
 
@@ -271,9 +271,9 @@ class Judge:
         return bool(free < _FREE_ON_DEVICE * total)
 
     def _forget_benches(self, *, keep: int) -> None:
-        """Close the benches that were used longest ago."""
-        while len(self._benches) > keep:
-            self._benches.pop(next(iter(self._benches))).close()
+        """Close the contexts that were used longest ago."""
+        while len(self._contexts) > keep:
+            self._contexts.pop(next(iter(self._contexts))).close()
         self._free_cached_memory()
 
     def _free_cached_memory(self) -> None:
@@ -281,16 +281,18 @@ class Judge:
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
 
-    def _try(self, bench: Bench, side: Side, trial: Trial, request: EvaluationRequest) -> None:
-        trial.first_calls(bench, side)
+    def _try(
+        self, context: ProblemContext, side: Side, trial: Trial, request: EvaluationRequest
+    ) -> None:
+        trial.first_calls(context, side)
         assert trial.side is not None
         side = trial.side
         if side.build is not None and not side.build.ok:
             trial.notes.append("a build failed and the candidate went on without it")
-        hidden = bench.hidden(request.hidden_references)
+        hidden = context.hidden(request.hidden_references)
         for other in hidden:
             trial.at_hidden_sizes(other, another=other is not hidden[-1])
-        trial.time(bench, side)
+        trial.time(context, side)
 
     def close(self) -> None:
         """End all processes."""
@@ -304,14 +306,14 @@ def _weights(side: Side | None) -> Weights:
     return "none" if side is None or side.fit == "unmatched" else side.fit
 
 
-def _memory(bench: Bench, side: Side | None) -> DeviceMemory:
+def _memory(context: ProblemContext, side: Side | None) -> DeviceMemory:
     if side is None:
         return DeviceMemory()
-    eager = bench.baselines.running(BaselineName.EAGER)
+    eager = context.baselines.running(BaselineName.EAGER)
     return DeviceMemory(
         candidate_bytes=side.memory_bytes,
         baseline_bytes=eager.memory_bytes if eager else None,
-        judge_bytes=bench.judge_bytes(side),
+        judge_bytes=context.judge_bytes(side),
     )
 
 

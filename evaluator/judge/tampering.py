@@ -7,7 +7,7 @@ import torch
 from evaluator.build.handover import Build
 from evaluator.evaluation import Backend, Candidate
 from evaluator.judge.context.construction import Construction
-from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.inputs.arena import make_arena
 from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.inputs.laid import lay
@@ -15,22 +15,24 @@ from evaluator.judge.inputs.placement import Placement
 from evaluator.judge.refusal import Refusal
 
 
-def wrote_to_inputs(bench: Bench, candidate: Candidate, draw: Draw, build: Build) -> bool:
+def wrote_to_inputs(
+    context: ProblemContext, candidate: Candidate, draw: Draw, build: Build
+) -> bool:
     """Call the candidate once more, in a fresh worker, on inputs that it may write to.
 
     Read-only inputs end a worker that writes to them, but a crash alone does not say why. The
     judge compares its own bytes before and after, so nothing rests on what the worker says.
     """
-    arena = make_arena(bench.device, bench.draws.arena.size, read_only_for_others=False)
-    side = bench.new_side()
+    arena = make_arena(context.device, context.draws.arena.size, read_only_for_others=False)
+    side = context.new_side()
     try:
         placement = Placement(arena.bytes)
-        order = lay(placement, bench.draws.values_of(draw))
+        order = lay(placement, context.draws.values_of(draw))
         before = [tensor.view(-1).view(torch.uint8).clone() for tensor in _bytes(placement)]
         triton = candidate.backend is Backend.TRITON
         try:
-            bench.load(side, candidate.source, "ModelNew", triton=triton, build=build)
-            Construction(bench, bench.reference.state(), inputs=arena).on(side)
+            context.load(side, candidate.source, "ModelNew", triton=triton, build=build)
+            Construction(context, context.reference.state(), inputs=arena).on(side)
             with side.call(order):
                 pass
         except Refusal:

@@ -22,7 +22,7 @@ from evaluator.evaluation import (
 )
 from evaluator.judge.builds.build_allowance import BuildAllowance
 from evaluator.judge.context.construction import Construction
-from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.context.sealing import refused_as_borrowed, sealed_outputs
 from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.problem.reference import flatten_arguments
@@ -68,7 +68,7 @@ class Trial:
     timing: Timing | None = None
     seen: dict[str, float | int] = field(default_factory=dict)
 
-    def first_calls(self, bench: Bench, side: Side) -> None:
+    def first_calls(self, context: ProblemContext, side: Side) -> None:
         """Import, construct and call the candidate, all calls verified; raises `Refusal`.
 
         First with the reference's weights. Where that leads to wrong values, and copying may have
@@ -77,7 +77,7 @@ class Trial:
         self.side = side
         before = self.verified.copy()
         try:
-            self._first_calls(bench, side)
+            self._first_calls(context, side)
         except Refusal as refusal:
             if not _copying_may_be_wrong(refusal, side):
                 raise
@@ -85,7 +85,7 @@ class Trial:
             # What copied weights led to says nothing of the second judgement.
             self.verified = before
             side.close()
-            if (second := self._as_constructed(bench)) is None:
+            if (second := self._as_constructed(context)) is None:
                 return
             told = second.reason == "wrong_values"
             if told and (_is_explained(second) or not _is_explained(refusal)):
@@ -100,34 +100,36 @@ class Trial:
                 refusal.message += f" (judged again as constructed from a seed: {second.message})"
             raise
 
-    def _as_constructed(self, bench: Bench) -> Refusal | None:
+    def _as_constructed(self, context: ProblemContext) -> Refusal | None:
         """Judge it with what its constructor made of a secret seed. Returns why it is refused."""
-        self.side = bench.new_side()
+        self.side = context.new_side()
         try:
-            self._first_calls(bench, self.side, as_constructed=True)
+            self._first_calls(context, self.side, as_constructed=True)
         except Refusal as refusal:
             return refusal
         return None
 
-    def _first_calls(self, bench: Bench, side: Side, *, as_constructed: bool = False) -> None:
-        self._load(bench, side)
-        self._construct(bench, side, as_constructed=as_constructed)
-        if bench.sequence is not None:
-            bench.sequence.begin(side)
+    def _first_calls(
+        self, context: ProblemContext, side: Side, *, as_constructed: bool = False
+    ) -> None:
+        self._load(context, side)
+        self._construct(context, side, as_constructed=as_constructed)
+        if context.sequence is not None:
+            context.sequence.begin(side)
         self.verified.begin()
-        _make_room(bench, side)
+        _make_room(context, side)
         # The worker has a module now; what it computes from here on is what counts.
-        bench.draws.begin()
-        as_there = bench.settings.protocol == "kernelbench"
+        context.draws.begin()
+        as_there = context.settings.protocol == "kernelbench"
         for index in range(_KERNELBENCH_TRIALS if as_there else _FIRST_CALLS):
-            draw = bench.draws.next(near=index == 1)
+            draw = context.draws.next(near=index == 1)
             try:
-                self._verified_call(bench, side, draw)
+                self._verified_call(context, side, draw)
             except Refusal as refusal:
                 if (
                     _is_fault(refusal)
-                    and not bench.reference.changes_inputs
-                    and (wrote_to_inputs(bench, self.candidate, draw, self.builds.build))
+                    and not context.reference.changes_inputs
+                    and (wrote_to_inputs(context, self.candidate, draw, self.builds.build))
                 ):
                     raise Refusal(
                         Status.INTEGRITY,
@@ -136,63 +138,63 @@ class Trial:
                         detail=refusal.message,
                     ) from None
                 raise
-        if as_there and bench.sequence is None:
-            self._note_kept_address(bench, side)
+        if as_there and context.sequence is None:
+            self._note_kept_address(context, side)
 
-    def _load(self, bench: Bench, side: Side, *others: Side) -> None:
-        bench.load(
+    def _load(self, context: ProblemContext, side: Side, *others: Side) -> None:
+        context.load(
             side,
             self.candidate.source,
             "ModelNew",
             triton=self.candidate.backend is Backend.TRITON,
             build=self.builds.build,
-            reference=bench.reference.source if bench.runs_reference_beside else None,
+            reference=context.reference.source if context.runs_reference_beside else None,
             others=others,
         )
 
-    def _verified_call(self, bench: Bench, side: Side, draw: Draw) -> None:
+    def _verified_call(self, context: ProblemContext, side: Side, draw: Draw) -> None:
         """Raises `Refusal`, and ends the worker where it is the call that fails."""
         self.verified.made += 1
         try:
-            draw, call, sealed, borrowed = self._call(bench, side, draw)
+            draw, call, sealed, borrowed = self._call(context, side, draw)
         except Refusal:
             side.close()
             raise
         self.device_seconds += call.wall_us / 1e6
         side.note_memory()
-        actual, beside = _parted(bench, side, sealed)
-        self.verified.verify(bench, side, actual, draw, beside)
+        actual, beside = _parted(context, side, sealed)
+        self.verified.verify(context, side, actual, draw, beside)
         if borrowed is not None:
-            self._hold_against(bench, borrowed.reason, borrowed.message)
-        self._note_modified_inputs(bench, draw)
+            self._hold_against(context, borrowed.reason, borrowed.message)
+        self._note_modified_inputs(context, draw)
 
-    def _note_modified_inputs(self, bench: Bench, draw: Draw) -> None:
+    def _note_modified_inputs(self, context: ProblemContext, draw: Draw) -> None:
         """Of the call just made. Raises `Refusal`."""
         # On a GPU a worker can make what it maps writable.
-        writable = bench.draws.writable or bench.device.type == "cuda"
-        lent = writable and not bench.reference.changes_inputs
-        if lent and not bench.draws.holds(draw):
+        writable = context.draws.writable or context.device.type == "cuda"
+        lent = writable and not context.reference.changes_inputs
+        if lent and not context.draws.holds(draw):
             self._hold_against(
-                bench,
+                context,
                 "input_modified",
                 "forward writes into its inputs, which are not its own",
             )
 
-    def _note_kept_address(self, bench: Bench, side: Side) -> None:
+    def _note_kept_address(self, context: ProblemContext, side: Side) -> None:
         """Where its inputs always lie in one place, as KernelBench's do, nothing tells of it."""
-        draw, _, sealed, _ = self._call(bench, side, bench.draws.elsewhere())
-        actual, beside = _parted(bench, side, sealed)
-        if not self.verified.is_right(bench, side, actual, draw, beside):
+        draw, _, sealed, _ = self._call(context, side, context.draws.elsewhere())
+        actual, beside = _parted(context, side, sealed)
+        if not self.verified.is_right(context, side, actual, draw, beside):
             self._hold_against(
-                bench,
+                context,
                 "kept_address",
                 "results are wrong where the inputs lie at another address than in the first calls",
             )
         # In the trials on a GPU a candidate had copies of its own.
-        self._note_modified_inputs(bench, draw)
+        self._note_modified_inputs(context, draw)
 
     def _call(
-        self, bench: Bench, side: Side, draw: Draw
+        self, context: ProblemContext, side: Side, draw: Draw
     ) -> tuple[Draw, Call, list[torch.Tensor], Refusal | None]:
         """A call with what it was made of, its sealed outputs, and whether they are borrowed.
 
@@ -200,34 +202,34 @@ class Trial:
         """
         try:
             reference = side.has_reference
-            with bench.calling(side, draw, reference=reference) as call:
-                sealed = sealed_outputs(bench, side, call.reply, draw, reference=reference)
-                return draw, call, sealed, refused_as_borrowed(bench, side, call.reply)
+            with context.calling(side, draw, reference=reference) as call:
+                sealed = sealed_outputs(context, side, call.reply, draw, reference=reference)
+                return draw, call, sealed, refused_as_borrowed(context, side, call.reply)
         except Refusal as refusal:
             if refusal.reason != "tensor_subclass" or side.looks_at_results:
                 raise
-            self._hold_against(bench, refusal.reason, refusal.message)
+            self._hold_against(context, refusal.reason, refusal.message)
         side.looks_at_results = True
-        if bench.draws.writable:
-            draw = replace(draw, order=bench.draws.lay_again(draw))
-        return self._call(bench, side, draw)
+        if context.draws.writable:
+            draw = replace(draw, order=context.draws.lay_again(draw))
+        return self._call(context, side, draw)
 
-    def _construct(self, bench: Bench, side: Side, *, as_constructed: bool) -> None:
+    def _construct(self, context: ProblemContext, side: Side, *, as_constructed: bool) -> None:
         """Give both sides equal weights; raises `Refusal`."""
-        reference = bench.reference
-        if bench.settings.protocol == "kernelbench":
+        reference = context.reference
+        if context.settings.protocol == "kernelbench":
             # As there: both sides as the public seed constructs them, moved to the device and the
             # task's dtype before each call, under the flags that the candidate leaves behind.
             reference.construct_publicly()
             reference.set_state(reference.seeded)
-            Construction(bench, {}).on(side)
+            Construction(context, {}).on(side)
             side.fit, side.steps, side.refuses_late_work = "seeded", ("cast",), False
             reference.flags = side.flags
             return
         if not as_constructed:
             reference.construct_publicly()
             reference.randomise(secrets.randbits(62))
-            if Construction(bench, reference.state()).on(side) != "unmatched":
+            if Construction(context, reference.state()).on(side) != "unmatched":
                 return
         self.seed = seed = secrets.randbits(62)
         reference.construct(seed)
@@ -238,23 +240,23 @@ class Trial:
                 "its parameters are the reference's neither by name nor by order and shape, and "
                 f"`{fixed[0]}` follows from no seed: register the reference's parameters",
             )
-        Construction(bench, {}, seed=seed).on(side)
+        Construction(context, {}, seed=seed).on(side)
         side.fit = "seeded"
 
-    def at_hidden_sizes(self, bench: Bench, *, another: bool = False) -> None:
+    def at_hidden_sizes(self, context: ProblemContext, *, another: bool = False) -> None:
         """The same in a worker of its own, at sizes that the candidate's author was not shown.
 
         `another`: they are not the last ones.
         """
         visible = self.side
         try:
-            self.first_calls(bench, bench.new_side(another=another))
+            self.first_calls(context, context.new_side(another=another))
             if self.side is not None:
-                self._note_late_work(bench, self.side)
+                self._note_late_work(context, self.side)
         except Refusal as refusal:
             shapes = " and ".join(
                 str(tuple(t.shape))
-                for t in flatten_arguments(bench.draws.values_of(bench.draws.plain()))
+                for t in flatten_arguments(context.draws.values_of(context.draws.plain()))
             )
             refusal.message = f"with other sizes, inputs of shape {shapes}: {refusal.message}"
             raise
@@ -263,64 +265,68 @@ class Trial:
                 self.side.close()
             self.side = visible
 
-    def time(self, bench: Bench, side: Side) -> None:
+    def time(self, context: ProblemContext, side: Side) -> None:
         """Time the candidate beside its baselines, some calls verified; raises `Refusal`."""
         begin = time.monotonic()
         try:
-            self._time(bench, side)
+            self._time(context, side)
         finally:
             self.timing_seconds = time.monotonic() - begin
 
-    def _time(self, bench: Bench, side: Side) -> None:
-        samplings = sampled_in_workers(bench, self, side, partial(self._fair_sampling, bench))
+    def _time(self, context: ProblemContext, side: Side) -> None:
+        samplings = sampled_in_workers(context, self, side, partial(self._fair_sampling, context))
         self.seen = dict(samplings[-1].seen)
-        if bench.device.type == "cuda":
-            workers = Samplings(samplings, bench.device)
+        if context.device.type == "cuda":
+            workers = Samplings(samplings, context.device)
             self.seen["timed_beyond_device_us"] = workers.hidden_us(None)
             self.seen["timed_eager_beyond_device_us"] = workers.hidden_us(BaselineName.EAGER)
         self.narrowing_seconds = sum(each.narrowing_seconds for each in samplings)
-        timing, notes = timing_of(samplings, bench.bounds, bench.settings, bench.work.operators)
-        is_ours = bench.device.type == "cuda" and bench.settings.protocol != "kernelbench"
+        timing, notes = timing_of(
+            samplings, context.bounds, context.settings, context.work.operators
+        )
+        is_ours = context.device.type == "cuda" and context.settings.protocol != "kernelbench"
         if is_ours and timing.verdict is Verdict.FASTER:
-            with bench.memory.settled_after():
+            with context.memory.settled_after():
                 side.worker.end()
-            if (note := slowed_note(bench, samplings, timing.speedup_low)) is not None:
+            if (note := slowed_note(context, samplings, timing.speedup_low)) is not None:
                 timing = timing.model_copy(update={"verdict": Verdict.UNCLEAR})
                 notes.append(note)
         self.notes += notes
-        self.notes += bench.baselines.notes.values()
+        self.notes += context.baselines.notes.values()
         if timing.floor_us is not None and timing.latency_us < timing.floor_us:
             self._hold_against(
-                bench,
+                context,
                 "below_floor",
                 f"{timing.latency_us:.2f} us is less than the {timing.floor_us:.2f} us that moving "
                 "the bytes takes at this device's published peak: the work was not done",
             )
-        self._note_late_work(bench, side)
+        self._note_late_work(context, side)
         self.timing = timing
 
-    def _note_late_work(self, bench: Bench, side: Side) -> None:
+    def _note_late_work(self, context: ProblemContext, side: Side) -> None:
         for reason, message in side.late_work.items():
-            self._hold_against(bench, reason, message)
+            self._hold_against(context, reason, message)
 
-    def _hold_against(self, bench: Bench, reason: str, message: str) -> None:
+    def _hold_against(self, context: ProblemContext, reason: str, message: str) -> None:
         """Refuse it, or note a finding where KernelBench's rules decide; raises `Refusal`."""
-        if bench.settings.protocol != "kernelbench":
+        if context.settings.protocol != "kernelbench":
             raise Refusal(Status.INTEGRITY, reason, message)
         if reason not in {finding.partition(":")[0] for finding in self.findings}:
             self.findings.append(f"{reason}: {message}")
 
     @contextmanager
-    def further_workers(self, bench: Bench, side: Side, count: int) -> Iterator[list[Side]]:
+    def further_workers(
+        self, context: ProblemContext, side: Side, count: int
+    ) -> Iterator[list[Side]]:
         """So many fresh workers with the module of `side`, which start together; raises
         `Refusal`."""
         with ExitStack() as ends:
             others = []
             for _ in range(count):
-                others.append(bench.new_side())
+                others.append(context.new_side())
                 ends.callback(others[-1].close)
             with _of_another_worker():
-                self._load(bench, *others)
+                self._load(context, *others)
                 side.construct_on(*others)
             for other in others:
                 other.memory_bytes = side.memory_bytes
@@ -329,52 +335,62 @@ class Trial:
                 other.looks_at_results = side.looks_at_results
             yield others
 
-    def first_calls_of_another(self, bench: Bench, side: Side) -> None:
+    def first_calls_of_another(self, context: ProblemContext, side: Side) -> None:
         """The first calls of a further worker, verified; raises `Refusal`."""
-        if bench.sequence is not None:
-            bench.sequence.begin(side)
+        if context.sequence is not None:
+            context.sequence.begin(side)
         with _of_another_worker():
             for _ in range(_CALLS_OF_ANOTHER):
-                self._verified_call(bench, side, bench.draws.next())
+                self._verified_call(context, side, context.draws.next())
 
     def _fair_sampling(
-        self, bench: Bench, side: Side, seconds: float, before: Sequence[Sampling], several: bool
+        self,
+        context: ProblemContext,
+        side: Side,
+        seconds: float,
+        before: Sequence[Sampling],
+        several: bool,
     ) -> Sampling:
         """Raises `Refusal`."""
         # On a busy machine one of two workers may get its processor late for a whole short sample,
         # hardly twice. Of the first nothing counts, so nobody gains by being early in it alone.
-        sampling = self._sampled(bench, side, seconds, before, several)
+        sampling = self._sampled(context, side, seconds, before, several)
         if _is_early(sampling):
-            sampling = self._sampled(bench, side, seconds, before, several)
+            sampling = self._sampled(context, side, seconds, before, several)
         if _is_early(sampling):
             self._hold_against(
-                bench,
+                context,
                 "work_before_start",
                 "the candidate works outside its calls: before they start, or after they returned",
             )
         return sampling
 
     def _sampled(
-        self, bench: Bench, side: Side, seconds: float, before: Sequence[Sampling], several: bool
+        self,
+        context: ProblemContext,
+        side: Side,
+        seconds: float,
+        before: Sequence[Sampling],
+        several: bool,
     ) -> Sampling:
         """Calls beside the baselines'; raises `Refusal`."""
 
         def verify(sealed: list[torch.Tensor], draw: Draw) -> None:
-            if bench.settings.protocol != "kernelbench":
-                self.verified.verify(bench, side, sealed, draw)
-            elif not is_near(sealed, bench.expected(draw)):
+            if context.settings.protocol != "kernelbench":
+                self.verified.verify(context, side, sealed, draw)
+            elif not is_near(sealed, context.expected(draw)):
                 message = "a later call, while it was timed, was wrong"
-                self._hold_against(bench, "wrong_later", message)
+                self._hold_against(context, "wrong_later", message)
 
         sampling = sample(
-            bench,
+            context,
             side,
             verify,
             number=len(before),
             several=several,
             held=before[0].held if before else None,
             seconds=seconds,
-            relative_width=bench.settings.relative_width,
+            relative_width=context.settings.relative_width,
         )
         self.verified.made += sampling.blocks
         self.device_seconds += sampling.device_seconds
@@ -391,12 +407,12 @@ def _of_another_worker() -> Iterator[None]:
 
 
 def _parted(
-    bench: Bench, side: Side, sealed: list[torch.Tensor]
+    context: ProblemContext, side: Side, sealed: list[torch.Tensor]
 ) -> tuple[list[torch.Tensor], list[torch.Tensor] | None]:
     """A candidate's outputs, and those of the reference beside it, if it ran."""
     if not side.has_reference:
         return sealed, None
-    count = len(bench.outputs)
+    count = len(context.outputs)
     actual, beside = sealed[:-count], sealed[-count:]
     return actual, None if any(t.is_meta for t in sealed) else beside
 
@@ -407,21 +423,21 @@ def _is_early(sampling: Sampling) -> bool:
     return works_early(sampling.candidate.prepare_us, eager.prepare_us)
 
 
-def _make_room(bench: Bench, side: Side) -> None:
+def _make_room(context: ProblemContext, side: Side) -> None:
     """See that the device's memory suffices for the candidate's calls and for verifying them.
 
     Raises `DeviceError` where a candidate that needs no more than the reference would run short.
     """
-    if not bench.memory.has_free(bench.forward_bytes) or not bench.memory.can_take(
-        bench.verifying_bytes
+    if not context.memory.has_free(context.forward_bytes) or not context.memory.can_take(
+        context.verifying_bytes
     ):
         side.note_memory()
-        bench.make_room()
+        context.make_room()
         side.watch_memory()
-    if not bench.memory.has_free(bench.forward_bytes):
+    if not context.memory.has_free(context.forward_bytes):
         raise DeviceError(
-            f"a call of the reference takes {bench.forward_bytes / 2**30:.1f} GiB on "
-            f"{bench.device}, and less is free for a candidate"
+            f"a call of the reference takes {context.forward_bytes / 2**30:.1f} GiB on "
+            f"{context.device}, and less is free for a candidate"
         )
 
 

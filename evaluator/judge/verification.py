@@ -10,7 +10,7 @@ import torch
 
 from evaluator.evaluation import Correctness, Mismatch, Status
 from evaluator.judge.blockwise import close, same
-from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.correctness.comparison import TOLERANCES, OutputVerdict, compare
 from evaluator.judge.correctness.conditioning import MULTIPLE, nudged_outputs
 from evaluator.judge.explaining.explanation import Explanation
@@ -73,7 +73,7 @@ class Verification:
 
     def verify(
         self,
-        bench: Bench,
+        context: ProblemContext,
         side: Side,
         actual: list[torch.Tensor],
         draw: Draw,
@@ -85,15 +85,15 @@ class Verification:
         """
         self.judged += 1
         self.seeds.append(draw.seed)
-        expected = _believed(beside, bench.expected(draw))
+        expected = _believed(beside, context.expected(draw))
         # What passes without fp64 would pass with it; what does not is compared in fp64 after all.
         if (
-            not self._wants_fp64(bench)
-            and self._compared(bench, side, actual, expected, None, draw, screening=True).ok
+            not self._wants_fp64(context)
+            and self._compared(context, side, actual, expected, None, draw, screening=True).ok
         ):
             self.earlier = (*self.earlier, draw)[-_KEPT_DRAWS:]
             return
-        verdict = self._compared_in_fp64(bench, side, actual, expected, draw, describing=True)
+        verdict = self._compared_in_fp64(context, side, actual, expected, draw, describing=True)
         self.judged_in_fp64 += self.source != "task_precision"
         if verdict.error_ratio is not None:
             self.worst_ratio = max(verdict.error_ratio, self.worst_ratio or 0.0)
@@ -103,15 +103,15 @@ class Verification:
             return
         mismatch = verdict.mismatch
         assert mismatch is not None
-        if mismatch.kind == "values" and not bench.reference.changes_inputs:
+        if mismatch.kind == "values" and not context.reference.changes_inputs:
             # What explaining it takes is no part of the record.
             aside = self.copy()
             explanation = Explanation(
-                bench,
+                context,
                 side,
                 draw,
                 actual,
-                lambda outputs, draw: aside.is_right(bench, side, outputs, draw),
+                lambda outputs, draw: aside.is_right(context, side, outputs, draw),
                 self.earlier,
                 side.word,
             )
@@ -119,13 +119,13 @@ class Verification:
         raise Refusal(
             Status.INCORRECT,
             f"wrong_{mismatch.kind}",
-            f"{_what_is_wrong(bench, mismatch.output)} is not what it should be",
+            f"{_what_is_wrong(context, mismatch.output)} is not what it should be",
             mismatch=mismatch,
         )
 
     def is_right(
         self,
-        bench: Bench,
+        context: ProblemContext,
         side: Side,
         actual: list[torch.Tensor],
         draw: Draw,
@@ -134,24 +134,24 @@ class Verification:
         in_fp64: bool = True,
     ) -> bool:
         """Whether the outputs of a call pass the rule; nothing is counted or explained."""
-        expected = _believed(beside, bench.expected(draw))
+        expected = _believed(beside, context.expected(draw))
         if not in_fp64:
-            return self._compared(bench, side, actual, expected, None, draw).ok
-        passed = self._compared(bench, side, actual, expected, None, draw, screening=True).ok
-        return passed or self._compared_in_fp64(bench, side, actual, expected, draw).ok
+            return self._compared(context, side, actual, expected, None, draw).ok
+        passed = self._compared(context, side, actual, expected, None, draw, screening=True).ok
+        return passed or self._compared_in_fp64(context, side, actual, expected, draw).ok
 
-    def _wants_fp64(self, bench: Bench) -> bool:
+    def _wants_fp64(self, context: ProblemContext) -> bool:
         """Whether the call in hand is verified in fp64, drawn once its outputs are sealed."""
         if self.reference_errors is None:
             return True
-        share = _EXACT_SECONDS / max(bench.exact_seconds, _EXACT_SECONDS)
-        return secrets.randbelow(2**32) < share * 2**32 and bench.memory.can_take(
-            bench.verifying_bytes
+        share = _EXACT_SECONDS / max(context.exact_seconds, _EXACT_SECONDS)
+        return secrets.randbelow(2**32) < share * 2**32 and context.memory.can_take(
+            context.verifying_bytes
         )
 
     def _compared_in_fp64(
         self,
-        bench: Bench,
+        context: ProblemContext,
         side: Side,
         actual: list[torch.Tensor],
         expected: list[torch.Tensor],
@@ -161,33 +161,33 @@ class Verification:
     ) -> OutputVerdict:
         """The verdict by the rule."""
         exact = None
-        if bench.settings.protocol not in TOLERANCES:
-            with bench.measured_verification():
-                found = bench.exact(draw)
+        if context.settings.protocol not in TOLERANCES:
+            with context.measured_verification():
+                found = context.exact(draw)
             exact, self.source = found.outputs, found.source
         else:
             self.source = "task_precision"
 
         def beside(reference: list[torch.Tensor], multiple: float | None = None) -> OutputVerdict:
-            return self._compared(bench, side, actual, reference, exact, draw, multiple=multiple)
+            return self._compared(context, side, actual, reference, exact, draw, multiple=multiple)
 
         verdict = beside(expected)
         if exact is not None:
             before = self.reference_errors or verdict.reference_errors
             self.reference_errors = tuple(map(min, before, verdict.reference_errors))
         if verdict.excusable and exact is not None:
-            precision = bench.settings.precision
-            values = bench.draws.values_of(draw)
-            others = nudged_outputs(bench.reference, values, exact, precision, draw.seed)
+            precision = context.settings.precision
+            values = context.draws.values_of(draw)
+            others = nudged_outputs(context.reference, values, exact, precision, draw.seed)
             verdicts = (beside(other, MULTIPLE[precision]) for other in others)
             verdict = next((v for v in verdicts if v.ok), verdict)
         if verdict.ok or not describing:
             return verdict
-        return self._compared(bench, side, actual, expected, exact, draw, describing=True)
+        return self._compared(context, side, actual, expected, exact, draw, describing=True)
 
     def _compared(
         self,
-        bench: Bench,
+        context: ProblemContext,
         side: Side,
         actual: list[torch.Tensor],
         expected: list[torch.Tensor],
@@ -202,12 +202,12 @@ class Verification:
         wanted = describing or any(not t.dtype.is_floating_point for t in expected)
         return compare(
             actual,
-            [tensor.to(bench.device) for tensor in expected],
+            [tensor.to(context.device) for tensor in expected],
             exact,
-            inputs=flatten_arguments(bench.draws.values_of(draw)) if wanted else (),
-            precision=bench.settings.precision,
-            protocol=bench.settings.protocol,
-            accumulation=bench.work.accumulation,
+            inputs=flatten_arguments(context.draws.values_of(draw)) if wanted else (),
+            precision=context.settings.precision,
+            protocol=context.settings.protocol,
+            accumulation=context.work.accumulation,
             poison=side.poison if side.word is None else side.word,
             multiple=multiple,
             assumed_errors=self.reference_errors if screening else None,
@@ -241,6 +241,6 @@ def _believed(
     return beside if beside is not None and is_near(beside, expected) else expected
 
 
-def _what_is_wrong(bench: Bench, number: int) -> str:
-    changed = number - len(bench.outputs)
+def _what_is_wrong(context: ProblemContext, number: int) -> str:
+    changed = number - len(context.outputs)
     return f"output {number}" if changed < 0 else f"input {changed}, as forward leaves it,"

@@ -114,21 +114,21 @@ class Born:
 def fork_apart() -> Born:
     """Fork into a new PID namespace; raises `OSError`.
 
-    A midwife enters the namespace's parenthood, has two children and goes; they become this
+    An intermediate process starts the namespace, has two children and exits. They become this
     process's own, because it is the reaper of orphans below it. So their pids are known here, and
-    this process stays where it is, which somebody without root could not come back to.
+    this process stays where it is, to which a process without root could not return.
     """
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     pipes = [*os.pipe()]
     try:
         pipes += os.pipe()
-        midwife = os.fork()
+        intermediate = os.fork()
     except OSError:
         for descriptor in pipes:
             os.close(descriptor)
         raise
     receives, sends, gate, keeps_shut = pipes
-    if midwife == 0:
+    if intermediate == 0:
         os.close(receives)
         os.close(keeps_shut)
         with contextlib.suppress(OSError):
@@ -144,7 +144,8 @@ def fork_apart() -> Born:
                 raise
             if worker == 0:
                 os.close(sends)
-                # Until the midwife is gone: who asks to die with its parent must not mean her.
+                # Wait until the intermediate process is gone: a worker that asks to die with its
+                # parent must not mean that one.
                 os.read(gate, 1)
                 os.close(gate)
                 return Born(0, None)
@@ -152,7 +153,7 @@ def fork_apart() -> Born:
         os._exit(0)
     os.close(sends)
     told = os.read(receives, 64).split()
-    os.waitpid(midwife, 0)
+    os.waitpid(intermediate, 0)
     for descriptor in (receives, gate, keeps_shut):
         os.close(descriptor)
     if not told:

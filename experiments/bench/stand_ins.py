@@ -28,7 +28,7 @@ from evaluator.evaluation import (
     Verdict,
     WrongElement,
 )
-from tools.profiling.profile_report import Bottleneck, KernelShare, Profile, Rung
+from tools.profiling.profile_report import Bottleneck, KernelShare, Profile, ProfilerTier
 
 DEVICE = "stand-in"
 _HELPERS = 12
@@ -208,7 +208,7 @@ def instant_profile(request: EvaluationRequest, evaluation: Evaluation) -> Profi
     found = chance.choice(list(Bottleneck))
     lines = [f"- figure {number}: {chance.random():.3f} of its peak" for number in range(20)]
     return Profile(
-        rung=Rung.CPU,
+        rung=ProfilerTier.CPU,
         device=DEVICE,
         bottleneck=found,
         headline=f"It is {found}.",

@@ -16,7 +16,7 @@ from evaluator.evaluation import (
     Verdict,
 )
 from tools.profiling.advice import Advice, Direction
-from tools.profiling.profile_report import Bottleneck, KernelShare, Profile, Rung
+from tools.profiling.profile_report import Bottleneck, KernelShare, Profile, ProfilerTier
 
 
 def timing(speedup: float = 1.97, latency_us: float = 812.3) -> Timing:
@@ -66,7 +66,7 @@ def incorrect() -> Evaluation:
 
 def profile() -> Profile:
     return Profile(
-        rung=Rung.CPU,
+        rung=ProfilerTier.CPU,
         device="cpu",
         bottleneck=Bottleneck.MEMORY_BANDWIDTH,
         headline="It moves 3.2 GB/s.",

@@ -34,7 +34,7 @@ from evaluator.evaluation import (
 from problems.problem import Problem
 from tests.agent.made_records import timing
 from tools.profiling.advice import Advice, Direction
-from tools.profiling.profile_report import Bottleneck, Profile, Rung
+from tools.profiling.profile_report import Bottleneck, Profile, ProfilerTier
 
 
 def number(text: str, below: int) -> int:
@@ -202,7 +202,7 @@ class StandInProfiler:
         bottlenecks = list(Bottleneck)
         found = bottlenecks[digest % len(bottlenecks)]
         return Profile(
-            rung=Rung.CPU,
+            rung=ProfilerTier.CPU,
             device="stand-in",
             bottleneck=found,
             headline=f"It is {found}.",

@@ -23,7 +23,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_root_reads_counters(machine: Path) -> None:
-    assert profiler_tiers.counters(root=True) == profiler_tiers.Rung(
+    assert profiler_tiers.counters(root=True) == profiler_tiers.ProfilerTier(
         "counters", "yes", "root, CAP_PERFMON"
     )
 
@@ -34,7 +34,7 @@ def test_a_user_needs_the_modules_option(machine: Path) -> None:
     assert "ERR_NVGPUCTRPERM" in told.remedy
     assert "NVreg_RestrictProfilingToAdminUsers=0" in told.remedy
     (machine / "params").write_text("RmProfilingAdminOnly: 0\n")
-    assert profiler_tiers.counters(root=False) == profiler_tiers.Rung(
+    assert profiler_tiers.counters(root=False) == profiler_tiers.ProfilerTier(
         "counters", "yes", "open to users"
     )
 

@@ -27,7 +27,7 @@ from tests.evaluator.collect.stand_in_ncu import stand_in_gpu, stand_in_ncu
 from tests.evaluator.processes import still_running
 from tools.advice.rules import advise
 from tools.profile import prepare, profile
-from tools.profiling.profile_report import Bottleneck, Rung
+from tools.profiling.profile_report import Bottleneck, ProfilerTier
 from tools.profiling.profile_summary import MAX_LINES
 
 REFERENCE = """
@@ -110,7 +110,7 @@ def correct(latency_us: float = 1000.0) -> Evaluation:
 
 def test_own_code_on_one_thread(tmp_path: Path) -> None:
     result = profile(request(SERIAL), correct(), keep=tmp_path / "kept")
-    assert result.rung is Rung.CPU
+    assert result.rung is ProfilerTier.CPU
     assert result.bottleneck is Bottleneck.SINGLE_THREAD
     assert result.kernels[0].name == "tanh_bias"
     assert result.kernels[0].own
@@ -239,7 +239,7 @@ def test_where_no_profiler_works_the_code_is_looked_at(monkeypatch: pytest.Monke
     asked = request("def spills(): ...", device="cuda:0")
     result = profile(asked, correct(), session=session)
     assert session.spare_pid is None
-    assert result.rung is Rung.STATIC
+    assert result.rung is ProfilerTier.STATIC
     assert result.rung_reason == "ncu is not installed; torch.profiler saw no kernel"
     assert result.bottleneck is Bottleneck.UNKNOWN
     assert [kernel.name for kernel in result.kernels if kernel.own] == ["spills"]

@@ -18,7 +18,7 @@ from evaluator.ipc.service import Service
 from problems.cache_folder import cache_folder
 from tools.profile import profile
 from tools.profiling.kept_report import kept_reports
-from tools.profiling.profile_report import Bottleneck, Profile, Rung
+from tools.profiling.profile_report import Bottleneck, Profile, ProfilerTier
 from tools.profiling.profile_request import ProfileRequest
 
 pytestmark = pytest.mark.gpu
@@ -128,8 +128,8 @@ def libraries() -> set[str]:
     return {entry.name for entry in (cache_folder() / "libraries").iterdir()}
 
 
-def best_rung() -> Rung:
-    return Rung.NCU if find_ncu() is not None else Rung.TORCH_TRACE
+def best_rung() -> ProfilerTier:
+    return ProfilerTier.NCU if find_ncu() is not None else ProfilerTier.TORCH_TRACE
 
 
 def test_vectorised_kernel_is_near_the_memory_bound(
@@ -140,7 +140,7 @@ def test_vectorised_kernel_is_near_the_memory_bound(
     assert result.bottleneck in (Bottleneck.MEMORY_BANDWIDTH, Bottleneck.AT_THE_BOUND)
     assert [kernel.name for kernel in result.kernels if kernel.own] == ["vector_k"]
     assert result.kernels[0].launches == 1
-    if result.rung is Rung.NCU:
+    if result.rung is ProfilerTier.NCU:
         assert (tmp_path / "kept" / REPORT).stat().st_size > 0
         moved = sum(
             result.kernels[0].metrics[name] or 0.0
@@ -156,7 +156,7 @@ def test_sixteen_blocks_are_too_few(executor: LocalExecutor) -> None:
     result = profiled(executor, candidate("gpu_narrow", NARROW, NARROW_LAUNCH))
     assert result.bottleneck is Bottleneck.TOO_FEW_BLOCKS
     assert "16 blocks" in result.headline
-    if result.rung is Rung.NCU:
+    if result.rung is ProfilerTier.NCU:
         # The loop's one statement holds every load; the line is that of the candidate's own file.
         line = next(line for line in result.summary.splitlines() if "of the stalls" in line)
         assert "`y[i] = fmaxf(x[i] + b[i % columns], 0.f) * 2;`" in line
@@ -175,7 +175,7 @@ def test_library_kernels_are_named_as_such(executor: LocalExecutor) -> None:
 def test_an_extra_pass_is_redundant_traffic(executor: LocalExecutor) -> None:
     forward = "return ext.run(ext.run(x, self.bias) * 0.5, torch.zeros_like(self.bias))"
     result = profiled(executor, candidate("gpu_passes", VECTOR, VECTOR_LAUNCH, forward))
-    if result.rung is Rung.NCU:
+    if result.rung is ProfilerTier.NCU:
         assert result.bottleneck in (Bottleneck.REDUNDANT_TRAFFIC, Bottleneck.LIBRARY)
 
 
@@ -187,7 +187,7 @@ def test_without_ncu_the_trace_holds(
 
     monkeypatch.setattr("evaluator.collect.ncu.collect_ncu", refuse)
     result = profiled(executor, candidate("gpu_vector", VECTOR, VECTOR_LAUNCH), tmp_path)
-    assert result.rung is Rung.TORCH_TRACE
+    assert result.rung is ProfilerTier.TORCH_TRACE
     assert kept_reports(tmp_path)["trace.json"] > 0
     assert "counters are not open" in result.rung_reason
     assert "counters are not open" in result.summary
@@ -211,7 +211,7 @@ def test_the_second_of_two_profiles_finds_a_process_that_waits(executor: LocalEx
             print({name: round(seconds, 2) for name, seconds in found[-1].stages.items()})
             time.sleep(10)  # as a turn's model and judge leave it
     first, second = found
-    assert first.rung is second.rung is Rung.NCU, first.rung_reason
+    assert first.rung is second.rung is ProfilerTier.NCU, first.rung_reason
     assert libraries() == built, "the judge's library was not found"
     assert second.stages["start"] < 0.5
     assert second.bottleneck is Bottleneck.TOO_FEW_BLOCKS

@@ -15,7 +15,7 @@ def score(advice: Advice, before: Profile, after: Profile) -> AdviceScore:
     """Compare two profiles of one problem, the later of which followed the advice, or did not.
 
     A figure has moved when it changed as predicted by more than the margin of its unit. Figures
-    of two different rungs are not compared: `moved` is None.
+    of two different tiers are not compared: `moved` is None.
     """
     found = after.figures.get(advice.figure) if before.rung is after.rung else None
     moved = None

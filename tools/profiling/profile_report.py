@@ -10,8 +10,8 @@ from evaluator.record import Record
 from tools.profiling.advice import Advice
 
 
-class Rung(StrEnum):
-    """Which profiler was used, best first. Comparisons never mix rungs silently."""
+class ProfilerTier(StrEnum):
+    """Which profiler was used, best first. Comparisons never mix tiers silently."""
 
     NCU = "ncu"
     TORCH_TRACE = "torch_trace"
@@ -54,9 +54,9 @@ class KernelShare(Record):
 class Profile(Record):
     """One candidate, profiled: what limits it, on which figures that rests, how far it could go."""
 
-    rung: Rung
+    rung: ProfilerTier
     rung_reason: str = ""
-    """Why no better rung was used; empty for the best one on this kind of device."""
+    """Why no better tier was used; empty for the best one on this kind of device."""
     device: str
     bottleneck: Bottleneck
     headline: str

@@ -9,16 +9,16 @@ from tools.profiling.cpu_rules import bandwidth_share, busy_threads, cpu_shares,
 from tools.profiling.finding import Finding
 from tools.profiling.gpu_rules import busiest_pipe, occupancy_limiter, stall_reasons
 from tools.profiling.profile_facts import Facts, byte_words, percent
-from tools.profiling.profile_report import KernelShare, Rung
+from tools.profiling.profile_report import KernelShare, ProfilerTier
 
 MAX_LINES = 25
 _TOP = 4
 
-_RUNGS = {
-    Rung.NCU: "Nsight Compute (hardware counters, cold caches)",
-    Rung.TORCH_TRACE: "torch.profiler (times and launches, no counters)",
-    Rung.STATIC: "the compiled code alone",
-    Rung.CPU: "torch.profiler and a roofline estimate",
+_TIERS = {
+    ProfilerTier.NCU: "Nsight Compute (hardware counters, cold caches)",
+    ProfilerTier.TORCH_TRACE: "torch.profiler (times and launches, no counters)",
+    ProfilerTier.STATIC: "the compiled code alone",
+    ProfilerTier.CPU: "torch.profiler and a roofline estimate",
 }
 
 
@@ -27,7 +27,7 @@ def summary(
     facts: Facts,
     kernels: tuple[KernelShare, ...],
     *,
-    rung: Rung,
+    rung: ProfilerTier,
     rung_reason: str = "",
     missing: tuple[str, ...] = (),
     stalls: Sequence[str] = (),
@@ -44,11 +44,11 @@ def summary(
         *_distance(facts),
         *(_gpu_figures(facts) if on_gpu else _cpu_figures(facts)),
         *(f"- {line}" for line in stalls),
-        f"- measured by: {_RUNGS[rung]}{because}",
+        f"- measured by: {_TIERS[rung]}{because}",
     ]
     if missing:
         lines.append(f"- n/a here: {', '.join(missing[:6])}{' ...' if len(missing) > 6 else ''}")
-    if rung is not Rung.STATIC:
+    if rung is not ProfilerTier.STATIC:
         lines += ["", *_table(kernels, on_gpu=on_gpu)]
     return "\n".join(lines[:MAX_LINES])
 

@@ -20,7 +20,7 @@ from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.side import Side
 
 if TYPE_CHECKING:
-    from evaluator.judge.context.problem_context import Bench
+    from evaluator.judge.context.problem_context import ProblemContext
 
 TRUSTED_TIMEOUT_S = 300.0
 _WARMING_CALLS = 3
@@ -42,8 +42,8 @@ def failures_are_ours() -> Iterator[None]:
 class Baselines:
     """Those of one problem on one device, started when they are first needed."""
 
-    def __init__(self, bench: Bench) -> None:
-        self._bench = bench
+    def __init__(self, context: ProblemContext) -> None:
+        self._context = context
         self._sides: dict[BaselineName, Side] = {}
         self._others: list[Side] = []
         """Further workers of eager."""
@@ -59,7 +59,7 @@ class Baselines:
     @property
     def missing(self) -> int:
         """How many of those that are asked for do not run yet."""
-        return len(set(self._bench.settings.baselines) - self._sides.keys())
+        return len(set(self._context.settings.baselines) - self._sides.keys())
 
     def running(self, name: BaselineName) -> Side | None:
         """The worker of a baseline that has been started."""
@@ -70,7 +70,7 @@ class Baselines:
 
         `number`: of its worker, from 0; each has another worker of eager beside it.
         """
-        asked = self._bench.settings.baselines
+        asked = self._context.settings.baselines
         for name in asked:
             side = self.eager(number) if name is BaselineName.EAGER else self.get(name)
             if side is not None:
@@ -109,8 +109,8 @@ class Baselines:
 
     def _started(self, name: BaselineName, count: int) -> list[Side]:
         """So many workers of a baseline, warmed up; none, and a note, where it can't be had."""
-        bench = self._bench
-        bench.give_memory_back()
+        context = self._context
+        context.give_memory_back()
         with ExitStack() as ends:
             sides = []
             for _ in range(count):
@@ -129,18 +129,18 @@ class Baselines:
         return sides
 
     def _new_side(self, name: BaselineName) -> Side:
-        bench = self._bench
+        context = self._context
         if BASELINES[name].compile is not None:
-            return bench.new_side(confine=False)
-        side, bench.idle = bench.idle or bench.new_side(), None
+            return context.new_side(confine=False)
+        side, context.idle = context.idle or context.new_side(), None
         return side
 
     def _warm_up(self, name: BaselineName, side: Side, *others: Side) -> None:
         """Raises `Refusal`."""
-        bench, baseline = self._bench, BASELINES[name]
-        bench.load(
+        context, baseline = self._context, BASELINES[name]
+        context.load(
             side,
-            bench.reference.source,
+            context.reference.source,
             "Model",
             triton=baseline.compile is not None,
             build=no_build,
@@ -149,44 +149,44 @@ class Baselines:
         )
         # Its own initial values are as good as any: only its time counts.
         construction = Construction(
-            bench, {}, compile_with=baseline.compile, timeout_s=TRUSTED_TIMEOUT_S
+            context, {}, compile_with=baseline.compile, timeout_s=TRUSTED_TIMEOUT_S
         )
         construction.on(side, *others)
         for each in (side, *others):
             for _ in range(_WARMING_CALLS):
-                draw = bench.draws.plain()
-                with bench.calling(each, draw, timeout_s=TRUSTED_TIMEOUT_S):
+                draw = context.draws.plain()
+                with context.calling(each, draw, timeout_s=TRUSTED_TIMEOUT_S):
                     pass
 
     def _default_flags_matter(self) -> bool:
         """Whether eager takes another time with the flags that PyTorch starts with."""
-        bench, settings = self._bench, self._bench.settings
+        context, settings = self._context, self._context.settings
         if self._flags_matter is None:
             self._flags_matter = (
-                bench.device.type == "cuda"
+                context.device.type == "cuda"
                 and settings.protocol == "refinery"
                 and settings.precision is Precision.FP32
-                and bench.work.uses_cudnn
+                and context.work.uses_cudnn
                 and self._times_differ()
             )
         return self._flags_matter
 
     def _times_differ(self) -> bool:
         """Whether TF32 in convolutions shows in the time of the judge's own reference."""
-        bench = self._bench
-        values = bench.draws.values_of(bench.draws.plain())
+        context = self._context
+        values = context.draws.values_of(context.draws.plain())
         least = {True: float("inf"), False: float("inf")}
         try:
             for _ in range(_TRIED_CALLS):
                 for allowed in least:
-                    bench.reference.flags = BackendFlags(tf32_convolutions=allowed)
-                    bench.flush_caches()
+                    context.reference.flags = BackendFlags(tf32_convolutions=allowed)
+                    context.flush_caches()
                     begin = time.perf_counter()
-                    bench.reference.expected(values)
-                    torch.cuda.synchronize(bench.device)
+                    context.reference.expected(values)
+                    torch.cuda.synchronize(context.device)
                     least[allowed] = min(least[allowed], time.perf_counter() - begin)
         finally:
-            bench.reference.flags = BackendFlags()
+            context.reference.flags = BackendFlags()
         return max(least.values()) > (1 + _FLAGS_MATTER) * min(least.values())
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from evaluator.worker.steps import Earlier
 from evaluator.worker.weights import Fit
 
 if TYPE_CHECKING:
-    from evaluator.judge.context.problem_context import Bench
+    from evaluator.judge.context.problem_context import ProblemContext
 
 _SLACK_BYTES = 2**20
 
@@ -25,7 +25,7 @@ _SLACK_BYTES = 2**20
 class Construction:
     """How a candidate's or a baseline's module is made from what its source defines."""
 
-    bench: Bench
+    context: ProblemContext
     state: Mapping[str, torch.Tensor]
     """Weights by name; none: as constructed."""
     compile_with: Mapping[str, str] | None = None
@@ -43,15 +43,17 @@ class Construction:
 
         Each is constructed so again by `Side.construct_on`. Raises `Refusal`.
         """
-        bench, state, sides = self.bench, self.state, (side, *others)
-        size = bytes_needed(state) + bytes_needed(bench.reference.initial_arguments) + _SLACK_BYTES
+        context, state, sides = self.context, self.state, (side, *others)
+        size = (
+            bytes_needed(state) + bytes_needed(context.reference.initial_arguments) + _SLACK_BYTES
+        )
         weights = make_arena(torch.device("cpu"), size, read_only_for_others=True)
         try:
-            if bench.device.type == "cuda":
+            if context.device.type == "cuda":
                 # All cores fault its pages in; a copy from a device does that on one core.
                 weights.bytes.zero_()
             placement = Placement(weights.bytes)
-            arguments = [placement.place(value) for value in bench.reference.initial_arguments]
+            arguments = [placement.place(value) for value in context.reference.initial_arguments]
             tensors = [{"name": n} | placement.place(t) for n, t in state.items()]
             for each in sides:
                 each.construct_on = self.on
@@ -60,15 +62,15 @@ class Construction:
                     arguments=arguments,
                     tensors=tensors,
                     weights=weights,
-                    inputs=self.inputs or bench.draws.arena,
-                    inputs_writable=self.inputs is not None or bench.draws.writable,
-                    output_bytes=bench.output_bytes,
+                    inputs=self.inputs or context.draws.arena,
+                    inputs_writable=self.inputs is not None or context.draws.writable,
+                    output_bytes=context.output_bytes,
                     compile_with=self.compile_with,
-                    repeated_values=bench.settings.protocol != "kernelbench",
+                    repeated_values=context.settings.protocol != "kernelbench",
                     random_constants=self.seed is not None,
                     earlier=self.earlier,
                 )
-            timeout_s = self.timeout_s or bench.settings.import_timeout_s
+            timeout_s = self.timeout_s or context.settings.import_timeout_s
             for each in sides:
                 # They share the processors.
                 each.constructed(len(sides) * timeout_s)

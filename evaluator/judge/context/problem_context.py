@@ -46,7 +46,7 @@ _SLACK = 2**20
 _RUNS = 4
 
 
-class Bench:
+class ProblemContext:
     """One problem set up on one device. Raises `UnusableReferenceError` or `DeviceError`."""
 
     def __init__(
@@ -58,9 +58,9 @@ class Bench:
         is_timed: bool = True,
     ) -> None:
         """`is_timed`: the eager baseline will be needed."""
-        self.key = request.bench_key
+        self.key = request.context_key
         self._request = request
-        self._hidden: dict[str, Bench] = {}
+        self._hidden: dict[str, ProblemContext] = {}
         self.settings = request.settings
         self.device = device
         self._zygote = zygote
@@ -370,7 +370,7 @@ class Bench:
             torch.cuda.synchronize(self.device)
 
     def new_side(self, *, confine: bool = True, another: bool = False) -> Side:
-        """A worker for this bench that has run nothing yet.
+        """A worker for this context that has run nothing yet.
 
         `another`: one more will be asked for soon, so that a spare is made; `settle` waits for it.
         On a GPU one is begun for the next candidate in any case, whose context comes later.
@@ -435,21 +435,23 @@ class Bench:
             self._zygote.settle_context()
             side.watch_memory()
 
-    def hidden(self, references: tuple[str, ...]) -> list[Bench]:
+    def hidden(self, references: tuple[str, ...]) -> list[ProblemContext]:
         """The same problem at sizes that only the judge knows, set up once."""
         for source in references:
             if source not in self._hidden:
                 request = self._request.model_copy(update={"reference": source})
-                self._hidden[source] = Bench(request, self.device, self._zygote, is_timed=False)
+                self._hidden[source] = ProblemContext(
+                    request, self.device, self._zygote, is_timed=False
+                )
         found = [self._hidden[source] for source in references]
-        for bench in found:
-            bench.settings = self.settings
+        for context in found:
+            context.settings = self.settings
         return found
 
     def close(self) -> None:
         """End the baselines and give the memory back."""
-        for bench in self._hidden.values():
-            bench.close()
+        for context in self._hidden.values():
+            context.close()
         self._hidden.clear()
         self.baselines.close()
         self._end_idle()

@@ -6,33 +6,33 @@ import torch
 
 from evaluator.evaluation import Status
 from evaluator.ipc.reply import Reply
-from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.side import Side
 
 
 def sealed_outputs(
-    bench: Bench, side: Side, reply: Reply, draw: Draw, *, reference: bool = False
+    context: ProblemContext, side: Side, reply: Reply, draw: Draw, *, reference: bool = False
 ) -> list[torch.Tensor]:
     """Copies of a call's outputs, out of the worker's reach; raises `Refusal`.
 
     Where the reference changes its inputs, the inputs as the call left them come after the outputs,
-    as in `Bench.expected`. `reference`: those of the reference beside it come last.
+    as in `ProblemContext.expected`. `reference`: those of the reference beside it come last.
     """
-    outputs = side.outputs(reply, bench.outputs * (2 if reference else 1))
-    return [*outputs, *bench.draws.lying(draw)] if bench.compares_inputs else outputs
+    outputs = side.outputs(reply, context.outputs * (2 if reference else 1))
+    return [*outputs, *context.draws.lying(draw)] if context.compares_inputs else outputs
 
 
-def refused_as_borrowed(bench: Bench, side: Side, reply: Reply) -> Refusal | None:
+def refused_as_borrowed(context: ProblemContext, side: Side, reply: Reply) -> Refusal | None:
     """Why outputs are refused that are views of the inputs, or of each other, where the
     reference's are not. Of the call whose context lasts."""
     borrowed = side.borrowed(reply)
-    if borrowed.inputs and not bench.returns_inputs:
+    if borrowed.inputs and not context.returns_inputs:
         what = "an output is a view of an input"
-    elif borrowed.each_other and not bench.returns_overlaps:
+    elif borrowed.each_other and not context.returns_overlaps:
         what = "two outputs share memory"
-    elif borrowed.itself and not bench.returns_repeats:
+    elif borrowed.itself and not context.returns_repeats:
         what = "an output is a view with several elements at one address"
     else:
         return None

@@ -22,7 +22,7 @@ from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Precision
 from evaluator.judge.context.baselines import no_build
 from evaluator.judge.context.construction import Construction
-from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.explaining.counterfactual_search import ANSWER_BYTES, Counterfactual, read
 from evaluator.judge.inputs.arena import make_arena
 from evaluator.judge.inputs.laid import Laid, lay
@@ -53,48 +53,48 @@ class CounterfactualSearch(_search.CounterfactualSearch):
 
 
 def find_counterfactual(
-    bench: Bench, arguments: list[Any], actual: Tensor, output: int
+    context: ProblemContext, arguments: list[Any], actual: Tensor, output: int
 ) -> Counterfactual | None:
     """The first change found after which `actual` is right; None where there is none.
 
     Args:
-        bench: its reference is in the state in which the candidate was judged.
+        context: its reference is in the state in which the candidate was judged.
         arguments: of the call.
         actual: the candidate's sealed output.
         output: which of the reference's outputs it is.
     """
     try:
-        return search(bench, arguments, actual, output) if _says_something(actual) else None
+        return search(context, arguments, actual, output) if _says_something(actual) else None
     except (Refusal, InfrastructureError, torch.OutOfMemoryError):
         # Words are not worth more than the verdict, which stands already.
         return None
 
 
 def search(
-    bench: Bench, arguments: list[Any], actual: Tensor, output: int
+    context: ProblemContext, arguments: list[Any], actual: Tensor, output: int
 ) -> Counterfactual | None:
     """Have a worker search. Raises `Refusal`, as of a candidate, when the worker dies, raises or is
     cut off, and `InfrastructureError` when there is no worker or no memory to be had."""
-    given = [actual, output, CLOSE[bench.settings.precision], *arguments]
-    state = {f"model.{name}": tensor for name, tensor in bench.reference.state().items()}
+    given = [actual, output, CLOSE[context.settings.precision], *arguments]
+    state = {f"model.{name}": tensor for name, tensor in context.reference.state().items()}
     size = bytes_needed(given) + _SLACK_BYTES
     with (
-        closing(make_arena(bench.device, size, read_only_for_others=False)) as arena,
-        closing(bench.new_side()) as side,
+        closing(make_arena(context.device, size, read_only_for_others=False)) as arena,
+        closing(context.new_side()) as side,
     ):
         side.end_by(time.monotonic() + _CUT_OFF_S)
         side.load(
-            bench.reference.source + _SEARCH,
+            context.reference.source + _SEARCH,
             "CounterfactualSearch",
-            threads=bench.threads,
-            dtype=bench.reference.dtype,
+            threads=context.threads,
+            dtype=context.reference.dtype,
             flags=BackendFlags(),
             text="lines",
             build=no_build,
-            configurations=bench.reference.problem.configurations,
+            configurations=context.reference.problem.configurations,
         )
         side.loaded(_CUT_OFF_S)
-        Construction(bench, state, inputs=arena).on(side)
+        Construction(context, state, inputs=arena).on(side)
         return read(_answer(side, lay(Placement(arena.bytes), given)))
 
 

@@ -14,7 +14,7 @@ import torch
 
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Mismatch, Status
-from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.correctness.comparison import compare
 from evaluator.judge.correctness.mismatch import add_counterfactual, add_race
 from evaluator.judge.explaining.counterfactual import find_counterfactual
@@ -48,7 +48,7 @@ _TRIES = 2
 class Explanation:
     """Looks for what explains the wrong outputs of one call.
 
-    bench: its reference is in the state in which the candidate was judged.
+    context: its reference is in the state in which the candidate was judged.
     side: the candidate's, alive.
     draw: of the call.
     actual: the call's sealed outputs.
@@ -57,7 +57,7 @@ class Explanation:
     word: what memory that nobody had written held in the call; None: not known.
     """
 
-    bench: Bench
+    context: ProblemContext
     side: Side
     draw: Draw
     actual: list[torch.Tensor]
@@ -67,7 +67,7 @@ class Explanation:
 
     def of(self, mismatch: Mismatch) -> Mismatch:
         """The mismatch with what explains it, where something does."""
-        if self.bench.sequence is not None:
+        if self.context.sequence is not None:
             # One more call would be one more step, with another result.
             found = self._tried(self._without_state, mismatch.output)
             return mismatch if found is None else add_counterfactual(mismatch, *found)
@@ -107,11 +107,11 @@ class Explanation:
 
     def _scale(self, output: int) -> float:
         """RMS of what the output should be."""
-        return float(self.bench.expected(self.draw)[output].double().square().mean().sqrt())
+        return float(self.context.expected(self.draw)[output].double().square().mean().sqrt())
 
     def _without_state(self, output: int) -> tuple[str, str] | None:
         """What a reference gives in its first call, in a later one."""
-        if not self._close(self.actual, self.bench.first_outputs(self.draw), self.draw):
+        if not self._close(self.actual, self.context.first_outputs(self.draw), self.draw):
             return None
         words = (
             "it is what the reference gives in a first call with these inputs: the reference "
@@ -130,10 +130,10 @@ class Explanation:
 
     def _changed_reference(self, output: int) -> tuple[str, str] | None:
         """The change of the reference that leads to the same output."""
-        if self.bench.is_random:
+        if self.context.is_random:
             return None
-        values = self.bench.draws.values_of(self.draw)
-        found = find_counterfactual(self.bench, values, self.actual[output], output)
+        values = self.context.draws.values_of(self.draw)
+        found = find_counterfactual(self.context, values, self.actual[output], output)
         if found is None or found.code not in ("eval_mode", "precision"):
             # Of a module that is right in eval(), nothing else that fits is the cause.
             alone = self._eval_alone()
@@ -145,7 +145,7 @@ class Explanation:
         """The same, where unusual inputs hide what plain ones show."""
         if kind_of(self.draw.seed) is Kind.PLAIN:
             return None
-        draw = self.bench.draws.at(self.draw)
+        draw = self.context.draws.at(self.draw)
         actual = self._outputs(draw)
         if self.is_right(actual, draw):
             return None
@@ -157,7 +157,7 @@ class Explanation:
         if self._close(more, self.actual, self.draw):
             return None
         dtype, got = more[output].dtype, more[output].double()
-        expected = self.bench.expected(self.draw)[output].to(got.device).double()
+        expected = self.context.expected(self.draw)[output].to(got.device).double()
         near = _NEAR * expected.square().mean().sqrt() + torch.finfo(dtype).eps * SOIL
         if not bool(torch.isfinite(near)):
             return None
@@ -211,16 +211,16 @@ class Explanation:
 
     def _eval_alone(self) -> tuple[str, str] | None:
         """A candidate that is right in eval(), as long as the reference is, too."""
-        model = self.bench.reference.model
+        model = self.context.reference.model
         if not depends_on_mode(model):
             return None
-        draw = self.bench.draws.at(self.draw)
-        in_train = _error(self._outputs(draw), self.bench.expected(draw))
+        draw = self.context.draws.at(self.draw)
+        in_train = _error(self._outputs(draw), self.context.expected(draw))
         # Its wrong calls may have moved its running statistics.
         self.side.construct_again()
         got = self._outputs(draw, "eval")
         with in_eval(model, list(model.modules())):
-            expected = self.bench.expected(draw)
+            expected = self.context.expected(draw)
         but = ""
         if not self._close(got, expected, draw):
             error = _error(got, expected)
@@ -232,7 +232,7 @@ class Explanation:
 
     def _is_right_at(self, earlier: Draw) -> bool:
         """With fresh inputs at the address of an earlier call's."""
-        draw = self.bench.draws.at(earlier)
+        draw = self.context.draws.at(earlier)
         return self.is_right(self._outputs(draw), draw)
 
     def _outputs(
@@ -241,26 +241,26 @@ class Explanation:
         """`word`: what memory that nobody has written holds; without one, as in the wrong call."""
         word = SOIL_WORDS.get(step, self.word) if word is None else word
         steps = () if step is None else (step,)
-        reference, count = self.side.has_reference, len(self.bench.outputs)
-        with self.bench.calling(
+        reference, count = self.side.has_reference, len(self.context.outputs)
+        with self.context.calling(
             self.side, draw, steps=steps, word=word, reference=reference
         ) as call:
-            outputs = self.side.outputs(call.reply, self.bench.outputs * (1 + reference))[:count]
+            outputs = self.side.outputs(call.reply, self.context.outputs * (1 + reference))[:count]
         if any(tensor.is_meta for tensor in outputs):
             raise Refusal(Status.INCORRECT, "wrong_shape", "another shape or dtype than before")
         return outputs
 
     def _close(self, some: list[torch.Tensor], others: list[torch.Tensor], draw: Draw) -> bool:
         """By the rule, without an fp64 reference."""
-        values: list[Any] = self.bench.draws.values_of(draw)
+        values: list[Any] = self.context.draws.values_of(draw)
         return compare(
             some,
-            [tensor.to(self.bench.device) for tensor in others],
+            [tensor.to(self.context.device) for tensor in others],
             None,
             inputs=flatten_arguments(values),
-            precision=self.bench.settings.precision,
-            protocol=self.bench.settings.protocol,
-            accumulation=self.bench.work.accumulation,
+            precision=self.context.settings.precision,
+            protocol=self.context.settings.protocol,
+            accumulation=self.context.work.accumulation,
             describing=False,
         ).ok
 

@@ -7,8 +7,8 @@ larger, or whose uniform numbers have random signs. Without these the identity w
 of uniform numbers, and a softmax that takes off no maximum would pass as well. Other draws are such
 that rounding them to a lower precision shifts them all in one direction, because a mean over many
 elements hides errors of random sign. The draws are changed and not the finished tensors: what is
-made from them afterwards (targets of +1 and -1, probabilities) stays what it is. `Bench` uses a
-kind only where the reference stays finite with it.
+made from them afterwards (targets of +1 and -1, probabilities) stays what it is. A kind is
+used only where the reference stays finite with it.
 
 And some calls get the inputs of the call before with one element of each changed, so that a
 candidate that recognises inputs by a few elements is wrong.

@@ -12,7 +12,7 @@ from statistics import geometric_mean, median
 
 from evaluator.evaluation import BaselineName
 from evaluator.judge.context.baselines import failures_are_ours
-from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.timing.samples import Samples
 from evaluator.judge.timing.sampling import HOLD_S, Sampling
 
@@ -25,13 +25,15 @@ _MOST_HIDDEN_US = 10.0
 """Of what only the judge's clock sees of eager: a kernel may claim as much less than it takes."""
 
 
-def slowed_note(bench: Bench, samplings: Sequence[Sampling], speedup_low: float) -> str | None:
+def slowed_note(
+    context: ProblemContext, samplings: Sequence[Sampling], speedup_low: float
+) -> str | None:
     """What to tell where eager was slower beside the candidate, whose workers have ended by now.
 
     Each worker of eager is compared with itself. A little slower matters where it makes up the
     speedup, of which `speedup_low` is the least that is likely. Raises `InfrastructureError`.
     """
-    eager = [bench.baselines.eager(number) for number in range(len(samplings))]
+    eager = [context.baselines.eager(number) for number in range(len(samplings))]
     alone = [Samples() for _ in eager]
     deadline = time.monotonic() + _MOST_SECONDS
     for number in range(_MOST_CALLS):
@@ -39,10 +41,10 @@ def slowed_note(bench: Bench, samplings: Sequence[Sampling], speedup_low: float)
             break
         for side, sampling, calls in zip(eager, samplings, alone, strict=True):
             hold_s = HOLD_S if BaselineName.EAGER in sampling.held else 0.0
-            draw = bench.draws.plain()
+            draw = context.draws.plain()
             with (
                 failures_are_ours(),
-                bench.calling(side, draw, flushes=True, hold_s=hold_s, reads=False) as call,
+                context.calling(side, draw, flushes=True, hold_s=hold_s, reads=False) as call,
             ):
                 calls.add(call)
     timed = [each.baselines[BaselineName.EAGER] for each in samplings]

@@ -7,7 +7,7 @@ from statistics import median
 
 from evaluator.judge.context.baselines import no_build
 from evaluator.judge.context.construction import Construction
-from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.problem_context import ProblemContext
 
 _CALLS, _FIRST = 40, 10
 _LAUNCH_BOUND = 1.3
@@ -33,33 +33,35 @@ class CallCost:
 _known: dict[tuple[str, int], CallCost] = {}
 
 
-def call_cost(bench: Bench) -> CallCost:
+def call_cost(context: ProblemContext) -> CallCost:
     """Measured once for each device and number of threads, in workers of its own.
 
     The signal's is the least of many, because whatever else was in a call's way then would be taken
     off all times from now on; the operator's is the median.
     """
-    if bench.device.type == "cuda":
+    if context.device.type == "cuda":
         return CallCost(0.0, 0.0)
-    key = (str(bench.device), bench.threads)
+    key = (str(context.device), context.threads)
     if key not in _known:
-        signal_us = min(_times_us(bench, "return self.one", flushed=False))
-        called_us = median(_times_us(bench, "return self.one + self.one", flushed=True))
+        signal_us = min(_times_us(context, "return self.one", flushed=False))
+        called_us = median(_times_us(context, "return self.one + self.one", flushed=True))
         _known[key] = CallCost(signal_us, max(0.0, called_us - signal_us))
     return _known[key]
 
 
-def _times_us(bench: Bench, forward: str, *, flushed: bool) -> list[float]:
-    side = bench.new_side()
+def _times_us(context: ProblemContext, forward: str, *, flushed: bool) -> list[float]:
+    side = context.new_side()
     try:
-        bench.load(side, _SOURCE.format(forward=forward), "ModelNew", triton=False, build=no_build)
-        Construction(bench, {}).on(side)
-        order = bench.draws.plain().order
-        bench.settle()
+        context.load(
+            side, _SOURCE.format(forward=forward), "ModelNew", triton=False, build=no_build
+        )
+        Construction(context, {}).on(side)
+        order = context.draws.plain().order
+        context.settle()
         times = []
         for _ in range(_CALLS):
             if flushed:
-                bench.flush_caches()
+                context.flush_caches()
             with side.call(order) as call:
                 times.append(call.forward_us)
     finally:

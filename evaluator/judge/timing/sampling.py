@@ -17,7 +17,7 @@ import torch
 
 from evaluator.evaluation import BaselineName
 from evaluator.judge.context.baselines import failures_are_ours
-from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.context.sealing import refused_as_borrowed, sealed_outputs
 from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.timing.call_cost import CallCost, call_cost
@@ -89,7 +89,7 @@ class Sampling:
 
 
 def sample(
-    bench: Bench,
+    context: ProblemContext,
     candidate: Side,
     verify: Verify,
     *,
@@ -109,19 +109,19 @@ def sample(
     that fewer blocks of each suffice. `held`: who can be held, as the first one found it.
     """
     sides: dict[BaselineName | None, Side] = {None: candidate}
-    sides.update(bench.baselines.timed(number))
-    cost = call_cost(bench)
-    bench.settle()
-    bench.memory.settle()
-    with watch(bench.settings.device) as observer:
-        sampler = _Sampler(bench, sides, verify, cost, observer, held, is_another=number > 0)
+    sides.update(context.baselines.timed(number))
+    cost = call_cost(context)
+    context.settle()
+    context.memory.settle()
+    with watch(context.settings.device) as observer:
+        sampler = _Sampler(context, sides, verify, cost, observer, held, is_another=number > 0)
         return sampler.run(seconds, relative_width, several=several)
 
 
 class _Sampler:
     def __init__(
         self,
-        bench: Bench,
+        context: ProblemContext,
         sides: dict[BaselineName | None, Side],
         verify: Verify,
         cost: CallCost,
@@ -130,7 +130,7 @@ class _Sampler:
         *,
         is_another: bool,
     ) -> None:
-        self._bench = bench
+        self._context = context
         self._verified_first = _VERIFIED_FIRST_OF_ANOTHER if is_another else _VERIFIED_FIRST
         self._sides = sides
         self._verify = verify
@@ -145,7 +145,7 @@ class _Sampler:
         self._disturbed = 0
         self._disturbances: Counter[Disturbance] = Counter()
         self._device_seconds = 0.0
-        self._draw = bench.draws.plain()
+        self._draw = context.draws.plain()
         """Of the candidate's last call."""
         self._held = self._can_be_held() if held is None else held
         # Beside a baseline that cannot be held, the calls that are not held decide.
@@ -155,14 +155,14 @@ class _Sampler:
 
     def _can_be_held(self) -> frozenset[BaselineName | None]:
         """Whose calls are enqueued while the stream is held; none where eager's is not."""
-        bench = self._bench
-        if bench.device.type != "cuda" or bench.settings.protocol == "kernelbench":
+        context = self._context
+        if context.device.type != "cuda" or context.settings.protocol == "kernelbench":
             return frozenset()
         held = set()
         for which, side in self._sides.items():
             with (
                 _blamed_on(which),
-                bench.calling(side, bench.draws.plain(), hold_s=HOLD_S) as call,
+                context.calling(side, context.draws.plain(), hold_s=HOLD_S) as call,
             ):
                 if call.was_held:
                     held.add(which)
@@ -225,14 +225,14 @@ class _Sampler:
         `alike`: those in which eager is called as the candidate is."""
         eager, hidden_us = samples[BaselineName.EAGER], alike[BaselineName.EAGER].hidden_us
         usual = None
-        if self._bench.device.type == "cuda" and len(hidden_us) > 1:
+        if self._context.device.type == "cuda" and len(hidden_us) > 1:
             # The way through the host is a long one at times.
             usual = median(hidden_us) if is_held else quantiles(hidden_us, n=10)[-1]
         left_out = samples[None].left_out_us(eager, usual)
         return samples[None].with_left_out(left_out), median(left_out) if left_out else 0.0
 
     def _block(self, made: int) -> None:
-        bench = self._bench
+        context = self._context
         order = list(self._sides)
         self._shuffle(order)
         calls: dict[BaselineName | None, Call] = {}
@@ -242,10 +242,10 @@ class _Sampler:
         for which in order:
             side = self._sides[which]
             if which is None:
-                self._draw = bench.draws.next()
+                self._draw = context.draws.next()
             draw = self._draw
-            if bench.draws.writable:
-                draw = replace(draw, order=bench.draws.lay_again(draw))
+            if context.draws.writable:
+                draw = replace(draw, order=context.draws.lay_again(draw))
             if which is not None:
                 self._sides[None].stand_still()
             hold_s = HOLD_S if is_held and which in self._held else 0.0
@@ -253,13 +253,13 @@ class _Sampler:
             reads = which is None and self._is_verified(made)
             with (
                 _blamed_on(which),
-                bench.calling(side, draw, flushes=True, hold_s=hold_s, reads=reads) as call,
+                context.calling(side, draw, flushes=True, hold_s=hold_s, reads=reads) as call,
             ):
-                borrowed = refused_as_borrowed(bench, side, call.reply) if which is None else None
-                if borrowed is not None and bench.settings.protocol != "kernelbench":
+                borrowed = refused_as_borrowed(context, side, call.reply) if which is None else None
+                if borrowed is not None and context.settings.protocol != "kernelbench":
                     raise borrowed
                 if reads:
-                    sealed = sealed_outputs(bench, side, call.reply, draw), draw
+                    sealed = sealed_outputs(context, side, call.reply, draw), draw
             calls[which] = call
             self._device_seconds += call.wall_us / 1e6
         enqueued = is_held and {None, BaselineName.EAGER} <= self._held
@@ -301,7 +301,7 @@ class _Sampler:
         if not samples[name].total_us:
             return math.inf
         ratios = paired_ratios(
-            samples[None], samples[name], self._cost.signal_us, self._bench.device
+            samples[None], samples[name], self._cost.signal_us, self._context.device
         )
         return median_interval(ratios).relative_width
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from evaluator.evaluation import BaselineName, Settings, Verdict
 from evaluator.hardware.host_memory import available_bytes
-from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.timing.interval import over_workers, speedup_verdict
 from evaluator.judge.timing.sampling import Sampling
 from evaluator.judge.timing.samplings import Samplings
@@ -40,67 +40,69 @@ def most_workers(settings: Settings) -> int:
     return 1 if count < _FEWEST or settings.protocol == "kernelbench" else count
 
 
-def sampled_in_workers(bench: Bench, trial: Trial, side: Side, sample: Sample) -> list[Sampling]:
+def sampled_in_workers(
+    context: ProblemContext, trial: Trial, side: Side, sample: Sample
+) -> list[Sampling]:
     """Samplings of `side`, and of further workers of its candidate until the interval is narrow.
 
     At most as many as the time allows, a quarter of a second each; those that surely follow start
     together. One alone in half a second, under KernelBench's protocol, which measures in one
     process, and where there is no memory for another. Raises `Refusal`.
     """
-    most = count = most_workers(bench.settings)
-    bench.baselines.start_eager(1)
-    if most > 1 and not _has_room(bench, side, 1, 1):
+    most = count = most_workers(context.settings)
+    context.baselines.start_eager(1)
+    if most > 1 and not _has_room(context, side, 1, 1):
         count = 1
-    seconds = bench.settings.timing_seconds / count
+    seconds = context.settings.timing_seconds / count
     samplings = [sample(side, seconds, (), count > 1)]
-    while len(samplings) < count and not _is_enough(bench, samplings):
+    while len(samplings) < count and not _is_enough(context, samplings):
         timed = len(samplings)
         wanted = (_FEWEST if timed < _FEWEST else count) - timed
-        more = next((n for n in range(wanted, 0, -1) if _has_room(bench, side, timed, n)), 0)
+        more = next((n for n in range(wanted, 0, -1) if _has_room(context, side, timed, n)), 0)
         if not more:
             count = timed
             break
-        bench.baselines.start_eager(timed + more)
-        with trial.further_workers(bench, side, more) as others:
+        context.baselines.start_eager(timed + more)
+        with trial.further_workers(context, side, more) as others:
             for waiting in (side, *others):
                 waiting.stand_still()
             for other in others:
-                if not _is_enough(bench, samplings):
-                    trial.first_calls_of_another(bench, other)
+                if not _is_enough(context, samplings):
+                    trial.first_calls_of_another(context, other)
                     samplings.append(sample(other, seconds, tuple(samplings), True))
-                with bench.memory.settled_after():
+                with context.memory.settled_after():
                     other.close()
     if count < most:
         trial.notes.append(f"no memory for more workers: timed in {count} of {most}")
-    if bench.sequence is not None and len(samplings) > 1:
+    if context.sequence is not None and len(samplings) > 1:
         side.construct_again()
-        bench.sequence.begin(side)
+        context.sequence.begin(side)
     return samplings
 
 
-def _is_enough(bench: Bench, samplings: list[Sampling]) -> bool:
+def _is_enough(context: ProblemContext, samplings: list[Sampling]) -> bool:
     """Whether further workers would hardly tell more of the speedup over eager."""
     if len(samplings) < _FEWEST:
         return False
-    ratios = Samplings(samplings, bench.device).ratios(BaselineName.EAGER)
+    ratios = Samplings(samplings, context.device).ratios(BaselineName.EAGER)
     interval = over_workers(ratios)
-    if interval.relative_width < bench.settings.relative_width:
+    if interval.relative_width < context.settings.relative_width:
         return True
     is_far = not 1 / _CLEAR < interval.value < _CLEAR
     decided = speedup_verdict(ratios, 0.0) in (Verdict.FASTER, Verdict.SLOWER)
     return is_far and decided and interval.relative_width < _CLEAR_WIDTH
 
 
-def _has_room(bench: Bench, side: Side, timed: int, more: int) -> bool:
+def _has_room(context: ProblemContext, side: Side, timed: int, more: int) -> bool:
     """Whether so many more workers of the candidate find memory, with one of eager beside each,
     and the judge finds enough to verify calls."""
-    eager = bench.baselines.running(BaselineName.EAGER)
+    eager = context.baselines.running(BaselineName.EAGER)
     each = [side] * more
     if eager is not None:
-        each += [eager] * max(0, timed + more - bench.baselines.eager_count)
+        each += [eager] * max(0, timed + more - context.baselines.eager_count)
     wanted = sum((s.memory_bytes or 0) + s.slot_bytes for s in each)
-    if bench.device.type == "cuda":
-        wanted += len(each) * _CONTEXT_BYTES + bench.bytes_to_verify()
-        return bench.memory.has_free(wanted)
+    if context.device.type == "cuda":
+        wanted += len(each) * _CONTEXT_BYTES + context.bytes_to_verify()
+        return context.memory.has_free(wanted)
     free = available_bytes()
     return free is None or free > 2 * wanted

@@ -131,7 +131,7 @@ def test_a_look_that_takes_too_long_is_ended(shared_cache, monkeypatch):
     judge = Judge(torch.device("cpu"), builder)
     auditor = DeepAuditor(judge, builder)
     asked = request("import time\ntime.sleep(60)\n" + OWN)
-    judge.bench_for(asked)
+    judge.context_for(asked)
     # An ordinary zygote: what counts here is the clock.
     monkeypatch.setattr(AddressSanitizer, "_started", lambda _: judge._zygote)
     monkeypatch.setattr(crash_look, "LIMIT_S", 0.5)
@@ -153,7 +153,7 @@ def test_a_fault_of_ours_costs_the_finding_and_not_the_verdict(shared_cache, mon
     def lost(_: EvaluationRequest) -> None:
         raise DeviceError("the device is gone")
 
-    monkeypatch.setattr(judge, "bench_for", lost)
+    monkeypatch.setattr(judge, "context_for", lost)
     evaluation = DeepAuditor(judge, builder).audited(request(OWN), crash("abort"))
     assert evaluation.reason == "abort" and evaluation.audit.sanitizers == ()
     assert evaluation.notes == ("the crash was not looked into: the device is gone",)

@@ -25,7 +25,7 @@ from evaluator.evaluation import (
     Timing,
     Verdict,
 )
-from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.judge import Judge
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.deep_audit.programs import (
@@ -295,7 +295,7 @@ class NoDevice:
     def holding(self, device: str) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def bench_for(self, request: EvaluationRequest) -> Bench:
+    def context_for(self, request: EvaluationRequest) -> ProblemContext:
         raise DeviceError("the device is gone")
 
 

@@ -12,7 +12,7 @@ from evaluator.build.builder import Builder
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
 from evaluator.hardware import host_memory
 from evaluator.judge import judge as judge_module
-from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.judge import Judge
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 
@@ -25,11 +25,11 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
 
 
 @pytest.fixture
-def bench_of(judge: Judge) -> Iterator[Callable[[int], Bench]]:
+def context_of(judge: Judge) -> Iterator[Callable[[int], ProblemContext]]:
     """The problem of that number, set up."""
 
-    def set_up(number: int) -> Bench:
-        return judge.bench_for(
+    def set_up(number: int) -> ProblemContext:
+        return judge.context_for(
             EvaluationRequest(
                 problem_id="test",
                 reference=f"# {number}\n{SCALE_AND_BIAS}",
@@ -42,26 +42,26 @@ def bench_of(judge: Judge) -> Iterator[Callable[[int], Bench]]:
     judge._forget_benches(keep=0)
 
 
-def test_the_last_ones_are_kept(judge, bench_of, monkeypatch) -> None:
+def test_the_last_ones_are_kept(judge, context_of, monkeypatch) -> None:
     monkeypatch.setattr(judge_module, "MOST_PROBLEMS", 3)
     monkeypatch.setattr(judge_module, "free_share", lambda: 1.0)
-    first, second, _ = map(bench_of, (1, 2, 3))
-    assert bench_of(1) is first
-    bench_of(4)
-    assert len(judge._benches) == 3
-    assert bench_of(1) is first and bench_of(2) is not second
+    first, second, _ = map(context_of, (1, 2, 3))
+    assert context_of(1) is first
+    context_of(4)
+    assert len(judge._contexts) == 3
+    assert context_of(1) is first and context_of(2) is not second
 
 
-def test_where_memory_is_short_only_as_many_as_it_takes(judge, bench_of, monkeypatch) -> None:
+def test_where_memory_is_short_only_as_many_as_it_takes(judge, context_of, monkeypatch) -> None:
     left: list[float] = [1.0] * 3
     monkeypatch.setattr(judge_module, "free_share", lambda: left.pop(0) if left else 0.2)
-    kept = [bench_of(number) for number in (1, 2, 3)]
+    kept = [context_of(number) for number in (1, 2, 3)]
     left[:] = [0.2, 0.3]
-    assert bench_of(3) is kept[2]
-    assert list(judge._benches.values()) == [kept[1], kept[2]], "the one used longest ago went"
+    assert context_of(3) is kept[2]
+    assert list(judge._contexts.values()) == [kept[1], kept[2]], "the one used longest ago went"
     # And where nothing helps, the one in hand.
-    assert bench_of(2) is kept[1]
-    assert list(judge._benches.values()) == [kept[1]]
+    assert context_of(2) is kept[1]
+    assert list(judge._contexts.values()) == [kept[1]]
 
 
 def test_on_a_gpu_half_of_its_memory_is_left(judge, monkeypatch) -> None:

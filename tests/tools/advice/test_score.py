@@ -6,7 +6,7 @@ from tools.advice.score import score, time_change
 from tools.advice.units import unit
 from tools.advice.words import advice_lines, score_lines
 from tools.profiling.advice import Advice, AdviceScore, Direction
-from tools.profiling.profile_report import Bottleneck, Profile, Rung
+from tools.profiling.profile_report import Bottleneck, Profile, ProfilerTier
 
 WIDER = Advice(
     rule="scalar_access",
@@ -23,7 +23,9 @@ FEWER = WIDER.model_copy(
 )  # fmt: skip
 
 
-def profile(rung: Rung = Rung.NCU, latency_us: float | None = 200.0, **figures: float) -> Profile:
+def profile(
+    rung: ProfilerTier = ProfilerTier.NCU, latency_us: float | None = 200.0, **figures: float
+) -> Profile:
     return Profile(
         rung=rung,
         device="a GPU",
@@ -63,7 +65,7 @@ def test_a_figure_near_zero_needs_more_than_a_share_of_itself() -> None:
 
 
 def test_two_rungs_are_never_compared() -> None:
-    found = score(WIDER, profile(), profile(Rung.TORCH_TRACE, bytes_per_load_request=512.0))
+    found = score(WIDER, profile(), profile(ProfilerTier.TORCH_TRACE, bytes_per_load_request=512.0))
     assert (found.moved, found.after) == (None, None)
     assert found.latency_after_us == 200.0
 

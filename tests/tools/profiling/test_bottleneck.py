@@ -22,7 +22,7 @@ from tools.advice.rules import advise
 from tools.profile import _shares as shares
 from tools.profiling.bottleneck import find_bottleneck
 from tools.profiling.profile_facts import Facts
-from tools.profiling.profile_report import Bottleneck, Rung
+from tools.profiling.profile_report import Bottleneck, ProfilerTier
 from tools.profiling.profile_summary import MAX_LINES, summary
 
 DATA = Path(__file__).parents[2] / "data" / "ncu"
@@ -148,7 +148,7 @@ CPU_CASES: dict[Bottleneck, Callable[[], Facts]] = {
 
 
 def text(facts: Facts) -> str:
-    rung = Rung.NCU if facts.collected.gpu is not None else Rung.CPU
+    rung = ProfilerTier.NCU if facts.collected.gpu is not None else ProfilerTier.CPU
     return summary(find_bottleneck(facts), facts, shares(facts), rung=rung)
 
 

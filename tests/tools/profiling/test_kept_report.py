@@ -9,7 +9,7 @@ from tests.evaluator.collect.stand_in_ncu import PROFILES, stand_in_gpu, stand_i
 from tests.tools.test_profile import LIBRARY, correct, request
 from tools.profile import profile
 from tools.profiling.kept_report import MOST_BYTES, keep_report, kept_reports
-from tools.profiling.profile_report import Rung
+from tools.profiling.profile_report import ProfilerTier
 
 
 def test_the_report_of_nsight_compute_stays(
@@ -20,7 +20,7 @@ def test_the_report_of_nsight_compute_stays(
     stand_in_ncu(tmp_path / "bin", tmp_path / "log", PROFILES)
     stand_in_gpu(monkeypatch)
     result = profile(request(LIBRARY, device="cuda:0"), correct(), keep=tmp_path / "kept")
-    assert result.rung is Rung.NCU
+    assert result.rung is ProfilerTier.NCU
     assert (tmp_path / "kept" / "profile.ncu-rep").read_text() == "report\n"
     assert kept_reports(tmp_path / "kept") == {"profile.ncu-rep": 7}
     kept = Collected.model_validate_json((tmp_path / "kept" / "collected.json").read_text())

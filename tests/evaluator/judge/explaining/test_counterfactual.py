@@ -12,7 +12,7 @@ from torch import Tensor
 
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Precision, Settings
-from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.explaining import counterfactual, counterfactual_search
 from evaluator.judge.explaining.counterfactual import CLOSE, find_counterfactual, search
 from evaluator.judge.explaining.counterfactual_search import (
@@ -182,85 +182,85 @@ def zygote() -> Iterator[Zygote]:
 
 
 @pytest.fixture
-def bench_of(zygote: Zygote) -> Iterator[Callable[..., Bench]]:
-    with ExitStack() as benches:
+def context_of(zygote: Zygote) -> Iterator[Callable[..., ProblemContext]]:
+    with ExitStack() as contexts:
 
-        def made(source: str, precision: Precision = Precision.FP32) -> Bench:
+        def made(source: str, precision: Precision = Precision.FP32) -> ProblemContext:
             request = EvaluationRequest(
                 problem_id="test",
                 reference=source,
                 candidate=Candidate(source="", backend=Backend.CPP),
                 settings=Settings(device="cpu", precision=precision),
             )
-            bench = Bench(request, CPU, zygote)
-            bench.reference.set_state(bench.reference.randomised(7))
-            return benches.enter_context(closing(bench))
+            context = ProblemContext(request, CPU, zygote)
+            context.reference.set_state(context.reference.randomised(7))
+            return contexts.enter_context(closing(context))
 
         yield made
 
 
 @pytest.mark.parametrize("precision", [Precision.FP32, Precision.BF16])
-def test_a_worker_finds_it(bench_of, precision):
+def test_a_worker_finds_it(context_of, precision):
     """With the secret weights, or it would be nowhere near."""
-    bench = bench_of(SOURCE.format(body=CHAIN), precision)
-    values = bench.reference.fresh_inputs(fresh_seed())
+    context = context_of(SOURCE.format(body=CHAIN), precision)
+    values = context.reference.fresh_inputs(fresh_seed())
     x, y = values
     with torch.no_grad():
-        wrong = bench.reference.model.linear(x) * bench.reference.model.scale * 0.125 + y
-    found = find_counterfactual(bench, values, wrong, 0)
+        wrong = context.reference.model.linear(x) * context.reference.model.scale * 0.125 + y
+    found = find_counterfactual(context, values, wrong, 0)
     assert found is not None
     assert (found.code, "relu" in found.words) == ("missing_operation", True)
 
 
-def unexplained(bench: Bench) -> tuple[list[Any], Tensor]:
+def unexplained(context: ProblemContext) -> tuple[list[Any], Tensor]:
     """Inputs, and an output that no change leads to, so that all of them are tried."""
-    values = bench.reference.fresh_inputs(fresh_seed())
-    right = bench.reference.expected(values)[0]
+    values = context.reference.fresh_inputs(fresh_seed())
+    right = context.reference.expected(values)[0]
     return values, right * torch.linspace(0.5, 1.9, right.numel()).reshape(right.shape)
 
 
-def test_a_change_may_end_its_process(bench_of):
-    bench = bench_of(BATCH_NORM)
-    values, wrong = unexplained(bench)
+def test_a_change_may_end_its_process(context_of):
+    context = context_of(BATCH_NORM)
+    values, wrong = unexplained(context)
     with pytest.raises(Refusal) as died:
-        search(bench, values, wrong, 0)
+        search(context, values, wrong, 0)
     assert died.value.reason == "segfault"
-    assert find_counterfactual(bench, values, wrong, 0) is None
+    assert find_counterfactual(context, values, wrong, 0) is None
 
 
-def test_a_change_that_would_end_its_process_hides_no_likelier_one(bench_of):
-    bench = bench_of(BATCH_NORM)
-    values = bench.reference.fresh_inputs(fresh_seed())
+def test_a_change_that_would_end_its_process_hides_no_likelier_one(context_of):
+    context = context_of(BATCH_NORM)
+    values = context.reference.fresh_inputs(fresh_seed())
     with torch.no_grad():
-        wrong = bench.reference.model.batch_norm(values[0]) * values[1]
-    found = find_counterfactual(bench, values, wrong, 0)
+        wrong = context.reference.model.batch_norm(values[0]) * values[1]
+    found = find_counterfactual(context, values, wrong, 0)
     assert found is not None
     assert (found.code, "relu" in found.words) == ("missing_operation", True)
 
 
-def test_a_change_that_never_ends_is_cut_off(bench_of, monkeypatch):
+def test_a_change_that_never_ends_is_cut_off(context_of, monkeypatch):
     monkeypatch.setattr(counterfactual, "_CUT_OFF_S", 4.0)
-    bench = bench_of(LOOP)
-    values, wrong = unexplained(bench)
+    context = context_of(LOOP)
+    values, wrong = unexplained(context)
     with pytest.raises(Refusal) as cut_off:
-        search(bench, values, wrong, 0)
+        search(context, values, wrong, 0)
     assert cut_off.value.reason == "call_timeout"
 
 
-def test_no_worker_costs_no_verdict(bench_of, monkeypatch):
-    bench = bench_of(BATCH_NORM)
-    values, wrong = unexplained(bench)
+def test_no_worker_costs_no_verdict(context_of, monkeypatch):
+    context = context_of(BATCH_NORM)
+    values, wrong = unexplained(context)
 
     def gone():
         raise InfrastructureError("the worker's zygote is gone")
 
-    monkeypatch.setattr(bench, "new_side", gone)
-    assert find_counterfactual(bench, values, wrong, 0) is None
+    monkeypatch.setattr(context, "new_side", gone)
+    assert find_counterfactual(context, values, wrong, 0) is None
 
 
 @pytest.mark.parametrize("value", [0.0, float("nan")])
-def test_of_one_value_or_none_nothing_is_asked(bench_of, monkeypatch, value):
-    bench = bench_of(BATCH_NORM)
-    values, wrong = unexplained(bench)
+def test_of_one_value_or_none_nothing_is_asked(context_of, monkeypatch, value):
+    context = context_of(BATCH_NORM)
+    values, wrong = unexplained(context)
     monkeypatch.setattr(counterfactual, "search", None)
-    assert find_counterfactual(bench, values, torch.full_like(wrong, value), 0) is None
+    assert find_counterfactual(context, values, torch.full_like(wrong, value), 0) is None

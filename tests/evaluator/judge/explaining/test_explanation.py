@@ -11,10 +11,10 @@ import torch
 
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor
-from evaluator.judge.context import problem_context as bench_module
+from evaluator.judge.context import problem_context as context_module
 from evaluator.judge.context.baselines import no_build
 from evaluator.judge.context.construction import Construction
-from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.correctness.comparison import compare
 from evaluator.judge.correctness.mismatch import describe
 from evaluator.judge.explaining.explanation import Explanation
@@ -457,28 +457,28 @@ def test_large_inputs_hide_no_lower_precision(monkeypatch):
         candidate=Candidate(source=source, backend=Backend.CPP),
         settings=Settings(device="cpu"),
     )
-    monkeypatch.setattr(bench_module, "kinds_for", lambda settings, work: (Kind.LARGER,))
+    monkeypatch.setattr(context_module, "kinds_for", lambda settings, work: (Kind.LARGER,))
     with (
         closing(Zygote()) as zygote,
-        closing(Bench(request, torch.device("cpu"), zygote)) as bench,
-        closing(bench.new_side()) as side,
+        closing(ProblemContext(request, torch.device("cpu"), zygote)) as context,
+        closing(context.new_side()) as side,
     ):
-        state = bench.reference.randomised(7)
-        bench.reference.set_state(state)
-        bench.load(side, source, "ModelNew", triton=False, build=no_build)
-        Construction(bench, state).on(side)
+        state = context.reference.randomised(7)
+        context.reference.set_state(state)
+        context.load(side, source, "ModelNew", triton=False, build=no_build)
+        Construction(context, state).on(side)
 
         def is_right(outputs, draw):
-            values = bench.draws.values_of(draw)
-            expected = bench.expected(draw)
+            values = context.draws.values_of(draw)
+            expected = context.expected(draw)
             return compare(outputs, expected, None, values, request.settings.precision).ok
 
         for _ in range(8):
-            draw = bench.draws.next()
-            with bench.calling(side, draw) as call:
-                actual = side.outputs(call.reply, bench.outputs)
+            draw = context.draws.next()
+            with context.calling(side, draw) as call:
+                actual = side.outputs(call.reply, context.outputs)
             assert not is_right(actual, draw)
-            found = Explanation(bench, side, draw, actual, is_right, ()).of(
-                describe(0, actual[0], bench.expected(draw)[0])
+            found = Explanation(context, side, draw, actual, is_right, ()).of(
+                describe(0, actual[0], context.expected(draw)[0])
             )
             assert found.patterns[0] == "precision", found

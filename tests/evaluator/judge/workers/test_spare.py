@@ -21,8 +21,8 @@ from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
 from evaluator.hardware.device_lock import _MOST_TURNS_S, context_turn, device_lock
 from evaluator.ipc.wire import Kind
 from evaluator.judge import judge
-from evaluator.judge.context import problem_context as bench
-from evaluator.judge.context.problem_context import Bench
+from evaluator.judge.context import problem_context as context
+from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.judge import Judge
 from evaluator.judge.timing import call_cost, sampling
 from evaluator.judge.workers import spare
@@ -404,14 +404,14 @@ def test_nothing_is_timed_while_one_is_in_the_making(verdict, shared_judge, monk
     monkeypatch.setattr(Spare, "_make", late)
     monkeypatch.setattr(Spare, "settle", waited)
     # One after each worker that is handed out, more than the judge asks for.
-    new_side = Bench.new_side
+    new_side = ProblemContext.new_side
     monkeypatch.setattr(
-        Bench, "new_side", lambda *a, **named: new_side(*a, **named | {"another": True})
+        ProblemContext, "new_side", lambda *a, **named: new_side(*a, **named | {"another": True})
     )
     monkeypatch.setattr(call_cost, "_known", {})
-    monkeypatch.setattr(bench, "measure_ceilings", noting("ceilings", bench.measure_ceilings))
+    monkeypatch.setattr(context, "measure_ceilings", noting("ceilings", context.measure_ceilings))
     monkeypatch.setattr(sampling, "watch", noting("block", sampling.watch))
-    monkeypatch.setattr(Bench, "flush_caches", noting("call", Bench.flush_caches))
+    monkeypatch.setattr(ProblemContext, "flush_caches", noting("call", ProblemContext.flush_caches))
     try:
         # The second finds everything set up and measured.
         assert [verdict(HONEST), verdict(HONEST)] == [Status.CORRECT, Status.CORRECT]
@@ -429,9 +429,9 @@ def test_where_a_problem_does_not_fit_the_spare_makes_room(shared_judge, verdict
     def fits(*arguments):
         if Path(f"/proc/{waits.pid}").exists():
             raise DeviceError("no room")
-        return Bench(*arguments)
+        return ProblemContext(*arguments)
 
-    monkeypatch.setattr(judge, "Bench", fits)
+    monkeypatch.setattr(judge, "ProblemContext", fits)
     shared_judge._forget_benches(keep=0)
     assert verdict(HONEST) is Status.CORRECT
 
