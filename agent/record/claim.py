@@ -31,6 +31,7 @@ OURS = (
     "pending",
     "profiles",
     "best",
+    "confirmations",
 )
 """Everything that `--redo` removes."""
 

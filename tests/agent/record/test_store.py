@@ -130,6 +130,7 @@ def test_redo_removes_what_is_ours_and_no_more(tmp_path: Path) -> None:
     with open_store(run) as store:
         store.save_prompt("words")
         store.save_kernel(Candidate(source="x = 1", backend=Backend.CPP))
+    (run.output / "confirmations").mkdir()
     (run.output / "notes.txt").write_text("mine")
     with open_store(config(run.output, seed=5), redo=True) as store:
         assert store.config().seed == 5

@@ -137,7 +137,7 @@ def test_one_right_of_roots_is_kept_where_counters_are_for_administrators(
     folder = place / "folder"
     folder.mkdir()
     code = before + (
-        "import sys\nfrom pathlib import Path\nfrom evaluator.collect import walled\n"
+        "import sys\nfrom pathlib import Path\nfrom evaluator.collect.target import walled\n"
         "walled.counters_ask_for_a_right = lambda: True\n"
         "walled.main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])\n"
     )
