@@ -8,8 +8,9 @@ from importlib.util import find_spec
 from typing import Any
 
 from agent.llm.failure import one_line
-from agent.llm.library import PROVIDERS, litellm, split_model
+from agent.llm.library import litellm
 from agent.llm.pricing import INPUT_PRICE, OUTPUT_PRICE, Arguments, explicit_prices
+from agent.llm.providers import PROVIDERS, split_model
 from problems.errors import UsageError
 
 CATALOGUES = frozenset({"openai", "anthropic", "gemini", "deepseek", "mistral", "xai"})

@@ -1,20 +1,19 @@
-"""The one door to every model: a completion through LiteLLM, with retries and prices of our own."""
+"""Completions through LiteLLM, with retries and prices of our own; and the client for any model."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
-from contextvars import Token
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from agent.llm.errors import ModelError, ModelInterruptedError, ModelUnavailableError
 from agent.llm.failure import Transient, judge_failure
-from agent.llm.library import PROVIDERS, litellm, split_model
+from agent.llm.library import litellm
 from agent.llm.pricing import INPUT_PRICE, OUTPUT_PRICE, Arguments, answer_cost_usd
-from agent.llm.provider import PLACE, Place
+from agent.llm.providers import PROVIDERS, split_model
 from agent.llm.reasoning import apart
 from agent.llm.retry import RetryPolicy
 from agent.record.completion import (
@@ -59,33 +58,22 @@ class LiteLLMClient:
         `PromptRefusedError` at once where they can't help, `ModelInterruptedError` on stop; each
         with the `usage` that was billed for answers that could not be used.
         """
-        timeout = request.arguments.get("timeout")
-        place = Place(
-            problem=request.problem,
-            sample=request.sample,
-            turn=request.turn,
-            timeout_s=float(timeout) if timeout is not None else None,
-            stop=self._stop,
-            tell=tell,
-        )
         wasted: list[Usage] = []  # billed answers that hold no choice to read
-        token: Token[Place] = PLACE.set(place)
         try:
-            return self._until_answered(request, place, wasted)
+            return self._until_answered(request, tell, wasted)
         except ModelError as error:
             if wasted:
                 error.usage = sum(wasted, _FREE)
             raise
-        finally:
-            PLACE.reset(token)
 
     def _until_answered(
-        self, request: CompletionRequest, place: Place, wasted: list[Usage]
+        self, request: CompletionRequest, tell: Tell, wasted: list[Usage]
     ) -> Completion:
         began = self._clock()
         attempt = 0
         while True:
             if self._stop.is_set():
+                place = f"{request.problem}, sample {request.sample}, turn {request.turn}"
                 raise ModelInterruptedError(f"stopped before asking {request.model} for {place}")
             attempt += 1
             outcome = self._ask(request)
@@ -100,7 +88,7 @@ class LiteLLMClient:
                     return _completion(request, outcome, [*wasted, usage], attempt, seconds)
                 failure = Transient("an answer without a choice")
                 wasted.append(usage)
-            self._wait(request, failure, attempt, began, place.tell)
+            self._wait(request, failure, attempt, began, tell)
 
     def _ask(self, request: CompletionRequest) -> Any:
         """One request: LiteLLM's response, or what its failure means (not raised here, so that
@@ -169,7 +157,8 @@ def make_client(
     replayed = Path(name).resolve() if provider is PROVIDERS["replay"] else None
     if run_dir is not None and replayed == run_dir.resolve():
         raise UsageError(f"{model} would answer from the run that it makes; set -o")
-    return LiteLLMClient(stop=stop)
+    stop = stop or threading.Event()
+    return LiteLLMClient(stop=stop) if provider is None else provider.client(name, stop)
 
 
 @lru_cache(maxsize=64)
@@ -221,5 +210,5 @@ def _usage(request: CompletionRequest, response: Any) -> Usage:
         reasoning_tokens=getattr(thinking, "reasoning_tokens", None) or 0,
         cached_tokens=getattr(cached, "cached_tokens", None) or 0,
     )
-    cost_usd = answer_cost_usd(request.model, request.arguments, usage, response)
+    cost_usd = answer_cost_usd(request.arguments, usage, response)
     return usage.model_copy(update={"cost_usd": cost_usd})

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agent.llm.errors import ModelRefusedError, PromptRefusedError
-from agent.llm.library import split_model
 from agent.llm.retry import retry_after_s
 
 _MOST_CHARACTERS = 300
@@ -34,13 +33,9 @@ class Transient:
 def judge_failure(error: Exception, model: str) -> Transient | Exception:
     """What LiteLLM's exception `error` means: `Transient`, or the exception to raise.
 
-    Time-outs, rate limits, server errors and broken connections are `Transient`. What one of our
-    own providers raised is given back as it was; the rest is a `ModelError` that says how to mend
-    it.
+    Time-outs, rate limits, server errors and broken connections are `Transient`. The rest is a
+    `ModelError` that says how to fix it.
     """
-    own = _raised_by_us(error) if split_model(model)[0] is not None else None
-    if own is not None:
-        return own
     status = getattr(error, "status_code", None)
     kind = type(error).__name__
     said = one_line(str(error))
@@ -85,17 +80,6 @@ def without_secrets(text: str) -> str:
         if len(value) >= 6 and _SECRET_NAME.search(name):
             text = text.replace(value, f"<{name}>")
     return _SECRET_SHAPE.sub("<key>", text)
-
-
-def _raised_by_us(error: BaseException) -> Exception | None:
-    """LiteLLM wraps what a custom provider raises; the original is in the chain."""
-    seen: BaseException | None = error
-    while seen is not None:
-        library = type(seen).__module__.partition(".")[0] in ("litellm", "openai")
-        if isinstance(seen, Exception) and not library:
-            return seen
-        seen = seen.__cause__ or seen.__context__
-    return None
 
 
 def _headers(error: Any) -> Mapping[str, str]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import time
 
-from agent.llm.provider import Place, ProviderAnswer
-from agent.record.completion import Message, Usage
+from agent.record.completion import Completion, CompletionRequest, ModelClient, Tell, Usage, unheard
 from agent.record.tokens import estimated_tokens
 from problems.errors import UsageError
 
 
 class OfflineProvider:
-    """Answers from the request alone: messages, temperature, seed. It never learns the place."""
+    """Knows one name, `tuner`."""
 
     arguments: frozenset[str] = frozenset()
 
@@ -20,22 +20,31 @@ class OfflineProvider:
         if name != "tuner":
             raise UsageError(f"there is no offline/{name}; the only one is offline/tuner")
 
-    def answer(
-        self,
-        name: str,
-        messages: Sequence[Message],
-        temperature: float | None,
-        seed: int | None,
-        place: Place,
-    ) -> ProviderAnswer:
-        """Ask `agent.tuner`. Tokens are estimated from characters; it costs nothing."""
+    def client(self, name: str, stop: threading.Event) -> ModelClient:
+        """Its answers take no wait that `stop` could end."""
+        return TunerClient()
+
+
+class TunerClient:
+    """Answers from messages, temperature and seed alone: it never sees where the answer belongs.
+    Tokens are estimated from characters; it costs nothing."""
+
+    def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
+        """Ask `agent.tuner`."""
         from agent.tuner import answer
 
-        asked = [message.model_dump() for message in messages]
-        text = answer(asked, temperature, seed)
+        began = time.monotonic()
+        asked = [message.model_dump() for message in request.messages]
+        text = answer(asked, request.temperature, request.seed)
         usage = Usage(
-            prompt_tokens=estimated_tokens(message.content for message in messages),
+            prompt_tokens=estimated_tokens(message.content for message in request.messages),
             completion_tokens=estimated_tokens([text]),
             cost_usd=0.0,
         )
-        return ProviderAnswer(text=text, model=name, usage=usage)
+        return Completion(
+            text=text,
+            model_asked=request.model,
+            model_answered="tuner",
+            usage=usage,
+            seconds=time.monotonic() - began,
+        )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agent.llm.providers import split_model
 from agent.record.completion import Usage
 from problems.errors import UsageError
 
@@ -48,15 +49,11 @@ def explicit_prices(arguments: Arguments) -> Prices | None:
     return Prices(*values)
 
 
-def answer_cost_usd(model: str, arguments: Arguments, usage: Usage, response: Any) -> float | None:
-    """What LiteLLM's `response` cost: 0.0 for our providers, the stated prices, else LiteLLM's.
+def answer_cost_usd(arguments: Arguments, usage: Usage, response: Any) -> float | None:
+    """What LiteLLM's `response` cost: the stated prices, else LiteLLM's.
 
     LiteLLM says 0.0 for models that it doesn't know; that is not believed.
     """
-    from agent.llm.library import split_model
-
-    if split_model(model)[0] is not None:
-        return 0.0
     prices = explicit_prices(arguments)
     if prices is not None:
         return prices.cost_usd(usage.prompt_tokens, usage.completion_tokens)
@@ -76,8 +73,6 @@ def most_it_can_cost(
     `prompt_tokens` is the longest prompt; `max_tokens` the limit of an answer (None: the model's
     own). Of several prices for a kind of token the dearest that such a prompt can meet is taken.
     """
-    from agent.llm.library import split_model
-
     if split_model(model)[0] is not None:
         return 0.0
     known = _known(model)

@@ -1,4 +1,4 @@
-"""`relay/FOLDER`: each prompt becomes a file, and whoever writes the answer file is the model.
+"""`relay/FOLDER`: each prompt becomes a file, and a person or a program writes the answer file.
 
 `<problem>-<sample>-<turn>.prompt.md` appears whole; `<problem>-<sample>-<turn>.answer.md` is
 waited for. An answer counts once its file has stopped changing, so it may be written in place;
@@ -8,28 +8,31 @@ writing it under another name and renaming it is safer still.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from agent.llm.errors import ModelInterruptedError, ModelRefusedError, ModelUnavailableError
-from agent.llm.provider import Place, ProviderAnswer
-from agent.record.completion import Message, Usage
+from agent.llm.reasoning import apart
+from agent.record.completion import (
+    Completion,
+    CompletionRequest,
+    Message,
+    ModelClient,
+    Tell,
+    Usage,
+    unheard,
+)
 from agent.record.durable import write_durably
 from agent.record.tokens import estimated_tokens
 from problems.errors import UsageError
 
 
 class RelayProvider:
-    """Waits for a person or a program. Tokens are estimated from characters; it costs nothing
-    that we know of, and what the answerer was paid is their affair."""
+    """Waits for a person or a program that answers through the folder `name`."""
 
     arguments: frozenset[str] = frozenset({"timeout"})
-
-    def __init__(self, *, poll_s: float = 0.25, settle_s: float = 1.0) -> None:
-        self._poll_s = poll_s
-        self._settle_s = settle_s
-        """An answer that has not changed for this long is whole."""
 
     def check(self, name: str) -> None:
         """Raise `UsageError` where the folder isn't there or can't be written."""
@@ -39,24 +42,36 @@ class RelayProvider:
         if not os.access(folder, os.W_OK | os.X_OK):
             raise UsageError(f"the relay folder {folder} can't be written; chmod u+wx {folder}")
 
-    def answer(
-        self,
-        name: str,
-        messages: Sequence[Message],
-        temperature: float | None,
-        seed: int | None,
-        place: Place,
-    ) -> ProviderAnswer:
+    def client(self, name: str, stop: threading.Event) -> ModelClient:
+        """Of one folder."""
+        return RelayClient(Path(name), stop)
+
+
+class RelayClient:
+    """Writes prompts and waits for answers. Tokens are estimated from characters; it costs nothing
+    that this program knows of."""
+
+    def __init__(
+        self, folder: Path, stop: threading.Event, *, poll_s: float = 0.25, settle_s: float = 1.0
+    ) -> None:
+        """`settle_s`: an answer that has not changed for so long is whole."""
+        self._folder = folder
+        self._stop = stop
+        self._poll_s = poll_s
+        self._settle_s = settle_s
+
+    def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
         """Write the prompt and wait for the answer.
 
         An answer that is there already counts if it lies beside this very prompt: so a resumed
         run goes on. Raises `ModelRefusedError` where it belongs to another prompt,
         `ModelUnavailableError` after `timeout` seconds, `ModelInterruptedError` on stop.
         """
-        stem = Path(name) / f"{place.problem}-{place.sample}-{place.turn}"
+        began = time.monotonic()
+        stem = self._folder / f"{request.problem}-{request.sample}-{request.turn}"
         prompt_path = stem.with_name(f"{stem.name}.prompt.md")
         answer_path = stem.with_name(f"{stem.name}.answer.md")
-        prompt = _as_text(messages)
+        prompt = _as_text(request.messages)
         if not prompt_path.exists() or prompt_path.read_bytes() != prompt.encode():
             if answer_path.exists():
                 raise ModelRefusedError(
@@ -65,16 +80,25 @@ class RelayProvider:
                 )
             write_durably(prompt_path, prompt)
         if not answer_path.exists():
-            place.tell(f"read {prompt_path} and write the answer to {answer_path}")
-        text = self._wait_for(answer_path, place)
+            tell(f"read {prompt_path} and write the answer to {answer_path}")
+        timeout = request.arguments.get("timeout")
+        said = self._wait_for(answer_path, None if timeout is None else float(timeout))
+        text, reasoning = apart(said.lstrip("\n"))
         usage = Usage(
             prompt_tokens=estimated_tokens([prompt]),
-            completion_tokens=estimated_tokens([text]),
+            completion_tokens=estimated_tokens([said]),
             cost_usd=0.0,
         )
-        return ProviderAnswer(text=text, model="relay", usage=usage)
+        return Completion(
+            text=text,
+            reasoning=reasoning,
+            model_asked=request.model,
+            model_answered="relay",
+            usage=usage,
+            seconds=time.monotonic() - began,
+        )
 
-    def _wait_for(self, path: Path, place: Place) -> str:
+    def _wait_for(self, path: Path, timeout_s: float | None) -> str:
         began = since = time.monotonic()
         before: tuple[int, int] | None = None
         while True:
@@ -83,9 +107,9 @@ class RelayProvider:
                 before, since = seen, now
             elif seen is not None and seen[0] > 0 and now - since >= self._settle_s:
                 return path.read_text(encoding="utf-8", errors="replace")
-            if place.timeout_s is not None and now - began > place.timeout_s:
-                raise ModelUnavailableError(f"no {path} within {place.timeout_s:g} s")
-            if place.stop.wait(self._poll_s):
+            if timeout_s is not None and now - began > timeout_s:
+                raise ModelUnavailableError(f"no {path} within {timeout_s:g} s")
+            if self._stop.wait(self._poll_s):
                 raise ModelInterruptedError(f"stopped while waiting for {path}")
 
 

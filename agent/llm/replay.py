@@ -3,50 +3,46 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 
 from agent.llm.errors import ModelRefusedError
-from agent.llm.provider import Place, ProviderAnswer
 from agent.llm.recording import Recording, load_recording
-from agent.record.completion import Message
+from agent.record.completion import Completion, CompletionRequest, ModelClient, Tell, unheard
 
 
 class ReplayProvider:
-    """Gives recorded answers, whatever the prompt says now. Tokens are as recorded; the cost is
-    what giving them again costs: nothing."""
+    """Reads recordings."""
 
     arguments: frozenset[str] = frozenset()
 
-    def __init__(self) -> None:
-        self._recordings: dict[str, Recording] = {}
-        self._lock = threading.Lock()
-
     def check(self, name: str) -> None:
         """Raise `UsageError` where there is no recording at `name`."""
-        with self._lock:
-            self._recordings[name] = load_recording(Path(name))
+        load_recording(Path(name))
 
-    def answer(
-        self,
-        name: str,
-        messages: Sequence[Message],
-        temperature: float | None,
-        seed: int | None,
-        place: Place,
-    ) -> ProviderAnswer:
+    def client(self, name: str, stop: threading.Event) -> ModelClient:
+        """Raises `UsageError` as `check`."""
+        return ReplayClient(load_recording(Path(name)))
+
+
+class ReplayClient:
+    """Gives recorded answers, whatever the prompt says now. Tokens are as recorded; the cost is
+    what giving them again costs: nothing."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
         """The answer of that place. Raises `ModelRefusedError` where none was recorded."""
-        if name not in self._recordings:
-            self.check(name)
-        recording = self._recordings[name]
-        found = recording.answers.get((place.problem, place.sample, place.turn))
+        place = (request.problem, request.sample, request.turn)
+        found = self._recording.answers.get(place)
         if found is None:
-            missing = recording.missing(place.problem, place.sample, place.turn)
-            raise ModelRefusedError(missing)
-        return ProviderAnswer(
+            raise ModelRefusedError(self._recording.missing(*place))
+        return Completion(
             text=found.text,
-            model=found.model or "unnamed",
-            usage=found.usage.model_copy(update={"cost_usd": 0.0}),
             reasoning=found.reasoning,
             finish_reason=found.finish_reason,
+            model_asked=request.model,
+            model_answered=found.model or "unnamed",
+            usage=found.usage.model_copy(update={"cost_usd": 0.0}),
+            seconds=0.0,
         )

@@ -88,7 +88,7 @@ print(most_it_can_cost("openai/gpt-4o", 1000, 1000, 1), asked)
 
 
 def test_importing_the_rooms_does_not_import_litellm():
-    names = "client check pricing provider offline replay relay recording failure retry library"
+    names = "client check pricing providers offline replay relay recording failure retry library"
     code = f"import sys\nfor name in {names!r}.split(): __import__('agent.llm.' + name)\n"
     done = python(code + "assert not {'litellm', 'openai', 'torch'} & set(sys.modules)")
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Our own providers, asked through LiteLLM as every model is."""
+"""Our own providers, which answer in place of a language model."""
 
 import threading
 import time
@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.llm.client import LiteLLMClient, make_client
+from agent.llm.client import make_client
 from agent.llm.errors import ModelInterruptedError, ModelRefusedError, ModelUnavailableError
-from agent.llm.provider import Place
 from agent.llm.recording import RecordedAnswer, save_recording
-from agent.llm.relay import RelayProvider
-from agent.record.completion import CompletionRequest, Message
+from agent.llm.relay import RelayClient
+from agent.record.completion import Completion, CompletionRequest, Message, Tell, unheard
 from problems.errors import UsageError
 from tests.agent.llm.test_recording import made_run
 
@@ -23,17 +22,12 @@ def request_to(model: str, **changes: object) -> CompletionRequest:
     return CompletionRequest(model=model, **wanted)
 
 
-def never(seconds: float) -> bool:
-    raise AssertionError(f"our own providers are not asked twice (slept {seconds} s)")
-
-
-@pytest.fixture
-def client():
-    return LiteLLMClient(sleep=never)
+def complete(request: CompletionRequest, tell: Tell = unheard) -> Completion:
+    return make_client(request.model, request.arguments).complete(request, tell)
 
 
 class TestOffline:
-    def test_the_tuner_learns_the_request_and_nothing_else(self, client, monkeypatch):
+    def test_the_tuner_learns_the_request_and_nothing_else(self, monkeypatch):
         import agent.tuner
 
         heard = []
@@ -44,7 +38,7 @@ class TestOffline:
 
         monkeypatch.setattr(agent.tuner, "answer", answer, raising=False)
         wanted = request_to("offline/tuner", temperature=0.5, seed=9, sample=4, turn=2)
-        got = client.complete(wanted)
+        got = complete(wanted)
         assert heard == [([{"role": "user", "content": PROMPT}], 0.5, 9)]
         assert got.text == "12345678"
         assert (got.model_asked, got.model_answered) == ("offline/tuner", "tuner")
@@ -52,7 +46,7 @@ class TestOffline:
         assert got.usage.completion_tokens == 2
         assert got.usage.cost_usd == 0.0
 
-    def test_a_defect_of_ours_is_not_asked_again_as_if_it_were_the_network(self, monkeypatch):
+    def test_a_defect_of_ours_comes_out_as_it_is(self, monkeypatch):
         import agent.tuner
 
         calls = []
@@ -63,48 +57,44 @@ class TestOffline:
 
         monkeypatch.setattr(agent.tuner, "answer", broken, raising=False)
         with pytest.raises(KeyError, match="a bug"):
-            LiteLLMClient(sleep=never).complete(request_to("offline/tuner"))
+            complete(request_to("offline/tuner"))
         assert len(calls) == 1
 
 
 class TestReplay:
-    def test_a_run_by_sample_and_turn(self, client, tmp_path):
+    def test_a_run_by_sample_and_turn(self, tmp_path):
         run = made_run(tmp_path / "my run", ("p", 0, 0, "a"), ("p", 0, 1, "b"), ("p", 1, 0, "c"))
         model = f"replay/{run}"
         texts = [
-            client.complete(request_to(model, sample=sample, turn=turn)).text
+            complete(request_to(model, sample=sample, turn=turn)).text
             for sample, turn in ((0, 1), (1, 0), (0, 0))
         ]
         assert texts == ["b", "c", "a"]
-        got = client.complete(request_to(model))
+        got = complete(request_to(model))
         assert (got.reasoning, got.finish_reason) == ("because", "length")
         assert got.model_answered == "gpt-4o-2024-08-06"
         assert (got.usage.prompt_tokens, got.usage.completion_tokens) == (10, 5)
         assert got.usage.cost_usd == 0.0  # what was paid then is not paid again
 
-    def test_a_relative_recording(self, client, tmp_path, monkeypatch):
+    def test_a_relative_recording(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         save_recording(Path("made.jsonl"), [RecordedAnswer(problem="p", turn=0, text="hi")])
-        assert make_client("replay/made.jsonl", {}).complete(
-            request_to("replay/made.jsonl")
-        ).text == ("hi")
+        assert complete(request_to("replay/made.jsonl")).text == "hi"
 
-    def test_a_turn_that_was_not_recorded(self, client, tmp_path):
+    def test_a_turn_that_was_not_recorded(self, tmp_path):
         run = made_run(tmp_path / "run", ("p", 0, 0, "a"))
         with pytest.raises(ModelRefusedError, match="no answer for p, sample 0, turn 5"):
-            client.complete(request_to(f"replay/{run}", turn=5))
+            complete(request_to(f"replay/{run}", turn=5))
         with pytest.raises(UsageError, match="no answer for q"):
-            client.complete(request_to(f"replay/{run}", problem="q"))
+            complete(request_to(f"replay/{run}", problem="q"))
 
 
-@pytest.fixture
-def relay():
-    return RelayProvider(poll_s=0.01, settle_s=0.1)
-
-
-def ask(relay: RelayProvider, folder: Path, place: Place, content: str = PROMPT) -> str:
-    messages = [Message(role="user", content=content)]
-    return relay.answer(str(folder), messages, None, None, place).text
+def ask(folder: Path, content: str = PROMPT, tell: Tell = unheard, **arguments: float) -> str:
+    """Of a relay that looks often."""
+    relay = RelayClient(folder, threading.Event(), poll_s=0.01, settle_s=0.1)
+    messages = (Message(role="user", content=content),)
+    request = request_to(f"relay/{folder}", messages=messages, arguments=arguments)
+    return relay.complete(request, tell).text
 
 
 class Answerer(threading.Thread):
@@ -131,10 +121,10 @@ class Answerer(threading.Thread):
 
 
 class TestRelay:
-    def test_through_the_client(self, client, tmp_path):
+    def test_through_the_client(self, tmp_path):
         answerer = Answerer(tmp_path, "p-0-3", "The kernel.")
         told = []
-        got = client.complete(request_to(f"relay/{tmp_path}", turn=3), told.append)
+        got = complete(request_to(f"relay/{tmp_path}", turn=3), told.append)
         answerer.join()
         assert told == [f"read {answerer.prompt} and write the answer to {answerer.answer}"]
         assert got.text == "The kernel."
@@ -143,39 +133,39 @@ class TestRelay:
         assert got.usage.completion_tokens == 3
         assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
 
-    def test_an_answer_that_is_being_written_is_waited_for(self, relay, tmp_path):
+    def test_an_answer_that_is_being_written_is_waited_for(self, tmp_path):
         pieces = [f"line {i}\n" for i in range(8)]
         answerer = Answerer(tmp_path, "p-0-0", *pieces)
-        assert ask(relay, tmp_path, Place("p")) == "".join(pieces)
+        assert ask(tmp_path) == "".join(pieces)
         answerer.join()
 
-    def test_an_empty_file_is_no_answer_yet(self, relay, tmp_path):
+    def test_an_empty_file_is_no_answer_yet(self, tmp_path):
         (tmp_path / "p-0-0.answer.md").touch()
         (tmp_path / "p-0-0.prompt.md").write_text(PROMPT)
         with pytest.raises(ModelUnavailableError, match=r"p-0-0\.answer\.md within 0\.4 s"):
-            ask(relay, tmp_path, Place("p", timeout_s=0.4))
+            ask(tmp_path, timeout=0.4)
 
-    def test_a_resumed_run_finds_its_answer(self, relay, tmp_path):
+    def test_a_resumed_run_finds_its_answer(self, tmp_path):
         with pytest.raises(ModelUnavailableError):
-            ask(relay, tmp_path, Place("p", timeout_s=0.05))
+            ask(tmp_path, timeout=0.05)
         (tmp_path / "p-0-0.answer.md").write_text("late")
         told = []
-        assert ask(relay, tmp_path, Place("p", tell=told.append)) == "late"
-        assert told == []  # there is nothing left to do for whoever watches
+        assert ask(tmp_path, tell=told.append) == "late"
+        assert told == []  # there is nothing left to do
 
-    def test_an_answer_to_another_prompt_is_not_taken(self, relay, tmp_path):
+    def test_an_answer_to_another_prompt_is_not_taken(self, tmp_path):
         (tmp_path / "p-0-0.prompt.md").write_text("Another prompt.")
         (tmp_path / "p-0-0.answer.md").write_text("stale")
         with pytest.raises(ModelRefusedError, match="answers another prompt"):
-            ask(relay, tmp_path, Place("p"))
+            ask(tmp_path)
         (tmp_path / "p-0-0.answer.md").unlink()
         with pytest.raises(ModelUnavailableError):
-            ask(relay, tmp_path, Place("p", timeout_s=0.05))
+            ask(tmp_path, timeout=0.05)
         assert (tmp_path / "p-0-0.prompt.md").read_text() == PROMPT
 
     def test_stop_ends_the_wait(self, tmp_path):
         stop = threading.Event()
-        client = LiteLLMClient(stop=stop, sleep=never)
+        client = make_client(f"relay/{tmp_path}", {}, stop=stop)
         timer = threading.Timer(0.3, stop.set)
         timer.start()
         with pytest.raises(ModelInterruptedError, match=r"p-0-0\.answer\.md"):
@@ -183,7 +173,7 @@ class TestRelay:
         timer.join()
         assert (tmp_path / "p-0-0.prompt.md").exists()
 
-    def test_the_timeout_comes_from_the_arguments(self, client, tmp_path):
+    def test_the_timeout_comes_from_the_arguments(self, tmp_path):
         wanted = request_to(f"relay/{tmp_path}", arguments={"timeout": 0.3})
         with pytest.raises(ModelUnavailableError, match=r"within 0\.3 s"):
-            client.complete(wanted)
+            complete(wanted)
