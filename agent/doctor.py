@@ -1,4 +1,4 @@
-"""python -m agent.doctor : what this machine can do, and how to mend what it can't.
+"""python -m agent.doctor : what this machine can do, and how to fix what it can't.
 
 It looks and does not touch: no CUDA context, no torch import, no value of any key is read out.
 """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from agent.loop.problem_check import ProblemCheck
 
 FEEDBACK_TOKENS = 30_000
-"""Assumed at most for what the feedback letters add to a first prompt."""
+"""Assumed at most for what the feedback adds to a first prompt."""
 _NOTHING = "nothing was asked, written or measured"
 
 

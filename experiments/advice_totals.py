@@ -23,7 +23,7 @@ class RuleTotal(BaseModel):
 
     rule: str
     given: int
-    """Pieces of advice in profiles, whether or not a letter showed them to a model."""
+    """Pieces of advice in profiles, whether or not a prompt showed them to a model."""
     followed: int
     """Times that a later kernel, made from a prompt with this advice, was profiled."""
     known: int

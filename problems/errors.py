@@ -2,7 +2,7 @@
 
 
 class UsageError(Exception):
-    """A mistake of the user's: its text is one line that says what and how to mend it.
+    """A mistake of the user's: its text is one line that says what is wrong and how to fix it.
 
     Command lines print the text on stderr, without a traceback, and leave with exit code 2.
     """

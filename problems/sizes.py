@@ -66,13 +66,13 @@ def parse(source: str, name: str = "the problem") -> ast.Module:
         line = getattr(error, "lineno", None) or 1
         what = getattr(error, "msg", error)
         raise UsageError(
-            f"{name}: line {line}: {what}; mend the file, it is not valid Python"
+            f"{name}: line {line}: {what}; fix the file, it is not valid Python"
         ) from None
 
 
 @lru_cache(maxsize=_KEPT)
 def count_hidden_sizes(source: str) -> int:
-    """How many sets of sizes a problem keeps from whoever writes kernels for it."""
+    """How many sets of sizes a problem keeps from the writers of kernels."""
     statement = metadata(parse(source)).hidden_sizes
     return len(_hidden_tables(statement)) if statement is not None else 0
 

@@ -24,7 +24,7 @@ def serve(app: typer.Typer, program: str, arguments: list[str] | None = None) ->
     """Run a one-command app and return its exit code; a user's mistake becomes one line.
 
     So does a failure of our machine that reaches this far (disk full, device lost): there is
-    nothing that a traceback would add for the person who has to mend it.
+    nothing that a traceback would add for the person who has to fix it.
     """
     words = sys.argv[1:] if arguments is None else arguments
     try:

@@ -26,7 +26,7 @@ class ModelUnavailableError(ModelError):
 class ModelRefusedError(ModelError, UsageError):
     """The provider refused the request for good, and will refuse the next one too.
 
-    A wrong key, a model that isn't there, a parameter that it doesn't take: the user can mend it,
+    A wrong key, a model that isn't there, a parameter that it doesn't take: the user can fix it,
     so command lines show it as they show any `UsageError`.
     """
 

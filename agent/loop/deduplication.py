@@ -40,7 +40,7 @@ class Deduplication:
 
     @contextmanager
     def alone(self, problem: str, kernel: str) -> Iterator[None]:
-        """Have a kernel to oneself; whoever comes with an identical one waits."""
+        """Work on a kernel alone; a turn with an identical one waits."""
         with self._changed:
             self._changed.wait_for(lambda: (problem, kernel) not in self._in_hand)
             self._in_hand.add((problem, kernel))

@@ -1,6 +1,6 @@
 """The state machine of a sample's turns, in one screen.
 
-START -> propose -> execute -> profile -> decide -> propose, or END; where no letter needs a
+START -> propose -> execute -> profile -> decide -> propose, or END; where the feedback needs no
 profile, or without a correct kernel, execute -> decide.
 """
 

@@ -13,7 +13,7 @@ class TurnState(TypedDict):
     turn: int
     """The turn in progress: the first one that is not recorded."""
     wants_profile: bool
-    """This turn's kernel is correct and a letter needs its profile."""
+    """This turn's kernel is correct and the feedback needs its profile."""
     stop: str
     """Why no turn follows (`Stop`); empty while one does."""
 

@@ -25,7 +25,7 @@ class StoreError(InfrastructureError):
 
 @contextmanager
 def disk_errors_told(path: Path) -> Iterator[None]:
-    """Turn an `OSError` inside into a `StoreError` that says what and how to mend it."""
+    """Turn an `OSError` inside into a `StoreError` that says what is wrong and how to fix it."""
     try:
         yield
     except OSError as error:

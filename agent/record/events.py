@@ -1,4 +1,4 @@
-"""What a run tells whoever watches it: small frozen events, in the order in which things happen."""
+"""What a run reports: small frozen events, in the order in which things happen."""
 
 from __future__ import annotations
 

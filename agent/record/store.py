@@ -98,7 +98,7 @@ class RunStore(RunFiles):
     def draft(self, key: TurnKey) -> Draft | None:
         """What is known of a turn that is not recorded yet; None where nothing is."""
         known = self._drafts.get(key)
-        # The record is there before the draft goes: whoever looks at another's turn finds one.
+        # The record is there before the draft goes: another thread finds one of them.
         if known is None and key not in self.log:
             known = self._draft_on_disk(key)
             if known is not None:

@@ -28,7 +28,7 @@ class TurnSeconds(BaseModel):
 
 
 class ShuffledKernel(BaseModel):
-    """The kernel that a `shuffled:` letter told of, in place of the one to refine."""
+    """The kernel that a `shuffled:` component showed in place of the one to refine."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 

@@ -70,7 +70,7 @@ class TurnLog:
     to; the records themselves are read when asked for."""
 
     def __init__(self, run: Path) -> None:
-        """Read what is there and mend a torn last line. Raises `UsageError` for a bad one."""
+        """Read what is there and repair a torn last line. Raises `UsageError` for a bad one."""
         self._path = run / FILE
         self._lock = threading.Lock()
         self._offsets: dict[str, dict[tuple[int, int], int]] = {}

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from agent.tuner import cpp, cuda
+from agent.tuner.cpp import program as cpp
+from agent.tuner.cuda import program as cuda
 from agent.tuner.errors import CannotTrace
-from agent.tuner.fused import Fused
 from agent.tuner.module_file import write
-from agent.tuner.partition import Program, partition
-from agent.tuner.policy import choose
-from agent.tuner.prompt import read
-from agent.tuner.rewrite import fewest_passes
-from agent.tuner.schedule import Schedule, space
-from agent.tuner.trace import trace
+from agent.tuner.planning.fused import Fused
+from agent.tuner.planning.partition import Program, partition
+from agent.tuner.planning.policy import choose
+from agent.tuner.planning.prompt import read
+from agent.tuner.planning.rewrite import fewest_passes
+from agent.tuner.planning.schedule import Schedule, space
+from agent.tuner.tracing.trace import trace
 
 EMITTERS: Mapping[str, Callable[[Sequence[Fused], Schedule], str]] = {
     "cpp": cpp.load,

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
-from agent.tuner.expression import literal, spell
-from agent.tuner.fused import Fused, Nest
-from agent.tuner.graph import Kind, Node
-from agent.tuner.schedule import Schedule
+from agent.tuner.planning.expression import literal, spell
+from agent.tuner.planning.fused import Fused, Nest
+from agent.tuner.planning.schedule import Schedule
+from agent.tuner.tracing.graph import Kind, Node
 
 TORCH_TYPES = {"float32": "torch::kFloat32", "int64": "torch::kInt64", "bool": "torch::kBool"}
 

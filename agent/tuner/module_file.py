@@ -6,9 +6,9 @@ import ast
 import copy
 from collections.abc import Sequence
 
-from agent.tuner.fused import Fused
-from agent.tuner.graph import Kind, Node
-from agent.tuner.partition import Program
+from agent.tuner.planning.fused import Fused
+from agent.tuner.planning.partition import Program
+from agent.tuner.tracing.graph import Kind, Node
 
 IMPORTS = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F"
 DROPPED = ("get_inputs", "get_init_inputs")

@@ -1,7 +1,7 @@
 """Finished builds by content: safe under concurrent use, bounded in size, never half written.
 
 Several processes may use one cache. An entry appears whole, by a rename, and goes whole, by a
-rename: whoever reads one finds all of it or nothing.
+rename: a reader finds all of it or nothing.
 """
 
 from __future__ import annotations

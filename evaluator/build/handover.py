@@ -1,4 +1,4 @@
-"""From the builder to whoever needs a library's content: it may leave the cache meanwhile."""
+"""Hands a library's content from the builder on: it may leave the cache meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long each stage of collecting took, for whoever wants to make it shorter."""
+"""How long each stage of collecting took."""
 
 from __future__ import annotations
 

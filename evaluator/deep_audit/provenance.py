@@ -76,7 +76,7 @@ def label_of(shares: Shares, code: OwnCode, *, fell_back: bool) -> Provenance | 
 
 def cpu_shares(calls: Sequence[CallShares], code: OwnCode) -> Shares:
     """The call whose own share is the median of all. Needs at least one call."""
-    # Whoever else had the processor meanwhile makes it longer, and nothing makes it shorter.
+    # Other processes on the processor make it longer, and nothing makes it shorter.
     other = sorted(map(_other_us, calls))[len(calls) // 4]
     chosen = sorted(calls, key=lambda call: _own_share(call, other))[len(calls) // 2]
     own, library = sum(chosen.own_us.values()), sum(chosen.library_us.values())
@@ -99,7 +99,7 @@ def cpu_shares(calls: Sequence[CallShares], code: OwnCode) -> Shares:
 def gpu_shares(trace: KernelTrace, code: OwnCode) -> Shares:
     """The same from the kernels of one call: those that the candidate's code defines are its own.
 
-    What a library's function launches shows as that library's kernels, whoever called it.
+    What a library's function launches shows as that library's kernels, no matter what called it.
     """
     own = {k.name: k.time_us for k in trace.kernels if k.name in code.kernels}
     library = {k.name: k.time_us for k in trace.kernels if k.name not in code.kernels}

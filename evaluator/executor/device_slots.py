@@ -47,7 +47,7 @@ class _Waiting:
 class DeviceSlots:
     """Gives each waiting candidate a judge as soon as one is free. Safe for several threads.
 
-    No device has candidates of its own: whoever is free takes the next one. Among several free
+    No device has candidates of its own: a free one takes the next. Among several free
     judges goes first the one that has the problem set up, and among several waiting candidates the
     one whose problem is set up at a free judge, as long as nobody is passed over too often.
     """
@@ -105,7 +105,7 @@ class DeviceSlots:
         return sound or self._slots
 
     def _call(self) -> None:
-        """DeviceSlot whoever waits, while there is a free judge."""
+        """Give free judges to those that wait."""
         while self._waiting and (free := [s for s in self._sound() if not s.judging]):
             waiting = self._next(free)
             self._waiting.remove(waiting)

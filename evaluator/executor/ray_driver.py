@@ -62,7 +62,7 @@ def main(fd: int, device: str, address: str, folder: str) -> None:
         serve_lines(fd, answer)
     finally:
         ray.shutdown()
-        # Whoever asked may have been killed, and can't.
+        # The asking process may have been killed.
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -131,7 +131,7 @@ def _settle() -> None:
     """Before a process of ours is started here: leave it nothing of Ray's that it has no use for.
 
     Ray sets OMP_NUM_THREADS to the cores that an actor asked for, before each call; a judge takes
-    them all, unless whoever started Ray said otherwise. The cluster's token is Ray's business.
+    them all, unless Ray was started with another setting. The cluster's token is Ray's business.
     """
     os.environ.pop("RAY_AUTH_TOKEN", None)
     started_with = Path("/proc/self/environ").read_bytes().split(b"\0")

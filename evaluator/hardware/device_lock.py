@@ -26,7 +26,7 @@ def _file_name(identity: str) -> str:
 
 @contextmanager
 def device_lock(device: str) -> Iterator[None]:
-    """Hold a device alone; waits for whoever has it. `device` is `cpu` or `cuda:N`."""
+    """Hold a device alone; waits until it is free. `device` is `cpu` or `cuda:N`."""
     with host_lock(_file_name(_identity(device))):
         yield
 

@@ -1,4 +1,4 @@
-"""Locks by name between processes and users of a host; each ends with whoever holds it.
+"""Locks by name between processes and users of a host; each ends with the process that holds it.
 
 They are files in one folder that everybody may write to, so nothing keeps out a user who means
 ill: who holds such a lock for ever makes all others wait, and who puts something unreadable or a
@@ -29,10 +29,10 @@ def lock_folder() -> Path:
 
 @contextmanager
 def host_lock(name: str, *, most_s: float | None = None) -> Iterator[None]:
-    """Hold what is called `name` alone; waits for whoever has it.
+    """Hold what is called `name` alone; waits until it is free.
 
-    With `most_s` it only spares work: whoever has waited for so long, or can't have a lock here,
-    goes on without. Raises `DeviceError` where a lock that is needed can't be had.
+    With `most_s` it only spares work: a process that has waited for so long, or can't have a lock
+    here, goes on without. Raises `DeviceError` where a lock that is needed can't be had.
     """
     handle = None
     try:

@@ -122,7 +122,8 @@ class Service:
 def serve(fd: int, answer: Callable[[bytes], bytes]) -> None:
     """Answer until the other end is gone. Call `leave_with` before, as early as can be.
 
-    An `InfrastructureError` is told to whoever asked; anything else is told, printed, and the end.
+    An `InfrastructureError` is reported to the asking process; anything else is reported and
+    printed, and ends this process.
     """
     channel = Channel(socket.socket(fileno=fd))
     while True:

@@ -71,6 +71,6 @@ def _serve_line(fd: int, answer: Callable[[bytes], bytes]) -> None:
     try:
         respond(line, answer, line.receive().payload)
     except ClosedError:
-        pass  # whoever asked is gone
+        pass  # the asking process is gone
     finally:
         line.close()

@@ -49,7 +49,7 @@ def clean_environment(scratch: Path) -> dict[str, str]:
         "MALLOC_MMAP_MAX_": "0",
         "MALLOC_TRIM_THRESHOLD_": str(2**40),
         "MALLOC_TOP_PAD_": str(2**26),
-        # There is no network: whoever asks the Hugging Face hub hears so at once.
+        # There is no network: a request to the Hugging Face hub fails at once.
         "HF_HUB_OFFLINE": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": python_path(),

@@ -24,7 +24,7 @@ def most_processes(*, own_uid: bool) -> int:
 
 
 def die_first() -> None:
-    """Whoever runs the machine out of memory is the one to go, not the judge."""
+    """The process that uses up the memory is killed, not the judge."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 

@@ -75,8 +75,8 @@ def _leave_after(attempt: Callable[[], None]) -> NoReturn:
 def can_fork_apart() -> bool:
     """Whether this process can put children into PID namespaces of their own, with a /proc of it.
 
-    It has one. Where /proc goes on to show the outer numbers, whoever looks there for a thread of
-    its own finds none, and CUDA's driver gives up.
+    It has one. Where /proc goes on to show the outer numbers, a process finds no thread of its own
+    there, and CUDA's driver gives up.
     """
     try:
         born = fork_apart()

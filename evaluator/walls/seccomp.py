@@ -68,7 +68,7 @@ DENIED = (
 """Refused whatever their arguments are."""
 
 WAKING = ("timer_create", "mq_notify")
-"""Refused to whoever must stay stopped: they can be made to send SIGCONT to one's own group.
+"""Refused to processes that must stay stopped: they can be made to send SIGCONT to one's own group.
 
 F_SETSIG of fcntl and PR_SET_PDEATHSIG of prctl are refused with them, and a clone whose end sends
 its parent another signal than SIGCHLD. (setitimer and alarm send other signals.)

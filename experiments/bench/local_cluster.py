@@ -1,8 +1,8 @@
 """A Ray cluster of several nodes on this machine, on loopback, to try what a lost node does.
 
-`python -m experiments.bench.local_cluster FD FOLDER` ends with whoever started it; `LocalCluster`
-is that process as seen from outside. Its nodes share the machine, so figures from it say nothing
-about how fast a cluster is.
+`python -m experiments.bench.local_cluster FD FOLDER` ends with the process that started it;
+`LocalCluster` is that process as seen from outside. Its nodes share the machine, so figures from it
+say nothing about how fast a cluster is.
 """
 
 from __future__ import annotations

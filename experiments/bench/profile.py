@@ -1,4 +1,4 @@
-"""What the letter P adds to a turn: wall seconds of a profile after the verdict, by stages.
+"""What `--feedback P` adds to a turn: wall seconds of a profile after the verdict, by stages.
 
 Candidates of the catalogue that are correct, each judged and then profiled as a run does it: by one
 `LocalExecutor` and, in one session, the profiler beside it, one turn after the other. As in a run,

@@ -1,4 +1,4 @@
-"""What went wrong with a candidate, in words that the next turn can act on (feedback letter E)."""
+"""What went wrong with a candidate, in words that the next turn can act on (`--feedback E`)."""
 
 from __future__ import annotations
 

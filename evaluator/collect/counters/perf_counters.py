@@ -1,7 +1,7 @@
 """What a processor counts while another process works: perf_event_open(2), from outside.
 
 The counters are opened on a process before it starts threads and handed down to all that it starts
-(`inherit`). They stay with whoever opened them: a process behind the judge's walls may not open
+(`inherit`). They stay with the process that opened them: one behind the judge's walls may not open
 any. Only user mode is counted, which most systems allow to everybody.
 """
 

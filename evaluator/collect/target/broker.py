@@ -1,7 +1,7 @@
 """Where a target is served by the process that started it: builds, counts, the device.
 
 The target runs a candidate, so what it asks for is served as the judge serves a worker: libraries
-come from the trusted builder, as sealed memory, and whoever breaks the protocol is not answered.
+come from the trusted builder, as sealed memory. A target that breaks the protocol gets no answer.
 """
 
 from __future__ import annotations

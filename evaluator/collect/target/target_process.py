@@ -203,7 +203,7 @@ class Program:
         if self._ended:
             return ""
         self._ended = True
-        # Walls end when all behind them has: whoever has the device next is alone there.
+        # Walls end when all behind them has: the next user of the device is alone there.
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_ENDING_S)

@@ -73,7 +73,7 @@ class Conversation:
         """Say something, to nobody if need be; raises `Refusal` where the worker does not read."""
         begin = time.monotonic()
         try:
-            # Whoever is gone is found out by the answer that does not come.
+            # A worker that has died shows by the answer that does not come.
             with suppress(ClosedError):
                 self.worker.channel.send(kind, payload, fds, timeout_s=self._reading_left_s)
             self._reading_left_s = max(0.1, self._reading_left_s - time.monotonic() + begin)

@@ -80,7 +80,7 @@ class WorkerProcess:
             for target in (self.pid, -self.pid) if status is None else (-self.pid,):
                 _kill(target)
             if self._init is not None:
-                # Whoever left the group dies with the namespace.
+                # A process that left the group dies with the namespace.
                 _kill(self._init)
             if status is None:
                 killed = self._reap(self.pid, _REAP_TIMEOUT_S)

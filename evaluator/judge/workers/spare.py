@@ -68,7 +68,7 @@ class Spare:
         try:
             worker = fork()
         except InfrastructureError as error:
-            # Whoever forks next meets the same error and tells it where it matters.
+            # The next fork meets the same error and reports it where it matters.
             print(f"no spare worker: {error}", file=sys.stderr)
             return
         if self._is_warm(worker, context=False):

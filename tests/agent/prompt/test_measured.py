@@ -13,7 +13,7 @@ from agent.prompt.memory import remember
 from agent.prompt.placebo import SENTENCES, TOLERANCE, placebo
 from agent.prompt.section import LIMITS, Section
 from agent.record.turn import TurnRecord
-from agent.tuner.prompt import read
+from agent.tuner.planning.prompt import read
 from tests.agent.made_records import advice, correct, kernel_share, profile, timing, turn
 from tools.advice.words import score_lines
 from tools.profiling.advice import AdviceScore, Direction

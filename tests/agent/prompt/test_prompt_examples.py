@@ -13,7 +13,7 @@ from agent.prompt.answer import extract
 from agent.prompt.prompt import EXAMPLES, Frame, Hardware, first_prompt
 from agent.prompt.templates import our_templates
 from agent.tuner import answer
-from agent.tuner.prompt import read
+from agent.tuner.planning.prompt import read
 from evaluator.build.builder import Builder
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor

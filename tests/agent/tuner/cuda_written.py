@@ -3,13 +3,13 @@
 from random import Random
 from typing import Any
 
-from agent.tuner import cuda
+from agent.tuner.cuda import program as cuda
 from agent.tuner.errors import CannotTrace
 from agent.tuner.module_file import write
-from agent.tuner.partition import partition
-from agent.tuner.rewrite import fewest_passes
-from agent.tuner.schedule import Schedule, space
-from agent.tuner.trace import trace
+from agent.tuner.planning.partition import partition
+from agent.tuner.planning.rewrite import fewest_passes
+from agent.tuner.planning.schedule import Schedule, space
+from agent.tuner.tracing.trace import trace
 from evaluator.ipc.build_request import BuildRequest
 from problems.loader import load_suite
 from problems.problem import SizeClass

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agent.tuner.schedule import Schedule
+from agent.tuner.planning.schedule import Schedule
 
 POINTWISE = """\
 import torch

@@ -7,10 +7,10 @@ from random import Random
 import pytest
 
 from agent.tuner import answer
-from agent.tuner.moves import MOVES
-from agent.tuner.prompt import fenced
-from agent.tuner.schedule import FAMILIES as NESTS
-from agent.tuner.schedule import Schedule, space
+from agent.tuner.planning.moves import MOVES
+from agent.tuner.planning.prompt import fenced
+from agent.tuner.planning.schedule import FAMILIES as NESTS
+from agent.tuner.planning.schedule import Schedule, space
 from evaluator.build.builder import Builder
 from problems.problem import SizeClass
 from tests.agent.tuner.cuda_written import candidate, chosen, claimed, request, safe

@@ -15,7 +15,7 @@ from random import Random
 
 import pytest
 
-from agent.tuner.schedule import Schedule
+from agent.tuner.planning.schedule import Schedule
 from evaluator.build.builder import Builder
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
 from evaluator.executor.local import LocalExecutor

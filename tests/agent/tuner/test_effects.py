@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.tuner.effects import fit
-from agent.tuner.schedule import Schedule, space
+from agent.tuner.planning.effects import fit
+from agent.tuner.planning.schedule import Schedule, space
 
 ROWS = space("cuda", "rows")
 BASE = ROWS.default()

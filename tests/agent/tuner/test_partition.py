@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.tuner.fused import Fused, Nest, Unfusable, fuse
-from agent.tuner.graph import Builder, Graph, Kind
-from agent.tuner.normalise import normalise
-from agent.tuner.partition import partition
-from agent.tuner.trace import trace
+from agent.tuner.planning.fused import Fused, Nest, Unfusable, fuse
+from agent.tuner.planning.partition import partition
+from agent.tuner.tracing.graph import Builder, Graph, Kind
+from agent.tuner.tracing.normalise import normalise
+from agent.tuner.tracing.trace import trace
 from tests.agent.tuner.families import FAMILIES, module
 from tests.agent.tuner.quirks import QUIRKS
 from tests.agent.tuner.written import written

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from agent.tuner import answer
-from agent.tuner.moves import MOVES
-from agent.tuner.prompt import fenced
-from agent.tuner.schedule import FAMILIES, Schedule, space
+from agent.tuner.planning.moves import MOVES
+from agent.tuner.planning.prompt import fenced
+from agent.tuner.planning.schedule import FAMILIES, Schedule, space
 from evaluator.evaluation import Status
 from tests.agent.tuner.prompts import SOFTMAX, Turn, prompt
 from tools.profiling.profile_report import Bottleneck
@@ -164,6 +164,6 @@ def test_the_tables_name_things_that_exist(backend: str) -> None:
 
 
 def test_blame_names_statuses() -> None:
-    from agent.tuner.moves import BLAME
+    from agent.tuner.planning.moves import BLAME
 
     assert all(Status(status) for status in BLAME)

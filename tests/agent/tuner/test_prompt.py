@@ -1,8 +1,8 @@
 """What the tuner reads from a prompt."""
 
 from agent.prompt.feedback import sections as _  # noqa: F401 (its headings are the contract)
-from agent.tuner.prompt import read, split
-from agent.tuner.schedule import FAMILIES, Schedule, space
+from agent.tuner.planning.prompt import read, split
+from agent.tuner.planning.schedule import FAMILIES, Schedule, space
 from tests.agent.tuner.prompts import SOFTMAX, Turn, prompt
 
 ROWS = space("cpp", "rows")

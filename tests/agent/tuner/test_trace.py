@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from agent.tuner.errors import CannotTrace
-from agent.tuner.graph import Kind
-from agent.tuner.trace import trace
+from agent.tuner.tracing.graph import Kind
+from agent.tuner.tracing.trace import trace
 from problems.loader import load_suite
 from problems.problem import SizeClass
 from tests.agent.tuner.families import FAMILIES, module

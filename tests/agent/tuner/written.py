@@ -1,11 +1,11 @@
 """Kernels with a schedule of the test's choosing."""
 
-from agent.tuner import cpp
+from agent.tuner.cpp import program as cpp
 from agent.tuner.module_file import write
-from agent.tuner.partition import partition
-from agent.tuner.rewrite import fewest_passes
-from agent.tuner.schedule import space
-from agent.tuner.trace import trace
+from agent.tuner.planning.partition import partition
+from agent.tuner.planning.rewrite import fewest_passes
+from agent.tuner.planning.schedule import space
+from agent.tuner.tracing.trace import trace
 
 
 def written(reference: str, **choices: str) -> str:

@@ -1,0 +1,177 @@
+"""Reads a turn's prompt the way a model would: by its headings, its fences and its lines.
+
+Only what stands in the message is used. A section that is missing stays None or empty: its letter
+was off.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from agent.tuner.planning.schedule import Schedule
+
+_BULLET = re.compile(r"^- ([\w ]+): (.*)$", re.MULTILINE)
+_SPEEDUP = re.compile(r"(\d+(?:\.\d+)?)\s*x")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What execution said about one turn."""
+
+    turn: int | None
+    status: str
+    speedup: float | None
+    text: str
+
+    @property
+    def correct(self) -> bool:
+        """Whether the kernel was accepted."""
+        return self.status == "correct"
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A row of the table of earlier attempts. Plans come with G, the rest with E."""
+
+    turn: int | None
+    plan: Schedule | None
+    status: str
+    speedup: float | None
+
+
+@dataclass(frozen=True)
+class Request:
+    """A prompt, understood."""
+
+    text: str
+    reference: str
+    backend: str
+    precision: str
+    hidden_sizes: bool = False
+    """Whether the kernel must be right at sizes that the prompt doesn't show."""
+    kernel: Schedule | None = None
+    """The plan of the kernel to refine (G)."""
+    kernel_turn: int | None = None
+    last: Schedule | None = None
+    """The plan of the last kernel, shown apart where it failed (G)."""
+    reports: tuple[Report, ...] = ()
+    """About the last turn first, then about the kernel to refine where that is another (E)."""
+    attempts: tuple[Attempt, ...] = ()
+    bottleneck: str = ""
+    """As the profiler named it (P)."""
+
+    @property
+    def feedback(self) -> bool:
+        """Whether any letter left a trace."""
+        return bool(self.kernel or self.reports or self.attempts or self.bottleneck)
+
+    def report(self, turn: int | None) -> Report | None:
+        """What is known about a turn."""
+        return next((r for r in self.reports if r.turn == turn), None)
+
+
+def read(messages: Sequence[Mapping[str, str]]) -> Request:
+    """Understand the last user message."""
+    text = next((m["content"] for m in reversed(messages) if m.get("role") == "user"), "")
+    sections = split(text)
+    task = sections.get("Task", "")
+    refined = sections.get("The kernel to refine", "")
+    turn = re.search(r"turn (\d+)", refined.partition("```")[0])
+    bottleneck = re.search(
+        r"^- bottleneck: (\w+)", sections.get("What the profiler said", ""), re.M
+    )
+    return Request(
+        text=text,
+        reference=fenced(sections.get("Reference", "")),
+        backend=_ticked(task, "Backend"),
+        precision=_ticked(task, "Precision"),
+        hidden_sizes="right for other sizes" in sections.get("What counts", ""),
+        kernel=Schedule.parse(fenced(refined)),
+        kernel_turn=int(turn.group(1)) if turn else None,
+        last=Schedule.parse(fenced(sections.get("The last kernel", ""))),
+        reports=_reports(sections.get("What execution said", "")),
+        attempts=_attempts(sections.get("Earlier attempts", "")),
+        bottleneck=bottleneck.group(1) if bottleneck else "",
+    )
+
+
+def split(text: str) -> dict[str, str]:
+    """Sections by their `## ` headings; headings inside fences are none."""
+    sections: dict[str, str] = {}
+    title, fence = "", ""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        mark = re.match(r"\s*(`{3,})", line)
+        if mark and (not fence or (mark.group(1) == fence and line.strip() == fence)):
+            fence = "" if fence else mark.group(1)
+        if not fence and line.startswith("## "):
+            sections.setdefault(title, "\n".join(lines))
+            title, lines = line[3:].strip(), []
+        else:
+            lines.append(line)
+    sections.setdefault(title, "\n".join(lines))
+    return sections
+
+
+def fenced(text: str) -> str:
+    """The first fenced block of a section, or nothing."""
+    found = re.search(r"^(`{3,})[^\n]*\n(.*?)^\1\s*$", text, re.S | re.M)
+    return found.group(2) if found else ""
+
+
+def _ticked(text: str, label: str) -> str:
+    found = re.search(rf"^- {label}: `([^`]+)`", text, re.M)
+    return found.group(1) if found else ""
+
+
+def _number(text: str) -> float | None:
+    found = _SPEEDUP.search(text)
+    return float(found.group(1)) if found else None
+
+
+def _reports(text: str) -> tuple[Report, ...]:
+    """One for each block that names a status."""
+    blocks = re.split(r"^Turn \d+, the kernel to refine:\s*$", text, flags=re.M)
+    titles = [int(t) for t in re.findall(r"^Turn (\d+), the kernel to refine:", text, re.M)]
+    reports = []
+    for index, block in enumerate(blocks):
+        facts = dict(reversed(_BULLET.findall(block)))
+        if "status" not in facts:
+            continue
+        named = facts.get("turn", "")
+        turn = int(named) if named.isdigit() else titles[index - 1] if index else None
+        speedup = _number(facts.get("speedup over eager", ""))
+        reports.append(Report(turn, facts["status"].strip("` "), speedup, block))
+    return tuple(reports)
+
+
+def _attempts(text: str) -> tuple[Attempt, ...]:
+    rows = [
+        [cell.strip() for cell in line.strip().strip("|").split(" | ")]
+        for line in text.split("\n")
+        if line.strip().startswith("|") and not re.match(r"\s*\|[\s:|-]+\|\s*$", line)
+    ]
+    if not rows:
+        return ()
+    header = [cell.lower() for cell in rows[0]]
+    attempts = []
+    for row in rows[1:]:
+        # A plan holds a bar of its own: what is too much belongs to it.
+        extra = len(row) - len(header)
+        if "plan" in header and extra > 0:
+            at = header.index("plan")
+            row[at : at + extra + 1] = [" | ".join(row[at : at + extra + 1])]
+        cells = dict(zip(header, row, strict=False))
+        plan = cells.get("plan", "").strip("` ").replace("\\|", "|")
+        turn = cells.get("turn", "")
+        attempts.append(
+            Attempt(
+                int(turn) if turn.isdigit() else None,
+                Schedule.parse(plan) if plan else None,
+                cells.get("status", "").strip("` "),
+                _number(cells.get("speedup", "")),
+            )
+        )
+    return tuple(attempts)
