@@ -104,7 +104,7 @@ def test_an_unknown_problem(ref: str, says: str) -> None:
         (GOOD.replace("get_inputs", "inputs"), "defines no get_inputs;"),
         ("x = 1", "no Model and no get_inputs and no get_init_inputs"),
         (GOOD + "def broken(:\n", "line 12: "),
-        ("x = '\0'", "null bytes; mend"),
+        ("x = '\0'", "null bytes; fix"),
     ],
 )
 def test_a_file_that_is_no_problem(tmp_path: Path, source: str, says: str) -> None:

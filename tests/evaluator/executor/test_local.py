@@ -115,7 +115,7 @@ def test_a_judge_that_is_killed_takes_its_workers_along_and_is_replaced(
 
     killer = threading.Thread(target=kill)
     killer.start()
-    with pytest.raises(JudgeDiedError, match=r"evaluator\.judge\.server ended \(code -9"):
+    with pytest.raises(JudgeDiedError, match=r"evaluator\.executor\.judge_server ended \(code -9"):
         executor.evaluate(request(SLOW))
     killer.join()
     assert seen >= waiting
