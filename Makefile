@@ -20,15 +20,15 @@ demo: install
 test: install
 	$(MAKE) --jobs=2 test-evaluator test-rest
 
-# The deep audit's tests go with the rest, so that both take equally long.
-AUDIT := tests/evaluator/deep_audit
-REST := $(filter-out tests/evaluator/,$(wildcard tests/*/)) $(wildcard tests/test_*.py)
+# Some of the evaluator's tests go with the rest, so that both take equally long.
+MOVED := tests/evaluator/deep_audit tests/evaluator/walls
+REST := $(filter-out tests/evaluator/,$(wildcard tests/*/)) $(wildcard tests/test_*.py) $(MOVED)
 
 test-evaluator: install
-	$(BIN)/python -m pytest tests/evaluator --ignore=$(AUDIT)
+	$(BIN)/python -m pytest tests/evaluator $(addprefix --ignore=,$(MOVED))
 
 test-rest: install
-	$(BIN)/python -m pytest $(REST) $(AUDIT)
+	$(BIN)/python -m pytest $(REST)
 
 # Types take half a minute, and the first tests leave a core to them.
 check: install

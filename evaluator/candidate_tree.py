@@ -13,7 +13,7 @@ _MOST_DEPTH = 100
 def candidate_tree(source: str) -> ast.Module | None:
     """The tree; None for what is not Python, is longer than 1 MiB or is nested too deeply.
 
-    Readers of the tree may recurse into it, and needs time that is linear in the nodes.
+    Readers of the tree may recurse into it, and need time that is linear in the nodes.
     """
     if len(source) > _MOST_CHARACTERS:
         return None

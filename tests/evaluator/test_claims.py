@@ -67,6 +67,8 @@ def run(folder: Path, *options: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_an_interrupted_folder_goes_on_and_ends_with_its_claims(folder: Path) -> None:
+    # A shell starts what runs in the background with SIGINT ignored, and children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     asked = ["--claims", folder.parent / "claims.csv"]
     asked += ["--protocol", "refinery", "--protocol", "kernelbench"]
     with subprocess.Popen(
