@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from statistics import median, quantiles
+from statistics import median
 
 import torch
 
@@ -43,35 +42,42 @@ class Samples:
         """What the judge's clock saw beyond what the worker says."""
         return [wall - total for wall, total in zip(self.wall_us, self.total_us, strict=True)]
 
-    def left_out_us(self, baseline: Samples, usually_hidden_us: float | None) -> list[float]:
-        """What the worker's own times leave out, call by call.
+    def left_out_us(self, baseline: Samples, usually_hidden_us: float | None) -> float:
+        """What the worker's own times leave out of a call.
 
-        Time to get ready, less the baseline's in the same blocks: the lower bound of the median
-        difference, or what a call took beyond nine of ten of the baseline's; from 20 us on. And
-        what is hidden beyond what is usual, on a GPU; from 3 us on.
+        That is time to get ready beyond the baseline's in the same blocks, from 20 us on; and on a
+        GPU what is hidden beyond what is usual, from 3 us on.
         """
         if len(self.prepare_us) < _FEWEST_TO_CHARGE:
-            return [0.0] * len(self.prepare_us)
+            return 0.0
         pairs = zip(self.prepare_us, baseline.prepare_us, strict=True)
-        usual = median_interval([mine - theirs for mine, theirs in pairs]).low
-        most = quantiles(baseline.prepare_us, n=10)[-1]
-        early = [_from(_FREE_US, max(usual, mine - most)) for mine in self.prepare_us]
-        if usually_hidden_us is None:
-            return early
-        hidden = [_from(_FREE_HIDDEN_US, mine - usually_hidden_us) for mine in self.hidden_us]
-        return [sum(both) for both in zip(early, hidden, strict=True)]
+        later = [mine - theirs for mine, theirs in pairs]
+        early = self._left_out(self.prepare_us, median(baseline.prepare_us), later)
+        charged = early if early >= _FREE_US else 0.0
+        if usually_hidden_us is not None:
+            beyond = [mine - usually_hidden_us for mine in self.hidden_us]
+            hidden = self._left_out(self.hidden_us, usually_hidden_us, beyond)
+            charged += hidden if hidden >= _FREE_HIDDEN_US else 0.0
+        return charged
 
-    def with_left_out(self, left_out_us: Sequence[float]) -> Samples:
+    def _left_out(self, beside_us: list[float], usual_us: float, beyond_us: list[float]) -> float:
+        """The larger of two lower bounds.
+
+        One is of what a call takes `beyond_us`. The other is of how much longer the median call is
+        with what is `beside_us` than without it: a worker may leave its work out of some of its
+        calls' times. Neither follows the calls that a busy host delays, as long as some are not.
+        """
+        whole = [told + more for told, more in zip(self.total_us, beside_us, strict=True)]
+        longer = median_interval(whole).low - median(self.total_us) - usual_us
+        return max(median_interval(beyond_us).low, longer)
+
+    def with_left_out(self, left_out_us: float) -> Samples:
         """The same, with so much more in each of the worker's own times."""
-
-        def charged(times: list[float]) -> list[float]:
-            return [time + more for time, more in zip(times, left_out_us, strict=True)]
-
-        return replace(self, total_us=charged(self.total_us), forward_us=charged(self.forward_us))
-
-
-def _from(least: float, value: float) -> float:
-    return value if value >= least else 0.0
+        return replace(
+            self,
+            total_us=[time + left_out_us for time in self.total_us],
+            forward_us=[time + left_out_us for time in self.forward_us],
+        )
 
 
 def net_us(

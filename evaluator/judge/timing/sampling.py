@@ -61,7 +61,7 @@ class Sampling:
     called: dict[BaselineName | None, Samples]
     """By baseline; None is the candidate."""
     left_out_us: float
-    """In the median, what the candidate's own times left out of a call; `candidate` has it."""
+    """What the candidate's own times left out of a call; `candidate` has it."""
     hidden_us: dict[BaselineName | None, float]
     """In the median, what the judge's clock saw beyond what the worker said; by baseline."""
     held: frozenset[BaselineName | None]
@@ -221,15 +221,15 @@ class _Sampler:
     def _charged(
         self, samples: _SamplesBySide, alike: _SamplesBySide, *, is_held: bool
     ) -> tuple[Samples, float]:
-        """The candidate's samples with what its own times leave out, and the median of that.
+        """The candidate's samples with what its own times leave out of a call, and how much.
         `alike`: those in which eager is called as the candidate is."""
         eager, hidden_us = samples[BaselineName.EAGER], alike[BaselineName.EAGER].hidden_us
         usual = None
         if self._context.device.type == "cuda" and len(hidden_us) > 1:
             # The way through the host is a long one at times.
             usual = median(hidden_us) if is_held else quantiles(hidden_us, n=10)[-1]
-        left_out = samples[None].left_out_us(eager, usual)
-        return samples[None].with_left_out(left_out), median(left_out) if left_out else 0.0
+        left_out_us = samples[None].left_out_us(eager, usual)
+        return samples[None].with_left_out(left_out_us), left_out_us
 
     def _block(self, made: int) -> None:
         context = self._context

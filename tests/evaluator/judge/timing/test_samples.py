@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 import torch
 
 from evaluator.judge.timing.samples import Samples, copy_cost_us, net_us, paired_ratios
@@ -37,27 +39,40 @@ def charged(mine: Samples, eager: Samples, usually_hidden_us: float | None = Non
     return mine.with_left_out(mine.left_out_us(eager, usually_hidden_us)).total_us
 
 
-def test_what_is_done_before_the_start_is_charged() -> None:
-    def ready(*prepare_us: float) -> Samples:
-        times = [100.0] * len(prepare_us)
-        return Samples(times, list(times), list(times), list(prepare_us))
+def ready(claimed_us: float, *prepare_us: float) -> Samples:
+    times = [claimed_us] * len(prepare_us)
+    return Samples(times, list(times), list(times), list(prepare_us))
 
-    eager = ready(*[200, 210, 220] * 10)
-    assert charged(ready(*[215, 220, 225] * 10), eager) == [100.0] * 30
-    assert min(charged(ready(*[500.0] * 30), eager)) >= 380
-    # In two of three calls: the third one takes its own time.
-    assert sorted(charged(ready(*[500.0, 500.0, 200.0] * 10), eager))[10] >= 380
-    assert charged(ready(900.0, 900.0), ready(200.0, 200.0)) == [100.0, 100.0]
+
+def test_what_is_done_before_the_start_is_charged() -> None:
+    eager = ready(100.0, *[200, 210, 220] * 10)
+    assert charged(ready(100.0, *[215, 220, 225] * 10), eager) == [100.0] * 30
+    assert min(charged(ready(20.0, *[500.0] * 30), eager)) >= 300
+    assert charged(ready(100.0, 900.0, 900.0), ready(100.0, 200.0, 200.0)) == [100.0, 100.0]
+
+
+def test_work_before_some_of_the_calls_gains_nothing() -> None:
+    eager = ready(100.0, *[200.0] * 30)
+    early, own = [20.0] * 20, [100.0] * 10
+    mine = Samples(early + own, early + own, early + own, [300.0] * 20 + [200.0] * 10)
+    assert median(charged(mine, eager)) >= 100
+
+
+def held(claimed_us: float, *wall_us: float) -> Samples:
+    times = [claimed_us] * len(wall_us)
+    return Samples(times, list(times), list(wall_us), [50.0] * len(wall_us))
 
 
 def test_what_only_the_judges_clock_sees_is_charged() -> None:
-    def held(claimed_us: float, *wall_us: float) -> Samples:
-        times = [claimed_us] * len(wall_us)
-        return Samples(times, list(times), list(wall_us), [50.0] * len(wall_us))
-
     eager = held(100.0, *[130, 131, 133] * 10)
     assert charged(held(60.0, *[91, 92, 93] * 10), eager, 31.0) == [60.0] * 30
     forged = held(10.0, *[130, 131, 133] * 10)
     assert min(charged(forged, eager, 31.0)) >= 99
     # Where a call is not held, what is usual is longer.
     assert charged(forged, eager, 125.0) == [10.0] * 30
+
+
+def test_calls_that_the_host_delays_are_not_charged() -> None:
+    """As measured on an H100: most calls of a short kernel were seen some 20 to 400 us late."""
+    late = held(12.0, *[311, 312, 311, 337, 341, 480, 512, 640, 725])
+    assert charged(late, held(12.0, *[312] * 9), 300.0) == [12.0] * 9
