@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from agent.config.command_line import Line, print_lines, serve
+from evaluator.command.command_line import Line, print_lines, serve
 
 State = Literal["yes", "no", "note"]
 

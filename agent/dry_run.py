@@ -9,12 +9,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent.config.command_line import USAGE_ERROR, Line, print_lines
 from agent.config.run_config import RunConfig
 from agent.prompt.prompt import Prompt
 from agent.record import figures
 from agent.record.run_files import RunFiles
 from agent.resolution import Resolution
+from evaluator.command.command_line import USAGE_ERROR, Line, print_lines
 from evaluator.errors import InfrastructureError
 from problems.problem import Problem
 

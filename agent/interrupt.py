@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from agent.config.command_line import INTERRUPTED
+from evaluator.command.command_line import INTERRUPTED
 
 FIRST = "interrupted: finishing what is in flight and saving; Ctrl-C again ends at once"
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent import toolchain
+from agent.config.feedback_spec import FeedbackSpec
 from agent.config.options import RunOptions
 from agent.config.run_config import RunConfig, Strategy
 from agent.config.run_name import run_name
 from agent.config.schedule import samples_of
 from agent.prompt.templates import load_templates
 from evaluator.baseline import baselines_on
+from evaluator.command.option import option_name
 from evaluator.evaluation import Backend
 from evaluator.hardware.device_choice import resolve_devices
 from problems.errors import UsageError
@@ -92,16 +94,16 @@ def choose_devices(options: RunOptions) -> tuple[tuple[str, ...], Backend]:
     """`cpu` or GPUs, and the backend that goes with them; checks that both can work where they are
     to, if that is this machine."""
     here = options.executor != "ray"
-    asked = options.device or "auto"
+    asked = options.device
     if here or asked == "auto":
         # Kernels in C++ are for the CPU, whatever else is here.
         devices = resolve_devices(asked, prefer_gpu=options.backend != "cpp")
     else:
         devices = (_device_of_a_cluster(asked),)
-    backend = _backend_for(devices[0], options.backend or "auto")
+    backend = _backend_for(devices[0], options.backend)
     if here and (missing := toolchain.missing_for(backend)):
         raise UsageError(f"--backend {backend}: {missing}")
-    if backend is Backend.TRITON and (options.model or "offline/tuner") == "offline/tuner":
+    if backend is Backend.TRITON and options.model == "offline/tuner":
         raise UsageError("offline/tuner writes cuda and cpp, not triton; name a model with -m")
     return devices, backend
 
@@ -136,20 +138,19 @@ def _settings(options: RunOptions) -> dict[str, object]:
 
 def _policy(options: RunOptions, notes: list[str], device: str) -> dict[str, object]:
     """What is remembered and measured, in the one form in which it is recorded."""
-    policy: dict[str, object] = {"baselines": baselines_on(device, options.baselines or ())}
+    policy: dict[str, object] = {"baselines": baselines_on(device, options.baselines)}
     if options.strategy is Strategy.SAMPLE:
-        fields = RunConfig.model_fields
-        remembered = {"feedback": "none"} | {
-            name: fields[name].default for name in ("start_from", "history")
+        unused = {"feedback": FeedbackSpec()} | {
+            name: RunConfig.model_fields[name].default for name in ("start_from", "history")
         }
         given = [
-            f"--{name.removeprefix('start_')}"
-            for name, unused in remembered.items()
-            if getattr(options, name) not in (None, unused)
+            option_name(RunOptions, name)
+            for name, value in unused.items()
+            if name in options.model_fields_set and getattr(options, name) != value
         ]
         if given:
             notes.append(f"samples are independent drafts: {', '.join(given)} not used")
-        policy |= remembered
+        policy |= unused
     return policy
 
 

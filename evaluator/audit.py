@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from pydantic import BaseModel, ConfigDict
 
+from evaluator.command.command_line import serve
+
 if TYPE_CHECKING:
     from evaluator.cheats import Attempt, Cheat, Scene
     from problems.problem import Problem
@@ -57,8 +59,8 @@ def audit(problem: Problem, device: str = "cpu", seed: int = 0) -> Iterator[Find
 
     from evaluator.cheats import Cheat, Scene
     from evaluator.errors import UnusableReferenceError
-    from evaluator.evaluation import Precision
     from evaluator.judge.problem.reference import Reference
+    from evaluator.settings import Precision
     from problems.problem import SizeClass
 
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -96,8 +98,8 @@ def _finding(problem: str, cheat: Cheat, scene: Scene) -> Finding:
 
 
 def _judged(problem: str, cheat: Cheat, attempt: Attempt, scene: Scene) -> Finding:
-    from evaluator.evaluation import Precision
     from evaluator.judge.correctness.comparison import compare
+    from evaluator.settings import Precision
 
     verdict = compare(
         attempt.outputs,
@@ -147,15 +149,11 @@ def main(
     from problems.errors import UsageError
     from problems.loader import load_problem, load_suite, select
 
-    try:
-        chosen = [load_problem(ref, suite) for ref in problem or ()] or load_suite(suite)
-        chosen = select(chosen, level=level, filter=filter)
-        if not chosen:
-            raise UsageError("no problem fits; `python -m problems.list` names all")
-        device = resolve_device(device)
-    except UsageError as error:
-        print(error, file=sys.stderr)
-        raise typer.Exit(2) from None
+    chosen = [load_problem(ref, suite) for ref in problem or ()] or load_suite(suite)
+    chosen = select(chosen, level=level, filter=filter)
+    if not chosen:
+        raise UsageError("no problem fits; `python -m problems.list` names all")
+    device = resolve_device(device)
     sound = True
     for one in chosen:
         findings = []
@@ -184,4 +182,4 @@ def _summary(findings: list[Finding]) -> str:
 
 
 if __name__ == "__main__":
-    app(prog_name="python -m evaluator.audit")
+    sys.exit(serve(app, "python -m evaluator.audit"))

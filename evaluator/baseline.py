@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from evaluator.evaluation import BaselineName, Precision, Settings
+from evaluator.settings import BaselineName, Precision, Settings
 from problems.errors import UsageError
 
 

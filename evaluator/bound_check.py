@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from evaluator.command.command_line import serve
 from evaluator.record import Record
 
 if TYPE_CHECKING:
@@ -164,9 +165,9 @@ class Bounded:
     def _problem(self, row: Row, problem: Problem) -> Row:
         import torch
 
-        from evaluator.evaluation import Precision
         from evaluator.judge.bounds.speed_of_light import count_work
         from evaluator.judge.problem.reference import Reference
+        from evaluator.settings import Precision
         from problems.problem import SizeClass
 
         size = SizeClass.CPU if self.device.type == "cpu" else SizeClass.GPU
@@ -266,6 +267,10 @@ def read(path: Path) -> list[Row]:
     return [Row.model_validate_json(line) for line in lines]
 
 
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command()
 def main(
     out: Annotated[Path, typer.Option(help="File of rows; what it lacks is appended to it.")],
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
@@ -280,23 +285,17 @@ def main(
     ] = 3600.0,
 ) -> None:
     """Time a suite against its bounds; a Markdown table on stdout. Exit code 1: one was beaten."""
-    from evaluator.errors import InfrastructureError
     from evaluator.hardware.device_choice import resolve_device
     from evaluator.hardware.sole_device import see_only
-    from problems.errors import UsageError
     from problems.loader import load_suite
 
-    try:
-        chosen = see_only(resolve_device(device))
-        if limit_s > 0:
-            measure(chosen, load_suite(suite), out, compiled=compiled, limit_s=limit_s)
-    except (UsageError, InfrastructureError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise typer.Exit(2) from None
+    chosen = see_only(resolve_device(device))
+    if limit_s > 0:
+        measure(chosen, load_suite(suite), out, compiled=compiled, limit_s=limit_s)
     rows = read(out)
     print(table(rows))
     raise typer.Exit(1 if any(_share(row) > 1.0 for row in rows) else 0)
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    sys.exit(serve(app, "python -m evaluator.bound_check"))

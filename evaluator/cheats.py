@@ -14,10 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from evaluator.evaluation import Precision
 from evaluator.judge.bounds.work import count_work
 from evaluator.judge.problem.exact_reference import ExactReference
 from evaluator.judge.problem.reference import Reference
+from evaluator.settings import Precision
 
 
 class Cheat(StrEnum):

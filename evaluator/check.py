@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evaluator.command.command_line import serve
+from evaluator.command.option import takes_options, validated
+from evaluator.settings import JudgeOptions, Settings
 from problems.errors import UndecodableError, UsageError
 from problems.source_file import read_source
 
 if TYPE_CHECKING:
-    from evaluator.evaluation import Backend, EvaluationRequest, Settings
+    from evaluator.evaluation import Backend, EvaluationRequest
     from problems.problem import Problem
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def backend_of(source: str, device: str) -> Backend:
@@ -52,7 +57,10 @@ def _source(path: Path) -> str:
         return f"raise SyntaxError({str(error)!r})\n"
 
 
+@app.command()
+@takes_options(JudgeOptions)
 def check(
+    given: dict[str, object],
     kernel: Annotated[
         Path, typer.Argument(help="A file with ModelNew, or a folder named as KernelBench does.")
     ],
@@ -67,7 +75,6 @@ def check(
     device: Annotated[
         str, typer.Option(help="auto, cpu, cuda, cuda:N, or for a folder cuda:N,M or all.")
     ] = "auto",
-    precision: Annotated[str, typer.Option(help="fp32, tf32, fp16 or bf16.")] = "fp32",
     protocol: Annotated[
         list[str] | None,
         typer.Option(
@@ -75,38 +82,6 @@ def check(
             "Repeatable. [refinery]"
         ),
     ] = None,
-    inputs: Annotated[
-        str, typer.Option(help="varied (other scales and signs at times) or recipe.")
-    ] = "varied",
-    baseline: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Beside eager: compile, max_autotune, cuda_graph, cudnn_benchmark, default_flags. "
-            "Repeatable."
-        ),
-    ] = None,
-    timing_seconds: Annotated[float, typer.Option(help="Longest time spent on timing.")] = 10.0,
-    audit: Annotated[
-        bool | None,
-        typer.Option(
-            "--audit/--no-audit",
-            help="Audit a correct kernel in depth; or not, and look into no crash either. [where "
-            "its time is hard to believe, and a crash]",
-        ),
-    ] = None,
-    require: Annotated[
-        str,
-        typer.Option(
-            help="any; custom: refuse what libraries compute; kept_results: refuse what the next "
-            "call overwrites."
-        ),
-    ] = "any",
-    isolation: Annotated[
-        str,
-        typer.Option(
-            "--require-isolation", help="strict: judge only if every wall stands. Or: available."
-        ),
-    ] = "available",
     results: Annotated[
         Path | None,
         typer.Option(
@@ -130,84 +105,64 @@ def check(
     Exit code 0: correct, all of them; 1: refused, or some cannot be judged; 2: wrong usage, or this
     machine can judge nothing.
     """
-    from pydantic import ValidationError
-
     from evaluator.baseline import baselines_on
     from evaluator.batch.claims.claim import read_claims
     from evaluator.batch.eval_results import NAME
     from evaluator.batch.kernel_folder import FolderReport, judge_folder, kernels_in
     from evaluator.batch.verdict_lines import verdict_lines
-    from evaluator.errors import InfrastructureError
-    from evaluator.evaluation import Settings, Status, audit_setting
+    from evaluator.evaluation import Status
     from evaluator.executor.local import LocalExecutor
     from evaluator.hardware.device_choice import resolve_devices
     from problems.loader import load_problem
 
-    try:
-        protocols = list(dict.fromkeys(protocol or ["refinery"]))
-        if len(protocols) > 1 and (claims is None or protocols[1:] != ["kernelbench"]):
-            raise UsageError(
-                "one --protocol, or with --claims a second one, kernelbench, beside the first"
-            )
-        devices = resolve_devices(device)
-        try:
-            settings = Settings.model_validate(
-                {
-                    "device": devices[0],
-                    "precision": precision,
-                    "protocol": protocols[0],
-                    "inputs": inputs,
-                    "baselines": baselines_on(devices[0], baseline or []),
-                    "timing_seconds": timing_seconds,
-                    "audit": audit_setting(audit),
-                    "require": require,
-                    "isolation": isolation,
-                }
-            )
-        except (ValidationError, ValueError) as error:
-            raise UsageError(str(error).replace("\n", " ")) from None
-        if settings.isolation == "strict":
-            from evaluator.walls.survey import insist
+    protocols = list(dict.fromkeys(protocol or ["refinery"]))
+    if len(protocols) > 1 and (claims is None or protocols[1:] != ["kernelbench"]):
+        raise UsageError(
+            "one --protocol, or with --claims a second one, kernelbench, beside the first"
+        )
+    devices = resolve_devices(device)
+    settings = validated(Settings, {**given, "protocol": protocols[0], "device": devices[0]})
+    baselines = baselines_on(devices[0], settings.baselines)
+    settings = settings.model_copy(update={"baselines": baselines})
+    if settings.isolation == "strict":
+        from evaluator.walls.survey import insist
 
-            insist()
-        if not kernel.exists():
-            raise UsageError(f"{kernel} does not exist: give a kernel file, or a folder of them")
-        with LocalExecutor(*devices) as executor:
-            if kernel.is_dir():
-                good = judge_folder(
-                    kernels_in(kernel, suite),
-                    lambda path, asked, under: request_for(_source(path), asked, under),
-                    executor,
-                    FolderReport(
-                        results or kernel / NAME,
-                        json_,
-                        None if claims is None else read_claims(claims),
-                    ),
-                    settings,
-                    settings.model_copy(update={"protocol": "kernelbench"})
-                    if len(protocols) > 1
-                    else None,
-                    width=executor.width,
-                )
-            elif problem is None:
-                raise UsageError("name the kernel's problem: --problem ID or --problem FILE")
-            elif results is not None or claims is not None:
-                raise UsageError(
-                    "--results and --claims are for a folder of kernels; --json prints one verdict"
-                )
+        insist()
+    if not kernel.exists():
+        raise UsageError(f"{kernel} does not exist: give a kernel file, or a folder of them")
+    with LocalExecutor(*devices) as executor:
+        if kernel.is_dir():
+            good = judge_folder(
+                kernels_in(kernel, suite),
+                lambda path, asked, under: request_for(_source(path), asked, under),
+                executor,
+                FolderReport(
+                    results or kernel / NAME,
+                    json_,
+                    None if claims is None else read_claims(claims),
+                ),
+                settings,
+                settings.model_copy(update={"protocol": "kernelbench"})
+                if len(protocols) > 1
+                else None,
+                width=executor.width,
+            )
+        elif problem is None:
+            raise UsageError("name the kernel's problem: --problem ID or --problem FILE")
+        elif results is not None or claims is not None:
+            raise UsageError(
+                "--results and --claims are for a folder of kernels; --json prints one verdict"
+            )
+        else:
+            asked = load_problem(problem, suite)
+            evaluation = executor.evaluate(request_for(_source(kernel), asked, settings))
+            good = evaluation.status is Status.CORRECT
+            if json_:
+                print(json.dumps(evaluation.model_dump(mode="json", by_alias=True)))
             else:
-                asked = load_problem(problem, suite)
-                evaluation = executor.evaluate(request_for(_source(kernel), asked, settings))
-                good = evaluation.status is Status.CORRECT
-                if json_:
-                    print(json.dumps(evaluation.model_dump(mode="json", by_alias=True)))
-                else:
-                    print(*verdict_lines(kernel, asked, evaluation), sep="\n", file=sys.stderr)
-    except (UsageError, InfrastructureError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise typer.Exit(2) from None
+                print(*verdict_lines(kernel, asked, evaluation), sep="\n", file=sys.stderr)
     raise typer.Exit(0 if good else 1)
 
 
 if __name__ == "__main__":
-    typer.run(check)
+    sys.exit(serve(app, "python -m evaluator.check"))

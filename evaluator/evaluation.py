@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from evaluator.audit_record import DeepAudit, Provenance
 from evaluator.record import Record
+from evaluator.settings import BaselineName, Settings
 
 SCHEMA = 1
 
@@ -30,15 +31,6 @@ class Backend(StrEnum):
     CUDA = "cuda"
     TRITON = "triton"
     CPP = "cpp"
-
-
-class Precision(StrEnum):
-    """The arithmetic that the task asks for. `fp32` means IEEE fp32, TF32 off."""
-
-    FP32 = "fp32"
-    TF32 = "tf32"
-    FP16 = "fp16"
-    BF16 = "bf16"
 
 
 class Status(StrEnum):
@@ -60,20 +52,6 @@ class Verdict(StrEnum):
     SAME = "same"
     SLOWER = "slower"
     UNCLEAR = "unclear"
-
-
-class BaselineName(StrEnum):
-    """What a candidate is timed against."""
-
-    EAGER = "eager"
-    """The reference with the flags of the task's precision."""
-    DEFAULT_FLAGS = "default_flags"
-    """Eager with the flags that PyTorch starts with: TF32 in convolutions. Added by itself where
-    it is faster or slower."""
-    CUDNN_BENCHMARK = "cudnn_benchmark"
-    CUDA_GRAPH = "cuda_graph"
-    COMPILE = "compile"
-    MAX_AUTOTUNE = "max_autotune"
 
 
 class Candidate(Record):
@@ -319,53 +297,6 @@ class Evaluation(Record):
         ):
             raise ValueError("incorrect needs the mismatch")
         return self
-
-
-Protocol = Literal["refinery", "kernelbench", "verified"]
-"""Whose rules decide what is correct: ours, KernelBench's or KernelBench-Verified's."""
-AuditSetting = Literal["auto", "always", "never"]
-Requirement = Literal["any", "custom", "kept_results"]
-
-
-class Settings(Record):
-    """How to judge. All that changes a verdict or a figure is here and in the run's record."""
-
-    device: str = "cpu"
-    """`cpu` or `cuda:N`."""
-    precision: Precision = Precision.FP32
-    protocol: Protocol = "refinery"
-    inputs: Literal["varied", "recipe"] = "varied"
-    """Whether some calls get inputs of other scales and signs than the recipe draws; only under
-    our own protocol."""
-    baselines: tuple[BaselineName, ...] = (BaselineName.EAGER,)
-    build_timeout_s: float = 180.0
-    import_timeout_s: float = 60.0
-    call_timeout_s: float = 30.0
-    timing_seconds: float = 10.0
-    """Longest time spent on alternating calls, all baselines together."""
-    relative_width: float = 0.01
-    """Sampling stops when the interval of the ratio is narrower than this."""
-    memory_limit_bytes: int = 16 * 2**30
-    """Of a candidate with all that it starts; where it has no GPU also of the address space that it
-    takes on top of PyTorch's."""
-    threads: int | None = None
-    """None: all cores."""
-    audit: AuditSetting = "auto"
-    """When a correct candidate is audited in depth: `auto` is where its time is hard to believe.
-    A crash is looked into unless this says `never`."""
-    require: Requirement = "any"
-    """`custom`: a candidate that spends its time elsewhere than in its own kernels is refused."""
-    fresh_workers: bool = False
-    """Baselines run in workers of their own as well, instead of those that served before."""
-    isolation: Literal["available", "strict"] = "available"
-    """`strict`: nothing is judged unless every wall of `evaluator/walls/demands.py` held."""
-
-
-def audit_setting(asked: bool | None) -> AuditSetting:
-    """What `--audit`, `--no-audit` or neither says."""
-    if asked is None:
-        return "auto"
-    return "always" if asked else "never"
 
 
 class ProblemRequest(Record):

@@ -18,14 +18,10 @@ from typing import Annotated
 
 import typer
 
-from evaluator.evaluation import (
-    Backend,
-    Candidate,
-    EvaluationRequest,
-    Settings,
-    Verdict,
-)
+from evaluator.command.command_line import serve
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Verdict
 from evaluator.record import Record
+from evaluator.settings import Settings
 
 REPEATS = 100
 _REPEATS_OF_CANDIDATES = (100, 98, 95, 102, 105)
@@ -165,6 +161,10 @@ def measure(settings: Settings, repeats: Sequence[int], out: Path) -> None:
             )
 
 
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command()
 def main(
     out: Annotated[Path, typer.Option(help="File of results; more are appended to it.")],
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
@@ -175,23 +175,17 @@ def main(
     seconds: Annotated[float, typer.Option(help="Longest time of timing in each run.")] = 2.0,
 ) -> None:
     """Measure how often the verdict on speed is right; a Markdown table on stdout."""
-    from evaluator.errors import InfrastructureError
     from evaluator.hardware.device_choice import resolve_device
-    from problems.errors import UsageError
 
-    try:
-        settings = Settings(device=resolve_device(device), timing_seconds=seconds)
-        order = [REPEATS] * equal + [
-            count for count in _REPEATS_OF_CANDIDATES if count != REPEATS for _ in range(runs)
-        ]
-        random.SystemRandom().shuffle(order)
-        measure(settings, order, out)
-    except (UsageError, InfrastructureError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise typer.Exit(2) from None
+    settings = Settings(device=resolve_device(device), timing_seconds=seconds)
+    order = [REPEATS] * equal + [
+        count for count in _REPEATS_OF_CANDIDATES if count != REPEATS for _ in range(runs)
+    ]
+    random.SystemRandom().shuffle(order)
+    measure(settings, order, out)
     results = [Run.model_validate_json(line) for line in out.read_text().splitlines()]
     print(table(results))
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    sys.exit(serve(app, "python -m evaluator.known_ratios"))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from agent.config.command_line import serve
+from evaluator.command.command_line import serve
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

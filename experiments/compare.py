@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from agent.config.command_line import Line, print_lines, serve
+from evaluator.command.command_line import Line, print_lines, serve
 
 if TYPE_CHECKING:
     from experiments.comparison import Comparison, Row

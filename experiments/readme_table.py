@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from agent.config.command_line import serve
+from evaluator.command.command_line import serve
 
 if TYPE_CHECKING:
     from experiments.run_facts import LoadedRun

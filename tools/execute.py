@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from evaluator.evaluation import (
-    Candidate,
-    Evaluation,
-    EvaluationRequest,
-    ProblemRequest,
-    Settings,
-)
+from evaluator.evaluation import Candidate, Evaluation, EvaluationRequest, ProblemRequest
 from evaluator.executor.executor import Executor
+from evaluator.settings import Settings
 from problems.problem import Problem, SizeClass
 
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evaluator.command.command_line import serve
+
 if TYPE_CHECKING:
     from evaluator.collect.collected import Collected
     from evaluator.collect.ncu_session import NcuSession
@@ -192,6 +194,10 @@ def _shares(facts: Facts) -> tuple[KernelShare, ...]:
     )
 
 
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command()
 def command(
     kernel: Annotated[Path, typer.Argument(help="A file with ModelNew.")],
     problem: Annotated[str, typer.Option(help="Id or file of the problem.")],
@@ -210,31 +216,27 @@ def command(
 ) -> None:
     """Judge a kernel, then say what limits it. Exit code 1: not correct; 2: wrong usage."""
     from evaluator.check import request_for
-    from evaluator.errors import InfrastructureError
-    from evaluator.evaluation import Settings, Status
+    from evaluator.evaluation import Status
     from evaluator.executor.local import LocalExecutor
     from evaluator.hardware.device_choice import resolve_device
+    from evaluator.settings import Settings
     from problems.errors import UsageError
     from problems.loader import load_problem
     from problems.source_file import read_source
     from tools.advice.words import advice_lines
     from tools.diagnosis.diagnose import explain
 
-    try:
-        if not kernel.is_file():
-            raise UsageError(f"{kernel} is no file: give a kernel file")
-        settings = Settings(device=resolve_device(device), timing_seconds=3.0)
-        request = request_for(read_source(kernel), load_problem(problem, suite), settings)
-        with LocalExecutor(settings.device) as executor:
-            evaluation = executor.evaluate(request)
-        if evaluation.status is not Status.CORRECT:
-            print(f"{evaluation.status}: only a correct kernel is profiled", file=sys.stderr)
-            print(explain(evaluation, request.candidate.source), file=sys.stderr)
-            raise typer.Exit(1)
-        result = profile(request, evaluation, keep=keep)
-    except (UsageError, InfrastructureError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise typer.Exit(2) from None
+    if not kernel.is_file():
+        raise UsageError(f"{kernel} is no file: give a kernel file")
+    settings = Settings(device=resolve_device(device), timing_seconds=3.0)
+    request = request_for(read_source(kernel), load_problem(problem, suite), settings)
+    with LocalExecutor(settings.device) as executor:
+        evaluation = executor.evaluate(request)
+    if evaluation.status is not Status.CORRECT:
+        print(f"{evaluation.status}: only a correct kernel is profiled", file=sys.stderr)
+        print(explain(evaluation, request.candidate.source), file=sys.stderr)
+        raise typer.Exit(1)
+    result = profile(request, evaluation, keep=keep)
     if json_:
         print(json.dumps(result.model_dump(mode="json")))
     else:
@@ -242,4 +244,4 @@ def command(
 
 
 if __name__ == "__main__":
-    typer.run(command)
+    sys.exit(serve(app, "python -m tools.profile"))

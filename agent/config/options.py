@@ -1,29 +1,18 @@
-"""What a user asked for, before `auto` and defaults are filled in: every setting may be unset."""
+"""What a user asked for, before `auto` and the set of problems are resolved."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from agent.config.feedback_spec import Feedback
-from agent.config.run_config import Strategy
-from agent.config.settings_file import ALIASES, Scalar, nearest, read_settings
-from evaluator.evaluation import (
-    AuditSetting,
-    BaselineName,
-    Precision,
-    Protocol,
-    Requirement,
-    audit_setting,
-)
+from agent.config.run_config import RunSettings
+from agent.config.settings_file import nearest, parse_assignments, read_settings
+from evaluator.command.option import CommandOption, option_name, options_of, validated
 from evaluator.hardware.device_choice import FORMS, is_device_choice
 from problems.errors import UsageError
-
-_OPTION_OF = {key: option for option, key in ALIASES.items()}
 
 
 def _device_name(name: str) -> str:
@@ -32,83 +21,89 @@ def _device_name(name: str) -> str:
     raise ValueError(f"{name!r} is not one of {FORMS}")
 
 
-def _model_arguments(arguments: dict[str, Scalar]) -> dict[str, Scalar]:
-    for key in arguments:
-        if re.search(r"api_?key|secret|password|credential", key, re.IGNORECASE):
-            raise ValueError(
-                f"{key} would be written into the run's record; set the provider's environment"
-                " variable instead (python -m agent.doctor names it)"
-            )
-    return arguments
-
-
 def _several(value: object) -> object:
     return [value] if isinstance(value, str | int) else value
 
 
-def _audit(value: object) -> object:
-    """`--audit` is true and `--no-audit` false."""
-    return audit_setting(value) if isinstance(value, bool) else value
-
-
-Levels = Annotated[tuple[int, ...], BeforeValidator(_several)]
-Names = Annotated[tuple[str, ...], BeforeValidator(_several)]
-Baselines = Annotated[tuple[BaselineName, ...], BeforeValidator(_several)]
-
-
-class RunOptions(BaseModel):
-    """The settings that were given, in any layer; None is unset. Keys are those of `RunConfig`.
+class RunOptions(RunSettings):
+    """The options of `python -m agent.run`; `model_fields_set` says which were given.
 
     `levels`, `filter` and `limit` narrow `problems` (or the suite) and end there.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    strategy: Strategy | None = None
-    feedback: Feedback | None = None
-    problems: Names | None = None
-    levels: Levels | None = None
-    filter: str | None = None
-    limit: int | None = Field(default=None, ge=1)
-    suite: Path | None = None
-    model: str | None = None
-    model_args: Annotated[dict[str, Scalar], AfterValidator(_model_arguments)] | None = None
-    backend: Literal["auto", "cuda", "triton", "cpp"] | None = None
-    device: Annotated[str, AfterValidator(_device_name)] | None = None
-    executor: Literal["local", "ray"] | None = None
-    ray_address: str | None = None
-    precision: Precision | None = None
-    protocol: Protocol | None = None
-    inputs: Literal["varied", "recipe"] | None = None
-    hardware: str | None = None
-    examples: Literal["none", "one", "few"] | None = None
-    prompts: Path | None = None
+    problems: Annotated[
+        tuple[str, ...] | None,
+        BeforeValidator(_several),
+        CommandOption(
+            "A problem's id, or a file in KernelBench's format; repeatable.",
+            "ID|FILE",
+            names=("--problem",),
+            repeats=True,
+            default="a demo set of three",
+        ),
+    ] = None
+    levels: Annotated[
+        tuple[int, ...] | None,
+        BeforeValidator(_several),
+        CommandOption(
+            "Only problems of this level; repeatable.", "N", names=("--level",), repeats=True
+        ),
+    ] = None
+    filter: Annotated[
+        str | None, CommandOption("Only problems whose id or category matches.", "REGEX")
+    ] = None
+    limit: Annotated[int | None, Field(ge=1), CommandOption("At most this many problems.", "N")] = (
+        None
+    )
+    backend: Annotated[
+        Literal["auto", "cuda", "triton", "cpp"],
+        CommandOption(
+            "The language of the kernels.",
+            "auto|cuda|triton|cpp",
+            default="auto: cuda on a GPU, cpp on a CPU",
+        ),
+    ] = "auto"
+    device: Annotated[
+        str,
+        AfterValidator(_device_name),
+        CommandOption(
+            "Where kernels are judged; several GPUs must be of one kind.",
+            "auto|cpu|cuda|cuda:N|cuda:N,M|all",
+            default="auto: the first GPU if there is one",
+        ),
+    ] = "auto"
+    workers: Annotated[
+        int | None,
+        Field(ge=1),
+        CommandOption(
+            "Turns under way at a time.",
+            "N",
+            names=("--workers", "-w"),
+            default="1 on a CPU, up to 8 for each GPU",
+        ),
+    ] = None
+    output: Annotated[
+        Path | None,
+        CommandOption(
+            "The run directory.",
+            "DIR",
+            names=("--output", "-o"),
+            default="runs/NAME, the name made from the settings",
+        ),
+    ] = None
     prompts_hash: str | None = None
     """Of a saved configuration; no option of its own."""
-    budget: int | None = Field(default=None, ge=1)
-    budget_usd: float | None = Field(default=None, gt=0)
-    budget_tokens: int | None = Field(default=None, ge=1)
-    budget_seconds: float | None = Field(default=None, gt=0)
-    allow_unpriced: bool | None = None
-    temperature: float | None = Field(default=None, ge=0)
-    seed: int | None = None
-    start_from: Literal["last", "best"] | None = None
-    history: Literal["last", "all"] | None = None
-    stop_early: int | None = Field(default=None, ge=1)
-    stop_near_sol: float | None = Field(default=None, gt=0, le=1)
-    confirm: int | None = Field(default=None, ge=0)
-    baselines: Baselines | None = None
-    timing_seconds: float | None = Field(default=None, gt=0)
-    keep_profiles: bool | None = None
-    audit: Annotated[AuditSetting, BeforeValidator(_audit)] | None = None
-    require: Requirement | None = None
-    isolation: Literal["available", "strict"] | None = None
-    workers: int | None = Field(default=None, ge=1)
-    output: Path | None = None
 
     def given(self) -> dict[str, object]:
         """Only what was set."""
-        return {key: value for key, value in self if value is not None}
+        return {key: value for key, value in self if key in self.model_fields_set}
+
+
+NAMES = {key: key for key in RunOptions.model_fields} | {
+    option_name(RunOptions, key).removeprefix("--").replace("-", "_"): key
+    for key in options_of(RunOptions)
+}
+"""What a settings file may call a setting: its key, or its option's own name."""
 
 
 def merge_layers(files_and_items: Sequence[str], flags: Mapping[str, object]) -> RunOptions:
@@ -116,10 +111,12 @@ def merge_layers(files_and_items: Sequence[str], flags: Mapping[str, object]) ->
 
     Raises `UsageError`, one line that names the option or key and what it takes.
     """
-    settings = read_settings(files_and_items, RunOptions.model_fields)
+    settings = read_settings(files_and_items, NAMES)
     for key, value in flags.items():
         if value is None or (isinstance(value, list | tuple | dict) and not value):
             continue
+        if key == "model_args" and isinstance(value, list):
+            value = parse_assignments(value, "--model-args")
         before = settings.get(key)
         both = isinstance(before, dict) and isinstance(value, dict)
         settings[key] = {**before, **value} if both else value  # type: ignore[dict-item]
@@ -127,17 +124,11 @@ def merge_layers(files_and_items: Sequence[str], flags: Mapping[str, object]) ->
 
 
 def check_options(settings: Mapping[str, object]) -> RunOptions:
-    """`settings` as `RunOptions`; raises `UsageError` for an unknown key or a value it can't be."""
+    """`settings` as `RunOptions`; None is not given.
+
+    Raises `UsageError` for an unknown key or a value it can't be.
+    """
     for key in settings:
         if key not in RunOptions.model_fields:
             raise UsageError(f"unknown option {key!r}: {nearest(key, RunOptions.model_fields)}")
-    try:
-        return RunOptions.model_validate(dict(settings))
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = str(first["loc"][0])
-        text = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-        if first["type"] != "value_error":
-            text = f"{first['input']!r} {text}"
-        option = _OPTION_OF.get(key, key).replace("_", "-")
-        raise UsageError(f"--{option}: {text}") from error
+    return validated(RunOptions, {key: v for key, v in settings.items() if v is not None})

@@ -1,22 +1,19 @@
-"""The resolved configuration of a run: complete, frozen, saved as `config.yaml`."""
+"""What a run is made with: its settings as they are declared, and complete as `config.yaml`."""
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from agent.config.feedback_spec import Feedback, FeedbackSpec
-from evaluator.evaluation import (
-    AuditSetting,
-    Backend,
-    BaselineName,
-    Precision,
-    Protocol,
-    Requirement,
-)
+from agent.config.settings_file import Scalar
+from evaluator.command.option import CommandOption
+from evaluator.evaluation import Backend
+from evaluator.settings import JudgeOptions
 
 
 class Strategy(StrEnum):
@@ -26,68 +23,187 @@ class Strategy(StrEnum):
     SAMPLE = "sample"
 
 
-class RunConfig(BaseModel):
+def _model_arguments(arguments: dict[str, Scalar]) -> dict[str, Scalar]:
+    for key in arguments:
+        if re.search(r"api_?key|secret|password|credential", key, re.IGNORECASE):
+            raise ValueError(
+                f"{key} would be written into the run's record; set the provider's environment"
+                " variable instead (python -m agent.doctor names it)"
+            )
+    return arguments
+
+
+class RunSettings(JudgeOptions):
+    """Every setting that means the same before and after a command is resolved.
+
+    A new option of `python -m agent.run` is a new field here, and nothing else.
+    """
+
+    strategy: Annotated[
+        Strategy,
+        CommandOption(
+            "refine: each prompt builds on earlier turns. sample: independent drafts.",
+            "refine|sample",
+        ),
+    ] = Strategy.REFINE
+    feedback: Annotated[
+        Feedback,
+        CommandOption(
+            "What a prompt of refine holds, any of G (the kernel), E (what execution said), "
+            "P (what the profiler said: a summary, A and S), A (its advice), S (distance to the "
+            "speed of light), R (raw metrics) joined by +. Controls: placebo:P, shuffled:P, also "
+            "of A, S, R.",
+            "G+E+P|none",
+        ),
+    ] = FeedbackSpec.parse("G+E+P")
+    suite: Annotated[
+        Path | None,
+        CommandOption(
+            "A folder of problems in KernelBench's format, or a data set of them: "
+            "hf:NAME[@REVISION] on the Hugging Face Hub, hf:FOLDER or hf:FILE.parquet.",
+            "DIR|hf:NAME",
+            default="our own",
+        ),
+    ] = None
+    model: Annotated[
+        str,
+        CommandOption(
+            "LiteLLM's name of a model, replay/RUN or relay/FOLDER.",
+            "PROVIDER/MODEL",
+            names=("--model", "-m"),
+        ),
+    ] = "offline/tuner"
+    model_args: Annotated[
+        dict[str, Scalar],
+        AfterValidator(_model_arguments),
+        CommandOption(
+            "An argument for the model: api_base, top_p, max_tokens, reasoning_effort, ...; "
+            "repeatable.",
+            "KEY=VALUE",
+            repeats=True,
+        ),
+    ] = Field(default_factory=dict)
+    hardware: Annotated[
+        str | None,
+        CommandOption(
+            "The device that the prompt describes, when it is not the one at hand.", "NAME"
+        ),
+    ] = None
+    examples: Annotated[
+        Literal["none", "one", "few"],
+        CommandOption(
+            "Example kernels in the prompt: one (fused GELU) or few (also tiled matmul and "
+            "online-softmax attention).",
+            "none|one|few",
+        ),
+    ] = "none"
+    """Whole kernel files, beside the short one that shows the form."""
+    prompts: Annotated[
+        Path | None,
+        CommandOption(
+            "A folder with prompt templates of your own, in place of those of the same name.", "DIR"
+        ),
+    ] = None
+    budget: Annotated[
+        int,
+        CommandOption("Billed completions per problem, the same for both strategies.", "N"),
+    ] = Field(default=10, ge=1)
+    budget_usd: Annotated[
+        float | None,
+        Field(gt=0),
+        CommandOption("Per problem: no further call once this much is spent.", "USD"),
+    ] = None
+    """Like the next two: the first limit that is reached stops a problem."""
+    budget_tokens: Annotated[
+        int | None,
+        Field(ge=1),
+        CommandOption("Per problem: no further call once this many tokens are billed.", "N"),
+    ] = None
+    budget_seconds: Annotated[
+        float | None,
+        Field(gt=0),
+        CommandOption("Per problem: no further call once this much wall time is spent.", "S"),
+    ] = None
+    allow_unpriced: Annotated[
+        bool,
+        CommandOption(
+            "Go on although the model's price is unknown and --budget-usd can't be kept."
+        ),
+    ] = False
+    temperature: Annotated[
+        float | None,
+        Field(ge=0),
+        CommandOption("Sampling temperature.", "T", default="unset: the model's own"),
+    ] = None
+    seed: Annotated[int, CommandOption("Seed of the run.", "N")] = 0
+    start_from: Annotated[
+        Literal["last", "best"],
+        CommandOption("Which kernel is refined.", "last|best", names=("--from",)),
+    ] = "best"
+    history: Annotated[
+        Literal["last", "all"],
+        CommandOption("Which earlier turns a prompt tells of.", "last|all"),
+    ] = "all"
+    stop_early: Annotated[
+        int | None,
+        Field(ge=1),
+        CommandOption("End a problem after N turns without a better kernel.", "N", default="off"),
+    ] = None
+    stop_near_sol: Annotated[
+        float | None,
+        Field(gt=0, le=1),
+        CommandOption(
+            "End a problem once its best kernel reaches this share of the speed of light, "
+            "e.g. 0.9.",
+            "SHARE",
+            default="off",
+        ),
+    ] = None
+    confirm: Annotated[
+        int,
+        CommandOption(
+            "Judge the best kernel once more from nothing when a problem ends; where it fails, "
+            "the next best, N at most. 0: off.",
+            "N",
+        ),
+    ] = Field(default=3, ge=0)
+    keep_profiles: Annotated[
+        bool,
+        CommandOption(
+            "Keep the profiler's own report of each kernel in the run directory, under "
+            "profiles/HASH: profile.ncu-rep for Nsight Compute, or trace.json."
+        ),
+    ] = False
+    executor: Annotated[
+        Literal["local", "ray"],
+        CommandOption(
+            "Who judges: processes on this machine, or the GPUs of a Ray cluster.", "local|ray"
+        ),
+    ] = "local"
+    ray_address: Annotated[
+        str | None,
+        CommandOption(
+            "The cluster for --executor ray; auto: the one that runs on this machine.",
+            "HOST:PORT|auto",
+            default="a cluster of our own, here, on loopback",
+        ),
+    ] = None
+
+
+class RunConfig(RunSettings):
     """Everything that a run is made with, defaults filled in and `auto` resolved."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    strategy: Strategy = Strategy.REFINE
-    feedback: Feedback = FeedbackSpec.parse("G+E+P")
     problems: tuple[str, ...] = ()
     """Ids, resolved from --problem, --level, --filter and --limit."""
-    suite: Path | None = None
-    """None: our own suite."""
-    model: str = "offline/tuner"
-    model_args: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
     backend: Backend = Backend.CPP
     device: str = "cpu"
     """`cpu`, `cuda:N`, or several GPUs of one kind: `cuda:0,cuda:3`. Which ones does not matter to
     what a run is, only the kind."""
-    executor: Literal["local", "ray"] = "local"
-    """Who judges: processes on this machine, or those of a Ray cluster."""
-    ray_address: str | None = None
-    """Of the cluster; None: with `ray`, one of our own on this machine."""
-    precision: Precision = Precision.FP32
-    protocol: Protocol = "refinery"
-    inputs: Literal["varied", "recipe"] = "varied"
-    hardware: str | None = None
-    """Named device for the prompt's hardware block; None: the device at hand."""
-    examples: Literal["none", "one", "few"] = "none"
-    """Whole kernel files that the prompt shows, beside the short one that shows the form."""
-    prompts: Path | None = None
-    """A folder with templates of the user's own; None: ours."""
-    prompts_hash: str = ""
-    """Digest of the user's own templates; empty without any."""
-    budget: int = Field(default=10, ge=1)
-    """Billed completions per problem, the same for both strategies."""
-    budget_usd: float | None = None
-    budget_tokens: int | None = None
-    budget_seconds: float | None = None
-    """Per problem, like `budget`; the first one reached stops that problem."""
-    allow_unpriced: bool = False
-    temperature: float | None = None
-    seed: int = 0
-    start_from: Literal["last", "best"] = "best"
-    """`--from`: which kernel is refined."""
-    history: Literal["last", "all"] = "all"
-    stop_early: int | None = None
-    """`--stop-early N`: end a problem after N turns without a better kernel. Off by default."""
-    stop_near_sol: float | None = None
-    """`--stop-near-sol SHARE`: end a problem once its best kernel reaches that share (0 to 1) of
-    the speed of light. Off by default."""
-    confirm: int = Field(default=3, ge=0)
-    """`--confirm N`: so many of the best kernels are judged again until one holds; 0: none is."""
-    baselines: tuple[BaselineName, ...] = (BaselineName.EAGER,)
-    timing_seconds: float = 2.0
-    keep_profiles: bool = False
-    """`--keep-profiles`: the profiler's own report stays in `profiles/<hash>/`."""
-    audit: AuditSetting = "auto"
-    require: Requirement = "any"
-    isolation: Literal["available", "strict"] = "available"
-    """`--require-isolation`: with `strict` nothing is run unless every wall stands."""
     workers: int = Field(default=1, ge=1)
     output: Path
     """The run directory."""
+    prompts_hash: str = ""
+    """Digest of the user's own templates; empty without any."""
 
     @property
     def shown_feedback(self) -> FeedbackSpec:

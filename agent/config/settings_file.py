@@ -16,18 +16,11 @@ from problems.errors import UsageError
 
 Scalar = str | int | float | bool | None
 
-ALIASES = {
-    "from": "start_from",
-    "baseline": "baselines",
-    "problem": "problems",
-    "level": "levels",
-    "require_isolation": "isolation",
-}
-"""Option names that differ from the key they set."""
 
+def read_settings(items: Iterable[str], names: Mapping[str, str]) -> dict[str, object]:
+    """Merge `-c` items into one mapping.
 
-def read_settings(items: Iterable[str], keys: Collection[str]) -> dict[str, object]:
-    """Merge `-c` items into one mapping whose keys are all among `keys`.
+    `names`: all that may be given, each with its key: keys themselves, and options' own names.
 
     Raises `UsageError` for a file that can't be read, an item that is neither, an unknown key.
     """
@@ -40,15 +33,19 @@ def read_settings(items: Iterable[str], keys: Collection[str]) -> dict[str, obje
         else:
             files.append(Path(item).expanduser())
     merged: dict[str, object] = {}
+
+    def merge(layer: Mapping[str, object], where: str) -> None:
+        _merge(merged, layer, names, where)
+
     for file in files:
-        _merge(merged, _read_file(file), keys, str(file))
+        merge(_read_file(file), str(file))
     for key, value in assignments:
         head, dot, tail = key.partition(".")
         where = f"-c {key}={value}"
         if dot:
-            _merge(merged, {head: {tail: scalar(value)}}, keys, where)
+            merge({head: {tail: scalar(value)}}, where)
         else:
-            _merge(merged, {head: _yaml(value, where)}, keys, where)
+            merge({head: _yaml(value, where)}, where)
     return merged
 
 
@@ -82,12 +79,15 @@ def nearest(name: str, known: Collection[str]) -> str:
 
 
 def _merge(
-    merged: dict[str, object], layer: Mapping[str, object], keys: Collection[str], where: str
+    merged: dict[str, object],
+    layer: Mapping[str, object],
+    names: Mapping[str, str],
+    where: str,
 ) -> None:
     for key, value in layer.items():
-        name = ALIASES.get(dashless := key.replace("-", "_"), dashless)
-        if name not in keys:
-            raise UsageError(f"unknown key {key!r} in {where}: {nearest(dashless, keys)}")
+        name = names.get(dashless := key.replace("-", "_"))
+        if name is None:
+            raise UsageError(f"unknown key {key!r} in {where}: {nearest(dashless, names)}")
         before = merged.get(name)
         if isinstance(before, dict) and isinstance(value, dict):
             merged[name] = {**before, **value}

@@ -16,8 +16,9 @@ from agent.prompt.templates import Templates
 from agent.record.completion import ModelClient
 from agent.record.events import Watch
 from agent.record.store import RunStore
-from evaluator.evaluation import Evaluation, EvaluationRequest, Settings
+from evaluator.evaluation import Evaluation, EvaluationRequest
 from evaluator.executor.executor import Executor
+from evaluator.settings import JudgeOptions, Settings
 from problems.problem import Problem
 from tools.execute import size_class_of
 from tools.profiling.profile_report import Profile
@@ -63,14 +64,5 @@ class Deps:
 
 def settings_of(config: RunConfig) -> Settings:
     """How candidates of a run are judged."""
-    return Settings(
-        device=config.first_device,
-        precision=config.precision,
-        protocol=config.protocol,
-        inputs=config.inputs,
-        baselines=config.baselines,
-        timing_seconds=config.timing_seconds,
-        audit=config.audit,
-        require=config.require,
-        isolation=config.isolation,
-    )
+    chosen = {name: getattr(config, name) for name in JudgeOptions.model_fields}
+    return Settings(**chosen, device=config.first_device)

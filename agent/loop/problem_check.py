@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 from evaluator.errors import UnusableReferenceError
-from evaluator.evaluation import Settings
 from evaluator.executor.executor import Executor
+from evaluator.settings import Settings
 from problems.problem import Problem
 from tools.execute import problem_request
 

@@ -16,7 +16,8 @@ from agent.prompt.section import LIMITS, Section, cut, excess
 from agent.record import figures
 from agent.record.turn import TurnRecord
 from evaluator.baseline import BASELINES
-from evaluator.evaluation import BaselineName, Evaluation, Status, Timing
+from evaluator.evaluation import Evaluation, Status, Timing
+from evaluator.settings import BaselineName
 from tools.diagnosis.diagnose import explain
 
 SourceReader = Callable[[str], str]

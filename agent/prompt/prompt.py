@@ -12,7 +12,8 @@ from agent.prompt.section import Section
 from agent.prompt.templates import Templates, our_templates
 from agent.record.prompt_ledger import PromptLedger, ledger_of
 from agent.record.result import Spent
-from evaluator.evaluation import Backend, Precision
+from evaluator.evaluation import Backend
+from evaluator.settings import Precision
 
 BACKEND_NOTES = {
     Backend.CPP: "C++ for the CPU, compiled with g++ through "

@@ -9,7 +9,8 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.record.turn import TurnRecord
-from evaluator.evaluation import Evaluation, Settings, Status
+from evaluator.evaluation import Evaluation, Status
+from evaluator.settings import Settings
 
 SCHEMA = 1
 _LONGER = 2.0

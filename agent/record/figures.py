@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from agent.record.confirmation import Confirmation
 from agent.record.prompt_ledger import PromptLedger
 from agent.record.turn import TurnRecord
-from evaluator.evaluation import BaselineName, Evaluation, Timing
+from evaluator.evaluation import Evaluation, Timing
+from evaluator.settings import BaselineName
 
 TUNER = "offline/tuner"
 TUNER_NOTE = "offline/tuner is a rule-based kernel writer, not a language model"

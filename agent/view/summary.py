@@ -7,13 +7,14 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from agent.config.command_line import INTERRUPTED, USAGE_ERROR, Line, print_lines
 from agent.config.run_config import RunConfig
 from agent.record import figures
 from agent.record.confirmation import Confirmation
 from agent.record.result import ProblemResult, RunResult, Spent, Stop
 from agent.resolution import Resolution
-from evaluator.evaluation import Precision
+from evaluator.command.command_line import INTERRUPTED, USAGE_ERROR, Line, print_lines
+from evaluator.command.option import arguments_of
+from evaluator.settings import JudgeOptions
 from problems.problem import Problem
 
 _STOPPED = {
@@ -48,20 +49,7 @@ def check_command(kernel: Path, problem: Problem, config: RunConfig) -> str:
     if config.suite is not None and problem.level:
         command += ["--suite", str(config.suite)]
     command += ["--device", config.first_device]
-    if config.precision is not Precision.FP32:
-        command += ["--precision", config.precision]
-    if config.protocol != "refinery":
-        command += ["--protocol", config.protocol]
-    for baseline in config.baselines[1:]:
-        command += ["--baseline", baseline]
-    if config.timing_seconds != RunConfig.model_fields["timing_seconds"].default:
-        command += ["--timing-seconds", f"{config.timing_seconds:g}"]
-    if config.audit != "auto":
-        command.append("--audit" if config.audit == "always" else "--no-audit")
-    if config.require != "any":
-        command += ["--require", config.require]
-    if config.isolation != "available":
-        command += ["--require-isolation", config.isolation]
+    command += arguments_of(config, JudgeOptions)
     return shlex.join(command)
 
 

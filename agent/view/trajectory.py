@@ -5,14 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 
-from agent.config.command_line import Line
 from agent.record import figures
 from agent.record.best import best_of
 from agent.record.charge import spent_on
 from agent.record.result import ProblemResult, Stop
 from agent.record.run_files import RunFiles
 from agent.record.turn import TurnRecord
-from evaluator.evaluation import BaselineName, Status
+from evaluator.command.command_line import Line
+from evaluator.evaluation import Status
+from evaluator.settings import BaselineName
 from tools.advice.words import advice_lines, score_lines
 from tools.profiling.kept_report import kept_reports
 from tools.profiling.profile_facts import byte_words

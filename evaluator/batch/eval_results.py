@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from evaluator.batch.kernel_name import KernelName
-from evaluator.evaluation import BaselineName, Evaluation, Status
+from evaluator.evaluation import Evaluation, Status
+from evaluator.settings import BaselineName
 from problems.errors import UsageError
 
 NAME = "eval_results.json"

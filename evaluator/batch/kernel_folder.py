@@ -20,8 +20,9 @@ from evaluator.batch.many import Outcome, judged
 from evaluator.batch.tally import Tally
 from evaluator.batch.verdict_lines import verdict_lines
 from evaluator.errors import InfrastructureError
-from evaluator.evaluation import EvaluationRequest, Settings
+from evaluator.evaluation import EvaluationRequest
 from evaluator.executor.executor import Executor
+from evaluator.settings import Settings
 from problems.errors import UnknownProblemError, UsageError
 from problems.loader import load_problem
 from problems.problem import Problem

@@ -16,10 +16,11 @@ from evaluator.deep_audit.built_code import built_code
 from evaluator.deep_audit.compute_sanitizer import run_compute_sanitizer
 from evaluator.deep_audit.own_code import OwnCode
 from evaluator.errors import InfrastructureError
-from evaluator.evaluation import Evaluation, EvaluationRequest, Settings, Status
+from evaluator.evaluation import Evaluation, EvaluationRequest, Status
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.judge import Judge
 from evaluator.judge.problem.reference import flatten_arguments
+from evaluator.settings import Settings
 
 LIMIT_S = 30.0
 """For all of it on a CPU, but for the start of the sanitizers' zygote, which is there once."""

@@ -29,14 +29,9 @@ from evaluator.deep_audit.module_life import module_life, not_tried
 from evaluator.deep_audit.provenance import Origin, origin_of
 from evaluator.deep_audit.reference_use import uses_reference
 from evaluator.errors import InfrastructureError
-from evaluator.evaluation import (
-    Evaluation,
-    EvaluationRequest,
-    Settings,
-    Status,
-    Timing,
-)
+from evaluator.evaluation import Evaluation, EvaluationRequest, Status, Timing
 from evaluator.judge.judge import Judge
+from evaluator.settings import Settings
 
 HARD_TO_BELIEVE = 10.0
 """A speedup over eager from which on a candidate is looked at closely."""

@@ -17,7 +17,6 @@ import torch
 from evaluator.build.builder import Builder
 from evaluator.errors import DeviceError
 from evaluator.evaluation import (
-    BaselineName,
     DeviceMemory,
     Evaluation,
     EvaluationRequest,
@@ -41,6 +40,7 @@ from evaluator.judge.trial import Trial
 from evaluator.judge.workers.side import Side
 from evaluator.judge.workers.worker_limits import WorkerLimits, worker_limits
 from evaluator.judge.workers.zygote import Zygote
+from evaluator.settings import BaselineName
 from evaluator.walls.demands import insist
 
 _FREE_ON_DEVICE = 0.5

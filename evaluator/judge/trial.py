@@ -12,14 +12,7 @@ from functools import partial
 import torch
 
 from evaluator.errors import DeviceError
-from evaluator.evaluation import (
-    Backend,
-    BaselineName,
-    Candidate,
-    Status,
-    Timing,
-    Verdict,
-)
+from evaluator.evaluation import Backend, Candidate, Status, Timing, Verdict
 from evaluator.judge.builds.build_allowance import BuildAllowance
 from evaluator.judge.context.construction import Construction
 from evaluator.judge.context.problem_context import ProblemContext
@@ -37,6 +30,7 @@ from evaluator.judge.verification import Verification, is_near
 from evaluator.judge.workers.call import Call
 from evaluator.judge.workers.conduct import works_early
 from evaluator.judge.workers.side import Side
+from evaluator.settings import BaselineName
 
 _FIRST_CALLS, _KERNELBENCH_TRIALS = 3, 5
 """Calls that are all verified before any time is spent on timing."""

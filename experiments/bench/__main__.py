@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.config.command_line import serve
+from evaluator.command.command_line import serve
 from problems.errors import UsageError
 
 if TYPE_CHECKING:

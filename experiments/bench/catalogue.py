@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
+from evaluator.settings import Settings
 from problems.errors import UsageError
 from problems.loader import load_problem
 from problems.problem import Problem, SizeClass

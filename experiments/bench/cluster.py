@@ -11,18 +11,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from agent.record.revision import revision
-from evaluator.evaluation import (
-    Backend,
-    Candidate,
-    Evaluation,
-    EvaluationRequest,
-    Settings,
-    Status,
-)
+from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Status
 from evaluator.executor.executor import Executor
 from evaluator.executor.local import LocalExecutor
 from evaluator.executor.ray import RayExecutor
 from evaluator.record import Record
+from evaluator.settings import Settings
 from experiments.bench.cluster_candidates import CANDIDATES, REFERENCE
 from experiments.bench.local_cluster import local_cluster
 

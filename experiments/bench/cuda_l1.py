@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from agent.config.command_line import serve
+from evaluator.command.command_line import serve
 from problems.errors import UsageError
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -80,10 +80,10 @@ def compare(job: Job) -> Difference:
     """Run both versions and fp64 on each draw. Raises what they raise."""
     import torch
 
-    from evaluator.evaluation import Precision
     from evaluator.judge.problem.exact_reference import ExactReference
     from evaluator.judge.problem.problem_file import ProblemFile
     from evaluator.judge.problem.reference import WEIGHT_SEED, Reference, flatten
+    from evaluator.settings import Precision
 
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     device = torch.device(job.device)

@@ -16,7 +16,7 @@ from typing import Annotated
 
 import typer
 
-from agent.config.command_line import serve
+from evaluator.command.command_line import serve
 from evaluator.evaluation import Status, Verdict
 from evaluator.known_ratios import at_most
 from experiments.bench.result_lines import Part, ResultLines

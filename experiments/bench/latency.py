@@ -15,10 +15,11 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
-from evaluator.evaluation import Backend, Evaluation, Settings, Status
+from evaluator.evaluation import Backend, Evaluation, Status
 from evaluator.executor.executor import Executor
 from evaluator.executor.local import LocalExecutor
 from evaluator.record import Record
+from evaluator.settings import Settings
 from experiments.bench.catalogue import BenchCandidate
 from experiments.bench.machine import Machine, machine
 from experiments.bench.plain_path import PlainRun, plain_runs

@@ -15,8 +15,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from agent.config.command_line import serve
 from agent.record.durable import write_whole
+from evaluator.command.command_line import serve
 from evaluator.evaluation import Evaluation, EvaluationRequest, Status
 from evaluator.executor.executor import Executor
 from evaluator.known_ratios import Run

@@ -14,9 +14,10 @@ from contextlib import closing
 from statistics import median
 
 from evaluator.collect.ncu_session import NcuSession
-from evaluator.evaluation import Settings, Status
+from evaluator.evaluation import Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.record import Record
+from evaluator.settings import Settings
 from experiments.bench.catalogue import BenchCandidate, catalogue, runnable
 from experiments.bench.machine import Machine, machine
 from experiments.bench.warm_up import warm_up

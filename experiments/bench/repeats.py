@@ -18,7 +18,7 @@ from typing import Annotated
 
 import typer
 
-from agent.config.command_line import serve
+from evaluator.command.command_line import serve
 from evaluator.evaluation import Timing, Verdict
 from problems.errors import UsageError
 

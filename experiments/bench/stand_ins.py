@@ -14,7 +14,6 @@ from typing import Self
 from agent.record.completion import Completion, CompletionRequest, Tell, Usage, unheard
 from evaluator.evaluation import (
     Backend,
-    BaselineName,
     BaselineTiming,
     BuildReport,
     Correctness,
@@ -28,6 +27,7 @@ from evaluator.evaluation import (
     Verdict,
     WrongElement,
 )
+from evaluator.settings import BaselineName
 from tools.profiling.profile_report import Bottleneck, KernelShare, Profile, ProfilerTier
 
 DEVICE = "stand-in"

@@ -12,9 +12,10 @@ from typing import Annotated
 import typer
 
 from evaluator.check import request_for
-from evaluator.evaluation import EvaluationRequest, Settings
+from evaluator.evaluation import EvaluationRequest
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.device_choice import resolve_device
+from evaluator.settings import Settings
 from experiments.bench.machine import machine
 from experiments.bench.result_lines import Part
 from experiments.bench.shrunk import shrunk

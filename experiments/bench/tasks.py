@@ -14,8 +14,8 @@ from typing import Any
 import typer
 from pydantic import Field
 
-from agent.config.command_line import serve
 from agent.record.durable import write_whole
+from evaluator.command.command_line import serve
 from evaluator.evaluation import Evaluation, Status, Verdict
 from evaluator.record import Record
 from experiments.bench.attempt import Attempt, attempt

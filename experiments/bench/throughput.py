@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Settings, Status
+from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Status
 from evaluator.executor.executor import Executor
 from evaluator.executor.local import LocalExecutor
 from evaluator.record import Record
+from evaluator.settings import Settings
 from experiments.bench.catalogue import BenchCandidate
 from experiments.bench.machine import Machine, machine
 from experiments.bench.plain_path import plain_run

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Settings, Status
+from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Status
 from evaluator.executor.executor import Executor
 from evaluator.executor.local import LocalExecutor
+from evaluator.settings import Settings
 from experiments.bench.catalogue import BenchCandidate
 from experiments.bench.wrong_candidate import own_module
 from problems.errors import UsageError

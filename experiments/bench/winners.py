@@ -18,10 +18,10 @@ from typing import Annotated, TypeVar
 import typer
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from agent.config.command_line import serve
 from agent.loop.deps import settings_of
 from agent.record.confirmation import confirming
 from agent.record.run_files import RunFiles
+from evaluator.command.command_line import serve
 from evaluator.evaluation import Candidate, EvaluationRequest, Timing
 from evaluator.executor.local import LocalExecutor
 from experiments.bench.attempt import attempt

@@ -15,8 +15,8 @@ from typing import Annotated
 
 import typer
 
-from agent.config.command_line import serve
 from agent.record.durable import write_whole
+from evaluator.command.command_line import serve
 from evaluator.evaluation import Status
 from evaluator.executor.executor import Executor
 from evaluator.record import Record

@@ -1,6 +1,6 @@
 """Faults in what is computed: which instructions, by how many lanes, on which units."""
 
-from evaluator.evaluation import Precision
+from evaluator.settings import Precision
 from tests.advice.case import Case
 from tests.advice.launch import ELEMENTWISE
 

@@ -11,8 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Precision, Settings
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest
 from evaluator.ipc.build_request import BuildRequest
+from evaluator.settings import Precision, Settings
 
 Side = Literal["planted", "mended"]
 SIDES: tuple[Side, ...] = ("planted", "mended")

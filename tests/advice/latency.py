@@ -1,6 +1,6 @@
 """Faults in how latency is hidden: warps on an SM, loads in flight, waits for each other."""
 
-from evaluator.evaluation import Precision
+from evaluator.settings import Precision
 from tests.advice.case import Case
 
 SCALAR_HALVES = Case(

@@ -5,7 +5,6 @@ from agent.record.events import Evaluated, Event, ModelAnswered, TurnRecorded, T
 from agent.record.result import ProblemResult, Spent, Stop
 from agent.record.turn import TurnRecord, TurnSeconds
 from evaluator.evaluation import (
-    BaselineName,
     BaselineTiming,
     Correctness,
     DeviceMemory,
@@ -15,6 +14,7 @@ from evaluator.evaluation import (
     Timing,
     Verdict,
 )
+from evaluator.settings import BaselineName
 from tools.profiling.advice import Advice, Direction
 from tools.profiling.profile_report import Bottleneck, KernelShare, Profile, ProfilerTier
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from agent import doctor, toolchain
-from agent.config.command_line import serve
 from agent.doctor import KEYS, Finding, app, examine
 from agent.toolchain import cxx_compiler, missing_for, nvcc_compiler
+from evaluator.command.command_line import serve
 from evaluator.evaluation import Backend
 from evaluator.hardware import devices
 from evaluator.hardware.devices import DeviceInfo

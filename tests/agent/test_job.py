@@ -14,7 +14,7 @@ from evaluator.evaluation import Status
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import sys
-from agent.config.command_line import serve
+from evaluator.command.command_line import serve
 from agent.run import app
 code = serve(app, "agent.run", sys.argv[1:])
 print({"torch", "ray"} & set(sys.modules), file=sys.stderr)

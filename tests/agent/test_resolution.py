@@ -7,9 +7,10 @@ from agent import toolchain
 from agent.config.options import RunOptions
 from agent.config.run_config import Strategy
 from agent.resolution import choose_problems, resolve
-from evaluator.evaluation import Backend, BaselineName
+from evaluator.evaluation import Backend
 from evaluator.hardware import device_choice
 from evaluator.hardware.devices import DeviceInfo
+from evaluator.settings import BaselineName
 from problems.errors import UsageError
 from problems.loader import DEMO
 

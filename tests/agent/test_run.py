@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.config.command_line import serve
 from agent.config.options import RunOptions
 from agent.record.store import open_store
 from agent.resolution import resolve
 from agent.run import app
 from agent.show import app as show
+from evaluator.command.command_line import serve
 from tests.agent.relay_answers import answering
 
 HEAVY = ("torch", "litellm", "langgraph", "pandas", "rich", "matplotlib", "numpy", "jinja2")
@@ -52,7 +52,7 @@ def refused(result: subprocess.CompletedProcess[str]) -> str:
 def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
     code = (
         "import sys\n"
-        "from agent.config.command_line import serve\n"
+        "from evaluator.command.command_line import serve\n"
         "from agent.run import app\n"
         "assert serve(app, 'x', ['--help']) == 0\n"
         f"print(sorted(set({HEAVY}) & set(sys.modules)))\n"

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Settings
+from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest
 from evaluator.executor.local import LocalExecutor
+from evaluator.settings import Settings
 
 SCALE_AND_BIAS = """
 import torch

@@ -6,7 +6,8 @@ import pytest
 
 from agent.record import figures
 from evaluator.baseline import BASELINES, baselines_on, flags_words
-from evaluator.evaluation import BaselineName, BaselineTiming, Precision, Settings, Verdict
+from evaluator.evaluation import BaselineTiming, Verdict
+from evaluator.settings import BaselineName, Precision, Settings
 from problems.errors import UsageError
 from tests.evaluator.test_claims import correct
 

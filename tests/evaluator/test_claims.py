@@ -17,16 +17,8 @@ from evaluator.batch.claims.judged_claim import Adjudication, ClaimOutcome, judg
 from evaluator.batch.journal import journal_path
 from evaluator.batch.kernel_name import KernelName
 from evaluator.errors import DeviceError
-from evaluator.evaluation import (
-    BaselineName,
-    BaselineTiming,
-    Correctness,
-    Evaluation,
-    Precision,
-    Status,
-    Timing,
-    Verdict,
-)
+from evaluator.evaluation import BaselineTiming, Correctness, Evaluation, Status, Timing, Verdict
+from evaluator.settings import BaselineName, Precision
 from problems.errors import UsageError
 from tests.evaluator.batch.test_kernel_folder import RIGHT, ROOT, TASK, WRONG, kernel
 

@@ -17,12 +17,12 @@ from evaluator.evaluation import (
     Evaluation,
     EvaluationRequest,
     ProblemRequest,
-    Settings,
     Status,
 )
 from evaluator.executor.local import LocalExecutor
 from evaluator.judge.builds.rehearsal import Rehearsal
 from evaluator.judge.workers.zygote import Zygote
+from evaluator.settings import Settings
 from tests.evaluator.judge.builds.test_rehearsal import H200, HEAD, LIMITS, Notebook
 from tools.profile import profile
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.device_lock import device_lock
+from evaluator.settings import Settings
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.judge.test_judge import forward
 from tests.evaluator.leaks import holdings

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.device_lock import device_lock
 from evaluator.hardware.nvml import nvml_handles, nvml_library
+from evaluator.settings import Settings
 from tests.evaluator.conftest import HONEST
 from tests.evaluator.judge.test_judge import forward
 from tests.evaluator.judge.test_judge_gpu import CUDA, LARGE

@@ -14,7 +14,7 @@ MODULES = ("advice", "compare", "compact", "readme_table", "report")
 def test_help_is_there_and_loads_nothing_heavy(module: str):
     code = (
         f"import sys; from experiments.{module} import app;"
-        " from agent.config.command_line import serve;"
+        " from evaluator.command.command_line import serve;"
         " serve(app, 'x', ['--help']);"
         " sys.exit(bool({'numpy', 'pandas', 'matplotlib', 'torch'} & set(sys.modules)))"
     )

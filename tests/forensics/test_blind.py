@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest
 from evaluator.executor.local import LocalExecutor
+from evaluator.settings import Settings
 from problems.loader import load_suite
 from problems.problem import SizeClass
 

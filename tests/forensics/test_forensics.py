@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
+from evaluator.settings import Settings
 from problems.loader import load_problem, load_suite
 from problems.problem import SizeClass
 from tests.forensics.corpus import PLANTED, Planted, candidate, reference

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
+from evaluator.settings import Settings
 from tests.evaluator.judge.test_kernelbench_protocol import LAZY as BY_FUNCTION
 
 REFERENCE = """

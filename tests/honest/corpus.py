@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Literal
 
 from evaluator.check import request_for
-from evaluator.evaluation import EvaluationRequest, Settings
+from evaluator.evaluation import EvaluationRequest
+from evaluator.settings import Settings
 from problems.loader import load_problem
 
 _HERE = Path(__file__).parent

@@ -14,8 +14,9 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evaluator.evaluation import Evaluation, Settings, Status
+from evaluator.evaluation import Evaluation, Status
 from evaluator.executor.local import LocalExecutor
+from evaluator.settings import Settings
 from tests.honest.corpus import HonestKernel, corpus
 
 RESULTS = {"cpu": Path(__file__).with_name("RESULT.md"), "gpu": Path(__file__).with_name("GPU.md")}

@@ -23,13 +23,13 @@ from pydantic import BaseModel, ConfigDict
 from torch import Tensor
 
 from evaluator.build.builder import Builder
-from evaluator.evaluation import Precision
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.bounds.work import count_work
 from evaluator.judge.correctness.comparison import compare
 from evaluator.judge.problem.exact_reference import ExactReference
 from evaluator.judge.problem.reference import WEIGHT_SEED, Reference, flatten
 from evaluator.judge.problem.variation import Kind, of_kind
+from evaluator.settings import Precision
 from evaluator.worker import build_stub
 from evaluator.worker.weights import with_weights
 from problems.cache_folder import cache_folder

@@ -7,15 +7,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from evaluator.evaluation import (
-    Backend,
-    Candidate,
-    Evaluation,
-    EvaluationRequest,
-    Settings,
-    Status,
-)
+from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
+from evaluator.settings import Settings
 from tests.mutation.edit import Kind
 from tests.mutation.mutant import Mutant
 from tests.mutation.subject import Origin, Subject

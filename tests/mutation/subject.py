@@ -13,8 +13,8 @@ from typing import Literal
 import torch
 
 from agent.tuner.errors import CannotTrace
-from evaluator.evaluation import Precision
 from evaluator.judge.problem.reference import Reference
+from evaluator.settings import Precision
 from problems.loader import load_suite
 from problems.problem import SizeClass
 from tests.agent.tuner.families import FAMILIES

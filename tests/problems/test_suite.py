@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from evaluator.evaluation import Precision
 from evaluator.judge.problem.reference import Reference
+from evaluator.settings import Precision
 from problems.loader import load_suite
 from problems.problem import Problem, SizeClass
 

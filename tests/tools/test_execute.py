@@ -3,7 +3,8 @@
 from types import TracebackType
 from typing import Self
 
-from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Settings, Status
+from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Status
+from evaluator.settings import Settings
 from problems.loader import load_problem
 from problems.problem import SizeClass
 from tools.execute import execute

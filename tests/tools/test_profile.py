@@ -18,11 +18,11 @@ from evaluator.evaluation import (
     Correctness,
     Evaluation,
     EvaluationRequest,
-    Settings,
     Status,
     Timing,
     Verdict,
 )
+from evaluator.settings import Settings
 from tests.evaluator.collect.stand_in_ncu import stand_in_gpu, stand_in_ncu
 from tests.evaluator.processes import still_running
 from tools.advice.rules import advise

@@ -12,9 +12,10 @@ import pytest
 
 from evaluator.collect.ncu import REPORT, find_ncu
 from evaluator.errors import ProfilerError
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.ipc.service import Service
+from evaluator.settings import Settings
 from problems.cache_folder import cache_folder
 from tools.profile import profile
 from tools.profiling.kept_report import kept_reports

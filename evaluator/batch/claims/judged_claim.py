@@ -9,9 +9,10 @@ from enum import StrEnum
 
 from evaluator.batch.claims.claim import Claim
 from evaluator.batch.many import Outcome
-from evaluator.evaluation import BaselineName, BaselineTiming, Evaluation, Precision, Status
+from evaluator.evaluation import BaselineTiming, Evaluation, Status
 from evaluator.metrics import geometric_mean
 from evaluator.record import Record
+from evaluator.settings import BaselineName, Precision
 
 
 class ClaimOutcome(StrEnum):

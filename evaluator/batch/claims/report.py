@@ -16,7 +16,8 @@ from evaluator.batch.claims.judged_claim import (
     difference,
     rival_words,
 )
-from evaluator.evaluation import BaselineName, Status, Verdict
+from evaluator.evaluation import Status, Verdict
+from evaluator.settings import BaselineName
 from problems.errors import UsageError
 
 STEM = "adjudication"

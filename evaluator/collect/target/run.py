@@ -34,7 +34,7 @@ from evaluator.collect.target.target_process import COLLECTED, Mode, WatchedMode
 from evaluator.collect.target.target_request import read_request
 from evaluator.collect.target.walled import LAYERS
 from evaluator.collect.target.warm_target import handed_over
-from evaluator.evaluation import Backend, EvaluationRequest, Precision
+from evaluator.evaluation import Backend, EvaluationRequest
 from evaluator.hardware.cores import usable_cores
 from evaluator.hardware.devices import cache_bytes
 from evaluator.hardware.sole_device import see_only
@@ -42,6 +42,7 @@ from evaluator.judge.bounds.ceilings import measure_ceilings
 from evaluator.judge.bounds.work import count_work
 from evaluator.judge.problem.reference import WEIGHT_SEED, Reference
 from evaluator.pretrained import know_configurations
+from evaluator.settings import Precision
 from evaluator.walls.layers import confine
 from evaluator.worker import build_stub
 from evaluator.worker.weights import with_weights

@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_leaves, tree_map
 
-from evaluator.evaluation import Precision
 from evaluator.judge.bounds.work_counter import WorkCounter, unique_bytes
+from evaluator.settings import Precision
 
 _PERIOD = 2**24 - 3
 """Elements after which the numbers that an input is multiplied with come again."""

@@ -14,8 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
-from evaluator.evaluation import Precision
 from evaluator.judge.bounds import work_rules
+from evaluator.settings import Precision
 
 
 class WorkCounter(TorchDispatchMode):  # type: ignore[misc]

@@ -13,11 +13,11 @@ import torch
 from evaluator.backend_flags import BackendFlags
 from evaluator.baseline import BASELINES
 from evaluator.errors import InfrastructureError, UnusableReferenceError
-from evaluator.evaluation import BaselineName, Precision
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.context.construction import Construction
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.side import Side
+from evaluator.settings import BaselineName, Precision
 
 if TYPE_CHECKING:
     from evaluator.judge.context.problem_context import ProblemContext

@@ -16,7 +16,7 @@ from evaluator.backend_flags import BackendFlags
 from evaluator.baseline import BASELINES, Baseline
 from evaluator.build.handover import Build
 from evaluator.errors import UnusableReferenceError
-from evaluator.evaluation import BaselineName, Precision, ProblemRequest
+from evaluator.evaluation import ProblemRequest
 from evaluator.hardware.cores import usable_cores
 from evaluator.hardware.cuda_memory import reset_persisting_l2
 from evaluator.hardware.devices import cache_bytes, describe, peaks
@@ -40,6 +40,7 @@ from evaluator.judge.workers.output_memory import any_repeats
 from evaluator.judge.workers.side import Side
 from evaluator.judge.workers.worker_limits import worker_limits
 from evaluator.judge.workers.zygote import Zygote
+from evaluator.settings import BaselineName, Precision
 from evaluator.worker.steps import Result, SourceText, Step
 
 _SLACK = 2**20

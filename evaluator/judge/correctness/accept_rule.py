@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from evaluator.evaluation import Precision
+from evaluator.settings import Precision
 
 FP32_ROUND_OFF = 2.0**-24
 TF32_ROUND_OFF = 2.0**-11

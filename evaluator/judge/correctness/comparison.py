@@ -14,11 +14,12 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
-from evaluator.evaluation import Mismatch, Precision, Protocol
+from evaluator.evaluation import Mismatch
 from evaluator.judge.correctness.accept_rule import Rule, rule
 from evaluator.judge.correctness.error_sums import ErrorSums, blocks, chunk
 from evaluator.judge.correctness.mismatch import Allowance, describe, structural
 from evaluator.judge.correctness.ties import tied
+from evaluator.settings import Precision, Protocol
 
 ROW = 64
 """Fewest elements in a row: with fewer, L's error could be nil by luck."""

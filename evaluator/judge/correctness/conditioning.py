@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from evaluator.evaluation import Precision
 from evaluator.judge.correctness.accept_rule import rule
 from evaluator.judge.problem.reference import Reference
+from evaluator.settings import Precision
 
 _NUDGES = 8
 _PIECE = 2**24

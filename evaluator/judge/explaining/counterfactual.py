@@ -19,7 +19,6 @@ from torch import Tensor
 
 from evaluator.backend_flags import BackendFlags
 from evaluator.errors import InfrastructureError
-from evaluator.evaluation import Precision
 from evaluator.judge.context.baselines import no_build
 from evaluator.judge.context.construction import Construction
 from evaluator.judge.context.problem_context import ProblemContext
@@ -29,6 +28,7 @@ from evaluator.judge.inputs.laid import Laid, lay
 from evaluator.judge.inputs.placement import Placement, bytes_needed
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.side import Side
+from evaluator.settings import Precision
 
 _CUT_OFF_S = 10.0
 """After which a search that is still under way is ended. It stops by itself after 2 s, but not

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from evaluator.evaluation import Precision, Settings
 from evaluator.judge.correctness.comparison import TOLERANCES, compare
 from evaluator.judge.inputs.rounding_noise import RoundingNoise
 from evaluator.judge.problem.reference import Reference, flatten_arguments
 from evaluator.judge.problem.variation import Kind, fresh_seed, kind_of, of_kind
+from evaluator.settings import Precision, Settings
 
 _NOISY_RUNS = 2
 _HARSH = (Kind.LARGER, Kind.SIGNED)

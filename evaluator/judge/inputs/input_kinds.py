@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Sequence
 
-from evaluator.evaluation import Settings
 from evaluator.judge.bounds.work import Work
 from evaluator.judge.problem.variation import FACTORS, Kind
+from evaluator.settings import Settings
 
 _GENTLE = (Kind.SMALLER, Kind.UNEVEN, Kind.BIASED)
 _PLAIN = (Kind.PLAIN,) * 3

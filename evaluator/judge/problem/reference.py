@@ -16,12 +16,12 @@ import torch
 
 from evaluator.backend_flags import BackendFlags
 from evaluator.errors import UnusableReferenceError
-from evaluator.evaluation import Precision
 from evaluator.judge.blockwise import close, same
 from evaluator.judge.problem.kept_buffers import buffers_kept
 from evaluator.judge.problem.out_of_memory import is_out_of_memory
 from evaluator.judge.problem.problem_file import ProblemFile
 from evaluator.judge.problem.variation import FACTORS, Variation, base, kind_of
+from evaluator.settings import Precision
 from evaluator.worker.initial_values import repeated_initial_values
 from evaluator.worker.random_constants import STATISTICS, around, random_constants
 

@@ -10,11 +10,11 @@ import time
 from collections.abc import Sequence
 from statistics import geometric_mean, median
 
-from evaluator.evaluation import BaselineName
 from evaluator.judge.context.baselines import failures_are_ours
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.timing.samples import Samples
 from evaluator.judge.timing.sampling import HOLD_S, Sampling
+from evaluator.settings import BaselineName
 
 _FEWEST_CALLS, _MOST_CALLS = 3, 11
 _MOST_SECONDS = 0.25

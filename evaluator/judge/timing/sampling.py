@@ -15,7 +15,6 @@ from typing import Literal
 
 import torch
 
-from evaluator.evaluation import BaselineName
 from evaluator.judge.context.baselines import failures_are_ours
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.context.sealing import refused_as_borrowed, sealed_outputs
@@ -26,6 +25,7 @@ from evaluator.judge.timing.interval import median_interval
 from evaluator.judge.timing.samples import Samples, paired_ratios
 from evaluator.judge.workers.call import Call
 from evaluator.judge.workers.side import Side
+from evaluator.settings import BaselineName
 
 _FEWEST_BLOCKS = 10
 _LEAST_BLOCKS_EVER = 9

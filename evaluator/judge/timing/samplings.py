@@ -9,10 +9,10 @@ from statistics import median
 
 import torch
 
-from evaluator.evaluation import BaselineName
 from evaluator.judge.timing.disturbance import Disturbance
 from evaluator.judge.timing.samples import Samples, copy_cost_us, net_us, paired_ratios
 from evaluator.judge.timing.sampling import Sampling
+from evaluator.settings import BaselineName
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from evaluator.evaluation import BaselineName, Settings, Verdict
+from evaluator.evaluation import Verdict
 from evaluator.hardware.host_memory import available_bytes
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.timing.interval import over_workers, speedup_verdict
 from evaluator.judge.timing.sampling import Sampling
 from evaluator.judge.timing.samplings import Samplings
 from evaluator.judge.workers.side import Side
+from evaluator.settings import BaselineName, Settings
 
 if TYPE_CHECKING:
     from evaluator.judge.trial import Trial

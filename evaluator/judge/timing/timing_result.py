@@ -8,13 +8,14 @@ from statistics import median
 import torch
 
 from evaluator.baseline import flags_words
-from evaluator.evaluation import BaselineName, BaselineTiming, CallTiming, Settings, Timing, Verdict
+from evaluator.evaluation import BaselineTiming, CallTiming, Timing, Verdict
 from evaluator.judge.bounds.speed_of_light import Bounds
 from evaluator.judge.timing.interval import over_workers, speedup_verdict
 from evaluator.judge.timing.samples import copy_cost_us, net_us, paired_ratios
 from evaluator.judge.timing.sampling import Sampling
 from evaluator.judge.timing.samplings import Samplings
 from evaluator.metrics import sol_score
+from evaluator.settings import BaselineName, Settings
 
 _MOST_DISTURBED_SHARE = 0.2
 _CPU_MARGIN, _GPU_MARGIN = 0.01, 0.005

@@ -5,7 +5,11 @@ import pytest
 from agent.config.settings_file import parse_assignments, read_settings, scalar
 from problems.errors import UsageError
 
-KEYS = ("budget", "feedback", "model_args", "start_from", "problems", "temperature")
+KEYS = {key: key for key in ("budget", "feedback", "model_args", "start_from", "temperature")} | {
+    "problem": "problems",
+    "problems": "problems",
+    "from": "start_from",
+}
 
 
 def test_items_win_over_files_wherever_they_stand(tmp_path: Path) -> None:
@@ -41,7 +45,7 @@ def test_a_saved_value_of_null_is_the_same_as_none_given(tmp_path: Path) -> None
     ("item", "told"),
     [
         ("budgte=3", "unknown key 'budgte' in -c budgte=3: did you mean 'budget'?"),
-        ("zzz=3", "known: budget, feedback, model_args, problems, start_from, temperature"),
+        ("zzz=3", "known: budget, feedback, from, model_args"),
         ("nothing.yaml", "no such file"),
         ("budget=[1", "not valid YAML"),
     ],

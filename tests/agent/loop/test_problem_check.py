@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.config.command_line import serve
 from agent.record.events import TurnStarted, Waiting
 from agent.record.result import Stop
 from agent.run import app
 from agent.show import app as show
+from evaluator.command.command_line import serve
 from evaluator.errors import DeviceError, JudgeDiedError, UnusableReferenceError
 from tests.agent.llm.provider_server import ProviderServer, answer
 from tests.agent.world import World

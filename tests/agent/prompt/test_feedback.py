@@ -13,7 +13,8 @@ from agent.prompt.feedback import fenced, sections
 from agent.prompt.memory import remember
 from agent.prompt.section import LIMITS, Section, cut, excess
 from agent.record.turn import TurnRecord
-from evaluator.evaluation import BaselineName, BaselineTiming, BuildReport, Evaluation, Status
+from evaluator.evaluation import BaselineTiming, BuildReport, Evaluation, Status
+from evaluator.settings import BaselineName
 from tests.agent.made_records import advice, correct, incorrect, kernel_share, profile, turn
 
 SUBSETS = [frozenset(part) for size in range(7) for part in itertools.combinations("GEPASR", size)]

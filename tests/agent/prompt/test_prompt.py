@@ -18,7 +18,8 @@ from agent.prompt.section import Section
 from agent.record.result import Spent
 from agent.record.tokens import estimated_tokens
 from agent.record.turn import TurnSeconds
-from evaluator.evaluation import Backend, Precision
+from evaluator.evaluation import Backend
+from evaluator.settings import Precision
 
 HARDWARE = Hardware("CPU: a small one, 2 logical cores", ("caches: L2 1 MiB", "memory: 4 GiB"))
 REFERENCE = "import torch\n\n\nclass Model:\n    pass\n"

@@ -15,9 +15,10 @@ from agent.prompt.templates import our_templates
 from agent.tuner import answer
 from agent.tuner.planning.prompt import read
 from evaluator.build.builder import Builder
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.ipc.build_request import BuildRequest
+from evaluator.settings import Settings
 from tests.agent.tuner.prompts import SOFTMAX
 from tests.nvcc import needs_nvcc
 

@@ -17,11 +17,12 @@ import pytest
 
 from agent.tuner.planning.schedule import Schedule
 from evaluator.build.builder import Builder
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.cores import usable_cores
 from evaluator.hardware.devices import describe
 from evaluator.ipc.build_request import BuildOutcome
+from evaluator.settings import Settings
 from problems.problem import SizeClass
 from tests.agent.tuner.cuda_written import candidate, chosen, claimed, request, safe
 

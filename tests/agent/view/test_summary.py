@@ -8,7 +8,8 @@ from agent.record.result import ProblemResult, RunResult, Stop
 from agent.record.turn import TurnRecord
 from agent.resolution import Resolution
 from agent.view.summary import check_command, tell
-from evaluator.evaluation import BaselineName, BaselineTiming, Precision, Verdict
+from evaluator.evaluation import BaselineTiming, Verdict
+from evaluator.settings import BaselineName, Precision
 from problems.loader import load_problem
 from problems.problem import Problem
 from tests.agent.made_records import correct, incorrect, problem_result, timing, turn

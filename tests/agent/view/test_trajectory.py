@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.config.command_line import serve
 from agent.record.turn import TurnRecord
 from agent.show import app
+from evaluator.command.command_line import serve
 from evaluator.evaluation import BuildReport, Evaluation, Status
 from tests.agent.made_records import correct, incorrect, profile, turn
 

@@ -23,9 +23,9 @@ from evaluator.evaluation import (
     Evaluation,
     EvaluationRequest,
     Seconds,
-    Settings,
     Status,
 )
+from evaluator.settings import Settings
 from problems.loader import load_problem
 from problems.problem import Problem
 

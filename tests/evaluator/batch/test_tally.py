@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from evaluator.batch.tally import Tally
 from evaluator.errors import DeviceError
-from evaluator.evaluation import (
-    BaselineName,
-    BaselineTiming,
-    Correctness,
-    Evaluation,
-    Status,
-    Timing,
-    Verdict,
-)
+from evaluator.evaluation import BaselineTiming, Correctness, Evaluation, Status, Timing, Verdict
+from evaluator.settings import BaselineName
 
 
 def correct(speedup: float | None, low: float = 0.0, verdict: str = "faster") -> Evaluation:

@@ -12,10 +12,11 @@ from evaluator.collect.target.lent_folder import lent_folder
 from evaluator.collect.target.target_process import run, run_confined
 from evaluator.collect.target.target_request import REQUEST
 from evaluator.errors import ProfilerError
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest
 from evaluator.hardware.host_lock import LOCKS
 from evaluator.judge.bounds import ceilings
 from evaluator.judge.bounds.ceilings import measure_ceilings
+from evaluator.settings import Settings
 from tests.evaluator.processes import still_running
 
 REFERENCE = """

@@ -16,8 +16,9 @@ from evaluator.deep_audit.compute_sanitizer import (
 )
 from evaluator.deep_audit.own_code import OwnCode
 from evaluator.errors import DeviceError
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
+from evaluator.settings import Settings
 from tests.evaluator.conftest import SCALE_AND_BIAS
 
 KERNEL = '''

@@ -18,10 +18,10 @@ from evaluator.evaluation import (
     Candidate,
     Evaluation,
     EvaluationRequest,
-    Settings,
     Status,
 )
 from evaluator.judge.judge import Judge
+from evaluator.settings import Settings
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.deep_audit.programs import OWN, program
 from tools.diagnosis.diagnose import explain

@@ -14,19 +14,18 @@ from evaluator.deep_audit.deep_audit import DeepAuditor, occasion_for
 from evaluator.errors import DeviceError
 from evaluator.evaluation import (
     Backend,
-    BaselineName,
     BaselineTiming,
     Candidate,
     Correctness,
     Evaluation,
     EvaluationRequest,
-    Settings,
     Status,
     Timing,
     Verdict,
 )
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.judge import Judge
+from evaluator.settings import BaselineName, Settings
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.deep_audit.programs import (
     INDEX_TOO_LARGE,

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from evaluator.audit_record import Life, LifeTrial
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
+from evaluator.settings import Settings
 
 REFERENCE = """
 import torch

@@ -13,16 +13,10 @@ from pathlib import Path
 import pytest
 
 from evaluator.errors import JudgeDiedError
-from evaluator.evaluation import (
-    Backend,
-    Candidate,
-    EvaluationRequest,
-    ProblemRequest,
-    Settings,
-    Status,
-)
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, ProblemRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.device_lock import device_lock
+from evaluator.settings import Settings
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.processes import descendants, descendants_once, still_running
 

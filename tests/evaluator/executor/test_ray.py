@@ -19,11 +19,12 @@ import psutil
 import pytest
 
 from evaluator.errors import JudgeDiedError, UnusableReferenceError
-from evaluator.evaluation import ProblemRequest, Settings, Status
+from evaluator.evaluation import ProblemRequest, Status
 from evaluator.executor import ray as ray_executor
 from evaluator.executor.ray import RayExecutor
 from evaluator.executor.ray_driver import ATTEMPTS
 from evaluator.executor.ray_judge import Place
+from evaluator.settings import Settings
 from experiments.bench.local_cluster import LocalCluster, local_cluster
 from problems.errors import UsageError
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from evaluator.errors import DeviceError, JudgeDiedError
-from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Settings
+from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest
 from evaluator.executor import local
 from evaluator.executor.local import LocalExecutor, builders_for
+from evaluator.settings import Settings
 from tests.evaluator.executor.stand_in_builder import REFUSED
 
 DEVICES = ("cuda:0", "cuda:1", "cuda:3", "cuda:4")

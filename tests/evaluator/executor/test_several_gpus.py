@@ -7,9 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.devices import list_gpus
+from evaluator.settings import Settings
 from tests.evaluator.conftest import HONEST
 from tests.evaluator.judge.test_judge_gpu import CUDA, LARGE
 from tools.profile import profile

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from evaluator.evaluation import BaselineName, Status, Verdict
+from evaluator.evaluation import Status, Verdict
 from evaluator.metrics import sol_score
+from evaluator.settings import BaselineName
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tools.diagnosis.diagnose import explain
 

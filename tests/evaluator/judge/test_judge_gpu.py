@@ -6,16 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from evaluator.evaluation import (
-    Backend,
-    Candidate,
-    Evaluation,
-    EvaluationRequest,
-    Settings,
-    Status,
-    Verdict,
-)
+from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Status, Verdict
 from evaluator.executor.local import LocalExecutor
+from evaluator.settings import Settings
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS, Evaluate
 from tests.evaluator.judge.test_judge import MANY, forward
 

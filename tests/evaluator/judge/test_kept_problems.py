@@ -9,11 +9,12 @@ import pytest
 import torch
 
 from evaluator.build.builder import Builder
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest
 from evaluator.hardware import host_memory
 from evaluator.judge import judge as judge_module
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.judge import Judge
+from evaluator.settings import Settings
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 
 

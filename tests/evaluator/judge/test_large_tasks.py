@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from evaluator.evaluation import Precision, Status
+from evaluator.evaluation import Status
 from evaluator.hardware import host_memory
 from evaluator.judge.blockwise import close, same, same_bytes
 from evaluator.judge.correctness.comparison import compare
 from evaluator.judge.problem.footprint import footprint_of
+from evaluator.settings import Precision
 from evaluator.worker.initial_values import repeated_initial_values
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 

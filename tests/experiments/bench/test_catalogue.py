@@ -11,9 +11,10 @@ import pytest
 import torch.utils.cpp_extension
 
 from evaluator.build.builder import Builder
-from evaluator.evaluation import Backend, Settings, Status
+from evaluator.evaluation import Backend, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
+from evaluator.settings import Settings
 from evaluator.worker import build_stub
 from experiments.bench import catalogue as module
 from experiments.bench.catalogue import BenchCandidate, catalogue, runnable

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.config.command_line import serve
+from evaluator.command.command_line import serve
 from experiments.bench.__main__ import app
 
 PROGRAM = "python -m experiments.bench"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.config.command_line import serve
+from evaluator.command.command_line import serve
 from evaluator.evaluation import Verdict
 from experiments.bench.identical import app, markdown
 from experiments.bench.tasks import CANNOT_BE_JUDGED, TaskRow

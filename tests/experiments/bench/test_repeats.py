@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from evaluator.evaluation import BaselineName, BaselineTiming, Timing, Verdict
+from evaluator.evaluation import BaselineTiming, Timing, Verdict
+from evaluator.settings import BaselineName
 from experiments.bench.repeats import app, lines, read, repeats
 from problems.errors import UsageError
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.config.command_line import serve
+from evaluator.command.command_line import serve
 from evaluator.evaluation import Status
 from experiments.bench.result_lines import ResultLines
 from experiments.bench.shrunk import shrunk

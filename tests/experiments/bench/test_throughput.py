@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from evaluator.evaluation import Backend, Settings, Status
+from evaluator.evaluation import Backend, Status
 from evaluator.executor.local import LocalExecutor
+from evaluator.settings import Settings
 from experiments.bench.throughput import (
     Judged,
     busy_seconds,

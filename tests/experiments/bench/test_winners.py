@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Verdict
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Verdict
+from evaluator.settings import Settings
 from experiments.bench.winners import Again, Pair, Winner, app, lines
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.experiments.bench.test_repeats import timing

@@ -5,7 +5,6 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from evaluator.evaluation import Precision
 from evaluator.hardware.devices import DevicePeaks
 from evaluator.judge.bounds import ceilings
 from evaluator.judge.bounds.speed_of_light import (
@@ -15,6 +14,7 @@ from evaluator.judge.bounds.speed_of_light import (
     count_work,
     measure_ceilings,
 )
+from evaluator.settings import Precision
 from problems.loader import load_problem
 from tests.evaluator.judge.correctness.calibration import rand, randn
 

@@ -12,7 +12,7 @@ import pytest
 from evaluator.build.builder import Builder
 from evaluator.built_ahead import BuiltAhead
 from evaluator.errors import IsolationError
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.hardware.devices import DeviceInfo, describe
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.builds import rehearsal
@@ -20,6 +20,7 @@ from evaluator.judge.builds.rehearsal import Rehearsal
 from evaluator.judge.workers import conversation
 from evaluator.judge.workers.worker_limits import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
+from evaluator.settings import Settings
 from tests.evaluator.conftest import SCALE_AND_BIAS
 
 H200 = DeviceInfo(

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from evaluator.evaluation import Precision
 from evaluator.judge.correctness.comparison import OutputVerdict, compare
+from evaluator.settings import Precision
 
 
 @dataclass

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluator.evaluation import Precision
 from evaluator.judge.correctness.comparison import compare
+from evaluator.settings import Precision
 from tests.evaluator.judge.correctness.calibration import (
     Case,
     cases,

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from evaluator.evaluation import Precision
 from evaluator.judge.correctness.comparison import compare
 from evaluator.judge.correctness.conditioning import MULTIPLE, nudged_outputs
 from evaluator.judge.problem.exact_reference import ExactReference
 from evaluator.judge.problem.reference import Reference
+from evaluator.settings import Precision
 
 CPU = torch.device("cpu")
 DRAWS = 800

@@ -3,9 +3,10 @@ import math
 import pytest
 import torch
 
-from evaluator.evaluation import Mismatch, Precision
+from evaluator.evaluation import Mismatch
 from evaluator.judge.correctness.comparison import compare
 from evaluator.judge.correctness.mismatch import add_race, describe
+from evaluator.settings import Precision
 from tests.evaluator.judge.correctness.calibration import rand, randn, rounded
 
 POISON = b"\x5a\xa5\xf3\x7f"

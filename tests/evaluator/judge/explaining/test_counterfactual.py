@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from evaluator.errors import InfrastructureError
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Precision, Settings
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.explaining import counterfactual, counterfactual_search
 from evaluator.judge.explaining.counterfactual import CLOSE, find_counterfactual, search
@@ -24,6 +24,7 @@ from evaluator.judge.problem.reference import Reference
 from evaluator.judge.problem.variation import fresh_seed
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.zygote import Zygote
+from evaluator.settings import Precision, Settings
 
 CPU = torch.device("cpu")
 

@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 import torch
 
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.judge.context import problem_context as context_module
 from evaluator.judge.context.baselines import no_build
@@ -20,6 +20,7 @@ from evaluator.judge.correctness.mismatch import describe
 from evaluator.judge.explaining.explanation import Explanation
 from evaluator.judge.problem.variation import Kind
 from evaluator.judge.workers.zygote import Zygote
+from evaluator.settings import Settings
 from tests.evaluator.conftest import Evaluate
 
 CONV = """

@@ -6,11 +6,11 @@ from contextlib import closing
 
 import torch
 
-from evaluator.evaluation import Precision
 from evaluator.judge.inputs.draws import Draws
 from evaluator.judge.inputs.input_kinds import InputKinds
 from evaluator.judge.problem.reference import Reference
 from evaluator.judge.problem.variation import Kind
+from evaluator.settings import Precision
 from evaluator.worker.values import decode
 
 LOOK_UP = """

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from evaluator.evaluation import Precision, Status
+from evaluator.evaluation import Status
 from evaluator.judge.inputs.draws import Draws
 from evaluator.judge.inputs.input_kinds import InputKinds
 from evaluator.judge.problem.reference import Reference
 from evaluator.judge.problem.variation import Kind
+from evaluator.settings import Precision
 
 RELU = """
 import torch

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from evaluator.evaluation import Precision
 from evaluator.hardware.host_memory import growth_limited
 from evaluator.judge.problem.exact_reference import ExactReference
 from evaluator.judge.problem.reference import Reference
+from evaluator.settings import Precision
 
 TASK = """
 import torch

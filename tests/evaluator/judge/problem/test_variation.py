@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from evaluator.evaluation import Precision, Settings
 from evaluator.judge.bounds.work import Work, count_work
 from evaluator.judge.inputs.input_kinds import InputKinds, kinds_for
 from evaluator.judge.problem.reference import Reference
@@ -20,6 +19,7 @@ from evaluator.judge.problem.variation import (
     nearly,
     of_kind,
 )
+from evaluator.settings import Precision, Settings
 
 WORK = Work(bytes_soft=0, bytes_read_hard=0, bytes_written_hard=0)
 PROBLEM = """

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from evaluator.evaluation import BaselineName, Settings, Status, Verdict
+from evaluator.evaluation import Status, Verdict
 from evaluator.judge.bounds.speed_of_light import Bounds
 from evaluator.judge.timing.call_cost import CallCost
 from evaluator.judge.timing.disturbance import Disturbance
@@ -17,6 +17,7 @@ from evaluator.judge.timing.interval import median_interval, speedup_verdict
 from evaluator.judge.timing.samples import Samples
 from evaluator.judge.timing.sampling import Sampling
 from evaluator.judge.timing.timing_result import timing_of
+from evaluator.settings import BaselineName, Settings
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 
 ON_CPU = Settings()

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from evaluator.build.builder import Builder
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.judge import trial
 from evaluator.judge.judge import Judge
+from evaluator.settings import Settings
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 
 SLOW_TO_GET_READY = f"""

@@ -6,16 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from evaluator.evaluation import (
-    Backend,
-    Candidate,
-    Evaluation,
-    EvaluationRequest,
-    Settings,
-    Status,
-    Verdict,
-)
+from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Status, Verdict
 from evaluator.executor.local import LocalExecutor
+from evaluator.settings import Settings
 
 pytestmark = pytest.mark.gpu
 

@@ -17,7 +17,7 @@ import torch
 
 from evaluator.build.builder import Builder
 from evaluator.errors import DeviceError, InfrastructureError
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Settings, Status
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.hardware.device_lock import _MOST_TURNS_S, context_turn, device_lock
 from evaluator.ipc.wire import Kind
 from evaluator.judge import judge
@@ -30,6 +30,7 @@ from evaluator.judge.workers.process import WorkerProcess
 from evaluator.judge.workers.spare import Spare
 from evaluator.judge.workers.worker_limits import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
+from evaluator.settings import Settings
 from evaluator.walls.environment import python_path
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.judge.workers.test_process import gone

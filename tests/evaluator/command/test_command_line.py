@@ -1,8 +1,8 @@
 import pytest
 import typer
 
-from agent.config.command_line import INTERRUPTED, USAGE_ERROR, print_lines, serve
 from agent.record.durable import StoreError
+from evaluator.command.command_line import INTERRUPTED, USAGE_ERROR, print_lines, serve
 from evaluator.errors import DeviceError
 from problems.errors import UsageError
 
