@@ -44,10 +44,8 @@ def _sections(
     if last is None:
         return
     if Component.KERNEL in feedback and base is not None and base.candidate is not None:
-        which = "the best so far" if memory.base_is_best else "the last"
-        yield _kernel(
-            "The kernel to refine", f"From turn {base.turn} ({which}).", base, read_source
-        )
+        whose = f"From turn {base.turn} ({memory.which})."
+        yield _kernel("The kernel to refine", whose, base, read_source)
     if Component.EXECUTION in feedback:
         yield _execution(feedback, memory, read_source)
     if (Component.KERNEL in feedback or Component.EXECUTION in feedback) and len(

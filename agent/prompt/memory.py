@@ -20,7 +20,8 @@ class Memory:
 
     base: TurnRecord | None = None
     """The turn whose kernel is refined; None where no turn has held one yet."""
-    base_is_best: bool = False
+    which: str = "the last"
+    """Of the turns: what the prompt calls `base`."""
     last: TurnRecord | None = None
     earlier: tuple[TurnRecord, ...] = ()
     """All turns so far with `--history all`, else none."""
@@ -32,10 +33,10 @@ def remember(config: RunConfig, turns: Sequence[TurnRecord]) -> Memory:
     if not feedback or not turns:
         return Memory()
     with_code = [turn for turn in turns if turn.candidate is not None]
-    base, is_best = (with_code[-1] if with_code else None), False
+    base, which = (with_code[-1] if with_code else None), "the last"
     # Which kernel is the best is something that execution said: without E nobody may know.
     knows_best = config.start_from == "best" and Component.EXECUTION in feedback
     if knows_best and (best := best_of(turns)) is not None:
-        base, is_best = best, True
+        base, which = best, "the best so far"
     earlier = tuple(turns) if config.history == "all" else ()
-    return Memory(base=base, base_is_best=is_best, last=turns[-1], earlier=earlier)
+    return Memory(base=base, which=which, last=turns[-1], earlier=earlier)

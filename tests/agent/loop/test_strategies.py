@@ -76,9 +76,10 @@ def test_one_that_cheats_is_never_the_best() -> None:
 def test_a_regression_is_not_refined() -> None:
     turns = [turn(0, correct(2.0)), turn(1, correct(1.1))]
     memory = remember(run(), turns)
-    assert memory.base == turns[0] and memory.base_is_best and memory.last == turns[1]
+    assert (memory.base, memory.which) == (turns[0], "the best so far")
+    assert memory.last == turns[1]
     memory = remember(run(start_from="last"), turns)
-    assert memory.base == turns[1] and not memory.base_is_best
+    assert (memory.base, memory.which) == (turns[1], "the last")
 
 
 @given(st.lists(st.sampled_from([correct(1.0), correct(2.0), incorrect()]), max_size=8))
