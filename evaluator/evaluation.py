@@ -13,6 +13,7 @@ from typing import Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from evaluator.audit_record import DeepAudit, Provenance
+from evaluator.mismatch_pattern import Pattern
 from evaluator.record import Record
 from evaluator.settings import BaselineName, Settings
 
@@ -104,14 +105,8 @@ class Mismatch(Record):
     max_rel_error: float = 0.0
     examples: tuple[WrongElement, ...] = ()
     """At most 8, the first ones and the worst ones."""
-    patterns: tuple[str, ...] = ()
-    """Codes, likeliest first: nan, infinite, unwritten, zeros, constant, factor, offset,
-    transposed, shifted, row_factor, boundary, rows, columns, every_kth, race, precision,
-    input_copy, scattered; or what the reference would have to do for this to be right: unfinished,
-    missing_operation, missing_parameter, shifted_index, wrong_axis, in_parts, swapped_operands,
-    transposed_operand, short_reduction, wrong_constant, other_function, eval_mode; insensitive; or
-    what more calls showed: right_in_eval, earlier_result, state_not_kept,
-    stale_address."""
+    patterns: tuple[Pattern, ...] = ()
+    """The likeliest first."""
     details: dict[str, float | int | str] = Field(default_factory=dict)
     """What a pattern rests on: `factor`, `offset`, `first_wrong_flat`, `period`, ..."""
 

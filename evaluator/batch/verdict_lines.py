@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from evaluator.deep_audit.summary import audit_lines
-from evaluator.evaluation import DeviceMemory, Evaluation, Mismatch, Timing, Verdict
+from evaluator.evaluation import DeviceMemory, Evaluation, Timing, Verdict
+from evaluator.mismatch_words import mismatch_words
 from problems.problem import Problem
 
 _VERDICTS = {
@@ -41,7 +42,7 @@ def _evidence(evaluation: Evaluation) -> Iterator[str]:
     if evaluation.build and not evaluation.build.ok:
         yield evaluation.build.log[:4000]
     if correctness and correctness.mismatch and evaluation.reason != "wrong_layout":
-        yield _facts(correctness.mismatch)
+        yield from mismatch_words(correctness)
     if correctness and correctness.error_ratio is not None:
         yield (
             f"{correctness.calls_judged} of {correctness.calls_made} calls judged; error "
@@ -81,22 +82,3 @@ def _memory(memory: DeviceMemory) -> Iterator[str]:
     if memory.candidate_bytes is not None and memory.baseline_bytes is not None:
         own, eager = (size / 2**20 for size in (memory.candidate_bytes, memory.baseline_bytes))
         yield f"{own:.0f} MiB of memory at most (eager {eager:.0f} MiB)"
-
-
-def _facts(mismatch: Mismatch) -> str:
-    if mismatch.kind == "values":
-        looks = f"; looks like: {', '.join(mismatch.patterns)}" if mismatch.patterns else ""
-        if changed := mismatch.details.get("counterfactual"):
-            looks += f"; {changed}"
-        first = mismatch.examples[0] if mismatch.examples else None
-        shown = (
-            f"; at {first.index} {first.actual:g} instead of {first.expected:g}" if first else ""
-        )
-        return (
-            f"{mismatch.wrong} of {mismatch.total} values are wrong, by up to "
-            f"{mismatch.max_abs_error:.3g}{shown}{looks}"
-        )
-    return (
-        f"{mismatch.kind}: {mismatch.actual_shape} {mismatch.actual_dtype} instead of "
-        f"{mismatch.expected_shape} {mismatch.expected_dtype}"
-    )

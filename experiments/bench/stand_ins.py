@@ -27,6 +27,7 @@ from evaluator.evaluation import (
     Verdict,
     WrongElement,
 )
+from evaluator.mismatch_pattern import Pattern
 from evaluator.settings import BaselineName
 from tools.profiling.profile_report import Bottleneck, KernelShare, Profile, ProfilerTier
 
@@ -269,7 +270,7 @@ def _wrong(chance: random.Random) -> Correctness:
         max_abs_error=chance.random(),
         max_rel_error=chance.random(),
         examples=examples,
-        patterns=("boundary", "rows"),
+        patterns=(Pattern.BOUNDARY, Pattern.ROWS),
         details={"first_wrong_flat": chance.randrange(1000), "period": 16},
     )
     return Correctness(calls_judged=2, calls_made=2, error_ratio=900.0, mismatch=mismatch)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from evaluator.evaluation import Evaluation, Status
+from evaluator.mismatch_words import mismatch_words
 from tools.diagnosis.build_words import build_words
 from tools.diagnosis.crash import crash_words, position_words
 from tools.diagnosis.crash_site import site_words
-from tools.diagnosis.mismatch_words import mismatch_words
 
 MAX_LINES = 60
 _MAX_WIDTH = 400

@@ -15,6 +15,7 @@ from torch import Tensor
 from evaluator.evaluation import Mismatch, WrongElement
 from evaluator.judge.correctness.patterns import recognise
 from evaluator.judge.correctness.wrong_elements import Wrong
+from evaluator.mismatch_pattern import Pattern
 
 CHUNK = 2**22
 SAMPLE = 2**16
@@ -101,14 +102,19 @@ def describe(
 
 def add_race(mismatch: Mismatch) -> Mismatch:
     """The same, known to differ between two runs over the same bytes: `race` comes first."""
-    rest = tuple(p for p in mismatch.patterns if p not in ("race", "scattered"))
-    return mismatch.model_copy(update={"patterns": ("race", *rest)})
+    rest = tuple(p for p in mismatch.patterns if p not in (Pattern.RACE, Pattern.SCATTERED))
+    return mismatch.model_copy(update={"patterns": (Pattern.RACE, *rest)})
 
 
-def add_counterfactual(mismatch: Mismatch, code: str, words: str) -> Mismatch:
+def add_counterfactual(mismatch: Mismatch, code: Pattern, words: str) -> Mismatch:
     """The same, with the change of the reference that explains it: it comes first."""
     # These follow from the cause, and would point elsewhere.
-    followers = (code, "scattered", "precision", "shifted")
+    followers = (
+        code,
+        Pattern.SCATTERED,
+        Pattern.PRECISION,
+        Pattern.SHIFTED,
+    )
     rest = tuple(p for p in mismatch.patterns if p not in followers)
     rounding = ("relative_rms", "looks_like")
     details = {name: v for name, v in mismatch.details.items() if name not in rounding}

@@ -20,6 +20,7 @@ from evaluator.judge.correctness.value_patterns import (
     zeros,
 )
 from evaluator.judge.correctness.wrong_elements import Detail, Wrong
+from evaluator.mismatch_pattern import Pattern
 
 _MOSTLY = 0.4
 """Share of the elements from which on an output is wrong as a whole."""
@@ -27,7 +28,7 @@ _MOSTLY = 0.4
 
 def recognise(
     found: Wrong, actual: Tensor, wrong: Tensor, inputs: Sequence[Tensor], poison: bytes | None
-) -> tuple[tuple[str, ...], Detail]:
+) -> tuple[tuple[Pattern, ...], Detail]:
     """Pattern codes, likeliest first, and what they rest on.
 
     Args:
@@ -37,10 +38,10 @@ def recognise(
         inputs: the call's inputs.
         poison: bytes that repeat through the slot before the call; None: not known.
     """
-    codes: list[str] = []
+    codes: list[Pattern] = []
     details: Detail = {}
 
-    def note(code: str, detail: Detail | None) -> None:
+    def note(code: Pattern, detail: Detail | None) -> None:
         if detail is not None and code not in codes:
             codes.append(code)
             details.update(detail)
@@ -48,18 +49,18 @@ def recognise(
     if found.count == 0:
         return (), {}
     unwritten = _poisoned(found, actual, poison)
-    note("unwritten", _share("unwritten_share", unwritten, least=0.1))
-    note("nan", _share("nan_share", torch.isnan(found.actual) & ~unwritten))
-    note("infinite", _share("infinite_share", torch.isinf(found.actual) & ~unwritten))
-    values: tuple[tuple[str, Callable[[], Detail | None]], ...] = (
-        ("input_copy", lambda: input_copy(found, inputs)),
-        ("zeros", lambda: zeros(found)),
-        ("constant", lambda: constant(found)),
-        ("transposed", lambda: transposed(found, actual)),
-        ("factor", lambda: factor(found, actual.dtype)),
-        ("offset", lambda: offset(found, actual.dtype)),
-        ("shifted", lambda: shifted(found, actual)),
-        ("row_factor", lambda: row_factor(found, actual)),
+    note(Pattern.UNWRITTEN, _share("unwritten_share", unwritten, least=0.1))
+    note(Pattern.NAN, _share("nan_share", torch.isnan(found.actual) & ~unwritten))
+    note(Pattern.INFINITE, _share("infinite_share", torch.isinf(found.actual) & ~unwritten))
+    values: tuple[tuple[Pattern, Callable[[], Detail | None]], ...] = (
+        (Pattern.INPUT_COPY, lambda: input_copy(found, inputs)),
+        (Pattern.ZEROS, lambda: zeros(found)),
+        (Pattern.CONSTANT, lambda: constant(found)),
+        (Pattern.TRANSPOSED, lambda: transposed(found, actual)),
+        (Pattern.FACTOR, lambda: factor(found, actual.dtype)),
+        (Pattern.OFFSET, lambda: offset(found, actual.dtype)),
+        (Pattern.SHIFTED, lambda: shifted(found, actual)),
+        (Pattern.ROW_FACTOR, lambda: row_factor(found, actual)),
     )
     located = [(code, where) for code, where in places(wrong, found) if where is not None]
     partly = not codes and bool(located) and found.count < _MOSTLY * wrong.numel()
@@ -67,13 +68,13 @@ def recognise(
         # Where few elements are wrong, their place says more than that they hold zeros.
         note(*located[0])
     for code, look in values:
-        if not codes or (partly and len(codes) == 1 and code in ("zeros", "offset")):
+        if not codes or (partly and len(codes) == 1 and code in (Pattern.ZEROS, Pattern.OFFSET)):
             note(code, look())
     for code, where in located:
         note(code, where)
     if not codes:
-        note("precision", precision(found, actual))
-    return tuple(codes or ["scattered"]), details
+        note(Pattern.PRECISION, precision(found, actual))
+    return tuple(codes or [Pattern.SCATTERED]), details
 
 
 def _share(name: str, where: Tensor, least: float = 0.0) -> Detail | None:

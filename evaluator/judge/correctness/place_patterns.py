@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from evaluator.judge.correctness.wrong_elements import Detail, Wrong, unravel
+from evaluator.mismatch_pattern import Pattern
 
 WINDOW = 2**20
 """So many elements from the first wrong one on are searched for a period."""
@@ -16,7 +17,7 @@ _PIECE = 2**26
 """Elements that are added up together."""
 
 
-def places(wrong: Tensor, found: Wrong) -> Iterator[tuple[str, Detail | None]]:
+def places(wrong: Tensor, found: Wrong) -> Iterator[tuple[Pattern, Detail | None]]:
     """Boundaries, whole rows or columns, and periods: what the positions alone tell."""
     shape = tuple(wrong.shape)
     if found.count == wrong.numel():
@@ -26,12 +27,12 @@ def places(wrong: Tensor, found: Wrong) -> Iterator[tuple[str, Detail | None]]:
     rows = _rows(wrong) if len(shape) > 1 else None
     boundary = _boundary(wrong, found)
     if period is not None and shape and int(period["period"]) % shape[-1]:
-        yield "every_kth", period
-    yield "boundary", boundary
-    yield "columns", columns
-    yield "rows", rows
+        yield Pattern.EVERY_KTH, period
+    yield Pattern.BOUNDARY, boundary
+    yield Pattern.COLUMNS, columns
+    yield Pattern.ROWS, rows
     if boundary is None:
-        yield "every_kth", period
+        yield Pattern.EVERY_KTH, period
 
 
 def _marginal(wrong: Tensor, dim: int) -> Tensor:

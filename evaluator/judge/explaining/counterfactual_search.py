@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, Literal
 
 import torch
 from torch import Tensor
@@ -35,10 +35,12 @@ from evaluator.judge.explaining.reference_modes import (
     precision_modes,
 )
 from evaluator.judge.problem.kept_buffers import buffers_kept
+from evaluator.mismatch_pattern import Pattern
 from evaluator.worker.values import flatten
 
-SIZE_ALONE = "precision_by_size"
+SIZE_ALONE: Final = "precision_by_size"
 """Code of an explanation by the size of errors alone; a pattern says `precision`."""
+Code = Pattern | Literal["precision_by_size"]
 SECONDS = 2.0
 """After which no further change is tried."""
 ANSWER_BYTES = 4096
@@ -72,8 +74,7 @@ _INSENSITIVE = 1e-3
 class Counterfactual:
     """A change of the reference that explains an output."""
 
-    code: str
-    """A pattern: unfinished, missing_operation, missing_parameter, wrong_axis, ..."""
+    code: Code
     words: str
     """`operation 2 of 4 (mul by 0.125) is left out`."""
 
@@ -116,7 +117,10 @@ class CounterfactualSearch(torch.nn.Module):  # type: ignore[misc]
 def read(answer: Tensor) -> Counterfactual | None:
     """What a search found; None where that is nothing."""
     code, _, words = bytes(answer.tolist()).rstrip(b"\0").decode(errors="replace").partition("\n")
-    return Counterfactual(code, words) if code else None
+    if code == SIZE_ALONE:
+        return Counterfactual(SIZE_ALONE, words)
+    pattern = next((each for each in Pattern if each == code), None)
+    return Counterfactual(pattern, words) if pattern else None
 
 
 class _Search:
@@ -198,12 +202,12 @@ class _Search:
         if _error(other, right) > _INSENSITIVE * _rms(right):
             return None
         words = "the output hardly depends on the inputs, so that no cause can be told from it"
-        return Counterfactual("insensitive", words)
+        return Counterfactual(Pattern.INSENSITIVE, words)
 
     def _in_eval(self) -> Counterfactual | None:
         found: list[tuple[float, Counterfactual]] = []
         for mode in eval_modes(self._model, lambda: self._call(self._model)):
-            self._note(found, self._tried(mode.run), "eval_mode", mode.words)
+            self._note(found, self._tried(mode.run), Pattern.EVAL_MODE, mode.words)
         return self._best(found)
 
     def _less_precise_in_eval(self) -> Counterfactual | None:
@@ -215,12 +219,12 @@ class _Search:
                 return None
             found = self._less_precise(base)
         if found is not None:
-            return Counterfactual("eval_mode", f"{IN_EVAL}; and {found.words}")
+            return Counterfactual(Pattern.EVAL_MODE, f"{IN_EVAL}; and {found.words}")
         error = _error(self._actual, base)
         if error * _CLOSER >= self._own_error or error > _SMALL * _rms(base):
             return None
         words = f"{IN_EVAL}; and it is less precise (relative error {error / _rms(base):.1g} then)"
-        return Counterfactual("eval_mode", words)
+        return Counterfactual(Pattern.EVAL_MODE, words)
 
     def _as_large_as_rounding(self, right: Tensor) -> Counterfactual | None:
         """Errors as large as those of one lower precision, which follow nothing else."""
@@ -260,7 +264,7 @@ class _Search:
         best = [each for each in alike if each.alike > most - _AS_ALIKE]
         names = dict.fromkeys(name for each in best for name in each.name.split(" or "))
         words = f"the arithmetic is in {' or '.join(names)} (correlation of errors {most:.2f})"
-        return Counterfactual("precision", words)
+        return Counterfactual(Pattern.PRECISION, words)
 
     def _errors_by_precision(
         self, base: Tensor, modes: Iterator[Mode] | None = None
@@ -301,7 +305,7 @@ class _Search:
         done = found[-1]
         following = recorder.names[done]
         return Counterfactual(
-            "unfinished",
+            Pattern.UNFINISHED,
             f"it is the result of operation {done} of {recorder.count}"
             f" ({recorder.names[done - 1]}): what follows, from {following} on, is left out",
         )
@@ -320,7 +324,7 @@ class _Search:
         self,
         found: list[tuple[float, Counterfactual]],
         result: Tensor | None,
-        code: str,
+        code: Pattern,
         words: str,
     ) -> None:
         fit = None if result is None else self._fit(result)
@@ -361,7 +365,7 @@ class _Search:
             if name:
                 result = self._tried(partial(self._passed_by, module))
                 words = f"`{name}` ({type(module).__name__}) is left out"
-                self._note(found, result, "missing_operation", words)
+                self._note(found, result, Pattern.MISSING_OPERATION, words)
         return self._best(found)
 
     def _passed_by(self, module: torch.nn.Module) -> Tensor:
@@ -372,14 +376,14 @@ class _Search:
             hook.remove()
 
 
-def _other_states(model: torch.nn.Module) -> Iterator[tuple[str, str, dict[str, Tensor]]]:
+def _other_states(model: torch.nn.Module) -> Iterator[tuple[Pattern, str, dict[str, Tensor]]]:
     """Parameters as they are when nobody uses them, one or a scale with its shift; or shifted."""
     own = {
         name: value
         for name, value in [*model.named_parameters(), *model.named_buffers()]
         if value.is_floating_point()
     }
-    unused = "missing_parameter"
+    unused = Pattern.MISSING_PARAMETER
     for name, value in own.items():
         yield unused, f"`{name}` is not used", {name: torch.zeros_like(value)}
         yield unused, f"`{name}` is not used", {name: torch.ones_like(value)}
@@ -392,7 +396,7 @@ def _other_states(model: torch.nn.Module) -> Iterator[tuple[str, str, dict[str, 
         for dim in range(value.dim()):
             for step in (1, -1):
                 words = f"`{name}` is read one element off along axis {dim}"
-                yield "shifted_index", words, {name: value.roll(step, dim)}
+                yield Pattern.SHIFTED_INDEX, words, {name: value.roll(step, dim)}
 
 
 def _correlation(some: Tensor, others: Tensor) -> float:

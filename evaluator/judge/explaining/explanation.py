@@ -18,13 +18,14 @@ from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.correctness.comparison import compare
 from evaluator.judge.correctness.mismatch import add_counterfactual, add_race
 from evaluator.judge.explaining.counterfactual import find_counterfactual
-from evaluator.judge.explaining.counterfactual_search import SIZE_ALONE
+from evaluator.judge.explaining.counterfactual_search import SIZE_ALONE, Code
 from evaluator.judge.explaining.reference_modes import depends_on_mode, in_eval
 from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.problem.reference import flatten_arguments
 from evaluator.judge.problem.variation import Kind, kind_of
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.side import Side
+from evaluator.mismatch_pattern import Pattern
 from evaluator.worker.poison import POISONS, SOIL_WORDS
 from evaluator.worker.steps import SOIL, Step
 
@@ -85,7 +86,7 @@ class Explanation:
             if code != SIZE_ALONE:
                 return add_counterfactual(mismatch, code, words)
             if not races:
-                return add_counterfactual(mismatch, "precision", words)
+                return add_counterfactual(mismatch, Pattern.PRECISION, words)
         if not races:
             return mismatch
         scale = self._tried(self._scale, mismatch.output)
@@ -94,7 +95,7 @@ class Explanation:
                 "its results differ from run to run, and are off by up to "
                 f"{mismatch.max_abs_error:.0e}: they follow what lay in memory that it has not set"
             )
-            return add_counterfactual(mismatch, "unwritten", words)
+            return add_counterfactual(mismatch, Pattern.UNWRITTEN, words)
         return add_race(mismatch)
 
     def _tried(self, look: Callable[[int], _T | None], output: int) -> _T | None:
@@ -109,7 +110,7 @@ class Explanation:
         """RMS of what the output should be."""
         return float(self.context.expected(self.draw)[output].double().square().mean().sqrt())
 
-    def _without_state(self, output: int) -> tuple[str, str] | None:
+    def _without_state(self, output: int) -> tuple[Pattern, str] | None:
         """What a reference gives in its first call, in a later one."""
         if not self._close(self.actual, self.context.first_outputs(self.draw), self.draw):
             return None
@@ -117,7 +118,7 @@ class Explanation:
             "it is what the reference gives in a first call with these inputs: the reference "
             "keeps a state from call to call, and it does not"
         )
-        return "state_not_kept", words
+        return Pattern.STATE_NOT_KEPT, words
 
     def _differs_when_repeated(self) -> bool:
         """Whether the same inputs lead to outputs that differ by more than the rule allows."""
@@ -128,20 +129,20 @@ class Explanation:
             return True
         return not self._close(again, self.actual, self.draw)
 
-    def _changed_reference(self, output: int) -> tuple[str, str] | None:
+    def _changed_reference(self, output: int) -> tuple[Code, str] | None:
         """The change of the reference that leads to the same output."""
         if self.context.is_random:
             return None
         values = self.context.draws.values_of(self.draw)
         found = find_counterfactual(self.context, values, self.actual[output], output)
-        if found is None or found.code not in ("eval_mode", "precision"):
+        if found is None or found.code not in (Pattern.EVAL_MODE, Pattern.PRECISION):
             # Of a module that is right in eval(), nothing else that fits is the cause.
             alone = self._eval_alone()
             if alone is not None:
                 return alone
         return None if found is None else (found.code, f"in the reference, {found.words}")
 
-    def _changed_on_plain_inputs(self, output: int) -> tuple[str, str] | None:
+    def _changed_on_plain_inputs(self, output: int) -> tuple[Code, str] | None:
         """The same, where unusual inputs hide what plain ones show."""
         if kind_of(self.draw.seed) is Kind.PLAIN:
             return None
@@ -151,7 +152,7 @@ class Explanation:
             return None
         return replace(self, draw=draw, actual=actual)._changed_reference(output)
 
-    def _unwritten(self, output: int) -> tuple[str, str] | None:
+    def _unwritten(self, output: int) -> tuple[Pattern, str] | None:
         """Results follow what lay in free memory before."""
         more = self._outputs(self.draw, "soil")
         if self._close(more, self.actual, self.draw):
@@ -165,27 +166,33 @@ class Explanation:
         if int(((got - SOIL - expected).abs() <= near).sum()) >= most:
             told = float(expected.abs().mean()) > torch.finfo(dtype).eps * SOIL
             words = "it adds to memory that it has not set to zero"
-            return "unwritten", words if told else f"{words}, or does not write it at all"
+            return (
+                Pattern.UNWRITTEN,
+                words if told else f"{words}, or does not write it at all",
+            )
         kept = int((got == SOIL).sum())
         if kept >= most:
-            return "unwritten", f"{kept} of its values, at least, are never written"
+            return Pattern.UNWRITTEN, f"{kept} of its values, at least, are never written"
         if got.numel() < _FEWEST_TO_CORRELATE:
             return None
         less = self._outputs(self.draw, "soil_less")[output].double()
         errors = torch.stack([(got - expected).flatten(), (less - expected).flatten()])
         if float(torch.corrcoef(errors)[0, 1]) <= _OPPOSITE:
-            return "unwritten", "its results follow what lay in memory that it has not set"
+            return (
+                Pattern.UNWRITTEN,
+                "its results follow what lay in memory that it has not set",
+            )
         return None
 
-    def _follows_memory(self, output: int) -> tuple[str, str] | None:
+    def _follows_memory(self, output: int) -> tuple[Pattern, str] | None:
         """Results differ where free and shared memory of a GPU hold something else."""
         for word in POISONS if self.word is not None else ():
             if not self._close(self._outputs(self.draw, word=word), self.actual, self.draw):
                 words = "its results follow what lay in free or shared memory that it has not set"
-                return "unwritten", words
+                return Pattern.UNWRITTEN, words
         return None
 
-    def _earlier_address(self, output: int) -> tuple[str, str] | None:
+    def _earlier_address(self, output: int) -> tuple[Pattern, str] | None:
         """Results are right only where the inputs lie at an earlier call's address."""
         for draw in self.earlier:
             # One after the other: both lie in the same memory.
@@ -198,18 +205,18 @@ class Explanation:
                     "its results are right where the inputs lie at the address of an earlier call, "
                     "and wrong elsewhere: it keeps that address, as a captured graph does"
                 )
-                return "stale_address", words
+                return Pattern.STALE_ADDRESS, words
         return None
 
-    def _earlier_result(self, output: int) -> tuple[str, str] | None:
+    def _earlier_result(self, output: int) -> tuple[Pattern, str] | None:
         """A result that was kept: the right one of an earlier call."""
         for number, draw in enumerate(reversed(self.earlier), 1):
             if self.is_right(self.actual, draw):
                 words = f"it is the right result of the verified call {number} before this one"
-                return "earlier_result", words
+                return Pattern.EARLIER_RESULT, words
         return None
 
-    def _eval_alone(self) -> tuple[str, str] | None:
+    def _eval_alone(self) -> tuple[Pattern, str] | None:
         """A candidate that is right in eval(), as long as the reference is, too."""
         model = self.context.reference.model
         if not depends_on_mode(model):
@@ -228,7 +235,7 @@ class Explanation:
                 return None
             but = f", but for lower precision (relative error {error:.1g})"
         words = f"it is right in eval() alone{but}; it is judged in train mode, as the reference is"
-        return "right_in_eval", words
+        return Pattern.RIGHT_IN_EVAL, words
 
     def _is_right_at(self, earlier: Draw) -> bool:
         """With fresh inputs at the address of an earlier call's."""

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from evaluator.mismatch_pattern import Pattern
+
 Apply = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -53,7 +55,7 @@ class Turn(IntEnum):
 class Change:
     """One change of one operation."""
 
-    code: str
+    code: Pattern
     words: str
     apply: Apply
     turn: Turn = Turn.EARLY
@@ -69,15 +71,18 @@ def changes(
     yield from _in_parts(func, name, args)
     yield from _over_other_axes(func, args)
     if name in _SWAPPED and len(args) > 1 and all(isinstance(a, Tensor) for a in args[:2]):
-        yield Change("swapped_operands", "has its operands swapped", _swapped(0, 1))
+        yield Change(Pattern.SWAPPED_OPERANDS, "has its operands swapped", _swapped(0, 1))
     if name == "addmm":
-        yield Change("swapped_operands", "has its factors swapped", _swapped(1, 2))
+        yield Change(Pattern.SWAPPED_OPERANDS, "has its factors swapped", _swapped(1, 2))
     yield from _short_reductions(func, name, args)
     if name in _ACTIVATIONS and isinstance(args[0], Tensor):
         for other, function in _ACTIVATIONS.items():
             if other != name:
                 yield Change(
-                    "other_function", f"is {other} instead", _function(function), Turn.LATE
+                    Pattern.OTHER_FUNCTION,
+                    f"is {other} instead",
+                    _function(function),
+                    Turn.LATE,
                 )
     yield from _other_constants(func, args, kwargs)
 
@@ -87,7 +92,7 @@ def _left_out(args: tuple[Any, ...], result: Tensor) -> Iterator[Change]:
     for number, operand in enumerate(tensors):
         if operand.shape == result.shape and result.is_floating_point():
             beside = "" if len(tensors) == 1 else f"; its operand {number + 1} is passed on"
-            yield Change("missing_operation", f"is left out{beside}", _operand(number))
+            yield Change(Pattern.MISSING_OPERATION, f"is left out{beside}", _operand(number))
 
 
 def _short_reductions(func: Any, name: str, args: tuple[Any, ...]) -> Iterator[Change]:
@@ -99,7 +104,9 @@ def _short_reductions(func: Any, name: str, args: tuple[Any, ...]) -> Iterator[C
             square = args[place]
             if square.shape[-1] == square.shape[-2]:
                 turned = _changed_operand(place, lambda t: t.transpose(-1, -2))
-                yield Change("transposed_operand", f"has factor {place + 1} transposed", turned)
+                yield Change(
+                    Pattern.TRANSPOSED_OPERAND, f"has factor {place + 1} transposed", turned
+                )
         yield from _without_ends(factor, args[factor].shape[-1], -1)
     elif name in _SUMS and tensors:
         dims = next(
@@ -120,7 +127,9 @@ def _without_ends(place: int, size: int, dim: int) -> Iterator[Change]:
     pieces["its second half"] = slice(size // 2, size)
     for words, piece in pieces.items():
         yield Change(
-            "short_reduction", f"goes without {words}", _changed_operand(place, _zeroed(dim, piece))
+            Pattern.SHORT_REDUCTION,
+            f"goes without {words}",
+            _changed_operand(place, _zeroed(dim, piece)),
         )
 
 
@@ -141,10 +150,10 @@ def _in_parts(func: Any, name: str, args: tuple[Any, ...]) -> Iterator[Change]:
     for parts in (2, 4, 8, 16, 32):
         if size % parts == 0 and size > parts:
             words = f"begins again in each of {parts} parts of axis {args[1]}"
-            yield Change("in_parts", words, _each_part(parts))
+            yield Change(Pattern.IN_PARTS, words, _each_part(parts))
             if "softmax" in name:
                 words = f"is the mean over {parts} parts of axis {args[1]}, each normalised alone"
-                yield Change("in_parts", words, _each_part(parts, scale=1 / parts))
+                yield Change(Pattern.IN_PARTS, words, _each_part(parts, scale=1 / parts))
 
 
 def _each_part(parts: int, scale: float = 1.0) -> Apply:
@@ -182,7 +191,11 @@ def _over_other_axes(func: Any, args: tuple[Any, ...]) -> Iterator[Change]:
         for dim in range(args[0].dim()):
             if dim != old:
                 new = [dim] if whole else dim
-                yield Change("wrong_axis", f"goes over axis {dim} instead", _argument(place, new))
+                yield Change(
+                    Pattern.WRONG_AXIS,
+                    f"goes over axis {dim} instead",
+                    _argument(place, new),
+                )
 
 
 def _argument(place: int, value: Any) -> Apply:
@@ -221,7 +234,7 @@ def _other_constants(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         if name not in ("dim", "keepdim", "dtype"):
             for other, words in _others(args[place]):
                 words = f"has {name} = {words}"
-                yield Change("wrong_constant", words, _argument(place, other), _turn(other))
+                yield Change(Pattern.WRONG_CONSTANT, words, _argument(place, other), _turn(other))
     for known in func._schema.arguments[len(args) :]:
         if known.name in ("dim", "keepdim", "dtype", "layout", "device", "pin_memory"):
             continue
@@ -229,16 +242,22 @@ def _other_constants(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         if known.name == "approximate":
             other = "none" if value == "tanh" else "tanh"
             yield Change(
-                "other_function", f"has approximate = {other}", _keyword(known.name, other)
+                Pattern.OTHER_FUNCTION,
+                f"has approximate = {other}",
+                _keyword(known.name, other),
             )
             continue
         if known.name == "correction":
             other = 1 if value == 0 else 0
-            yield Change("wrong_constant", f"has correction = {other}", _keyword(known.name, other))
+            yield Change(
+                Pattern.WRONG_CONSTANT,
+                f"has correction = {other}",
+                _keyword(known.name, other),
+            )
             continue
         for other, words in _others(value):
             words = f"has {known.name} = {words}"
-            yield Change("wrong_constant", words, _keyword(known.name, other), _turn(other))
+            yield Change(Pattern.WRONG_CONSTANT, words, _keyword(known.name, other), _turn(other))
 
 
 def _turn(constant: Any) -> Turn:
