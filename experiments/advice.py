@@ -13,7 +13,7 @@ from typer import Argument, Option
 from evaluator.command.command_line import Line, print_lines, serve
 
 if TYPE_CHECKING:
-    from experiments.advice_totals import AdviceTotals, RuleTotal
+    from experiments.analysis.advice_totals import AdviceTotals, RuleTotal
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 _HEADING = (
@@ -29,7 +29,7 @@ def advice(
     as_json: Annotated[bool, Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Sum up what became of each rule of advice: did its figure move, did the time fall."""
-    from experiments.advice_totals import total_advice
+    from experiments.analysis.advice_totals import total_advice
 
     totals = total_advice(runs)
     if as_json:
@@ -40,7 +40,7 @@ def advice(
 
 def total_lines(totals: AdviceTotals) -> Iterator[Line]:
     """The totals, line by line."""
-    from experiments.table import Table
+    from experiments.analysis.table import Table
 
     noun = "run" if len(totals.runs) == 1 else "runs"
     yield "bold", f"advice over {len(totals.runs)} {noun} and {totals.turns} turns"
@@ -63,7 +63,7 @@ def total_lines(totals: AdviceTotals) -> Iterator[Line]:
 
 
 def _cells(total: RuleTotal) -> tuple[str, ...]:
-    from experiments.table import DASH, interval
+    from experiments.analysis.table import DASH, interval
 
     rate = total.hit_rate
     moved = DASH if rate is None else interval(rate.value, rate.low, rate.high, "share")

@@ -175,7 +175,7 @@ class _Cleaner:
 
 
 def _readme(out: Path, turns: Sequence[TurnRecord], parts: Sequence[str]) -> str:
-    from experiments.label import model_label, policy_label
+    from experiments.analysis.label import model_label, policy_label
 
     first = turns[0]
     model = f"{policy_label(first.strategy, first.feedback)} with {model_label(first.model)}"

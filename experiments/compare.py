@@ -13,9 +13,9 @@ from typer import Argument, Option
 from evaluator.command.command_line import Line, print_lines, serve
 
 if TYPE_CHECKING:
+    from experiments.analysis.interval import Interval
+    from experiments.analysis.table import Table
     from experiments.comparison import Comparison, Row
-    from experiments.interval import Interval
-    from experiments.table import Table
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -50,8 +50,8 @@ def compare(
 
 def comparison_lines(comparison: Comparison) -> Iterator[Line]:
     """The comparison, line by line."""
-    from experiments.statistics import FEWEST
-    from experiments.table import Table
+    from experiments.analysis.statistics import FEWEST
+    from experiments.analysis.table import Table
 
     a, b = comparison.a, comparison.b
     for side, run in (("A", a), ("B", b)):
@@ -101,7 +101,7 @@ def _label(row: Row, comparison: Comparison) -> str:
 
 
 def _cells(row: Row, label: str) -> tuple[str, ...]:
-    from experiments.table import gap, interval
+    from experiments.analysis.table import gap, interval
 
     def shown(figure: Interval | None) -> str:
         return (

@@ -10,12 +10,12 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from experiments.common_ground import common_ground
-from experiments.interval import Interval, interval_of
-from experiments.measures import BY_CALL, MEASURES, Measure, Unit
-from experiments.outcomes import Outcomes, outcomes
-from experiments.run_facts import RunFacts, load_run
-from experiments.statistics import DRAWS, LEVEL, Estimate, Resamples, difference
+from experiments.analysis.common_ground import common_ground
+from experiments.analysis.interval import Interval, interval_of
+from experiments.analysis.measures import BY_CALL, MEASURES, Measure, Unit
+from experiments.analysis.outcomes import Outcomes, outcomes
+from experiments.analysis.run_facts import RunFacts, load_run
+from experiments.analysis.statistics import DRAWS, LEVEL, Estimate, Resamples, difference
 from problems.errors import UsageError
 
 Side = Literal["A", "B", "unclear", "unknown"]

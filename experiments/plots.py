@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.label import model_note, policy_label
-from experiments.measures import KEPT, Measure
-from experiments.outcomes import Outcomes, outcomes
-from experiments.plot_style import (
+from experiments.analysis.label import model_note, policy_label
+from experiments.analysis.measures import KEPT, Measure
+from experiments.analysis.outcomes import Outcomes, outcomes
+from experiments.analysis.plot_style import (
     BLUE,
     COLOURS,
     FAINT,
@@ -26,8 +26,8 @@ from experiments.plot_style import (
     ratio_ticks,
     styled_figure,
 )
-from experiments.statistics import Estimate, Resamples
-from experiments.transitions import transitions
+from experiments.analysis.statistics import Estimate, Resamples
+from experiments.analysis.transitions import transitions
 
 if TYPE_CHECKING:
     import pandas as pd

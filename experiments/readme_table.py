@@ -18,9 +18,9 @@ from typer import Option
 from evaluator.command.command_line import serve
 
 if TYPE_CHECKING:
-    from experiments.run_facts import LoadedRun
-    from experiments.run_report import RunReport
-    from experiments.table import Table
+    from experiments.analysis.run_facts import LoadedRun
+    from experiments.analysis.run_report import RunReport
+    from experiments.analysis.table import Table
 
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 ROOT = Path(__file__).resolve().parent.parent
@@ -80,7 +80,7 @@ def results_markdown(results: Path) -> str:
 
     Raises `UsageError` where `results` holds no run.
     """
-    from experiments.run_facts import load_all
+    from experiments.analysis.run_facts import load_all
 
     groups: dict[tuple[str, str, str, int], list[LoadedRun]] = {}
     for run in load_all([results]):
@@ -91,8 +91,8 @@ def results_markdown(results: Path) -> str:
 
 
 def _section(runs: Sequence[LoadedRun]) -> Iterator[str]:
-    from experiments.run_report import report_on
-    from experiments.table import Table
+    from experiments.analysis.run_report import report_on
+    from experiments.analysis.table import Table
 
     runs = sorted(runs, key=lambda run: run.facts.strategy != "sample")
     told = [report_on(run) for run in runs]
@@ -127,7 +127,7 @@ def _section(runs: Sequence[LoadedRun]) -> Iterator[str]:
 
 def _names(told: Sequence[RunReport]) -> list[str]:
     """What each run did, in few words; its folder's name too where two did the same."""
-    from experiments.label import model_label, policy_label
+    from experiments.analysis.label import model_label, policy_label
 
     models = {report.facts.model for report in told}
     names = []
@@ -142,7 +142,7 @@ def _names(told: Sequence[RunReport]) -> list[str]:
 
 
 def _heading(told: Sequence[RunReport]) -> str:
-    from experiments.label import model_label
+    from experiments.analysis.label import model_label
 
     facts = told[0].facts
     models = dict.fromkeys(model_label(report.facts.model) for report in told)
@@ -157,7 +157,7 @@ def _heading(told: Sequence[RunReport]) -> str:
 
 
 def _run_row(name: str, report: RunReport) -> tuple[str, ...]:
-    from experiments.table import figure, interval
+    from experiments.analysis.table import figure, interval
 
     def count(key: str) -> str:
         row = report.figure(key)
@@ -180,7 +180,7 @@ def _run_row(name: str, report: RunReport) -> tuple[str, ...]:
 
 
 def _problem_table(names: Sequence[str], told: Sequence[RunReport]) -> Table:
-    from experiments.table import Table, interval
+    from experiments.analysis.table import Table, interval
 
     cells: dict[str, list[str]] = {}
     for place, report in enumerate(told):
@@ -200,8 +200,8 @@ def _verdict(
     names: Sequence[str], runs: Sequence[LoadedRun], first: int, second: int
 ) -> Iterator[str]:
     """One line on two runs of the section, where they can be compared."""
+    from experiments.analysis.table import gap
     from experiments.comparison import compare_runs
-    from experiments.table import gap
     from problems.errors import UsageError
 
     a, b = names[first], names[second]

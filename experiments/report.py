@@ -13,9 +13,9 @@ from typer import Argument, Option
 from evaluator.command.command_line import Line, print_lines, serve
 
 if TYPE_CHECKING:
-    from experiments.measures import Unit
-    from experiments.run_report import ProblemReport, RunReport
-    from experiments.table import Table
+    from experiments.analysis.measures import Unit
+    from experiments.analysis.run_report import ProblemReport, RunReport
+    from experiments.analysis.table import Table
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -30,8 +30,8 @@ def report(
     markdown: Annotated[bool, Option("--markdown", help="As Markdown, for a README.")] = False,
 ) -> None:
     """Sum runs up: shares of problems solved and sped up, speedups with intervals, what it cost."""
-    from experiments.run_facts import load_all
-    from experiments.run_report import report_on
+    from experiments.analysis.run_facts import load_all
+    from experiments.analysis.run_report import report_on
     from problems.errors import UsageError
 
     if as_json and markdown:
@@ -98,7 +98,7 @@ def _notes(told: RunReport) -> Iterator[str]:
 
 def problem_table(told: RunReport) -> Table:
     """One row a problem: its best kernel, and what finding it cost."""
-    from experiments.table import DASH, Table, figure
+    from experiments.analysis.table import DASH, Table, figure
 
     compiled = any(problem.compile_speedup is not None for problem in told.problems)
     heading = ["problem", "correct", "best over eager", "verdict", "found at call"]
@@ -132,7 +132,7 @@ def problem_table(told: RunReport) -> Table:
 
 def figure_table(told: RunReport) -> Table:
     """The figures of the run as a whole, with their intervals."""
-    from experiments.table import Table, interval
+    from experiments.analysis.table import Table, interval
 
     rows = []
     for row in told.figures:
@@ -148,7 +148,7 @@ def figure_table(told: RunReport) -> Table:
 
 
 def _speedup(problem: ProblemReport) -> str:
-    from experiments.table import interval
+    from experiments.analysis.table import interval
 
     best = problem.speedup
     if best is None:
@@ -157,7 +157,7 @@ def _speedup(problem: ProblemReport) -> str:
 
 
 def _or_dash(value: float | None, unit: Unit) -> str:
-    from experiments.table import DASH, figure
+    from experiments.analysis.table import DASH, figure
 
     return DASH if value is None else figure(value, unit)
 

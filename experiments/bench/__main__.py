@@ -1,8 +1,8 @@
 """`python -m experiments.bench`: how quick the feedback is, in figures of this machine.
 
-Each section is a module of this folder with `measure_SECTION(...)`, a record of figures, and
-`told(figures)`, the lines for a person. It is imported when it is asked for. What is measured over
-a whole suite has commands of its own: `experiments.bench.tasks` and `experiments.bench.wrong`.
+Each section is a module in `speed`, `loop` or `cluster` with `measure_SECTION(...)`, a record of
+figures, and `told(figures)`, the lines for a person. It is imported when it is asked for. What is
+measured over a whole suite has commands of its own: `experiments.bench.tasks` and `.wrong`.
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ def _latency(
     from pydantic import ValidationError
 
     from evaluator.evaluation import Backend
-    from experiments.bench.catalogue import catalogue, runnable
-    from experiments.bench.latency import LatencyFigures, measure_latency, told
+    from experiments.bench.speed.catalogue import catalogue, runnable
+    from experiments.bench.speed.latency import LatencyFigures, measure_latency, told
 
     there = runnable(device)
     try:
@@ -188,7 +188,7 @@ def _throughput(
     timing_seconds: float,
     keep: Callable[[Record], None],
 ) -> list[str]:
-    from experiments.bench.throughput import measure_throughput, told
+    from experiments.bench.speed.throughput import measure_throughput, told
 
     found = measure_throughput(
         devices,
@@ -204,7 +204,7 @@ def _throughput(
 def _profile(
     device: str, candidates: int, timing_seconds: float, keep: Callable[[Record], None]
 ) -> list[str]:
-    from experiments.bench.profile import measure_profile, told
+    from experiments.bench.speed.profile import measure_profile, told
 
     found = measure_profile(device, candidates=candidates, timing_seconds=timing_seconds)
     keep(found)

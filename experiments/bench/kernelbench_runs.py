@@ -90,7 +90,12 @@ def _orders(kernels: Path, problems: Path, scratch: Path) -> Iterator[dict[str, 
 
 def _started(source: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "experiments.bench.kernelbench_process", str(source.resolve())],
+        [
+            sys.executable,
+            "-m",
+            "experiments.bench.suites.kernelbench_process",
+            str(source.resolve()),
+        ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -20,9 +20,9 @@ from evaluator.command.command_line import serve
 from evaluator.evaluation import Evaluation, EvaluationRequest, Status
 from evaluator.executor.executor import Executor
 from evaluator.known_ratios import Run
-from experiments.bench.attempt import attempt
-from experiments.bench.result_lines import Part, ResultLines
-from experiments.bench.suite_run import (
+from experiments.bench.suites.attempt import attempt
+from experiments.bench.suites.result_lines import Part, ResultLines
+from experiments.bench.suites.suite_run import (
     Device,
     LimitS,
     Only,

@@ -18,9 +18,9 @@ from agent.record.durable import write_whole
 from evaluator.command.command_line import serve
 from evaluator.evaluation import Evaluation, Status, Verdict
 from evaluator.record import Record
-from experiments.bench.attempt import Attempt, attempt
-from experiments.bench.result_lines import Part, ResultLines
-from experiments.bench.suite_run import (
+from experiments.bench.suites.attempt import Attempt, attempt
+from experiments.bench.suites.result_lines import Part, ResultLines
+from experiments.bench.suites.suite_run import (
     Device,
     LimitS,
     Only,
@@ -31,7 +31,7 @@ from experiments.bench.suite_run import (
     TimingSeconds,
     suite_run,
 )
-from experiments.bench.wrong_candidate import own_module
+from experiments.bench.suites.wrong_candidate import own_module
 from problems.problem import Problem
 
 CANNOT_BE_JUDGED = "cannot be judged"

@@ -24,7 +24,7 @@ from agent.record.run_files import RunFiles
 from evaluator.command.command_line import serve
 from evaluator.evaluation import Candidate, EvaluationRequest, Timing
 from evaluator.executor.local import LocalExecutor
-from experiments.bench.attempt import attempt
+from experiments.bench.suites.attempt import attempt
 from problems.errors import UsageError
 from problems.loader import load_problem, load_suite
 from tools.execute import evaluation_request

@@ -20,10 +20,10 @@ from evaluator.command.command_line import serve
 from evaluator.evaluation import Status
 from evaluator.executor.executor import Executor
 from evaluator.record import Record
-from experiments.bench.attempt import Attempt, attempt
-from experiments.bench.equivalence import Difference, difference
-from experiments.bench.result_lines import Part, ResultLines
-from experiments.bench.suite_run import (
+from experiments.bench.suites.attempt import Attempt, attempt
+from experiments.bench.suites.equivalence import Difference, difference
+from experiments.bench.suites.result_lines import Part, ResultLines
+from experiments.bench.suites.suite_run import (
     Device,
     LimitS,
     Only,
@@ -34,8 +34,8 @@ from experiments.bench.suite_run import (
     TimingSeconds,
     suite_run,
 )
+from experiments.bench.suites.wrong_candidate import RIGHT_CALLS, Kind, wrong_source
 from experiments.bench.tasks import named
-from experiments.bench.wrong_candidate import RIGHT_CALLS, Kind, wrong_source
 from problems.problem import Problem
 
 _PROBE = 2.0**-5

@@ -7,8 +7,8 @@ from agent.llm.recording import load_recording
 from agent.record.completion import Completion
 from agent.record.run_files import RunFiles, StoredCompletion
 from agent.record.turn_log import read_turns
+from experiments.analysis.run_facts import load_run
 from experiments.compact import KEPT_LINES, make_compact
-from experiments.run_facts import load_run
 from experiments.runs import load_runs
 from problems.errors import UsageError
 from tests.experiments.command import command, refused

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from experiments import plots
+from experiments.analysis.measures import FAST_1
 from experiments.comparison import compare_runs
-from experiments.measures import FAST_1
 from experiments.runs import load_runs
 from tests.experiments.made_runs import made_run, random_results
 

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.run_facts import load_all
-from experiments.run_report import RunReport, report_on
+from experiments.analysis.run_facts import load_all
+from experiments.analysis.run_report import RunReport, report_on
 from tests.experiments.command import command, refused
 from tests.experiments.made_runs import made_run, made_turn, random_results, write_run
 

@@ -16,8 +16,8 @@ from experiments.bench.network_ratios import (
     measure,
     side,
 )
-from experiments.bench.result_lines import ResultLines
-from experiments.bench.suite_run import suite_run
+from experiments.bench.suites.result_lines import ResultLines
+from experiments.bench.suites.suite_run import suite_run
 from tests.experiments.bench.test_tasks import TASK, suite
 
 

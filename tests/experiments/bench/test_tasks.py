@@ -8,9 +8,9 @@ import pytest
 
 from evaluator.command.command_line import serve
 from evaluator.evaluation import Status
-from experiments.bench.result_lines import ResultLines
-from experiments.bench.shrunk import shrunk
-from experiments.bench.suite_run import suite_run
+from experiments.bench.suites.result_lines import ResultLines
+from experiments.bench.suites.shrunk import shrunk
+from experiments.bench.suites.suite_run import suite_run
 from experiments.bench.tasks import CANNOT_BE_JUDGED, TaskRow, app, judge_tasks, markdown
 from problems.errors import UsageError
 from problems.loader import load_problem

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from experiments.bench.result_lines import ResultLines
-from experiments.bench.spoiler import SPOILERS, wrong_version
-from experiments.bench.suite_run import suite_run
+from experiments.bench.suites.result_lines import ResultLines
+from experiments.bench.suites.spoiler import SPOILERS, wrong_version
+from experiments.bench.suites.suite_run import suite_run
+from experiments.bench.suites.wrong_candidate import RIGHT_CALLS, Kind
 from experiments.bench.wrong import Outcome, WrongRow, judge_wrong, markdown
-from experiments.bench.wrong_candidate import RIGHT_CALLS, Kind
 from tests.experiments.bench.test_tasks import suite
 
 

@@ -1,0 +1,126 @@
+"""How often each rule of advice was right, over runs."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from experiments.analysis.interval import Interval, interval_of
+from experiments.analysis.statistics import wilson
+from experiments.runs import read_records, run_folders
+from problems.errors import UsageError
+from tools.advice.score import time_change
+from tools.profiling.advice import AdviceScore
+
+
+class RuleTotal(BaseModel):
+    """One rule. Shares are 0 to 1."""
+
+    model_config = ConfigDict(frozen=True)
+
+    rule: str
+    given: int
+    """Pieces of advice in profiles, whether or not a prompt showed them to a model."""
+    followed: int
+    """Times that a later kernel, made from a prompt with this advice, was profiled."""
+    known: int
+    """Of these, how often both profiles knew the figure."""
+    moved: int
+    """Of these, how often it moved as predicted."""
+    hit_rate: Interval | None
+    """`moved` over `known`, with Wilson's interval. None: nothing is known."""
+    time_change: float | None
+    """Median over `followed`: -0.2 is a fifth less. None: no time is known."""
+    time_change_moved: float | None
+    """The same where the figure moved."""
+    predicted_gain: float | None
+    """Mean over `followed`."""
+
+
+class AdviceTotals(BaseModel):
+    """All rules that were given, the one given most often first."""
+
+    model_config = ConfigDict(frozen=True)
+
+    runs: tuple[str, ...]
+    turns: int
+    rules: tuple[RuleTotal, ...]
+    notes: tuple[str, ...] = ()
+
+
+def total_advice(paths: Iterable[Path]) -> AdviceTotals:
+    """Sum up the runs at `paths` (run directories or folders of them). Raises `UsageError`."""
+    folders = list(dict.fromkeys(folder for path in paths for folder in run_folders(path)))
+    given: dict[str, int] = {}
+    scores: dict[str, list[AdviceScore]] = {}
+    turns = 0
+    older, silent = [], []
+    for folder in folders:
+        in_run = scored = advised = 0
+        for number, record in read_records(folder):
+            in_run += 1
+            scored += "advice_scores" in record
+            for rule in _given(record):
+                given[rule] = given.get(rule, 0) + 1
+                advised += 1
+            for score in _scores(folder, number, record):
+                scores.setdefault(score.rule, []).append(score)
+        turns += in_run
+        if in_run and not scored:
+            older.append(folder.name)
+        elif in_run and not advised:
+            silent.append(folder.name)
+    notes = []
+    if older:
+        notes.append(f"{', '.join(older)}: made before advice was scored, so nothing is known")
+    if silent:
+        notes.append(f"{', '.join(silent)}: no profile gave any advice")
+    rules = [_total(rule, given.get(rule, 0), scores.get(rule, [])) for rule in {*given, *scores}]
+    return AdviceTotals(
+        runs=tuple(folder.name for folder in folders),
+        turns=turns,
+        rules=tuple(sorted(rules, key=lambda total: (-total.given, -total.followed, total.rule))),
+        notes=tuple(notes),
+    )
+
+
+def _given(record: dict[str, object]) -> list[str]:
+    profile = record.get("profile")
+    advice = profile.get("advice", ()) if isinstance(profile, dict) else ()
+    return [str(piece["rule"]) for piece in advice]
+
+
+def _scores(folder: Path, number: int, record: dict[str, object]) -> list[AdviceScore]:
+    found = record.get("advice_scores", ())
+    if not isinstance(found, list | tuple):
+        raise UsageError(f"{folder} line {number} holds no list of scores; remove that line")
+    try:
+        return [AdviceScore.model_validate(score) for score in found]
+    except ValueError as error:
+        words = " ".join(str(error).split())
+        raise UsageError(f"{folder} line {number} holds no score of advice ({words})") from error
+
+
+def _total(rule: str, given: int, scores: list[AdviceScore]) -> RuleTotal:
+    known = [score for score in scores if score.moved is not None]
+    moved = [score for score in known if score.moved]
+    gains = [score.predicted_gain for score in scores]
+    return RuleTotal(
+        rule=rule,
+        given=given,
+        followed=len(scores),
+        known=len(known),
+        moved=len(moved),
+        hit_rate=interval_of(wilson(len(moved), len(known))) if known else None,
+        time_change=_median_change(scores),
+        time_change_moved=_median_change(moved),
+        predicted_gain=statistics.fmean(gains) if gains else None,
+    )
+
+
+def _median_change(scores: list[AdviceScore]) -> float | None:
+    changes = [change for score in scores if (change := time_change(score)) is not None]
+    return statistics.median(changes) if changes else None

@@ -1,0 +1,133 @@
+"""The figures that runs are measured by: each has a value for every problem after every call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from experiments.analysis.outcomes import Outcomes
+from experiments.analysis.statistics import Estimate, Resamples
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+Unit = Literal["share", "ratio", "tokens", "usd", "seconds"]
+THRESHOLDS = (1.0, 1.5, 2.0)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One figure: the mean over problems of what `table` gives (its exp, for a ratio)."""
+
+    key: str
+    label: str
+    unit: Unit
+    table: Callable[[Outcomes], FloatArray]
+    """Shape (problems, calls): as it stands after each call. Logarithms for a ratio."""
+    better: Literal["higher", "lower"] = "higher"
+    absent: Literal["never", "left out", "unknown"] = "never"
+    """What NaN means: a problem that this figure does not cover, or one unknown value too many."""
+
+    def covered(self, *tables: FloatArray) -> NDArray[np.bool_]:
+        """Shape (problems,): the problems to take the mean over, judged by the last call."""
+        missing = np.any([np.isnan(table[:, -1]) for table in tables], axis=0)
+        return ~missing if self.absent == "left out" else np.ones_like(missing)
+
+    def estimates(self, table: FloatArray, resamples: Resamples) -> list[Estimate]:
+        """The figure after each call, from `table`; NaN where it is unknown."""
+        if self.unit == "share" and np.isin(table, (0.0, 1.0)).all():
+            return resamples.shares(table.astype(bool))
+        estimates = resamples.means(table)
+        if self.unit == "ratio":
+            return [estimate.map(lambda value: float(np.exp(value))) for estimate in estimates]
+        # No mean of shares and no cost is below 0; one problem alone would have it without end.
+        top = 1.0 if self.unit == "share" else np.inf
+        return [Estimate(e.value, max(e.low, 0.0), min(e.high, top)) for e in estimates]
+
+
+def _faster(p: float) -> Measure:
+    what = "a correct kernel" if p == 0 else f"correct and > {p:g}x"
+    return Measure(
+        f"fast_{p:g}",
+        f"fast_{p:g}: {what}",
+        "share",
+        lambda outcomes: outcomes.faster(p).astype(float),
+    )
+
+
+def _clearly_faster(p: float) -> Measure:
+    return Measure(
+        f"clear_{p:g}",
+        f"clearly > {p:g}x (whole interval)",
+        "share",
+        lambda outcomes: outcomes.clearly_faster(p).astype(float),
+    )
+
+
+def _correct_share(outcomes: Outcomes) -> FloatArray:
+    made = np.maximum(outcomes.made.cumsum(axis=1), 1)
+    return np.asarray(outcomes.correct.cumsum(axis=1) / made, dtype=float)
+
+
+def _kept(outcomes: Outcomes) -> FloatArray:
+    return np.asarray(np.log(outcomes.kept), dtype=float)
+
+
+def _solved(outcomes: Outcomes) -> FloatArray:
+    timed = np.where(outcomes.best > 0, outcomes.best, np.nan)
+    return np.asarray(np.log(timed), dtype=float)
+
+
+def _memory(outcomes: Outcomes) -> FloatArray:
+    known = np.where(outcomes.best_memory > 0, outcomes.best_memory, np.nan)
+    return np.asarray(np.log(known), dtype=float)
+
+
+def _cost(name: str) -> Callable[[Outcomes], FloatArray]:
+    return lambda outcomes: np.asarray(outcomes.spent[name].cumsum(axis=1), dtype=float)
+
+
+def _price(key: str, label: str, unit: Unit) -> Measure:
+    return Measure(key, label, unit, _cost(key), "lower", "unknown")
+
+
+KEPT = Measure("speedup_kept", "geometric mean speedup, at least 1 (eager kept)", "ratio", _kept)
+FAST_0, FAST_1, *FASTER = (_faster(p) for p in (0.0, *THRESHOLDS))
+MEASURES: tuple[Measure, ...] = (
+    FAST_0,
+    FAST_1,
+    *FASTER,
+    *(_clearly_faster(p) for p in THRESHOLDS),
+    Measure("correct_answers", "correct answers, of all calls", "share", _correct_share),
+    KEPT,
+    Measure(
+        "speedup_solved",
+        "geometric mean speedup, solved only",
+        "ratio",
+        _solved,
+        absent="left out",
+    ),
+    Measure(
+        "memory",
+        "peak memory of the best kernel over eager's, solved only",
+        "ratio",
+        _memory,
+        better="lower",
+        absent="left out",
+    ),
+    _price("tokens", "tokens a problem", "tokens"),
+    _price("cost_usd", "dollars a problem", "usd"),
+    _price("seconds_wall", "wall seconds a problem", "seconds"),
+    _price("seconds_device", "of these, device seconds", "seconds"),
+)
+"""Geometric means: `speedup_kept` is over all problems (a failure, or a kernel slower than eager,
+counts 1: one keeps eager); `speedup_solved` is KernelBench's, over problems with a correct kernel
+only, and says of how many; compared over those that both runs solved."""
+
+BY_CALL: tuple[Measure, ...] = (FAST_0, FAST_1, KEPT)
+"""What is followed from call to call."""

@@ -1,0 +1,122 @@
+"""How all pictures look: colours, a figure, ticks, lines with bands, names at their ends.
+
+Colours are Okabe and Ito's, which colour-blind people tell apart, and nothing is told by colour
+alone. Matplotlib is imported when the first picture is drawn, and its settings stay as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from experiments.analysis.statistics import Estimate
+
+BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+)
+COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
+INK, FAINT = "#333333", "#9A9A9A"
+RATIO_TICKS = (
+    (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2),
+    (0.5, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.5, 3),
+    (0.3, 0.5, 0.7, 1, 1.5, 2, 3, 4, 5, 7, 10),
+    tuple(factor * 10.0**power for power in range(-3, 5) for factor in (1, 2, 5)),
+    tuple(10.0**power for power in range(-6, 7)),
+)
+"""Candidates for the ticks of a speedup's axis, finest first."""
+STYLE = {
+    "figure.dpi": 110,
+    "font.size": 9.5,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E6E6E6",
+    "grid.linewidth": 0.8,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "text.color": INK,
+    "legend.frameon": False,
+}
+
+
+@contextmanager
+def styled_figure(width: float, height: float) -> Iterator[Figure]:
+    """A figure in our style, `width` x `height` inches; nothing global changes."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(STYLE):
+        yield Figure(figsize=(width, height), layout="constrained")
+
+
+def band(
+    axes: Axes, x: NDArray[Any], curve: Sequence[Estimate], colour: str, *, step: bool = False
+) -> None:
+    """A line of estimates over `x`, their intervals as a band."""
+    value, low, high = (
+        np.array([getattr(estimate, name) for estimate in curve])
+        for name in ("value", "low", "high")
+    )
+    axes.fill_between(
+        x, low, high, color=colour, alpha=0.14, linewidth=0, step="post" if step else None
+    )
+    axes.plot(
+        x, value, color=colour, linewidth=2, drawstyle="steps-post" if step else "default",
+        marker="" if step or len(x) > 40 else "o", markersize=4,
+    )  # fmt: skip
+
+
+def label_ends(axes: Axes, ends: list[tuple[float, float, str, str]]) -> None:
+    """Write each line's name at its end, names kept apart where lines end close together."""
+    axes.margins(x=0.02)
+    axes.figure.canvas.draw()
+    height = 13.0
+    lowest = -np.inf
+    for x, y, label, colour in sorted(ends, key=lambda end: end[1]):
+        at = axes.transData.transform((x, y))[1] * 72 / axes.figure.dpi
+        place = max(at, lowest + height)
+        lowest = place
+        axes.annotate(
+            label, (x, y), (6, place - at), textcoords="offset points", va="center",
+            color=colour, weight="bold", annotation_clip=False,
+        )  # fmt: skip
+
+
+def ratio_ticks(axes: Axes, which: Literal["x", "y"] = "y", above: float = 0.0) -> None:
+    """Speedups as `0.5x`, `1x`, `2x`, not as powers of ten; as many as there is room for."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    low, high = axes.get_ylim() if which == "y" else axes.get_xlim()
+    for candidates in RATIO_TICKS:
+        ticks = [tick for tick in candidates if max(low, above) <= tick <= high]
+        covers = candidates[0] <= 1.3 * max(low, above) and high <= 1.3 * candidates[-1]
+        if covers and len(ticks) <= (7 if which == "y" else 9):
+            break
+    axis = axes.yaxis if which == "y" else axes.xaxis
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(lambda value, _: f"{value:g}x")
+
+
+def percent(value: float, _: object) -> str:
+    """`67 %`, for the tick at a share."""
+    return f"{100 * value:.0f} %"

@@ -1,0 +1,93 @@
+"""Figures as people read them, in columns of plain text or in Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from experiments.analysis.measures import Unit
+
+DASH = "-"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells below a heading; the first column is text, the others are figures."""
+
+    heading: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    left: frozenset[int] = frozenset({0})
+    """Columns that are aligned to the left."""
+
+    def plain(self) -> Iterator[str]:
+        """Aligned columns, two spaces apart, a line each."""
+        lines = [self.heading, *self.rows]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(self.heading))]
+        for line in lines:
+            cells = [
+                cell.ljust(width) if column in self.left else cell.rjust(width)
+                for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ]
+            yield "  ".join(cells).rstrip()
+
+    def markdown(self) -> Iterator[str]:
+        """A Markdown table, a line each."""
+        yield _line(self.heading)
+        rules = (":---" if column in self.left else "---:" for column in range(len(self.heading)))
+        yield _line(tuple(rules))
+        for row in self.rows:
+            yield _line(row)
+
+
+def _line(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def figure(value: float | None, unit: Unit) -> str:
+    """`67 %`, `1.97x`, `12,345`, `$0.012`, `34.1 s`; `unknown` for None or NaN."""
+    if value is None or math.isnan(value):
+        return "unknown"
+    if unit == "share":
+        return f"{100 * value:.0f} %"
+    if unit == "ratio":
+        return f"{bare(value, unit)}x"
+    if unit == "usd":
+        return f"${bare(value, unit)}"
+    return f"{bare(value, unit)} s" if unit == "seconds" else bare(value, unit)
+
+
+def bare(value: float, unit: Unit) -> str:
+    """The number without its unit, as intervals hold it."""
+    size = abs(value)
+    if unit == "share":
+        return f"{100 * value:.0f}"
+    if unit == "tokens":
+        return f"{value:,.0f}"
+    if unit == "usd":
+        return "0" if value == 0 else f"{value:.2f}" if size >= 1 else f"{value:.3f}"
+    digits = 2 if unit == "ratio" else 1
+    return f"{value:.{digits}f}" if size < 10 else f"{value:.1f}" if size < 100 else f"{value:,.0f}"
+
+
+def interval(value: float, low: float | None, high: float | None, unit: Unit) -> str:
+    """`1.97x [1.90, 2.04]`; a bound that does not exist is a dash."""
+    bounds = (DASH if bound is None else bare(bound, unit) for bound in (low, high))
+    return f"{figure(value, unit)} [{', '.join(bounds)}]"
+
+
+def gap(value: float, low: float | None, high: float | None, unit: Unit) -> str:
+    """`+12 % [-3, +27]`, a difference; a quotient, `x1.12 [0.97, 1.30]`, for a ratio."""
+    if unit == "ratio":
+        return f"x{bare(value, unit)} {_bounds(low, high, unit, '')}"
+    sign = "+" if value > 0 else ""
+    shown = figure(value, unit) if unit != "usd" else f"{bare(value, unit)} $"
+    return f"{sign}{shown.replace(' %', ' pt')} {_bounds(low, high, unit, '+')}"
+
+
+def _bounds(low: float | None, high: float | None, unit: Unit, plus: str) -> str:
+    shown = (
+        DASH if bound is None else f"{plus if bound > 0 else ''}{bare(bound, unit)}"
+        for bound in (low, high)
+    )
+    return f"[{', '.join(shown)}]"

@@ -1,0 +1,293 @@
+"""The throughput of judging: many distinct candidates at once against one after the other.
+
+What a device does is told from the evaluations: a judge is at work on a candidate from when the
+executor hands it over until it answers.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Status
+from evaluator.executor.executor import Executor
+from evaluator.executor.local import LocalExecutor
+from evaluator.record import Record
+from evaluator.settings import Settings
+from experiments.bench.speed.catalogue import BenchCandidate
+from experiments.bench.speed.plain_path import plain_run
+from experiments.bench.speed.utilization import mean_share, utilization_watch
+from experiments.bench.speed.variants import MOST, problem, variants
+from experiments.bench.speed.warm_up import set_up, warm_up
+from experiments.bench.suites.machine import Machine, machine
+from problems.errors import UsageError
+from problems.problem import SizeClass
+
+_AT_ONCE = 16
+"""Candidates in flight for each device: more than an executor has builders."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One evaluation and when a judge was at work on it, in seconds of one clock."""
+
+    device: str
+    status: Status
+    cached: bool
+    begin: float
+    end: float
+    device_s: float
+
+
+class Batch(Record):
+    """Candidates judged at once on some devices."""
+
+    devices: int
+    candidates: int
+    seconds: float
+    """From the first request to the last answer."""
+    per_minute: float
+    correct: int
+    built: int
+    """Candidates for which a compiler ran."""
+    first_build_s: float
+    """Until a judge first had something to do."""
+    busy_share: float
+    """Of the time after that: a judge was at work on a candidate; mean over the devices."""
+    device_share: float
+    """Of the time after that: the device was the candidate's or its baseline's."""
+    utilization: float | None = None
+    """Of the time after that: a kernel, of the judge's too, ran on the device, by the driver's
+    account; mean over the devices. None on a CPU."""
+    scaling: float
+    """The rate over the first device's times the number of devices: 1.0 is linear."""
+
+
+class OneByOne(Record):
+    """A sample of candidates, each asked for when the one before was answered."""
+
+    candidates: int
+    seconds: float
+    per_minute: float
+
+
+class ThroughputFigures(Record):
+    """How fast many candidates are judged."""
+
+    machine: Machine
+    timing_seconds: float
+    warm_up_s: float
+    batch: Batch
+    """On the first device."""
+    one_by_one: OneByOne
+    """Through the same executor."""
+    plain_one_by_one: OneByOne | None
+    """Through PyTorch's own `load_inline`, a process a candidate."""
+    gain: float
+    """The batch's rate over that of one by one, which is extrapolated from the sample."""
+    plain_gain: float | None
+    """The same over plain one by one."""
+    larger: tuple[Batch, ...]
+    """On 2, 4, ... and all devices, if there are several; as many candidates for each."""
+
+
+def measure_throughput(
+    devices: Sequence[str] = ("cpu",),
+    *,
+    candidates: int = 100,
+    sample: int = 10,
+    plain_sample: int = 0,
+    timing_seconds: float = 1.0,
+) -> ThroughputFigures:
+    """Judge `candidates` distinct kernels at once, and samples one by one.
+
+    With several devices, others on the first 2, 4, ... and on all of them, so many for each. Raises
+    `UsageError` for more than there are.
+    """
+    backend = Backend.CPP if devices[0] == "cpu" else Backend.CUDA
+    counts = doubling(len(devices))
+    needed = candidates * (1 + sum(counts)) + sample + plain_sample
+    if needed > MOST:
+        raise UsageError(f"there are {MOST} distinct candidates, and this takes {needed}")
+    here = machine(devices)
+    fresh = variants(backend)
+    example = next(variants(backend))
+    settings = Settings(device=devices[0], timing_seconds=timing_seconds, audit="never")
+    with tempfile.TemporaryDirectory(prefix="bench-cache-") as name:
+        cache = Path(name)
+        with LocalExecutor(devices[0], cache=cache) as executor:
+            warm_up_s = _warm_up(executor, 1, settings, example)
+            slow = _one_by_one(list(islice(fresh, sample)), executor, settings)
+            plain = _plain(list(islice(fresh, plain_sample)), devices[0])
+            batch = _batch(list(islice(fresh, candidates)), executor, devices[:1], settings)
+        larger = []
+        for count in counts:
+            with LocalExecutor(*devices[:count], cache=cache) as executor:
+                _warm_up(executor, count, settings, example)
+                more = list(islice(fresh, candidates * count))
+                larger.append(_batch(more, executor, devices[:count], settings, batch.per_minute))
+    return ThroughputFigures(
+        machine=here,
+        timing_seconds=timing_seconds,
+        warm_up_s=warm_up_s,
+        batch=batch,
+        one_by_one=slow,
+        plain_one_by_one=plain,
+        gain=batch.per_minute / slow.per_minute,
+        plain_gain=batch.per_minute / plain.per_minute if plain else None,
+        larger=tuple(larger),
+    )
+
+
+def doubling(devices: int) -> list[int]:
+    """2, 4, 8, ... and that number itself; none for one device."""
+    powers = [2**n for n in range(1, devices.bit_length()) if 2**n < devices]
+    return [*powers, devices] if devices > 1 else []
+
+
+def _warm_up(
+    executor: LocalExecutor, devices: int, settings: Settings, example: Candidate
+) -> float:
+    """Every process of the executor runs and has the problem; gives the seconds of the former."""
+    seconds = warm_up(executor, settings)
+    # Asked for at once, so that each goes to another judge.
+    with ThreadPoolExecutor(devices) as pool:
+        one = _as_bench_candidate(example)
+        list(pool.map(lambda _: set_up(executor, one, settings), range(devices)))
+    return seconds
+
+
+def _as_bench_candidate(candidate: Candidate) -> BenchCandidate:
+    return BenchCandidate("variant", candidate.backend, problem(), Status.CORRECT, candidate.source)
+
+
+def _one_by_one(
+    candidates: Sequence[Candidate], executor: Executor, settings: Settings
+) -> OneByOne:
+    begin = time.monotonic()
+    for candidate in candidates:
+        _judged(candidate, executor, settings)
+    return _rate(len(candidates), time.monotonic() - begin)
+
+
+def _plain(candidates: Sequence[Candidate], device: str) -> OneByOne | None:
+    if not candidates:
+        return None
+    runs = [plain_run(_as_bench_candidate(candidate), device) for candidate in candidates]
+    return _rate(len(runs), sum(run.seconds for run in runs))
+
+
+def _rate(candidates: int, seconds: float) -> OneByOne:
+    return OneByOne(candidates=candidates, seconds=seconds, per_minute=60.0 * candidates / seconds)
+
+
+def _batch(
+    candidates: Sequence[Candidate],
+    executor: Executor,
+    devices: Sequence[str],
+    settings: Settings,
+    one_per_minute: float | None = None,
+) -> Batch:
+    """All of them at once, as many in flight as keep builders and devices busy.
+
+    `one_per_minute`: the rate of one device; None where this is one.
+    """
+    begin = time.monotonic()
+    with (
+        utilization_watch(devices) as samples,
+        ThreadPoolExecutor(_AT_ONCE * len(devices)) as pool,
+    ):
+        judged = list(pool.map(lambda each: _judged(each, executor, settings), candidates))
+    seconds = time.monotonic() - begin
+    first = min(each.begin for each in judged)
+    left = begin + seconds - first
+    by_device: dict[str, list[Judged]] = {}
+    for each in judged:
+        by_device.setdefault(each.device, []).append(each)
+    busy = sum(busy_seconds(some) for some in by_device.values())
+    rate = 60.0 * len(judged) / seconds
+    return Batch(
+        devices=len(devices),
+        candidates=len(judged),
+        seconds=seconds,
+        per_minute=rate,
+        correct=sum(each.status is Status.CORRECT for each in judged),
+        built=sum(not each.cached for each in judged),
+        first_build_s=first - begin,
+        busy_share=busy / len(devices) / left,
+        device_share=sum(each.device_s for each in judged) / len(devices) / left,
+        utilization=mean_share(samples, first),
+        scaling=rate / (len(devices) * one_per_minute) if one_per_minute else 1.0,
+    )
+
+
+def _judged(candidate: Candidate, executor: Executor, settings: Settings) -> Judged:
+    asked = problem()
+    evaluation = executor.evaluate(
+        EvaluationRequest(
+            problem_id=asked.id,
+            reference=asked.reference(SizeClass.CPU),
+            hidden_references=asked.hidden_references(SizeClass.CPU),
+            candidate=candidate,
+            settings=settings,
+        )
+    )
+    end = time.monotonic()
+    return Judged(
+        device=str(evaluation.conditions["judged_on"]),
+        status=evaluation.status,
+        cached=evaluation.build is not None and evaluation.build.cached,
+        begin=end - at_judge_seconds(evaluation, settings),
+        end=end,
+        device_s=evaluation.seconds.device,
+    )
+
+
+def at_judge_seconds(evaluation: Evaluation, settings: Settings) -> float:
+    """For how long the judge had the candidate: on a CPU it builds, too."""
+    spent = evaluation.seconds
+    ahead = settings.device != "cpu"
+    return spent.judge + spent.audit + (0.0 if ahead else spent.build)
+
+
+def busy_seconds(judged: Sequence[Judged]) -> float:
+    """The time in which at least one of them was being judged."""
+    total, until = 0.0, float("-inf")
+    for each in sorted(judged, key=lambda each: each.begin):
+        total += max(0.0, each.end - max(until, each.begin))
+        until = max(until, each.end)
+    return total
+
+
+def told(figures: ThroughputFigures) -> list[str]:
+    """The figures for a person."""
+    lines = [str(figures.machine)]
+    for batch in (figures.batch, *figures.larger):
+        driver = "" if batch.utilization is None else f", {100 * batch.utilization:.0f} % by NVML"
+        lines.append(
+            f"{batch.candidates} candidates at once on {batch.devices} device(s):"
+            f" {batch.seconds:.1f} s, {batch.per_minute:.1f} a minute, {batch.correct} correct,"
+            f" {batch.built} built; after the first build ({batch.first_build_s:.1f} s) a judge was"
+            f" at work {100 * batch.busy_share:.0f} % of the time, the device itself"
+            f" {100 * batch.device_share:.0f} % (the candidate and its baseline){driver}"
+        )
+        if batch.devices > 1:
+            lines.append(f"{batch.devices} devices: {100 * batch.scaling:.0f} % of linear")
+    slow = figures.one_by_one
+    lines.append(
+        f"one by one: {slow.candidates} in {slow.seconds:.1f} s, {slow.per_minute:.1f} a minute"
+        f" (extrapolated): at once is {figures.gain:.1f}x that"
+    )
+    if figures.plain_one_by_one is not None and figures.plain_gain is not None:
+        plain = figures.plain_one_by_one
+        lines.append(
+            f"plain one by one: {plain.candidates} in {plain.seconds:.1f} s,"
+            f" {plain.per_minute:.2f} a minute (extrapolated): at once is"
+            f" {figures.plain_gain:.1f}x that"
+        )
+    return lines

@@ -1,0 +1,142 @@
+"""What is done before anything is measured: processes, headers, problems."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Status
+from evaluator.executor.executor import Executor
+from evaluator.executor.local import LocalExecutor
+from evaluator.settings import Settings
+from experiments.bench.speed.catalogue import BenchCandidate
+from experiments.bench.suites.wrong_candidate import own_module
+from problems.errors import UsageError
+
+_REFERENCE = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x + 1.0
+
+def get_inputs():
+    return [torch.randn(4096)]
+
+def get_init_inputs():
+    return []
+"""
+
+_CPP = """
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+
+extension = load_inline(
+    name="warm_up_{number}",
+    cpp_sources="torch::Tensor one_more(torch::Tensor x) {{ return x + 1.0; }}",
+    functions=["one_more"],
+)
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return extension.one_more(x)
+"""
+
+_CUDA = '''
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+
+extension = load_inline(
+    name="warm_up_{number}",
+    cpp_sources="torch::Tensor one_more(torch::Tensor x);",
+    cuda_sources="""
+        __global__ void kernel(const float* x, float* y, int n) {{
+          const int i = blockIdx.x * blockDim.x + threadIdx.x;
+          if (i < n) y[i] = x[i] + 1.0f;
+        }}
+        torch::Tensor one_more(torch::Tensor x) {{
+          auto y = torch::empty_like(x);
+          kernel<<<(x.numel() + 255) / 256, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(),
+                                                   x.numel());
+          return y;
+        }}
+    """,
+    functions=["one_more"],
+)
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return extension.one_more(x)
+'''
+
+
+def warm_up(executor: LocalExecutor, settings: Settings) -> float:
+    """Judge trifles until every process of the executor runs; gives the seconds that it took.
+
+    Raises `UsageError` where not even these are correct: nothing could be measured here.
+    """
+    begin = time.monotonic()
+    on_gpu = settings.device != "cpu"
+    short = settings.model_copy(update={"timing_seconds": 0.1})
+
+    def judge(number: int) -> None:
+        source = (_CUDA if on_gpu else _CPP).format(number=number)
+        evaluation = executor.evaluate(
+            EvaluationRequest(
+                problem_id="warm_up",
+                reference=_REFERENCE,
+                candidate=Candidate(source=source, backend=Backend.CUDA if on_gpu else Backend.CPP),
+                settings=short,
+            )
+        )
+        _insist(evaluation, settings.device)
+
+    # Each process starts when it is first asked.
+    with ThreadPoolExecutor(executor.width) as pool:
+        list(pool.map(judge, range(executor.width)))
+    return time.monotonic() - begin
+
+
+def _insist(evaluation: Evaluation, device: str) -> None:
+    if evaluation.status is not Status.CORRECT:
+        raise UsageError(
+            f"a trifle is {evaluation.status} on {device}: {evaluation.message}"
+            f" {evaluation.detail[-500:]}; `python -m agent.doctor` says what is missing here"
+        )
+
+
+def start(executor: Executor, settings: Settings) -> None:
+    """Judge a trifle that compiles nothing, so that the processes for such candidates run.
+
+    Raises `UsageError` where not even this is correct.
+    """
+    short = settings.model_copy(update={"timing_seconds": 0.1})
+    candidate = Candidate(
+        source=own_module(_REFERENCE),
+        backend=Backend.CPP if settings.device == "cpu" else Backend.CUDA,
+    )
+    evaluation = executor.evaluate(
+        EvaluationRequest(
+            problem_id="warm_up", reference=_REFERENCE, candidate=candidate, settings=short
+        )
+    )
+    _insist(evaluation, settings.device)
+
+
+def set_up(executor: Executor, candidate: BenchCandidate, settings: Settings) -> float:
+    """Judge PyTorch's own module on a candidate's problem; gives the seconds that it took."""
+    begin = time.monotonic()
+    own = Candidate(
+        source=candidate.reference.replace("class Model(", "class ModelNew("),
+        backend=Backend.CPP,
+    )
+    short = settings.model_copy(update={"timing_seconds": 0.1})
+    request = candidate.request(short).model_copy(update={"candidate": own})
+    evaluation = executor.evaluate(request)
+    if evaluation.status is not Status.CORRECT:
+        raise UsageError(
+            f"{candidate.problem.id} can't be judged here: PyTorch's own module is"
+            f" {evaluation.status}, {evaluation.message}"
+        )
+    return time.monotonic() - begin

@@ -1,0 +1,200 @@
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from experiments.analysis.statistics import (
+    FEWEST,
+    Resamples,
+    difference,
+    sign_flip_chance,
+    student_t,
+    tail_share,
+    wilson,
+)
+
+FIGURES = st.lists(st.floats(-5, 5), min_size=2, max_size=30)
+
+
+@settings(deadline=None)
+@given(values=FIGURES, seed=st.integers(0, 5))
+def test_an_interval_holds_its_figure_and_lies_within_the_values(values: list[float], seed: int):
+    found = Resamples.of(len(values), seed=seed, draws=400).mean(np.array(values))
+    assert found.value == pytest.approx(np.mean(values), abs=1e-12)
+    slack = 1e-9
+    assert min(values) - slack <= found.low <= found.value <= found.high <= max(values) + slack
+
+
+@settings(deadline=None)
+@given(values=FIGURES)
+def test_the_same_seed_gives_the_same_interval(values: list[float]):
+    first, second = (
+        Resamples.of(len(values), seed=3, draws=200).mean(np.array(values)) for _ in range(2)
+    )
+    assert first == second
+
+
+def test_each_resample_draws_as_many_problems_as_there_are():
+    counts = Resamples.of(7, draws=50).counts
+    assert counts.shape == (50, 7)
+    assert (counts.sum(axis=1) == 7).all()
+
+
+def test_columns_are_resampled_together():
+    values = np.arange(8.0)
+    resamples = Resamples.of(8)
+    both = resamples.means(np.stack([values, 2 * values + 1], axis=1))
+    assert both[0] == resamples.mean(values)
+    assert both[1].low == pytest.approx(2 * both[0].low + 1)
+
+
+def test_one_problem_has_no_spread_to_speak_of():
+    found = Resamples.of(1).mean(np.array([2.0]))
+    assert (found.value, found.low, found.high) == (2.0, -math.inf, math.inf)
+    with pytest.raises(ValueError, match="at least one"):
+        Resamples.of(0)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "quantile"),
+    [(1, 12.7062), (2, 4.30265), (3, 3.18245), (5, 2.57058), (11, 2.20099), (100, 1.98397)],
+)
+def test_students_quantile_is_that_of_the_tables(freedom: int, quantile: float):
+    assert student_t(0.975, freedom) == pytest.approx(quantile, rel=0.006)
+
+
+def test_tails_are_thinner_the_fewer_problems_there_are():
+    shares = [tail_share(problems) for problems in (2, 3, 6, 12, 50, 1000)]
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(0.025, abs=2e-4)
+
+
+def coverage(problems: int, trials: int, draw) -> float:
+    """How often the interval of samples of `draw` holds the true mean, 0."""
+    generator = np.random.default_rng(0)
+    resamples = Resamples.of(problems, seed=1, draws=1000)
+    found = resamples.means(draw(generator, (problems, trials)))
+    return float(np.mean([estimate.low <= 0 <= estimate.high for estimate in found]))
+
+
+@pytest.mark.parametrize("problems", [6, 12, 40])
+def test_a_95_percent_interval_of_normal_figures_covers_about_95_percent(problems: int):
+    covered = coverage(problems, 600, lambda generator, shape: generator.normal(size=shape))
+    assert 0.925 <= covered <= 0.975
+
+
+def test_skewed_figures_cost_little_coverage():
+    covered = coverage(12, 600, lambda generator, shape: generator.exponential(size=shape) - 1)
+    assert covered >= 0.87
+
+
+def test_wilsons_interval_is_that_of_the_tables():
+    found = wilson(8, 10)
+    assert (found.value, found.low, found.high) == pytest.approx((0.8, 0.4902, 0.9433), abs=1e-4)
+    assert wilson(12, 12).low == pytest.approx(0.7575, abs=1e-4)
+    assert wilson(12, 12).high == 1.0
+    assert wilson(0, 12).low == 0.0
+
+
+def test_a_share_of_all_or_none_is_not_called_certain():
+    resamples = Resamples.of(12)
+    everything, nothing = resamples.shares(np.array([[True, False]] * 12))
+    assert everything == wilson(12, 12)
+    assert nothing == wilson(0, 12)
+
+
+@settings(deadline=None)
+@given(hits=st.lists(st.booleans(), min_size=2, max_size=40))
+def test_a_share_and_its_interval_are_shares(hits: list[bool]):
+    found = Resamples.of(len(hits), draws=200).share(np.array(hits))
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    assert found.low < found.high
+
+
+@settings(deadline=None)
+@given(values=st.lists(st.sampled_from([-2.0, -1.0, 0.0, 1.0, 3.0]), min_size=1, max_size=8))
+def test_the_sign_flip_chance_is_the_share_of_sign_patterns(values: list[float]):
+    unequal = [value for value in values if value]
+    sums = [
+        abs(sum(sign * value for sign, value in zip(signs, unequal, strict=True)))
+        for signs in product((-1, 1), repeat=len(unequal))
+    ]
+    expected = sum(total >= abs(sum(unequal)) for total in sums) / len(sums)
+    assert sign_flip_chance(np.array(values)) == pytest.approx(expected)
+
+
+def test_the_sign_flip_chance_of_shares_is_mcnemars():
+    # 7 problems solved by B only, 1 by A only: 2 * (C(8,0) + C(8,1)) / 2^8.
+    values = np.array([1.0] * 7 + [-1.0] + [0.0] * 20)
+    assert sign_flip_chance(values) == pytest.approx(18 / 256)
+
+
+def test_the_sampled_chance_agrees_with_the_exact_one():
+    generator = np.random.default_rng(0)
+    values = generator.normal(0.4, 1, size=13)
+    exact = sign_flip_chance(values)
+    # A difference too small to count makes it 14, and so the patterns are sampled.
+    sampled = sign_flip_chance(np.append(values, 1e-12), draws=40_000)
+    assert sampled == pytest.approx(exact, abs=0.01)
+
+
+def clear(a: list[float], b: list[float]) -> int:
+    return difference(np.array(a), np.array(b), Resamples.of(len(a))).sign
+
+
+def test_a_difference_on_every_problem_is_clear_from_six_problems_on():
+    assert FEWEST == 6
+    steps = [0.5, 0.6, 0.7, 0.5, 0.6, 0.7]
+    assert clear([0.0] * 6, steps) == 1
+    assert clear(steps, [0.0] * 6) == -1
+    assert clear([0.0] * 5, steps[:5]) == 0
+
+
+def test_four_to_none_of_twelve_is_not_clear_though_the_bootstrap_would_say_so():
+    a, b = np.zeros(12), np.array([1.0] * 4 + [0.0] * 8)
+    found = difference(a, b, Resamples.of(12))
+    assert found.estimate.low > 0
+    assert found.chance == pytest.approx(1 / 8)
+    assert found.sign == 0
+
+
+def test_equal_runs_differ_by_nothing():
+    found = difference(np.ones(9), np.ones(9), Resamples.of(9))
+    assert (found.estimate.value, found.chance, found.differing, found.sign) == (0, 1, 0, 0)
+
+
+@settings(deadline=None)
+@given(values=FIGURES, seed=st.integers(0, 3))
+def test_swapping_the_runs_swaps_the_verdict(values: list[float], seed: int):
+    other = list(np.random.default_rng(seed).permutation(values))
+    assert clear(values, other) == -clear(other, values)
+
+
+def test_pairing_sees_what_two_separate_intervals_hide():
+    generator = np.random.default_rng(0)
+    hardness = generator.normal(0, 2, size=20)
+    a, b = hardness, hardness + generator.normal(0.2, 0.1, size=20)
+    resamples = Resamples.of(20)
+    assert resamples.mean(a).high > resamples.mean(b).low
+    assert difference(a, b, resamples).sign == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("problems", [6, 12, 50])
+@pytest.mark.parametrize("share", [None, 0.3])
+def test_equal_runs_look_clear_in_at_most_one_of_twenty_comparisons(
+    problems: int, share: float | None
+):
+    generator = np.random.default_rng(0)
+    resamples = Resamples.of(problems, draws=2000)
+    trials, wrong = 1500, 0
+    for _ in range(trials):
+        if share is None:
+            a, b = generator.normal(size=(2, problems))
+        else:
+            a, b = (generator.random(size=(2, problems)) < share).astype(float)
+        wrong += difference(a, b, resamples).sign != 0
+    assert wrong / trials <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / trials)

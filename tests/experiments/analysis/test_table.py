@@ -1,0 +1,45 @@
+import math
+
+import pytest
+
+from experiments.analysis.measures import Unit
+from experiments.analysis.table import Table, figure, gap, interval
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (0.667, "share", "67 %"),
+        (1.966, "ratio", "1.97x"),
+        (96.17, "ratio", "96.2x"),
+        (12345.4, "tokens", "12,345"),
+        (0.0123, "usd", "$0.012"),
+        (0.0, "usd", "$0"),
+        (34.06, "seconds", "34.1 s"),
+        (3406.0, "seconds", "3,406 s"),
+        (None, "usd", "unknown"),
+        (math.nan, "usd", "unknown"),
+    ],
+)
+def test_figures_are_written_as_people_read_them(value: float | None, unit: Unit, shown: str):
+    assert figure(value, unit) == shown
+
+
+def test_intervals_and_differences_say_which_way_they_go():
+    assert interval(1.966, 1.901, None, "ratio") == "1.97x [1.90, -]"
+    assert gap(0.12, -0.03, 0.27, "share") == "+12 pt [-3, +27]"
+    assert gap(1.12, 0.97, 1.3, "ratio") == "x1.12 [0.97, 1.30]"
+    assert gap(-1.5, -2.0, -1.0, "usd") == "-1.50 $ [-2.00, -1.00]"
+
+
+def test_columns_are_aligned():
+    table = Table(("problem", "best"), [("a", "1.97x"), ("longer_name", "12.0x")])
+    assert list(table.plain()) == [
+        "problem       best",
+        "a            1.97x",
+        "longer_name  12.0x",
+    ]
+
+
+def test_a_bar_in_a_cell_does_not_split_it():
+    assert list(Table(("a", "b"), [("x|y", "1")]).markdown())[-1] == "| x\\|y | 1 |"

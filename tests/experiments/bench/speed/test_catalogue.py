@@ -1,0 +1,128 @@
+"""The candidates are what the catalogue says, and come to the verdicts that it says."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch.utils.cpp_extension
+
+from evaluator.build.builder import Builder
+from evaluator.evaluation import Backend, Status
+from evaluator.executor.local import LocalExecutor
+from evaluator.ipc.build_request import BuildOutcome, BuildRequest
+from evaluator.settings import Settings
+from evaluator.worker import build_stub
+from experiments.bench.speed import catalogue as module
+from experiments.bench.speed.catalogue import BenchCandidate, catalogue, runnable
+from problems.errors import UsageError
+from tests.nvcc import needs_nvcc
+
+CUBLAS = Path("/usr/local/cuda/include/cublas_v2.h").exists()
+QUICK = ("cpp/argmax_undeclared", "cpp/diag_matmul_rows", "cpp/huber_wrong_branch")
+CPP, CUDA = catalogue([Backend.CPP]), catalogue([Backend.CUDA])
+
+
+def each(candidates: list[BenchCandidate], quick: tuple[str, ...] = ()) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(
+        "candidate",
+        [c if c.name in quick else pytest.param(c, marks=pytest.mark.slow) for c in candidates],
+        ids=lambda candidate: candidate.name,
+    )
+
+
+@pytest.fixture(scope="module")
+def executor() -> Iterator[LocalExecutor]:
+    with LocalExecutor("cpu") as running:
+        yield running
+
+
+def test_there_are_as_many_as_there_should_be():
+    counts = Counter(candidate.backend for candidate in catalogue())
+    assert counts[Backend.CUDA] >= 12
+    assert counts[Backend.TRITON] >= 3
+    assert counts[Backend.CPP] >= 8
+    generated = [
+        candidate
+        for candidate in catalogue()
+        if "#include <torch/extension.h>" in candidate.source and "load_inline(" in candidate.source
+    ]
+    assert len(generated) >= 15
+
+
+def test_some_are_wrong_and_some_do_not_compile():
+    for backend in (Backend.CPP, Backend.CUDA):
+        expected = {candidate.expected for candidate in catalogue([backend])}
+        assert {Status.CORRECT, Status.INCORRECT, Status.BUILD_ERROR} <= expected
+
+
+def test_each_is_python_and_none_is_there_twice():
+    every = catalogue()
+    for candidate in every:
+        compile(candidate.source, candidate.name, "exec")
+    bodies = {candidate.source.partition("import")[2] for candidate in every}
+    assert len(bodies) == len(every)
+    names = [name for c in every for name in re.findall(r'name="(\w+)"', c.source)]
+    assert len(set(names)) == len(names)
+
+
+def test_candidates_of_one_problem_stand_together():
+    ids = [candidate.problem.id for candidate in CUDA]
+    assert ids == sorted(ids)
+    assert catalogue([Backend.CPP], 2) == CPP[:2]
+
+
+def test_a_device_runs_what_it_can():
+    assert runnable("cpu") == (Backend.CPP,)
+    assert Backend.CUDA in runnable("cuda:0")
+
+
+def test_a_file_that_does_not_say_what_it_is_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "cpp").mkdir()
+    (tmp_path / "cpp" / "some.py").write_text("import torch\n")
+    monkeypatch.setattr(module, "FOLDER", tmp_path)
+    with pytest.raises(UsageError, match="must begin with"):
+        catalogue([Backend.CPP])
+
+
+@each(CPP, QUICK)
+def test_a_cpp_candidate_comes_to_its_verdict_on_the_light_path(candidate, executor):
+    settings = Settings(timing_seconds=0.1, audit="never")
+    evaluation = executor.evaluate(candidate.request(settings))
+    assert evaluation.status is candidate.expected, evaluation.message + evaluation.detail
+    assert evaluation.build is not None
+    assert evaluation.build.headers == "light"
+    assert evaluation.seconds.narrowing <= evaluation.seconds.timing <= evaluation.seconds.judge
+
+
+class CapturedError(Exception):
+    pass
+
+
+def build_request(candidate: BenchCandidate, monkeypatch: pytest.MonkeyPatch) -> BuildRequest:
+    """What the candidate asks of `load_inline`."""
+    asked: list[BuildRequest] = []
+
+    def send(request: BuildRequest) -> BuildOutcome:
+        asked.append(request)
+        raise CapturedError
+
+    for name in ("load_inline", "load"):
+        monkeypatch.setattr(torch.utils.cpp_extension, name, None)
+    build_stub.install(send)
+    with pytest.raises(CapturedError):
+        exec(compile(candidate.source, candidate.name, "exec"), {"__name__": "candidate"})
+    return asked[0]
+
+
+@needs_nvcc
+@each(CUDA)
+def test_a_cuda_candidate_takes_the_light_path(candidate, shared_cache, monkeypatch):
+    if "cublas" in candidate.name and not CUBLAS:
+        pytest.skip("cuBLAS's headers are not installed")
+    outcome = Builder(shared_cache, cuda_arch="9.0a").build(build_request(candidate, monkeypatch))
+    assert outcome.ok is (candidate.expected is not Status.BUILD_ERROR), outcome.log
+    assert outcome.headers == "light"
