@@ -17,6 +17,8 @@ demo: install
 	$(BIN)/python -m agent.run
 
 # Two processes of tests: a candidate that is judged has the device to itself, whichever asked.
+# Without those that take more than 5 s each; `make check` has them all.
+test: export PYTEST_ADDOPTS = -m 'not slow and not gpu and not thorough'
 test: install
 	$(MAKE) --jobs=2 test-evaluator test-rest
 

@@ -27,10 +27,18 @@ def shared_locks() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """One cache of built libraries for all tests and their processes; not the user's."""
+def shared_cache(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Path]:
+    """One cache of built libraries for all tests and their processes; not the user's.
+
+    Objects, which are found by the content of all that went in, stay from one run to the next, in
+    pytest's own cache: the first one of a machine takes half a minute.
+    """
+    folder = tmp_path_factory.mktemp("kernel-refinery")
+    if (kept := getattr(request.config, "cache", None)) is not None:
+        (folder / "objects").symlink_to(kept.mkdir("objects"))
     with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("kernel-refinery")
         patch.setenv("KERNEL_REFINERY_CACHE", str(folder))
         patch.setenv("TORCH_EXTENSIONS_DIR", str(folder / "extensions"))
         yield folder

@@ -87,6 +87,7 @@ def verdicts(stem: str) -> list[tuple[str, str]]:
     return [("correct", ""), *([(refused, reason)] if reason else [])]
 
 
+@pytest.mark.thorough
 def test_one_kernel_is_told_to_a_person(kernels: Path) -> None:
     kernel = kernels / "level_1_problem_19_sample_1_kernel.py"
     done = run("evaluator.check", kernel, "--problem", "1/19", "--suite", SUITE, "--device", "cpu")

@@ -35,6 +35,7 @@ def test_a_problem_by_name(relay: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.thorough
 def test_a_module_becomes_a_problem_of_its_own(relay: Path) -> None:
     with answering(relay, NO_KERNEL) as asked:
         options = {"model": f"relay/{relay}", "budget": 1}

@@ -112,6 +112,7 @@ CASES: list[tuple[list[str], str]] = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("arguments", "told"), CASES, ids=lambda value: str(value)[:40])
 def test_a_mistake_is_one_line_and_touches_nothing(
     tmp_path: Path, arguments: list[str], told: str
@@ -197,6 +198,7 @@ def test_a_dry_run_asks_and_writes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_a_run_is_shown_again_extended_and_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -237,6 +239,7 @@ def test_a_run_is_shown_again_extended_and_done_again(
     assert "turn 0: no_code" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_the_first_interruption_drains_and_saves(tmp_path: Path) -> None:
     relay = tmp_path / "relay"
     relay.mkdir()
@@ -259,6 +262,7 @@ def test_the_first_interruption_drains_and_saves(tmp_path: Path) -> None:
     assert "Traceback" not in told
 
 
+@pytest.mark.thorough
 def test_a_problem_that_cannot_be_judged_costs_the_run_nothing_else(tmp_path: Path) -> None:
     suite, relay = tmp_path / "suite", tmp_path / "relay"
     (suite / "level1").mkdir(parents=True)

@@ -14,6 +14,8 @@ import pytest
 from evaluator.evaluation import Evaluation
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 
+pytestmark = pytest.mark.thorough
+
 
 def check(
     folder: Path, source: str, *options: str, kernel: str = "kernel.py"

@@ -58,6 +58,7 @@ def run(folder: Path, *options: object) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.thorough
 def test_an_interrupted_folder_goes_on_and_ends_with_its_claims(folder: Path) -> None:
     # A shell starts what runs in the background with SIGINT ignored, and children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)

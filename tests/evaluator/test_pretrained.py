@@ -129,6 +129,7 @@ def candidate(reference: str) -> str:
     return reference.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "kind",
     [kind if kind in TELLING else pytest.param(kind, marks=pytest.mark.slow) for kind in SMALL],
@@ -145,6 +146,7 @@ def test_its_own_module_is_a_correct_candidate(
     assert "clean_environment" in found.isolation
 
 
+@pytest.mark.thorough
 def test_a_wrong_one_is_refused(evaluate: Evaluate, tmp_path: Path) -> None:
     reference = task(tmp_path, "gpt2")
     wrong = candidate(reference).replace(".logits", ".logits * 1.01")
@@ -175,6 +177,7 @@ def test_random_hashes_are_drawn_alike_on_both_sides(evaluate: Evaluate, tmp_pat
     assert evaluation.correctness.reference == "task_precision"
 
 
+@pytest.mark.thorough
 def test_a_missing_configuration_is_one_line_with_the_remedy(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -156,6 +156,7 @@ CALAMITIES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CALAMITIES)
 def test_the_next_candidate_is_judged_as_ever(evaluate, name):
     calamity = CALAMITIES[name]
@@ -177,6 +178,7 @@ def test_no_secret_is_told(evaluate):
         assert not any(line in told for line in held.splitlines() if line), name
 
 
+@pytest.mark.thorough
 def test_ten_gigabytes_of_words_neither_block_nor_are_kept(evaluate):
     flood = (
         "line = b'x' * 99 + b'\\n'\nleft = 0 if said else 10 * 2**30\nsaid.append(1)\n"
@@ -215,6 +217,7 @@ def crowd(count: int) -> Iterator[str]:
             yield HONEST
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", [12, pytest.param(500, marks=pytest.mark.slow)])
 def test_a_crowd_leaves_nothing_behind(count, tmp_path, monkeypatch, capsys):
     tmp_path.chmod(0o755)

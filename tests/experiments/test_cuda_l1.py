@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.evaluator.batch.test_kernel_folder import RIGHT, ROOT, TASK
 
 
@@ -34,6 +36,7 @@ def task(number: int, kernel: str | None) -> str:
     )
 
 
+@pytest.mark.thorough
 def test_from_their_file_to_an_adjudication(tmp_path: Path) -> None:
     published = tmp_path / "h100.json"
     published.write_text("\n".join([task(1, RIGHT), task(2, RIGHT), task(3, None)]))

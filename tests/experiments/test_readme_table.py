@@ -29,6 +29,7 @@ def readme(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.thorough
 def test_the_region_is_written_and_nothing_else(results: Path, readme: Path):
     words = ("--readme", readme, "--results", results)
     assert command(MODULE, *words, "--check").returncode == 1

@@ -38,6 +38,7 @@ def each(planted: tuple[Planted, ...]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("planted", planted, ids=lambda one: one.name)
 
 
+@pytest.mark.thorough
 @each(PLANTED[::3])
 def test_the_bug_is_named(executor: LocalExecutor, planted: Planted) -> None:
     assert_named(executor, planted)

@@ -115,6 +115,7 @@ def reason(executor: LocalExecutor, device: str) -> Callable[..., str]:
     return judged
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", WRITES)
 def test_inputs_that_are_written_to(reason, name):
     assert reason(*WRITES[name]) == "input_modified"

@@ -41,6 +41,7 @@ def assert_correct(kernel: HonestKernel, executor: LocalExecutor) -> None:
 FAST = [kernel for kernel in CPU if kernel.fast]
 
 
+@pytest.mark.thorough
 @each(FAST[::3])
 def test_an_honest_kernel_is_correct(kernel, cpu):
     assert_correct(kernel, cpu)

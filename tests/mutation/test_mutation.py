@@ -209,6 +209,7 @@ def test_wilson_interval() -> None:
     assert wilson(0, 0) == (0.0, 1.0)
 
 
+@pytest.mark.thorough
 def test_evidence_of_a_wrong_mutant_and_of_an_equivalent_one() -> None:
     (view,) = (s for s in subjects() if s.name == "operators view")
     rounded = next(m for m in of(view, rule(output_rules.RULES, "through fp16")))

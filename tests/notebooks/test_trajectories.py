@@ -36,6 +36,7 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("at_home")
 def test_it_runs_from_top_to_bottom(committed: nbformat.NotebookNode):
     expected = pictures(committed)

@@ -108,6 +108,7 @@ def correct(latency_us: float = 1000.0) -> Evaluation:
     )
 
 
+@pytest.mark.thorough
 def test_own_code_on_one_thread(tmp_path: Path) -> None:
     result = profile(request(SERIAL), correct(), keep=tmp_path / "kept")
     assert result.rung is ProfilerTier.CPU
@@ -145,6 +146,7 @@ def test_only_correct_kernels_are_profiled() -> None:
         profile(request(LIBRARY), evaluation)
 
 
+@pytest.mark.thorough
 def test_library_operators_without_torch_in_the_callers_process(tmp_path: Path) -> None:
     (tmp_path / "request.json").write_text(request(LIBRARY).model_dump_json())
     (tmp_path / "evaluation.json").write_text(correct().model_dump_json(by_alias=True))
@@ -193,6 +195,7 @@ def test_command_line_wrong_usage(tmp_path: Path, arguments: list[str]) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.thorough
 def test_command_line_prints_json(tmp_path: Path) -> None:
     (tmp_path / "kernel.py").write_text(LIBRARY)
     (tmp_path / "problem.py").write_text(REFERENCE)

@@ -14,6 +14,7 @@ def keys(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("model", "args"),
     [

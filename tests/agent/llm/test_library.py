@@ -51,6 +51,7 @@ print([m for m in ("torch", "boto3", "fastapi") if m in sys.modules], file=sys.s
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("level", ["DEBUG", pytest.param("", marks=pytest.mark.slow)])
 def test_nothing_on_stdout(server, level):
     server.will(answer("first"), refusal(500), answer("second"), refusal(401, "no"))

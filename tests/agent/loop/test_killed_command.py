@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from agent.record.draft import Stage, read_draft
 from agent.record.run_files import RunFiles
 from agent.record.turn_log import read_turns
@@ -68,6 +70,7 @@ def kill_when(moment: Callable[[int], bool], problem: Path, folder: Path) -> Non
     assert not still_running(family)
 
 
+@pytest.mark.thorough
 def test_it_goes_on_and_nothing_is_done_twice(tmp_path: Path) -> None:
     problem, folder = tmp_path / "twice_relu.py", tmp_path / "run"
     problem.write_text(PROBLEM)

@@ -71,6 +71,7 @@ def suite(tmp_path: Path) -> Path:
     return folder.parent
 
 
+@pytest.mark.thorough
 def test_only_the_problem_that_can_be_judged_is_billed(
     suite: Path,
     tmp_path: Path,

@@ -10,6 +10,8 @@ import pytest
 
 from tests.agent.stand_in import Diary
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[3]
 
 

@@ -104,6 +104,7 @@ def cpu() -> Iterator[LocalExecutor]:
         yield running
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow if n != NAMES[0] else ()) for n in NAMES]
 )

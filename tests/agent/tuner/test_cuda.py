@@ -109,6 +109,7 @@ def test_every_problem_that_is_claimed_renamed_and_resized(cache: Path) -> None:
     assert not failures(run(cache, cases))
 
 
+@pytest.mark.thorough
 @needs_nvcc
 @pytest.mark.parametrize("name", ["softmax", pytest.param("frobenius", marks=pytest.mark.slow)])
 def test_nvcc_takes_it_over_the_light_headers(builder: Builder, name: str) -> None:

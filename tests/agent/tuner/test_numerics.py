@@ -16,6 +16,8 @@ from tests.agent.tuner.quirks import QUIRKS
 from tests.agent.tuner.variants import renamed, resized
 from tests.agent.tuner.written import written
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[3]
 LIMIT = 10.0
 """Our error over PyTorch's; the judge's own limit is 32."""

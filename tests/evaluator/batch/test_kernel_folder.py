@@ -67,6 +67,7 @@ def kernel(level: int, number: int, sample: int) -> str:
     return f"level_{level}_problem_{number}_sample_{sample}_kernel.py"
 
 
+@pytest.mark.thorough
 def test_the_rest_is_judged_whatever_becomes_of_one(tmp_path: Path, suite: Path) -> None:
     files = {
         kernel(1, 1, 0): RIGHT,

@@ -371,6 +371,7 @@ def test_dependencies_are_read_as_compilers_write_them(tmp_path):
 QUICK = ("streams_and_guards", "dispatch_half", "binding_in_cpp")
 
 
+@pytest.mark.thorough
 @needs_nvcc
 @pytest.mark.parametrize(
     "name",
@@ -414,6 +415,7 @@ def test_an_error_over_the_full_headers_is_what_is_told(builder):
     assert "has no member named 'no_such_method'" in outcome.log
 
 
+@pytest.mark.thorough
 def test_extensions_that_differ_in_name_share_what_is_compiled(builder, monkeypatch):
     compiled = []
     run = Workshop.run

@@ -114,6 +114,7 @@ __global__ void others(Best* best, __half* half, unsigned char* letter) {
 """
 
 
+@pytest.mark.thorough
 @needs_nvcc
 def test_kernels_over_cooperative_groups_come_out_the_same(tmp_path: Path) -> None:
     nvcc = Cuda.find().nvcc

@@ -125,6 +125,7 @@ def test_a_dispatch_over_what_type_gives_fails_without_pytorchs_headers(builder:
     assert not attempt.headers_lacking
 
 
+@pytest.mark.thorough
 @needs_nvcc
 def test_nvcc_too_has_the_last_word_on_it(builder: Builder) -> None:
     attempt = over_light_headers(builder, "void g(torch::Tensor x);", CUDA)
@@ -181,6 +182,7 @@ def test_a_function_of_pytorchs_that_a_candidate_declares_itself_is_left_to_its_
     assert attempt.library is None and not attempt.headers_lacking
 
 
+@pytest.mark.thorough
 @needs_nvcc
 def test_a_name_of_std_that_nvcc_misses_is_left_to_pytorchs_headers(builder: Builder) -> None:
     cuda = "using namespace std;\nmap<int, int> known;"
@@ -188,6 +190,7 @@ def test_a_name_of_std_that_nvcc_misses_is_left_to_pytorchs_headers(builder: Bui
     assert attempt.library is None and attempt.headers_lacking, attempt.log
 
 
+@pytest.mark.thorough
 @needs_nvcc
 def test_headers_of_cuda_have_what_pytorchs_of_that_name_have(builder: Builder) -> None:
     includes = """

@@ -119,6 +119,7 @@ class ModelNew(torch.nn.Module):
 """
 
 
+@pytest.mark.thorough
 def test_the_libraries_that_a_candidate_builds_are_looked_at(
     cuobjdump: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,8 @@ from tests.evaluator.collect.stand_in_ncu import GPU, stand_in_ncu
 from tests.evaluator.collect.test_target_process import REFERENCE, request
 from tests.evaluator.processes import descendants, is_running, still_running
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[3]
 HEAD = "import os, torch\nfrom pathlib import Path\n"
 MODULE = REFERENCE.replace("class Model(", "class ModelNew(")

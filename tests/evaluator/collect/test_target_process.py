@@ -70,6 +70,7 @@ def test_children_die_with_the_time_out(tmp_path: Path) -> None:
     assert not still_running([child])
 
 
+@pytest.mark.thorough
 def test_a_confined_candidate_reaches_neither_homes_nor_keys(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

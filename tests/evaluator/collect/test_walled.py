@@ -52,6 +52,7 @@ assert kernels.one() == 1
 """
 
 
+@pytest.mark.thorough
 def test_it_builds_and_reaches_nothing_of_its_owner(
     place: Path, tmp_path: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

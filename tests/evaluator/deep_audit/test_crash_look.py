@@ -41,6 +41,7 @@ STACK_OVERFLOW = program("to[0] += deep(rows);").replace(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("source", "reason", "kind", "function", "line", "text"),
     [
@@ -71,6 +72,7 @@ def test_a_crash_is_told_with_file_line_and_function(
     assert len(words.splitlines()) <= 13
 
 
+@pytest.mark.thorough
 def test_the_tensor_that_is_as_large_is_named(evaluate):
     outside = program("for (long i = 0; i < 1L << 24; ++i) to[rows * columns + i] = 0.0f;")
     evaluation = evaluate(outside, audit="auto")

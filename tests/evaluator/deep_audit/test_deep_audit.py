@@ -45,6 +45,7 @@ def run_of(evaluation: Evaluation, tool: Tool) -> SanitizerRun:
     return next(run for run in evaluation.audit.sanitizers if run.tool is tool)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "source",
     [OWN, pytest.param(OWN_PLAIN_C, marks=pytest.mark.slow)],
@@ -63,6 +64,7 @@ def test_a_clean_kernel_of_its_own_stays_correct(evaluate, source):
     assert evaluation.seconds.audit == evaluation.audit.seconds > 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("source", "tool", "kind", "text"),
     [
@@ -120,6 +122,7 @@ def test_who_takes_all_memory_when_watched_does_not_get_it(evaluate):
     assert not any(finding.refuses for finding in run.findings)
 
 
+@pytest.mark.thorough
 def test_pytorch_alone_is_a_library(evaluate):
     evaluation = evaluate(HONEST, audit="always")
     assert evaluation.status is Status.CORRECT
@@ -128,6 +131,7 @@ def test_pytorch_alone_is_a_library(evaluate):
     assert run_of(evaluation, Tool.ADDRESS).outcome == "not_run"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "source",
     [
@@ -154,6 +158,7 @@ def test_half_and_half_is_mixed(evaluate):
     assert evaluation.provenance is Provenance.MIXED, evaluation.audit.shares
 
 
+@pytest.mark.thorough
 def test_custom_kernels_can_be_required(evaluate):
     own = evaluate(OWN, require="custom")
     assert (own.status, own.provenance) == (Status.CORRECT, Provenance.CUSTOM), own.message
@@ -182,6 +187,7 @@ class ModelNew(nn.Module):
 """
 
 
+@pytest.mark.thorough
 def test_a_result_that_the_next_call_overwrites_is_refused_on_demand(evaluate):
     told = evaluate(BUFFER, audit="always")
     assert told.status is Status.CORRECT, told.message

@@ -141,12 +141,14 @@ def lived() -> Callable[[str, str], dict[Life, LifeTrial]]:
         yield tried
 
 
+@pytest.mark.thorough
 def test_the_module_itself_holds(lived: Callable[..., dict[Life, LifeTrial]]) -> None:
     found = lived(OWN, REFERENCE)
     assert {trial.outcome for trial in found.values()} == {"holds"}, found
     assert set(found) == set(Life)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("source", "reference", "broken"),
     [

@@ -20,6 +20,8 @@ from evaluator.executor.ray import RayExecutor
 from evaluator.walls.environment import python_path
 from experiments.bench.cluster.local_cluster import LocalCluster, local_cluster
 
+pytestmark = pytest.mark.thorough
+
 Altered = Callable[[str, str], Path]
 
 

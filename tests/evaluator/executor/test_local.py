@@ -82,6 +82,7 @@ def test_one_that_is_closed_while_its_judge_starts_leaves_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
 
+@pytest.mark.thorough
 def test_callers_side_by_side_each_get_their_own_verdict(executor: LocalExecutor) -> None:
     wrong = HONEST.replace("* 2.0", "* 2.5")
     sources = [HONEST, wrong, "x = (", wrong, HONEST]
@@ -93,6 +94,7 @@ def test_callers_side_by_side_each_get_their_own_verdict(executor: LocalExecutor
     ]
 
 
+@pytest.mark.thorough
 def test_a_judge_that_is_killed_takes_its_workers_along_and_is_replaced(
     executor: LocalExecutor,
 ) -> None:

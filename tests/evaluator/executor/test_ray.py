@@ -31,6 +31,8 @@ from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.executor.test_local import request
 from tests.evaluator.processes import descendants, still_running
 
+pytestmark = pytest.mark.thorough
+
 JUDGE = "tests.evaluator.executor.judge_at_hand"
 
 

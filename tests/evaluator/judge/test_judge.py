@@ -34,6 +34,7 @@ def test_an_honest_copy_is_correct_and_about_as_fast(evaluate):
     assert "no_new_privs" in evaluation.isolation
 
 
+@pytest.mark.thorough
 def test_one_that_takes_a_nap_is_slower(evaluate):
     """A tenth of a second: far more than what other work on the machine can add to the baseline."""
     body = "time.sleep(0.1)\nreturn torch.relu(x * self.scale + self.bias) * 2.0"
@@ -111,6 +112,7 @@ def test_an_ignored_bias_fails_although_the_reference_starts_with_zeros(evaluate
     assert evaluation.status is Status.INCORRECT
 
 
+@pytest.mark.thorough
 def test_a_result_that_depends_on_chance_is_called_a_race(evaluate):
     body = (
         "y = torch.relu(x * self.scale + self.bias) * 2.0\ny[torch.randint(256, ())] += 1\nreturn y"
@@ -180,6 +182,7 @@ def test_the_message_quotes_the_candidates_own_line(evaluate):
     assert "candidate.py" in evaluation.detail
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
@@ -449,6 +452,7 @@ def get_init_inputs():
 """
 
 
+@pytest.mark.thorough
 def test_outputs_that_vanish_are_judged_and_the_record_says_so(evaluate):
     """Products of so many small numbers are nil in fp32 and not in fp64."""
     own = PRODUCT.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")

@@ -43,6 +43,7 @@ def context_of(judge: Judge) -> Iterator[Callable[[int], ProblemContext]]:
     judge._forget_benches(keep=0)
 
 
+@pytest.mark.thorough
 def test_the_last_ones_are_kept(judge, context_of, monkeypatch) -> None:
     monkeypatch.setattr(judge_module, "MOST_PROBLEMS", 3)
     monkeypatch.setattr(judge_module, "free_share", lambda: 1.0)

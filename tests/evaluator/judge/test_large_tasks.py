@@ -139,6 +139,7 @@ def test_blocks_compare_as_the_whole_does() -> None:
     assert not same(one, one.double())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "precision",
     [

@@ -197,6 +197,7 @@ def test_what_a_constructor_prepares_is_right(evaluate, name):
     assert evaluation.correctness.error_ratio < evaluation.correctness.error_ratio_limit
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", WRONG)
 def test_who_ignores_weights_is_refused(evaluate, name):
     evaluation = evaluate(module(*WRONG[name]), reference=PROBLEM)
@@ -214,6 +215,7 @@ def test_what_follows_from_no_seed_must_be_registered(evaluate):
     assert "`shift`" in evaluation.message
 
 
+@pytest.mark.thorough
 def test_the_next_candidate_has_the_public_state_again(evaluate):
     """A module may keep a tensor that is no parameter: it must be as the public seed makes it."""
     reference = PROBLEM.replace(

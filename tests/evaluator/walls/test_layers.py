@@ -130,6 +130,7 @@ def test_a_layer_that_is_reported_holds(evaluate, layer, monkeypatch, tmp_path):
         assert os.geteuid() != 0, f"{layer} is missing as root"
 
 
+@pytest.mark.thorough
 def test_pytorchs_own_address_space_does_not_count(evaluate):
     """With CUDA's libraries it is more than many a limit."""
     # Each thread has some of its own.

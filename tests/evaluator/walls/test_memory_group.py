@@ -77,6 +77,7 @@ def test_groups_of_dead_judges_are_swept_up():
         alive.rmdir()
 
 
+@pytest.mark.thorough
 @NEEDS_GROUPS
 def test_a_family_that_takes_too_much_together_is_stopped(evaluate):
     greedy = (

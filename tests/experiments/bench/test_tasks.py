@@ -48,6 +48,7 @@ def suite(folder: Path, **forwards: str) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_a_task_that_breaks_stops_nothing_and_none_is_judged_twice(tmp_path: Path):
     folder = suite(
         tmp_path / "suite", broken="raise ValueError('mine')", good="return self.linear(x).relu()"

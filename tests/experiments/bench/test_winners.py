@@ -55,6 +55,7 @@ def test_the_report_says_what_was_not_measured():
     assert "again over confirmed: 0.950; of search over confirmed: 1.100" in told
 
 
+@pytest.mark.thorough
 def test_a_kernel_is_judged_again_once(tmp_path: Path):
     file, out = tmp_path / "winners.jsonl", tmp_path / "again.jsonl"
     file.write_text(WINNER.model_dump_json(exclude_defaults=True) + "\n")

@@ -52,6 +52,7 @@ def test_each_broken_build_is_told(case: str) -> None:
     assert_told(broken, words_of(broken, LOGS.joinpath(f"{case}.txt").read_text()))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["overload", "cuda_global_value"])
 def test_what_the_compilers_of_this_machine_say(name: str, shared_cache: Path) -> None:
     broken = BROKEN[name]

@@ -309,6 +309,7 @@ def test_operations_never_make_the_floor():
     assert bounds(endless, PEAKS).floor_us == pytest.approx(1000 / 1.05e12 * 1e6)
 
 
+@pytest.mark.thorough
 def test_ceilings_are_measured_once_and_kept(monkeypatch, tmp_path):
     monkeypatch.setenv("KERNEL_REFINERY_CACHE", str(tmp_path))
     monkeypatch.setattr(ceilings, "_SECONDS", 0.0)

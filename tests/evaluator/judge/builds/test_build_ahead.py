@@ -97,6 +97,7 @@ def built(ahead: Service, source: str, **settings: float) -> BuiltAhead:
     return BuiltAhead.model_validate_json(ahead.ask(asked.encode()))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", BUILT)
 def test_the_judge_finds_it_built(ahead: Service, executor: LocalExecutor, where: str) -> None:
     kernel = BUILT[where].replace("#include", f"// {uuid.uuid4()}\n#include", 1)

@@ -74,6 +74,7 @@ def test_inline_sources_may_be_built_later_than_at_import(evaluate, phase):
     assert evaluation.timing is not None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("phase", LATER)
 def test_what_does_not_build_later_says_why(evaluate, phase):
     wrong = LATER[phase].replace("const float* in = x", "const float* in = no_such_name")

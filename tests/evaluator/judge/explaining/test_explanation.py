@@ -348,6 +348,7 @@ def evaluate(evaluate: Evaluate, device: str) -> Evaluate:
     return functools.partial(evaluate, device=device)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_the_cause_is_named(evaluate, name):
     reference, changes, code, words = CASES[name]
@@ -440,6 +441,7 @@ def get_init_inputs():
 """
 
 
+@pytest.mark.thorough
 def test_large_inputs_hide_no_lower_precision(monkeypatch):
     """The softmax of large numbers takes one row, and in bf16 another one at times."""
     source = changed(

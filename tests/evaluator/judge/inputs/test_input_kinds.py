@@ -50,6 +50,7 @@ def test_the_identity_is_no_relu_of_uniform_numbers(evaluate):
     assert recipe.correctness.input_kinds == ("plain",)
 
 
+@pytest.mark.thorough
 def test_a_softmax_must_take_off_its_maximum(evaluate):
     naive = candidate("e = torch.exp(x)\n        return e / e.sum(1, keepdim=True)")
     assert evaluate(naive, SOFTMAX).reason == "wrong_values"
@@ -58,6 +59,7 @@ def test_a_softmax_must_take_off_its_maximum(evaluate):
     assert {"larger", "signed"} <= set(honest.correctness.input_kinds)
 
 
+@pytest.mark.thorough
 def test_a_mean_does_not_hide_a_lower_precision(evaluate):
     for body in ("x.half().float()", "x.bfloat16().float()"):
         rounded = candidate(f"return ({body}).abs().mean()")
@@ -79,6 +81,7 @@ def test_kinds_that_the_reference_does_not_take_are_not_used(evaluate):
     assert decomposition.status is Status.CORRECT, decomposition.message
 
 
+@pytest.mark.thorough
 def test_the_verified_protocol_uses_four_scales_and_its_tolerance(evaluate):
     evaluation = evaluate(candidate("return torch.relu(x) * 1.0005"), RELU, protocol="verified")
     assert evaluation.status is Status.CORRECT, evaluation.message
@@ -115,6 +118,7 @@ def test_a_protocols_reference_uses_tf32_where_its_candidates_do(protocol, scale
         torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = before
 
 
+@pytest.mark.thorough
 def test_random_operators_are_judged_under_equal_seeds(evaluate):
     """Under every protocol; one that draws other numbers is wrong."""
     same = candidate("return torch.dropout(x, 0.5, True) + torch.rand_like(x)")

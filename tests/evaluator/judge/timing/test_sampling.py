@@ -195,6 +195,7 @@ def test_what_is_wrong_in_another_worker_alone_is_refused(evaluate):
     assert "another fresh worker" in evaluation.message
 
 
+@pytest.mark.thorough
 def test_a_state_from_call_to_call_is_timed_in_several_workers_too(evaluate):
     reference = (
         HONEST.replace("ModelNew", "Model").replace(

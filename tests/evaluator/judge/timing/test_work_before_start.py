@@ -48,6 +48,7 @@ def request(source: str) -> EvaluationRequest:
     )
 
 
+@pytest.mark.thorough
 def test_who_is_late_each_time_is_refused(judge):
     evaluation = judge.evaluate(request(SLOW_TO_GET_READY))
     assert (evaluation.status, evaluation.reason) == (Status.INTEGRITY, "work_before_start")
@@ -88,6 +89,7 @@ worker.Channel.spin = spin
 """ + HONEST.replace("* 2.0", "* (2.0 if torch.equal(SEEN[0], x) else 0.0)")
 
 
+@pytest.mark.thorough
 def test_large_inputs_do_not_arrive_while_a_worker_waits_for_the_start(evaluate):
     """They lie there before it gets ready, which is timed: it can't work on parts as they come."""
     large = SCALE_AND_BIAS.replace("ROWS, FEATURES = 256, 512", "ROWS, FEATURES = 16384, 512")

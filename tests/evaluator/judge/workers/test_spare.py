@@ -316,6 +316,7 @@ def test_it_ends_with_its_judge():
     assert not still_running(left)
 
 
+@pytest.mark.thorough
 def test_the_next_candidate_has_it_however_the_last_one_ended(verdict, shared_judge, handed):
     for source, status in (
         (HONEST, Status.CORRECT),
@@ -377,6 +378,7 @@ def test_a_zygote_that_died_takes_it_along(verdict, shared_judge, handed):
     assert not old._folder.exists()
 
 
+@pytest.mark.thorough
 def test_nothing_is_timed_while_one_is_in_the_making(verdict, shared_judge, monkeypatch):
     """Here none is made before somebody waits for it, so that one who doesn't is found out."""
     made, timed = [], []

@@ -88,6 +88,7 @@ def test_a_file_that_does_not_say_what_it_is_is_refused(tmp_path, monkeypatch):
         catalogue([Backend.CPP])
 
 
+@pytest.mark.thorough
 @each(CPP, QUICK)
 def test_a_cpp_candidate_comes_to_its_verdict_on_the_light_path(candidate, executor):
     settings = Settings(timing_seconds=0.1, audit="never")
