@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test test-evaluator test-rest check style format clean
+.PHONY: install demo test test-evaluator test-rest check style site format clean
 
 install: $(VENV)/.installed
 
@@ -41,10 +41,21 @@ style: install
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(MAKE) site
+
+# The pages as a site in .site/html. A broken link fails.
+PAGES := README.md ARCHITECTURE.md CHANGELOG.md CITATION.cff docs experiments/README.md \
+	$(addprefix experiments/results/,README.md advice/h200/TABLE.md measured) \
+	experiments/bench/suites/wrong_candidate.py
+
+site: install
+	rm -rf .site && mkdir -p .site/pages
+	tar -cf - $(PAGES) | tar -xf - -C .site/pages
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 format: install
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info
+	rm -rf $(VENV) .site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info
