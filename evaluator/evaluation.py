@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from evaluator.audit_record import DeepAudit, Provenance
 from evaluator.mismatch_pattern import Pattern
+from evaluator.reason import Reason
 from evaluator.record import Record
 from evaluator.settings import BaselineName, Settings
 
@@ -228,7 +229,7 @@ class Evaluation(Record):
 
     schema_: int = Field(default=SCHEMA, alias="schema")
     status: Status
-    reason: str = ""
+    reason: Reason | Literal[""] = ""
     """A stable code in snake_case, empty only for `correct`: `compile_failed`, `import_failed`,
     `no_model_new`, `forward_raised`, `segfault`, `call_timeout`, `wrong_values`, `wrong_shape`,
     `input_modified`, `below_floor`, ..."""

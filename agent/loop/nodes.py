@@ -35,6 +35,7 @@ from agent.record.turn import TurnSeconds
 from agent.record.turn_log import TurnKey, key_of
 from evaluator.errors import InfrastructureError, IsolationError, UnusableReferenceError
 from evaluator.evaluation import Candidate, Evaluation, EvaluationRequest, Seconds, Status
+from evaluator.reason import Reason
 from tools.execute import evaluation_request
 from tools.execute import execute as judge
 
@@ -93,7 +94,7 @@ def execute(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
         extraction = extract(answer.text, answer.finish_reason)
         if extraction.source is None:
             verdict = Evaluation(
-                status=Status.NO_CODE, reason="no_code", message=extraction.problem
+                status=Status.NO_CODE, reason=Reason.NO_CODE, message=extraction.problem
             )
             judged = draft.model_copy(update={"plan": extraction.plan, "evaluation": verdict})
             store.save_draft(key, judged)

@@ -20,12 +20,22 @@ from evaluator.evaluation import Evaluation, EvaluationRequest, Status
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.judge import Judge
 from evaluator.judge.problem.reference import flatten_arguments
+from evaluator.reason import Reason
 from evaluator.settings import Settings
 
 LIMIT_S = 30.0
 """For all of it on a CPU, but for the start of the sanitizers' zygote, which is there once."""
 GPU_LIMIT_S = 60.0
-_SIGNALS = frozenset({"segfault", "sigbus", "abort", "sigfpe", "sigill", "sigtrap"})
+_SIGNALS = frozenset(
+    {
+        Reason.SEGFAULT,
+        Reason.SIGBUS,
+        Reason.ABORT,
+        Reason.SIGFPE,
+        Reason.SIGILL,
+        Reason.SIGTRAP,
+    }
+)
 _FAULT = re.compile(
     r"illegal memory access|misaligned address|unspecified launch failure|device-side assert|"
     r"illegal instruction|illegal address|hardware stack error|invalid program counter"

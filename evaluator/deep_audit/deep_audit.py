@@ -31,6 +31,7 @@ from evaluator.deep_audit.reference_use import uses_reference
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Status, Timing
 from evaluator.judge.judge import Judge
+from evaluator.reason import Reason
 from evaluator.settings import Settings
 
 HARD_TO_BELIEVE = 10.0
@@ -146,7 +147,7 @@ def with_audit(
         tool, finding = audit.refusing[0]
         told |= {
             "status": Status.RUNTIME_ERROR,
-            "reason": "race" if tool is Tool.RACECHECK else "memory_error",
+            "reason": Reason.RACE if tool is Tool.RACECHECK else Reason.MEMORY_ERROR,
             "message": f"right by luck: {_NAMES[tool]} found {finding}",
             "detail": _detail([each for _, each in audit.refusing]),
             "timing": None,
@@ -154,14 +155,14 @@ def with_audit(
     elif require == "custom" and origin.label is not Provenance.CUSTOM:
         told |= {
             "status": Status.INTEGRITY,
-            "reason": "not_custom" if origin.label else "provenance_unknown",
+            "reason": Reason.NOT_CUSTOM if origin.label else Reason.PROVENANCE_UNKNOWN,
             "message": _required(origin),
             "timing": None,
         }
     elif require == "kept_results" and audit.overwrites_results:
         told |= {
             "status": Status.INTEGRITY,
-            "reason": "result_overwritten",
+            "reason": Reason.RESULT_OVERWRITTEN,
             "message": "kept results are required, and the next call overwrites its result",
             "timing": None,
         }

@@ -25,6 +25,7 @@ from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.trial import Trial
 from evaluator.judge.workers.side import Side
+from evaluator.reason import Reason
 from evaluator.worker.steps import Result, Step
 
 
@@ -191,7 +192,9 @@ class _Lives:
             else:
                 outputs = side.outputs(call.reply, self._context.outputs)
         if any(tensor.is_meta for tensor in outputs):
-            raise Refusal(Status.INCORRECT, "wrong_shape", "its result has another shape or dtype")
+            raise Refusal(
+                Status.INCORRECT, Reason.WRONG_SHAPE, "its result has another shape or dtype"
+            )
         return outputs
 
     def _is_right(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evaluator.evaluation import Mismatch, Status
+from evaluator.reason import Reason
 
 
 class Refusal(Exception):  # noqa: N818 - a verdict, not an error of ours
@@ -11,7 +12,7 @@ class Refusal(Exception):  # noqa: N818 - a verdict, not an error of ours
     def __init__(
         self,
         status: Status,
-        reason: str,
+        reason: Reason,
         message: str,
         *,
         detail: str = "",

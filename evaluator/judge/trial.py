@@ -30,6 +30,7 @@ from evaluator.judge.verification import Verification, is_near
 from evaluator.judge.workers.call import Call
 from evaluator.judge.workers.conduct import works_early
 from evaluator.judge.workers.side import Side
+from evaluator.reason import Reason
 from evaluator.settings import BaselineName
 
 _FIRST_CALLS, _KERNELBENCH_TRIALS = 3, 5
@@ -81,7 +82,7 @@ class Trial:
             side.close()
             if (second := self._as_constructed(context)) is None:
                 return
-            told = second.reason == "wrong_values"
+            told = second.reason is Reason.WRONG_VALUES
             if told and (_is_explained(second) or not _is_explained(refusal)):
                 second.message += _JUDGED_TWICE
                 raise second from None
@@ -127,7 +128,7 @@ class Trial:
                 ):
                     raise Refusal(
                         Status.INTEGRITY,
-                        "input_modified",
+                        Reason.INPUT_MODIFIED,
                         "forward writes into its inputs, which are not its own",
                         detail=refusal.message,
                     ) from None
@@ -170,7 +171,7 @@ class Trial:
         if lent and not context.draws.holds(draw):
             self._hold_against(
                 context,
-                "input_modified",
+                Reason.INPUT_MODIFIED,
                 "forward writes into its inputs, which are not its own",
             )
 
@@ -181,7 +182,7 @@ class Trial:
         if not self.verified.is_right(context, side, actual, draw, beside):
             self._hold_against(
                 context,
-                "kept_address",
+                Reason.KEPT_ADDRESS,
                 "results are wrong where the inputs lie at another address than in the first calls",
             )
         # In the trials on a GPU a candidate had copies of its own.
@@ -230,7 +231,7 @@ class Trial:
         if fixed := reference.fixed_parameters():
             raise Refusal(
                 Status.INTEGRITY,
-                "weights_unmatched",
+                Reason.WEIGHTS_UNMATCHED,
                 "its parameters are the reference's neither by name nor by order and shape, and "
                 f"`{fixed[0]}` follows from no seed: register the reference's parameters",
             )
@@ -290,7 +291,7 @@ class Trial:
         if timing.floor_us is not None and timing.latency_us < timing.floor_us:
             self._hold_against(
                 context,
-                "below_floor",
+                Reason.BELOW_FLOOR,
                 f"{timing.latency_us:.2f} us is less than the {timing.floor_us:.2f} us that moving "
                 "the bytes takes at this device's published peak: the work was not done",
             )
@@ -301,7 +302,7 @@ class Trial:
         for reason, message in side.late_work.items():
             self._hold_against(context, reason, message)
 
-    def _hold_against(self, context: ProblemContext, reason: str, message: str) -> None:
+    def _hold_against(self, context: ProblemContext, reason: Reason, message: str) -> None:
         """Refuse it, or note a finding where KernelBench's rules decide; raises `Refusal`."""
         if context.settings.protocol != "kernelbench":
             raise Refusal(Status.INTEGRITY, reason, message)
@@ -354,7 +355,7 @@ class Trial:
         if _is_early(sampling):
             self._hold_against(
                 context,
-                "work_before_start",
+                Reason.WORK_BEFORE_START,
                 "the candidate works outside its calls: before they start, or after they returned",
             )
         return sampling
@@ -374,7 +375,7 @@ class Trial:
                 self.verified.verify(context, side, sealed, draw)
             elif not is_near(sealed, context.expected(draw)):
                 message = "a later call, while it was timed, was wrong"
-                self._hold_against(context, "wrong_later", message)
+                self._hold_against(context, Reason.WRONG_LATER, message)
 
         sampling = sample(
             context,
@@ -438,7 +439,7 @@ def _make_room(context: ProblemContext, side: Side) -> None:
 def _copying_may_be_wrong(refusal: Refusal, side: Side) -> bool:
     """Whether copied weights may have undone what a constructor did to its own."""
     prepared = side.changed_weights or side.fit in ("ordered", "derived")
-    return prepared and refusal.reason == "wrong_values"
+    return prepared and refusal.reason is Reason.WRONG_VALUES
 
 
 def _is_explained(refusal: Refusal) -> bool:
@@ -448,4 +449,4 @@ def _is_explained(refusal: Refusal) -> bool:
 def _is_fault(refusal: Refusal) -> bool:
     """Whether it may have been a write to memory that is mapped read-only."""
     told = refusal.message + refusal.detail
-    return refusal.reason in ("segfault", "sigbus") or "illegal memory access" in told
+    return refusal.reason in (Reason.SEGFAULT, Reason.SIGBUS) or "illegal memory access" in told

@@ -20,6 +20,15 @@ from evaluator.judge.problem.reference import flatten_arguments
 from evaluator.judge.problem.variation import kind_of
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.side import Side
+from evaluator.reason import Reason
+
+_WRONG = {
+    "count": Reason.WRONG_COUNT,
+    "shape": Reason.WRONG_SHAPE,
+    "dtype": Reason.WRONG_DTYPE,
+    "values": Reason.WRONG_VALUES,
+}
+"""By what a mismatch is of."""
 
 _KEPT_DRAWS = 2
 _LIBRARY = 1e-2
@@ -118,7 +127,7 @@ class Verification:
             mismatch = explanation.of(mismatch)
         raise Refusal(
             Status.INCORRECT,
-            f"wrong_{mismatch.kind}",
+            _WRONG[mismatch.kind],
             f"{_what_is_wrong(context, mismatch.output)} is not what it should be",
             mismatch=mismatch,
         )

@@ -6,47 +6,13 @@ import re
 
 from evaluator.evaluation import Evaluation, Status
 from evaluator.mismatch_words import mismatch_words
+from evaluator.reason import Reason
 from tools.diagnosis.build_words import build_words
 from tools.diagnosis.crash import crash_words, position_words
 from tools.diagnosis.crash_site import site_words
 
 MAX_LINES = 60
 _MAX_WIDTH = 400
-
-_NO_CODE = (
-    "The answer held no usable module. Send one fenced Python block that holds the whole file:"
-    " imports, the kernels, and a class `ModelNew(nn.Module)` with the constructor and the"
-    " `forward` arguments of `Model`. Nothing after it."
-)
-
-_INTEGRITY = {
-    "protocol_broken": "What came from the kernel's process is not what a forward call sends: only"
-    " compute and return tensors, and leave the process, its files and its sockets alone.",
-    "input_modified": "Inputs must not be modified: write to a tensor of your own.",
-    "not_custom": "The work has to be done by kernels of your own, not by PyTorch's operators or a"
-    " vendor's library.",
-    "result_overwritten": "A result must stay as it is while forward is called again: return a"
-    " tensor that the next call does not write to.",
-    "below_floor": "It was faster than the bytes that must move can be moved on this device, so"
-    " it did not do the work. Every call has to compute its result from that call's inputs.",
-}
-
-_LUCK = {
-    "memory_error": "The results were right, but by luck: check every index and every length"
-    " against the tensors' real sizes, tails and last rows included.",
-    "race": "The results were right, but by luck: put a barrier between threads that write a place"
-    " in shared memory and threads that read or write it.",
-}
-
-_PHASES = (
-    ("build", "Compiling took too long: use fewer template instantiations, less unrolling, and"
-     " headers no larger than needed."),
-    ("import", "Importing the file took too long: do no work at import but compiling the kernels."),
-    ("construct", "The constructor took too long: do no heavy work there."),
-    ("call_", "A call of `forward` took too long: look for a loop that does not end, a deadlock"
-     " (a barrier that not all threads reach, a spin on a value that nobody writes), and serial"
-     " work over the whole tensor."),
-)  # fmt: skip
 
 
 def explain(evaluation: Evaluation, source: str) -> str:
@@ -68,7 +34,7 @@ def explain(evaluation: Evaluation, source: str) -> str:
 def _words(evaluation: Evaluation, source: str) -> list[str]:
     match evaluation.status:
         case Status.NO_CODE:
-            return [*_message(evaluation), _NO_CODE]
+            return [*_message(evaluation), Reason.NO_CODE.advice]
         case Status.BUILD_ERROR:
             return _build(evaluation, source)
         case Status.RUNTIME_ERROR:
@@ -76,15 +42,16 @@ def _words(evaluation: Evaluation, source: str) -> list[str]:
         case Status.TIMEOUT:
             return _timeout(evaluation, source)
         case Status.INCORRECT:
-            if evaluation.reason == "wrong_layout":
+            if evaluation.reason is Reason.WRONG_LAYOUT:
                 # Refused before any value was looked at: the message says it all.
                 return _message(evaluation)
             words = mismatch_words(evaluation.correctness) if evaluation.correctness else []
             return words or _message(evaluation)
         case Status.INTEGRITY:
-            advice = _INTEGRITY.get(evaluation.reason)
-            told = _message(evaluation) or [f"Refused: {evaluation.reason}."]
-            return told + ([advice] if advice else [])
+            return [
+                *(_message(evaluation) or [f"Refused: {evaluation.reason}."]),
+                *_advice(evaluation),
+            ]
         case _:
             return []
 
@@ -92,7 +59,7 @@ def _words(evaluation: Evaluation, source: str) -> list[str]:
 def _build(evaluation: Evaluation, source: str) -> list[str]:
     report = evaluation.build
     if report is not None and report.log.strip():
-        advice = [_advice("build")] if report.timed_out else []
+        advice = [Reason.BUILD_TIMEOUT.advice] if report.timed_out else []
         return build_words(report.log, source) + advice
     if evaluation.detail.strip():
         return _runtime(evaluation, source)
@@ -103,28 +70,27 @@ def _runtime(evaluation: Evaluation, source: str) -> list[str]:
     text = f"{evaluation.detail}\n{evaluation.message}"
     if re.search(r"^(?:\w+: )?(SyntaxError|IndentationError|TabError): ", text, re.MULTILINE):
         return ["The file is not Python:", *build_words(text, source)]
-    if evaluation.reason == "no_model_new":
-        return [*_message(evaluation), _NO_CODE]
-    if evaluation.reason in _LUCK:
+    if evaluation.reason is Reason.NO_MODEL_NEW:
+        return [*_message(evaluation), *_advice(evaluation)]
+    if evaluation.reason in (Reason.MEMORY_ERROR, Reason.RACE):
         site = site_words(evaluation.audit, source) if evaluation.audit is not None else []
         told = site or [evaluation.detail.strip()]
-        return [*_message(evaluation), _LUCK[evaluation.reason], *told]
+        return [*_message(evaluation), *_advice(evaluation), *told]
     return crash_words(evaluation.message, evaluation.detail, source, evaluation.audit)
 
 
 def _timeout(evaluation: Evaluation, source: str) -> list[str]:
-    advice = _advice(evaluation.reason)
     told = _message(evaluation) or [f"Too slow: {evaluation.reason}."]
     return [
         *told,
-        *([advice] if advice else []),
+        *_advice(evaluation),
         *position_words(evaluation.detail, source, crashed=True),
     ]
 
 
-def _advice(reason: str) -> str:
-    """On what took too long; empty where nothing is known of it."""
-    return next((words for phase, words in _PHASES if reason.startswith(phase)), "")
+def _advice(evaluation: Evaluation) -> list[str]:
+    """What its reason advises, if anything."""
+    return [evaluation.reason.advice] if evaluation.reason and evaluation.reason.advice else []
 
 
 def _message(evaluation: Evaluation) -> list[str]:

@@ -6,6 +6,7 @@ from evaluator.build.builder import Builder
 from evaluator.evaluation import Status
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.refusal import Refusal
+from evaluator.reason import Reason
 
 MOST_BUILDS = 128
 """Every process that a candidate is judged in asks again, though what is cached comes at once: for
@@ -35,14 +36,14 @@ class BuildAllowance:
         if self.asked == MOST_BUILDS:
             raise Refusal(
                 Status.RUNTIME_ERROR,
-                "too_many_builds",
+                Reason.TOO_MANY_BUILDS,
                 f"load_inline or load was called more than {MOST_BUILDS} times; build each "
                 "extension once, at import, and keep it",
             )
         if self.seconds > MOST_TIMES * self._timeout_s:
             raise Refusal(
                 Status.TIMEOUT,
-                "build_timeout",
+                Reason.BUILD_TIMEOUT,
                 f"the builds took longer than {MOST_TIMES * self._timeout_s:g} s together",
             )
         self.asked += 1

@@ -32,6 +32,7 @@ from evaluator.judge.problem.reference import DTYPES, WEIGHT_SEED
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.process import WorkerProcess
 from evaluator.judge.workers.side import Side
+from evaluator.reason import Reason
 from evaluator.walls.demands import insist
 from evaluator.worker.stated_gpu import properties_of
 
@@ -39,7 +40,7 @@ _CPU, _META = torch.device("cpu"), torch.device("meta")
 _PATIENCE_S = 10.0
 """For construction and the call each, builds not counted."""
 _SLACK_BYTES = 2**20
-_FINAL = {"import_timeout", "build_timeout", "too_many_builds"}
+_FINAL = {Reason.IMPORT_TIMEOUT, Reason.BUILD_TIMEOUT, Reason.TOO_MANY_BUILDS}
 NOTE = "refused before its turn on the device: it had run into a limit without one"
 
 

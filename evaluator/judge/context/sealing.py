@@ -10,6 +10,7 @@ from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.side import Side
+from evaluator.reason import Reason
 
 
 def sealed_outputs(
@@ -37,4 +38,4 @@ def refused_as_borrowed(context: ProblemContext, side: Side, reply: Reply) -> Re
     else:
         return None
     told = f"{what}, which the reference's is not; return a copy"
-    return Refusal(Status.INTEGRITY, "borrowed_output", told)
+    return Refusal(Status.INTEGRITY, Reason.BORROWED_OUTPUT, told)

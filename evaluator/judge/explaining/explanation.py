@@ -26,6 +26,7 @@ from evaluator.judge.problem.variation import Kind, kind_of
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.side import Side
 from evaluator.mismatch_pattern import Pattern
+from evaluator.reason import Reason
 from evaluator.worker.poison import POISONS, SOIL_WORDS
 from evaluator.worker.steps import SOIL, Step
 
@@ -254,7 +255,9 @@ class Explanation:
         ) as call:
             outputs = self.side.outputs(call.reply, self.context.outputs * (1 + reference))[:count]
         if any(tensor.is_meta for tensor in outputs):
-            raise Refusal(Status.INCORRECT, "wrong_shape", "another shape or dtype than before")
+            raise Refusal(
+                Status.INCORRECT, Reason.WRONG_SHAPE, "another shape or dtype than before"
+            )
         return outputs
 
     def _close(self, some: list[torch.Tensor], others: list[torch.Tensor], draw: Draw) -> bool:

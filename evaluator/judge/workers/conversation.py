@@ -10,19 +10,43 @@ from dataclasses import replace
 from evaluator.build.handover import Build, built_and_read
 from evaluator.evaluation import BuildReport, Status
 from evaluator.ipc.build_request import decode_request, encode_outcome
-from evaluator.ipc.failure import Failure
+from evaluator.ipc.failure import Failure, Phase
 from evaluator.ipc.sealed import sealed_copy
 from evaluator.ipc.wire import ClosedError, Kind, Message, WireError, WireTimeoutError
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.process import WorkerProcess
+from evaluator.reason import Reason
 from evaluator.worker.values import TensorSubclassError
 
-_NAMES = {"import": "import", "construct": "construction of the module", "call": "call of forward"}
+_NAMES: dict[Phase, str] = {
+    "import": "import",
+    "construct": "construction of the module",
+    "call": "call of forward",
+}
 _BUILD_FAILED = "Error building extension"
 """PyTorch's words, and our stub's."""
 _READING_S = 60.0
 """Of reading, a worker's share: all that it is told fits the socket's buffer where it reads."""
-_REASONS = {"import": "import", "construct": "construct", "call": "forward"}
+_TIMEOUTS: dict[Phase, Reason] = {
+    "import": Reason.IMPORT_TIMEOUT,
+    "construct": Reason.CONSTRUCT_TIMEOUT,
+    "call": Reason.CALL_TIMEOUT,
+}
+_RAISED: dict[Phase, Reason] = {
+    "import": Reason.IMPORT_RAISED,
+    "construct": Reason.CONSTRUCT_RAISED,
+    "call": Reason.FORWARD_RAISED,
+}
+_ENDED = {
+    "SIGSEGV": Reason.SEGFAULT,
+    "SIGABRT": Reason.ABORT,
+    "SIGKILL": Reason.KILLED,
+    "SIGBUS": Reason.SIGBUS,
+    "SIGFPE": Reason.SIGFPE,
+    "SIGILL": Reason.SIGILL,
+    "SIGTRAP": Reason.SIGTRAP,
+    "SIGSYS": Reason.SIGSYS,
+}
 
 
 class Conversation:
@@ -46,7 +70,7 @@ class Conversation:
             request = decode_request(payload)
         except ValueError as error:
             raise Refusal(
-                Status.INTEGRITY, "protocol_broken", f"a malformed build request: {error}"
+                Status.INTEGRITY, Reason.PROTOCOL_BROKEN, f"a malformed build request: {error}"
             ) from None
         outcome, fd = built_and_read(build, request, sealed_copy)
         before = self.build
@@ -80,11 +104,11 @@ class Conversation:
         except WireTimeoutError:
             self.worker.end()
             raise Refusal(
-                Status.INTEGRITY, "protocol_broken", "the worker does not read what it is told"
+                Status.INTEGRITY, Reason.PROTOCOL_BROKEN, "the worker does not read what it is told"
             ) from None
 
     def receive_building(
-        self, phase: str, timeout_s: float, expected: Kind, build: Build
+        self, phase: Phase, timeout_s: float, expected: Kind, build: Build
     ) -> Message:
         """The worker's word, after whatever it has asked to be built on the way.
 
@@ -102,7 +126,7 @@ class Conversation:
             self.serve_build(message.payload, build)
 
     def receive(
-        self, phase: str, timeout_s: float, expected: set[Kind], spent_s: float = 0.0
+        self, phase: Phase, timeout_s: float, expected: set[Kind], spent_s: float = 0.0
     ) -> Message:
         """The worker's next word, one of those expected; anything else raises `Refusal`.
 
@@ -116,35 +140,41 @@ class Conversation:
             self.worker.end()
             raise Refusal(
                 Status.TIMEOUT,
-                f"{phase}_timeout",
+                _TIMEOUTS[phase],
                 f"the {_NAMES[phase]} took longer than {timeout_s:g} s and was ended",
             ) from None
         except ClosedError:
             raise self.death(phase) from None
         except WireError as error:
-            raise Refusal(Status.INTEGRITY, "protocol_broken", str(error)) from None
+            raise Refusal(Status.INTEGRITY, Reason.PROTOCOL_BROKEN, str(error)) from None
         if message.kind is Kind.FAILED:
             raise self._failure(message.payload)
         if message.kind not in expected:
-            raise Refusal(Status.INTEGRITY, "protocol_broken", f"{message.kind.name} out of turn")
+            raise Refusal(
+                Status.INTEGRITY, Reason.PROTOCOL_BROKEN, f"{message.kind.name} out of turn"
+            )
         return message
 
     def _failure(self, payload: bytes) -> Refusal:
         try:
             failure = Failure.decode(payload)
         except ValueError as error:
-            return Refusal(Status.INTEGRITY, "protocol_broken", f"a malformed failure: {error}")
+            return Refusal(
+                Status.INTEGRITY, Reason.PROTOCOL_BROKEN, f"a malformed failure: {error}"
+            )
         builds = failure.phase == "import" or _BUILD_FAILED in failure.summary
         if builds and self.build is not None and not self.build.ok:
             return self._unbuilt()
         if failure.error == "SyntaxError":
-            reason = "syntax_error"
+            reason = Reason.SYNTAX_ERROR
         elif failure.error == "NameError" and "defines no class" in failure.summary:
-            reason = "no_model_new"
+            reason = Reason.NO_MODEL_NEW
         elif failure.error == TensorSubclassError.__name__:
-            return Refusal(Status.INTEGRITY, "tensor_subclass", failure.summary.partition(": ")[2])
+            return Refusal(
+                Status.INTEGRITY, Reason.TENSOR_SUBCLASS, failure.summary.partition(": ")[2]
+            )
         else:
-            reason = f"{_REASONS[failure.phase]}_raised"
+            reason = _RAISED[failure.phase]
         return Refusal(
             Status.RUNTIME_ERROR,
             reason,
@@ -156,24 +186,22 @@ class Conversation:
         assert self.build is not None
         return Refusal(
             Status.BUILD_ERROR,
-            "compile_failed",
+            Reason.COMPILE_FAILED,
             "the inline sources do not build",
             detail=self.build.log[-2000:],
         )
 
-    def death(self, phase: str) -> Refusal:
+    def death(self, phase: Phase) -> Refusal:
         """What to say of a worker that is gone; ends what is left of it."""
         ending = self.worker.end(grace_s=5.0)
         name = ending.signal_name
         if name:
-            reason = {"SIGSEGV": "segfault", "SIGABRT": "abort", "SIGKILL": "killed"}.get(
-                name, name.lower()
-            )
+            reason = _ENDED.get(name, Reason.OTHER_SIGNAL)
             what = f"the process was ended by {name} during the {_NAMES[phase]}"
-            if reason == "killed" and ending.out_of_memory:
-                reason = "out_of_memory"
+            if reason is Reason.KILLED and ending.out_of_memory:
+                reason = Reason.OUT_OF_MEMORY
                 what += ": with what it started it used more memory than it may"
         else:
-            reason = "exited"
+            reason = Reason.EXITED
             what = f"the process exited (code {ending.status}) during the {_NAMES[phase]}"
         return Refusal(Status.RUNTIME_ERROR, reason, what, detail=ending.log)

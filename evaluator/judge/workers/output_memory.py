@@ -17,6 +17,7 @@ from evaluator.ipc.reply import OutputLayout, place_after
 from evaluator.judge.inputs.placement import span_of
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.foreign_memory import read_memory
+from evaluator.reason import Reason
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,9 @@ def in_slot(slot: torch.Tensor, outputs: Sequence[OutputLayout]) -> list[torch.T
         end = place + math.prod(layout.shape) * dtype.itemsize
         if layout.place != place or end > slot.numel():
             raise Refusal(
-                Status.INTEGRITY, "protocol_broken", "an output lies at another place in its slot"
+                Status.INTEGRITY,
+                Reason.PROTOCOL_BROKEN,
+                "an output lies at another place in its slot",
             )
         views.append(slot[place:end].view(dtype).view(layout.shape))
         place = place_after(end)
@@ -61,7 +64,7 @@ def from_worker(pid: int, number: int, layout: OutputLayout) -> torch.Tensor:
     if span > 4 * math.prod(layout.shape) and span * dtype.itemsize > _WIDEST_VIEW:
         raise Refusal(
             Status.INCORRECT,
-            "wrong_layout",
+            Reason.WRONG_LAYOUT,
             f"output {number}, of shape {layout.shape}, is a view with strides {layout.stride}"
             " into a tensor of more than 1 GiB; return a tensor of its own, as .contiguous()"
             " makes it",

@@ -18,6 +18,7 @@ from evaluator.backend_flags import BackendFlags
 from evaluator.build.handover import Build
 from evaluator.configuration_cache import Configurations
 from evaluator.evaluation import BuildReport, Status
+from evaluator.ipc.failure import Phase
 from evaluator.ipc.reply import GATE_BYTES, Reply
 from evaluator.ipc.wire import Kind, Message
 from evaluator.judge.blockwise import same_bytes
@@ -39,6 +40,7 @@ from evaluator.judge.workers.output_memory import (
     lies_within,
 )
 from evaluator.judge.workers.process import WorkerProcess
+from evaluator.reason import Reason
 from evaluator.worker.poison import POISONS
 from evaluator.worker.stated_gpu import Properties
 from evaluator.worker.steps import Earlier, Result, SourceText, Step
@@ -77,7 +79,7 @@ class Side:
         self.looks_at_results = False
         """Whether the worker computes with a result that is a subclass of Tensor."""
         self.refuses_late_work = True
-        self.late_work: dict[str, str] = {}
+        self.late_work: dict[Reason, str] = {}
         """By reason, what went on after a return and is not refused."""
         self.poison: int | None = None
         """The byte that the slot was filled with before the last call; None: it has no slot."""
@@ -174,7 +176,7 @@ class Side:
         """Wait until the source is imported; raises `Refusal`."""
         self._receive("import", timeout_s, Kind.IMPORTED)
 
-    def _receive(self, phase: str, timeout_s: float, expected: Kind) -> Message:
+    def _receive(self, phase: Phase, timeout_s: float, expected: Kind) -> Message:
         assert self._build is not None
         return self._said.receive_building(phase, timeout_s, expected, self._build)
 
@@ -229,7 +231,7 @@ class Side:
         """Wait until the module is there; how its weights fitted. Raises `Refusal`."""
         message = self._receive("construct", timeout_s, Kind.CONSTRUCTED)
         if len(message.payload) != 5 or message.payload[0] >= len(FITS):
-            raise Refusal(Status.INTEGRITY, "protocol_broken", "an unknown fit of weights")
+            raise Refusal(Status.INTEGRITY, Reason.PROTOCOL_BROKEN, "an unknown fit of weights")
         self.fit, self.changed_weights = FITS[message.payload[0]], bool(message.payload[1])
         self.flags = BackendFlags(*map(bool, message.payload[2:]))
         self._hold()
@@ -395,7 +397,9 @@ class Side:
         self._hold()
         if not conduct.wait_until_held(self.worker.pid):
             raise Refusal(
-                Status.INTEGRITY, "never_rests", "a thread of the candidate could not be stopped"
+                Status.INTEGRITY,
+                Reason.NEVER_RESTS,
+                "a thread of the candidate could not be stopped",
             )
 
     def stand_still(self) -> None:
@@ -404,7 +408,7 @@ class Side:
         if self.device.type == "cpu" and not conduct.stands_still(self.worker.pid):
             raise Refusal(
                 Status.INTEGRITY,
-                "never_rests",
+                Reason.NEVER_RESTS,
                 "threads or processes of the candidate could not be stopped",
             )
 
@@ -426,17 +430,17 @@ class Side:
         now = self._read(reply)
         if not all(same_bytes(old, new) for old, new in zip(sealed, now, strict=True)):
             self._hold_late_work_against(
-                "output_changed",
+                Reason.OUTPUT_CHANGED,
                 "an output changed after forward had returned: the work was not done by then",
             )
         if not rested:
             self._hold_late_work_against(
-                "never_rests",
+                Reason.NEVER_RESTS,
                 f"threads of the candidate went on working for {conduct.PATIENCE_S:g} s after "
                 "forward had returned; a pool must sleep between calls",
             )
 
-    def _hold_late_work_against(self, reason: str, message: str) -> None:
+    def _hold_late_work_against(self, reason: Reason, message: str) -> None:
         if self.refuses_late_work:
             raise Refusal(Status.INTEGRITY, reason, message)
         self.late_work[reason] = message
@@ -478,7 +482,9 @@ class Side:
             if conduct.is_gone(self.worker.pid):
                 raise self._said.death("call") from None
             raise Refusal(
-                Status.INTEGRITY, "protocol_broken", f"an output lies nowhere: {error.strerror}"
+                Status.INTEGRITY,
+                Reason.PROTOCOL_BROKEN,
+                f"an output lies nowhere: {error.strerror}",
             ) from None
 
     def close(self) -> None:
@@ -497,4 +503,6 @@ def _decoded(message: Message) -> Reply:
     try:
         return Reply.decode(message.payload)
     except ValueError as error:
-        raise Refusal(Status.INTEGRITY, "protocol_broken", f"a malformed reply: {error}") from None
+        raise Refusal(
+            Status.INTEGRITY, Reason.PROTOCOL_BROKEN, f"a malformed reply: {error}"
+        ) from None
