@@ -1,6 +1,6 @@
 """Which profilers work on this machine, best first; why one does not, and how to get it.
 
-Nothing here touches a device: what can only be tried is told as far as it can be seen.
+Nothing here touches a device: what only a trial can show is reported as far as it can be seen.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a deep audit brings home. It is told beside the verdict; few of its findings change that."""
+"""What a deep audit found. It is reported beside the verdict; few findings change that."""
 
 from __future__ import annotations
 

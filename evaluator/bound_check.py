@@ -241,7 +241,7 @@ def measure(
                 return
             try:
                 done = timed(row)
-            except Exception as error:  # noqa: BLE001  (a problem that can't be timed is told)
+            except Exception as error:  # noqa: BLE001  (a problem that can't be timed is reported)
                 done = row.model_copy(update={"error": f"{type(error).__name__}: {error}"[:200]})
             file.write(done.model_dump_json() + "\n")
             file.flush()

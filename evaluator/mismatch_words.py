@@ -6,7 +6,7 @@ import math
 
 from evaluator.evaluation import Correctness, Mismatch
 
-# How each of the judge's details is told; several of one tuple go together or not at all.
+# How each of the judge's details is reported; those of one tuple go together or not at all.
 _DETAILS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("counterfactual",), "{}"),
     (("factor",), "factor {:.6g}"),

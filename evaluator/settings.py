@@ -1,4 +1,4 @@
-"""How a candidate is judged: what users choose, and what the judge is told."""
+"""How a candidate is judged: what users choose, and what the judge gets."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ DEMO: tuple[str, ...] = (
     "level1_15_diag_matmul",
     "level2_1_bias_swish_gate_residual",
 )
-"""What the main job works on when it is told nothing."""
+"""What the main job works on where no problem is named."""
 
 _LEVEL = re.compile(r"level_?(\d+)", re.IGNORECASE)
 _FILE = re.compile(r"(\d+)_(.+)")

@@ -106,7 +106,7 @@ class FeedbackSpec:
         return self.control_of(component) is not None
 
     def only(self, control: Control) -> FeedbackSpec:
-        """The part of it that is told by one control."""
+        """The items with one control."""
         return FeedbackSpec(tuple(item for item in self.items if item.control is control))
 
     @property

@@ -1,4 +1,4 @@
-"""What a turn is told about earlier ones: kernels and evaluations as text.
+"""What a prompt says about earlier turns: kernels and evaluations as text.
 
 A component that is off leaves no trace: neither its sections nor anything that could only be known
 through it. Headings and the keys at the beginning of lines are a contract with programs that read

@@ -1,6 +1,6 @@
 """What was measured of the kernel to refine, as sections of a prompt: P, A, S and R.
 
-Each section is told of the kernel itself, replaced by words without content, or told of another
+Each section describes the kernel itself, is replaced by words without content, or describes another
 kernel (`agent.config.feedback_spec`). A control stands exactly where the real section would.
 """
 

@@ -199,7 +199,7 @@ class Toolchain:
 
     @property
     def environment(self) -> dict[str, str]:
-        """All that a compiler is told of our environment."""
+        """All that a compiler gets of our environment."""
         path = ["/usr/local/bin", "/usr/bin", "/bin", str(Path(self.compiler).parent)]
         if self.cuda:
             path.insert(0, str(self.cuda.folder / "bin"))

@@ -53,7 +53,7 @@ def collect_ncu(
 ) -> Collected:
     """Profile the request in `folder`, which names `device`; the report stays there as `REPORT`.
 
-    `source`: the candidate's, whose hottest kernel is told with the lines at which it waits. In a
+    `source`: the candidate's; the lines at which its hottest kernel waits are reported. In a
     session the spare is used, and the next one is started once the candidate has ended. `timeout_s`
     counts from when the device could be asked for. Raises `ProfilerError` where `ncu` is not
     installed, may not read counters, or fails.

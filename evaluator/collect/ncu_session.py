@@ -11,9 +11,9 @@ from evaluator.collect.target.warm_target import WarmTarget
 class NcuSession:
     """Holds spare targets. Several threads may use it.
 
-    For a process that profiles again and again and lives longer than one profile; whoever profiles
-    once would start a spare in vain. A spare needs memory of the host, but no processor time, no
-    device and no lock. It ends with its owner, whatever ends that one.
+    A process that profiles several candidates uses it; for a single profile a spare would start in
+    vain. A spare needs memory of the host, but no processor time, no device and no lock. It ends
+    with its owner, whatever ends that one.
     """
 
     def __init__(self, most: int = 1) -> None:

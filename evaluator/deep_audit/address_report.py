@@ -1,7 +1,7 @@
 """Reads what AddressSanitizer and UndefinedBehaviorSanitizer print.
 
-The text comes out of the candidate's process: it may hold anything, and whoever forges a report
-refuses himself.
+The text comes from the candidate's process, so it may hold anything. A candidate that forges a
+report only refuses itself.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def memory_finding(text: str) -> Finding | None:
 def undefined_findings(text: str) -> tuple[Finding, ...]:
     """What UndefinedBehaviorSanitizer said of the candidate's own sources, each place once.
 
-    An index outside a fixed array refuses; overflows, shifts and the like are told only.
+    An index outside a fixed array refuses; overflows, shifts and the like are only reported.
     """
     found: dict[tuple[str, int], Finding] = {}
     for match in map(_UNDEFINED.match, text.splitlines()):

@@ -76,7 +76,7 @@ class AddressSanitizer:
         """One record for each of the two tools, over the problem's sizes and its hidden ones.
 
         `compiles`: whether the candidate has libraries at all. `limit_s` bounds all of it but the
-        start of the zygote, which is there once. Nothing is raised: what can't be run is told.
+        start of the zygote, which is there once. Nothing is raised: what can't be run is reported.
         """
         begin = time.monotonic()
         reason = _why_not(request, compiles=compiles)

@@ -1,6 +1,6 @@
 """A second look at a candidate whose process crashed, under a tool that says where.
 
-It comes after the verdict and never changes it: the finding is told beside it.
+It comes after the verdict and never changes it: the finding is reported beside it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 It comes after the verdict on correctness and time is sealed. An error of memory that a sanitizer
 found turns the verdict, because such a kernel is right by luck; so does a label other than `custom`
-where custom kernels or kept results are required. All else is told beside the verdict.
+where custom kernels or kept results are required. All else is reported beside the verdict.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class DeepAuditor:
         return judged
 
     def _life(self, request: EvaluationRequest) -> tuple[LifeTrial, ...]:
-        """What module life showed; a failure of ours is told, and costs nothing else."""
+        """What module life showed; a failure of ours is reported, and costs nothing else."""
         try:
             with self._judge.holding(request.settings.device):
                 return module_life(self._judge.context_for(request), self._builder, request)

@@ -1,8 +1,8 @@
 """A reading of the source for what cheats and accidents often rest on.
 
-Words for a person, never a verdict: every pattern here also occurs in honest kernels, and whoever
-wants to evade them can (by `getattr`, by pasting tokens, by code made at run time). What decides is
-what the judge measures.
+They are words for a person, never a verdict. Every pattern here also occurs in honest kernels, and
+an author can evade them (by `getattr`, by pasting tokens, by code made at run time). What the judge
+measures decides.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from evaluator.executor.ray_judge import Answer
 from evaluator.ipc.switchboard import serve_lines
 
 ATTEMPTS = 3
-"""Judges that may be lost over one candidate before that is told instead of a verdict."""
+"""Judges that may be lost over one candidate before that is reported instead of a verdict."""
 _OBJECTS_BYTES = 80 * 2**20
 """Of a cluster of our own: sources and verdicts are all that travels."""
 _LAST_CHARACTERS = 300

@@ -43,11 +43,10 @@ def ncu_lock(device: DeviceInfo) -> Iterator[None]:
 
 @contextmanager
 def context_turn() -> Iterator[None]:
-    """One judge on this host at a time makes a context ahead.
+    """Lets one judge of this host at a time make a CUDA context.
 
-    The driver makes them one after the other, for all GPUs. Judges that ask at the same time wait
-    for each other each time anew; by turns, one makes its context while the others time. Whoever
-    has waited for long goes ahead all the same.
+    The driver makes them one after the other, for all GPUs. In turns, one judge makes its context
+    while the others time. A judge that has waited for long goes ahead all the same.
     """
     with host_lock("context", most_s=_MOST_TURNS_S):
         yield

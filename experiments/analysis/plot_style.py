@@ -1,6 +1,6 @@
 """How all pictures look: colours, a figure, ticks, lines with bands, names at their ends.
 
-Colours are Okabe and Ito's, which colour-blind people tell apart, and nothing is told by colour
+Colours are Okabe and Ito's, which colour-blind people tell apart, and nothing is said by colour
 alone. Matplotlib is imported when the first picture is drawn, and its settings stay as they were.
 """
 

@@ -1,4 +1,4 @@
-"""How the figures that advice watches are told, and how much each varies by itself."""
+"""How the figures that advice watches are written, and how much each varies by itself."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tools.profiling.profile_report import Profile
 
 FASTER = -0.02
-"""A change of time closer to 0 than this is told as none."""
+"""A change of time closer to 0 than this is reported as none."""
 
 DEEDS: Mapping[str, str] = {
     "launch_bound": "launched fewer kernels",

@@ -170,7 +170,7 @@ def _match_error(line: str) -> Diagnostic | None:
 
 def _tells(note: Diagnostic, error: Diagnostic) -> bool:
     """Whether a note is about the candidate's own code and says something new."""
-    # Of several candidates the first one is told.
+    # Of several candidates the first one is reported.
     begin = note.message[: len("candidate expects")]
     known = any(each.message.startswith((note.message, begin)) for each in error.notes)
     idle = _IDLE_NOTE.match(note.message.strip()) is not None

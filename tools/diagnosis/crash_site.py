@@ -150,7 +150,7 @@ def _told(finding: Finding, mapped: SourceMap) -> str:
         number = _number(match[0], finding, mapped)
         return match[0] if number is None else f"line {number}"
 
-    # The kernel stands in front of compute-sanitizer's text, and is told with the place.
+    # The kernel stands in front of compute-sanitizer's text, and is reported with the place.
     text = finding.text
     for frame in finding.frames[:1]:
         text = text.removeprefix(f"{frame}; ")

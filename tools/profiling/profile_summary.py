@@ -34,7 +34,7 @@ def summary(
 ) -> str:
     """Text for the prompt; its first line is `- bottleneck: ` and the code.
 
-    `stalls`: lines of the candidate's source at which its kernel waits, as they are told.
+    `stalls`: lines of the candidate's source at which its kernel waits, as text.
     """
     on_gpu = facts.collected.gpu is not None
     because = f", because {rung_reason}" if rung_reason else ""

@@ -21,7 +21,7 @@ _RARE_WORDS = {
     "stall_tensor": "tensor cores",
     "stall_tex_throttle": "the queue of texture instructions",
 }
-"""Reasons that are told of a line, and not of a whole kernel."""
+"""Reasons that are reported for a line, and not for a whole kernel."""
 _WORDS = STALL_WORDS | _RARE_WORDS
 
 

@@ -61,7 +61,7 @@ class CudaValues(KernelText):
         return [p.split()[-1] for p in self.parameters]
 
     def bounds(self) -> str:
-        """What the compiler is told of the block's size."""
+        """What the compiler knows about the block's size."""
         return f"__launch_bounds__({self.threads}, {self.choice('min')})"
 
     def open_device(self, name: str, extra: Sequence[str] = ()) -> None:

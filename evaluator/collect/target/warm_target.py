@@ -79,7 +79,7 @@ class WarmTarget:
             lend_ceilings(folder)
             _name_packages(folder / _PACKAGES)
             os.mkfifo(folder / _GATE)
-            # Whoever it will be that waits there; nobody else comes into the folder.
+            # The process that will wait there; no other one comes into the folder.
             (folder / _GATE).chmod(0o644)
             # Reading as well: so opening waits for nobody, and writing can't fail.
             self._gate = os.open(folder / _GATE, os.O_RDWR | os.O_CLOEXEC)

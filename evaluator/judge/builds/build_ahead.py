@@ -2,9 +2,9 @@
 
 The candidate is rehearsed in a worker without a device (`rehearsal.py`), and the trusted builder
 compiles what it asks for. So the judge finds everything built, and the device never waits for a
-compiler while another candidate is ready. The library comes from the builder's cache by content,
-and what fails here fails again, and is told, when the candidate is judged: only one that ran into
-a limit is refused here and now.
+compiler while another candidate is ready. The library comes from the builder's cache by content.
+What fails here fails again when the candidate is judged, and is reported then. Only a candidate
+that ran into a limit is refused here.
 """
 
 from __future__ import annotations

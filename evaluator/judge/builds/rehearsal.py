@@ -1,11 +1,10 @@
-"""A candidate's import, construction and first call without its device, for the builds' sake.
+"""A candidate's import, construction and first call without its device, to find its builds.
 
-What they ask for is built by the time that the candidate has its device, and found in the cache.
-Nothing else that is seen here counts, for a device may make the difference, except for a limit
-that a candidate runs into: nobody waits for that twice, and not with a device held. No device
-makes a compiler faster. An import that takes a minute on one thread might be faster with one; but
-it is of no use to anybody, is told as what it is, and an identical candidate gets another try
-(`Evaluation.is_lasting`).
+The builds that they ask for are in the cache when the candidate gets its device. Nothing else that
+happens here counts, because a device may make a difference. One exception is a limit that the
+candidate runs into: the verdict follows at once, so that no device is held for it. An import that
+takes a minute on one thread might be faster with a device. The verdict says what it was, and an
+identical candidate gets another try (`Evaluation.is_lasting`).
 """
 
 from __future__ import annotations

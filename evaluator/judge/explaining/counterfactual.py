@@ -1,10 +1,10 @@
-"""What would have to be otherwise in the reference for a candidate's wrong output to be right.
+"""Which change of the reference would make a candidate's wrong output right.
 
-A trusted worker looks for it (`counterfactual_search.py`): it has the reference with its weights,
-the call's inputs and the candidate's output, and never the candidate. What PyTorch does with a
-changed operation is its own affair: some operators believe what they are told and end the process,
-and a loop may never end. Then that worker is gone, nothing is said, and the verdict stands as it
-stood. Each search has a worker of its own, so that none lives on with what a change has spoilt.
+A trusted worker searches for it (`counterfactual_search.py`). It has the reference with its
+weights, the call's inputs and the candidate's output, and never the candidate. A changed operation
+may end the process, because some operators do not check their arguments, or may never end. Then
+nothing is reported, and the verdict stands. Each search has its own worker, so that no change
+spoils another search.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The reference runs again and again: as a whole in eval() or in lower precision, 
 operation changed each time: left out, over another axis, in parts, with its operands swapped, with
 another constant, as another function, without one of its parameters, or with nothing after it.
 Where an output is just what comes out then, that is what the candidate does. Of changes of one kind
-the one that fits best is told, with those that fit as well.
+the one that fits best is reported, with those that fit as well.
 
 This may end its process (`counterfactual.py`), so it never runs in the judge. It imports nothing
 that a worker has not imported anyway: a fresh one begins at once.

@@ -1,7 +1,7 @@
 """Why an output is wrong, as far as the judge can find out by more calls of both sides.
 
 Nothing here changes the verdict, which stands by then. The first explanation that reproduces the
-wrong output, or makes the candidate right, is told; none is better than a wrong one.
+wrong output, or makes the candidate right, is reported; none is better than a wrong one.
 """
 
 from __future__ import annotations

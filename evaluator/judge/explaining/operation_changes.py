@@ -47,8 +47,8 @@ class Turn(IntEnum):
     LATE = 2
     """After the parameters."""
     LAST = 3
-    """Some operators believe what they are told: sizes and flags that don't fit, as statistics that
-    are asked for and not there, end the process, and nothing is tried any more."""
+    """Some operators do not check sizes and flags: one that does not fit ends the process, and no
+    further change is tried."""
 
 
 @dataclass(frozen=True)

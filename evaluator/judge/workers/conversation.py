@@ -26,7 +26,7 @@ _NAMES: dict[Phase, str] = {
 _BUILD_FAILED = "Error building extension"
 """PyTorch's words, and our stub's."""
 _READING_S = 60.0
-"""Of reading, a worker's share: all that it is told fits the socket's buffer where it reads."""
+"""For how long a worker may not read: all that we send fits the socket's buffer where it reads."""
 _TIMEOUTS: dict[Phase, Reason] = {
     "import": Reason.IMPORT_TIMEOUT,
     "construct": Reason.CONSTRUCT_TIMEOUT,
@@ -104,7 +104,7 @@ class Conversation:
         except WireTimeoutError:
             self.worker.end()
             raise Refusal(
-                Status.INTEGRITY, Reason.PROTOCOL_BROKEN, "the worker does not read what it is told"
+                Status.INTEGRITY, Reason.PROTOCOL_BROKEN, "the worker does not read what it is sent"
             ) from None
 
     def receive_building(

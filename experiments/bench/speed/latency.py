@@ -2,7 +2,7 @@
 
 Plain is a fresh process that does what KernelBench's evaluation does (plain_process.py). Ours is
 `LocalExecutor.evaluate`, cold (a cache without the candidate; judge, zygote, headers and the
-problem are warm, and what warming them took is told beside it) and warm (the second time).
+problem are warm, and what warming them took is reported beside it) and warm (the second time).
 """
 
 from __future__ import annotations

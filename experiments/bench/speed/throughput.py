@@ -1,6 +1,6 @@
 """The throughput of judging: many distinct candidates at once against one after the other.
 
-What a device does is told from the evaluations: a judge is at work on a candidate from when the
+What a device does is seen from the evaluations: a judge is at work on a candidate from when the
 executor hands it over until it answers.
 """
 
