@@ -24,3 +24,8 @@ class Refusal(Exception):  # noqa: N818 - a verdict, not an error of ours
         self.message = message
         self.detail = detail
         self.mismatch = mismatch
+
+
+def protocol_broken(message: str) -> Refusal:
+    """What came from a candidate's process is not what the protocol asks for."""
+    return Refusal(Status.INTEGRITY, Reason.PROTOCOL_BROKEN, message)

@@ -13,7 +13,7 @@ from evaluator.ipc.build_request import decode_request, encode_outcome
 from evaluator.ipc.failure import Failure, Phase
 from evaluator.ipc.sealed import sealed_copy
 from evaluator.ipc.wire import ClosedError, Kind, Message, WireError, WireTimeoutError
-from evaluator.judge.refusal import Refusal
+from evaluator.judge.refusal import Refusal, protocol_broken
 from evaluator.judge.workers.process import WorkerProcess
 from evaluator.reason import Reason
 from evaluator.worker.values import TensorSubclassError
@@ -69,9 +69,7 @@ class Conversation:
         try:
             request = decode_request(payload)
         except ValueError as error:
-            raise Refusal(
-                Status.INTEGRITY, Reason.PROTOCOL_BROKEN, f"a malformed build request: {error}"
-            ) from None
+            raise protocol_broken(f"a malformed build request: {error}") from None
         outcome, fd = built_and_read(build, request, sealed_copy)
         before = self.build
         self.build = BuildReport(
@@ -103,9 +101,7 @@ class Conversation:
             self._reading_left_s = max(0.1, self._reading_left_s - time.monotonic() + begin)
         except WireTimeoutError:
             self.worker.end()
-            raise Refusal(
-                Status.INTEGRITY, Reason.PROTOCOL_BROKEN, "the worker does not read what it is sent"
-            ) from None
+            raise protocol_broken("the worker does not read what it is sent") from None
 
     def receive_building(
         self, phase: Phase, timeout_s: float, expected: Kind, build: Build
@@ -146,22 +142,18 @@ class Conversation:
         except ClosedError:
             raise self.death(phase) from None
         except WireError as error:
-            raise Refusal(Status.INTEGRITY, Reason.PROTOCOL_BROKEN, str(error)) from None
+            raise protocol_broken(str(error)) from None
         if message.kind is Kind.FAILED:
             raise self._failure(message.payload)
         if message.kind not in expected:
-            raise Refusal(
-                Status.INTEGRITY, Reason.PROTOCOL_BROKEN, f"{message.kind.name} out of turn"
-            )
+            raise protocol_broken(f"{message.kind.name} out of turn")
         return message
 
     def _failure(self, payload: bytes) -> Refusal:
         try:
             failure = Failure.decode(payload)
         except ValueError as error:
-            return Refusal(
-                Status.INTEGRITY, Reason.PROTOCOL_BROKEN, f"a malformed failure: {error}"
-            )
+            return protocol_broken(f"a malformed failure: {error}")
         builds = failure.phase == "import" or _BUILD_FAILED in failure.summary
         if builds and self.build is not None and not self.build.ok:
             return self._unbuilt()

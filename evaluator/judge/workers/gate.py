@@ -13,11 +13,9 @@ from functools import cache
 
 import torch
 
-from evaluator.evaluation import Status
 from evaluator.hardware.cuda_memory import hold_stream
 from evaluator.ipc.reply import GATE_BYTES
-from evaluator.judge.refusal import Refusal
-from evaluator.reason import Reason
+from evaluator.judge.refusal import protocol_broken
 
 _PATIENCE_S = 5.0
 """The worker has waited for its device before it replies, so the word is there by then."""
@@ -57,11 +55,7 @@ class Gate:
         while not self._finish.query():
             if time.monotonic() > deadline:
                 self.give_up()
-                raise Refusal(
-                    Status.INTEGRITY,
-                    Reason.PROTOCOL_BROKEN,
-                    "the worker never wrote that it was done",
-                )
+                raise protocol_broken("the worker never wrote that it was done")
         return float(self.start.elapsed_time(self._finish)) * 1e3
 
     def give_up(self) -> None:

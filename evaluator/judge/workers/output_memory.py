@@ -15,7 +15,7 @@ import torch
 from evaluator.evaluation import Mismatch, Status
 from evaluator.ipc.reply import OutputLayout, place_after
 from evaluator.judge.inputs.placement import span_of
-from evaluator.judge.refusal import Refusal
+from evaluator.judge.refusal import Refusal, protocol_broken
 from evaluator.judge.workers.foreign_memory import read_memory
 from evaluator.reason import Reason
 
@@ -46,11 +46,7 @@ def in_slot(slot: torch.Tensor, outputs: Sequence[OutputLayout]) -> list[torch.T
         dtype: torch.dtype = getattr(torch, layout.dtype)
         end = place + math.prod(layout.shape) * dtype.itemsize
         if layout.place != place or end > slot.numel():
-            raise Refusal(
-                Status.INTEGRITY,
-                Reason.PROTOCOL_BROKEN,
-                "an output lies at another place in its slot",
-            )
+            raise protocol_broken("an output lies at another place in its slot")
         views.append(slot[place:end].view(dtype).view(layout.shape))
         place = place_after(end)
     return views

@@ -24,7 +24,7 @@ from evaluator.ipc.wire import Kind, Message
 from evaluator.judge.blockwise import same_bytes
 from evaluator.judge.inputs.arena import Arena, make_arena
 from evaluator.judge.inputs.laid import Laid
-from evaluator.judge.refusal import Refusal
+from evaluator.judge.refusal import Refusal, protocol_broken
 from evaluator.judge.workers import conduct
 from evaluator.judge.workers.call import Call
 from evaluator.judge.workers.conversation import Conversation
@@ -231,7 +231,7 @@ class Side:
         """Wait until the module is there; how its weights fitted. Raises `Refusal`."""
         message = self._receive("construct", timeout_s, Kind.CONSTRUCTED)
         if len(message.payload) != 5 or message.payload[0] >= len(FITS):
-            raise Refusal(Status.INTEGRITY, Reason.PROTOCOL_BROKEN, "an unknown fit of weights")
+            raise protocol_broken("an unknown fit of weights")
         self.fit, self.changed_weights = FITS[message.payload[0]], bool(message.payload[1])
         self.flags = BackendFlags(*map(bool, message.payload[2:]))
         self._hold()
@@ -396,21 +396,15 @@ class Side:
         """Have every thread of the worker stand still until its next call; raises `Refusal`."""
         self._hold()
         if not conduct.wait_until_held(self.worker.pid):
-            raise Refusal(
-                Status.INTEGRITY,
-                Reason.NEVER_RESTS,
-                "a thread of the candidate could not be stopped",
-            )
+            told = "a thread of the candidate could not be stopped"
+            raise Refusal(Status.INTEGRITY, Reason.NEVER_RESTS, told)
 
     def stand_still(self) -> None:
         """See that nothing of a held worker runs on: a thread may be in a long system call, in
         which it cannot be stopped. Raises `Refusal`."""
         if self.device.type == "cpu" and not conduct.stands_still(self.worker.pid):
-            raise Refusal(
-                Status.INTEGRITY,
-                Reason.NEVER_RESTS,
-                "threads or processes of the candidate could not be stopped",
-            )
+            told = "threads or processes of the candidate could not be stopped"
+            raise Refusal(Status.INTEGRITY, Reason.NEVER_RESTS, told)
 
     def _look_again(self, reply: Reply) -> None:
         """Whether anything went on after the return; raises `Refusal`. On a sample of the calls."""
@@ -481,11 +475,7 @@ class Side:
         except OSError as error:
             if conduct.is_gone(self.worker.pid):
                 raise self._said.death("call") from None
-            raise Refusal(
-                Status.INTEGRITY,
-                Reason.PROTOCOL_BROKEN,
-                f"an output lies nowhere: {error.strerror}",
-            ) from None
+            raise protocol_broken(f"an output lies nowhere: {error.strerror}") from None
 
     def close(self) -> None:
         """End the worker and give its slot back."""
@@ -503,6 +493,4 @@ def _decoded(message: Message) -> Reply:
     try:
         return Reply.decode(message.payload)
     except ValueError as error:
-        raise Refusal(
-            Status.INTEGRITY, Reason.PROTOCOL_BROKEN, f"a malformed reply: {error}"
-        ) from None
+        raise protocol_broken(f"a malformed reply: {error}") from None
