@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from evaluator.evaluation import Evaluation
 from evaluator.reason import Reason
 from tests.agent.made_records import incorrect
@@ -15,11 +13,6 @@ def test_a_code_of_an_earlier_version_reads_as_itself() -> None:
     assert old.reason == "worked_ahead"
     assert old.reason and not old.reason.advice
     assert Evaluation.model_validate_json(old.model_dump_json(by_alias=True)) == old
-
-
-def test_a_typo_in_our_own_code_is_no_reason() -> None:
-    with pytest.raises(AttributeError):
-        Reason.WRONG_VALUE  # noqa: B018
 
 
 def test_advice_is_a_sentence() -> None:

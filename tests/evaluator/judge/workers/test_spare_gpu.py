@@ -1,0 +1,59 @@
+"""On a GPU the spare worker has its context before a candidate asks for it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+
+from evaluator.hardware.device_lock import _MOST_TURNS_S, context_turn
+from evaluator.judge.workers.worker_limits import WorkerLimits
+from evaluator.judge.workers.zygote import Zygote
+from tests.evaluator.judge.workers.test_spare import made
+
+pytestmark = pytest.mark.gpu
+
+GPU_LIMITS = WorkerLimits(None, cpu_seconds=60, family_bytes=16 * 2**30)
+
+
+def test_on_a_gpu_it_has_its_context_before_its_candidate():
+    started = Zygote(device="cuda:0")
+    try:
+        with started.fork(GPU_LIMITS) as fresh:
+            assert not holds_device(fresh.pid)
+            started.prepare(GPU_LIMITS)
+            waits = made(started)
+            assert holds_device(waits.pid)
+            with started.fork(GPU_LIMITS) as taken:
+                assert taken is waits
+                assert taken.isolation == fresh.isolation
+    finally:
+        started.close()
+
+
+def test_on_a_gpu_contexts_are_made_by_turns_and_not_before_they_are_asked_for():
+    torch.cuda.init()
+    started = Zygote(device="cuda:0")
+    ready = threading.Event()
+    try:
+        empty, _ = torch.cuda.mem_get_info(0)
+        started.begin(GPU_LIMITS)
+        waits = made(started)
+        assert torch.cuda.mem_get_info(0)[0] == empty
+        with context_turn():
+            started.prepare(GPU_LIMITS, then=ready.set)
+            # Several times what a context takes, and less than it waits for its turn.
+            assert not ready.wait(_MOST_TURNS_S / 2)
+        assert ready.wait(30.0)
+        assert made(started) is waits
+        assert torch.cuda.mem_get_info(0)[0] < empty - 64 * 2**20
+    finally:
+        started.close()
+
+
+def holds_device(pid: int) -> bool:
+    """Whether CUDA's driver has opened a device for that process."""
+    names = (str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir())
+    return any(name.startswith("/dev/nvidia") for name in names)
