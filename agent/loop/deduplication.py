@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from agent.record.draft import Draft, Stage
+from agent.record.pending_turn import Work
 from agent.record.store import RunStore
-from agent.record.turn import TurnRecord
+from agent.record.turn import Turn
 from agent.record.turn_log import TurnKey, key_of
 from evaluator.evaluation import Evaluation
 from tools.profiling.profile_report import Profile
@@ -27,16 +27,16 @@ class JudgedKernel:
 class Deduplication:
     """Knows which turn of this run each kernel was judged, and profiled, with.
 
-    Names of turns only: what came of them stands in their records, or in their drafts while they
-    are in progress. Safe for several threads.
+    Names of turns only: what came of them stands in their records, or in the run directory while
+    they are pending. Safe for several threads.
     """
 
     def __init__(self, store: RunStore) -> None:
         self._store = store
         self._changed = threading.Condition()
         self._in_hand: set[tuple[str, str]] = set()
-        self._first: dict[str, dict[tuple[str, Stage], TurnKey]] = {}
-        """By problem; then by kernel and stage."""
+        self._first: dict[str, dict[tuple[str, Work], TurnKey]] = {}
+        """By problem; then by kernel and work."""
 
     @contextmanager
     def alone(self, problem: str, kernel: str) -> Iterator[None]:
@@ -51,27 +51,27 @@ class Deduplication:
                 self._in_hand.discard((problem, kernel))
                 self._changed.notify_all()
 
-    def told(self, problem: str, kernel: str, stage: Stage) -> JudgedKernel | None:
-        """The turn whose evaluation (`Stage.JUDGE`) or profile holds for this kernel too; None
+    def told(self, problem: str, kernel: str, stage: Work) -> JudgedKernel | None:
+        """The turn whose evaluation (`Work.JUDGE`) or profile holds for this kernel too; None
         where there is none."""
         key = self._of(problem).get((kernel, stage))
         if key is None:
             return None
-        # In this order: the draft goes when the record is there.
-        if (draft := self._store.draft(key)) is not None:
-            return JudgedKernel(key, draft.evaluation, draft.profile)
+        # In this order: a pending turn goes when the record is there.
+        if (turn := self._store.pending_turn(key)) is not None:
+            return JudgedKernel(key, turn.evaluation, turn.profile)
         turns = self._store.log.of(key.problem, key.sample)
         return next(
             (JudgedKernel(key, t.evaluation, t.profile) for t in turns if key_of(t) == key), None
         )
 
-    def learn(self, key: TurnKey, turn: Draft | TurnRecord) -> None:
+    def learn(self, key: TurnKey, turn: Turn) -> None:
         """What came of a turn, for those who come later with the same kernel."""
         first = self._of(key.problem)
         with self._changed:
             _learn(first, key, turn)
 
-    def _of(self, problem: str) -> dict[tuple[str, Stage], TurnKey]:
+    def _of(self, problem: str) -> dict[tuple[str, Work], TurnKey]:
         with self._changed:
             if problem not in self._first:
                 first = self._first[problem] = {}
@@ -80,11 +80,11 @@ class Deduplication:
             return self._first[problem]
 
 
-def _learn(first: dict[tuple[str, Stage], TurnKey], key: TurnKey, turn: Draft | TurnRecord) -> None:
+def _learn(first: dict[tuple[str, Work], TurnKey], key: TurnKey, turn: Turn) -> None:
     if turn.candidate is None:
         return
     verdict = turn.evaluation
     if verdict is not None and verdict.is_lasting and not turn.judged_with:
-        first.setdefault((turn.candidate, Stage.JUDGE), key)
+        first.setdefault((turn.candidate, Work.JUDGE), key)
     if turn.profile is not None and not turn.profiled_with:
-        first.setdefault((turn.candidate, Stage.PROFILE), key)
+        first.setdefault((turn.candidate, Work.PROFILE), key)

@@ -16,6 +16,7 @@ from agent.loop.environment import record_environment, record_isolation, refuse_
 from agent.loop.machine import Machine
 from agent.loop.problem_check import ProblemCheck
 from agent.loop.problem_run import ProblemRun
+from agent.loop.turn_record import judging_seconds
 from agent.prompt.prompt import Hardware
 from agent.prompt.templates import load_templates
 from agent.record.charge import charge_for, charge_for_nothing
@@ -67,42 +68,42 @@ def drive(
     stop = stop or threading.Event()
     one_at_a_time = _OneAtATime(watch or Unwatched())
     ledger, deduplication = _ledger(problems, store), Deduplication(store)
-    with Machine(store.path, first_wait_s) as machine:
-        problem_runs = [
-            ProblemRun(
-                Deps(
-                    config=config,
-                    problem=problem,
-                    hardware=hardware,
-                    templates=templates,
-                    device_name=device_name,
-                    client=client,
-                    executor=executor,
-                    check=ProblemCheck(executor, problem, settings_of(config)),
-                    profiler=profiler,
-                    store=store,
-                    deduplication=deduplication,
-                    ledger=ledger,
-                    watch=one_at_a_time,
-                    stop=stop,
-                ),
-                machine,
-            )
-            for problem in problems
-        ]
-        if any(problem_run.has_work for problem_run in problem_runs):
-            executor.prepare(config.workers, config.backend)  # while the model answers
-            record_environment(store, device_name, config.executor)
-        with ThreadPoolExecutor(config.workers, thread_name_prefix="turns") as pool:
-            queue = _Queue(problem_runs, samples_of(config))
-            futures = [pool.submit(queue.work_off) for _ in range(config.workers)]
-            try:
-                for future in as_completed(futures):
-                    future.result()
-            except BaseException:
-                stop.set()  # the turns in progress are finished, and no other begins
-                raise
-        results = tuple(problem_run.result() for problem_run in problem_runs)
+    machine = Machine(first_wait_s, profiles=config.shown_feedback.needs_profile)
+    problem_runs = [
+        ProblemRun(
+            Deps(
+                config=config,
+                problem=problem,
+                hardware=hardware,
+                templates=templates,
+                device_name=device_name,
+                client=client,
+                executor=executor,
+                check=ProblemCheck(executor, problem, settings_of(config)),
+                profiler=profiler,
+                store=store,
+                deduplication=deduplication,
+                ledger=ledger,
+                watch=one_at_a_time,
+                stop=stop,
+            ),
+            machine,
+        )
+        for problem in problems
+    ]
+    if any(problem_run.has_work for problem_run in problem_runs):
+        executor.prepare(config.workers, config.backend)  # while the model answers
+        record_environment(store, device_name, config.executor)
+    with ThreadPoolExecutor(config.workers, thread_name_prefix="turns") as pool:
+        queue = _Queue(problem_runs, samples_of(config))
+        futures = [pool.submit(queue.work_off) for _ in range(config.workers)]
+        try:
+            for future in as_completed(futures):
+                future.result()
+        except BaseException:
+            stop.set()  # the turns in progress are finished, and no other begins
+            raise
+    results = tuple(problem_run.result() for problem_run in problem_runs)
     record_isolation(store, results)
     interrupted = any(result.stop is Stop.INTERRUPTED for result in results)
     run = RunResult(run=store.path, problems=results, interrupted=interrupted)
@@ -132,20 +133,14 @@ def _ledger(problems: Sequence[Problem], store: RunStore) -> Ledger:
     ledger = Ledger()
     for problem in problems:
         ledger.charge(problem.id, store.log.progress(problem.id).spent)
-    for key, draft in store.drafts():
-        ledger.charge(key.problem, charge_for_nothing(draft.wasted))
-        if not store.has_completion(draft.completion):
+    for key, turn in store.pending_turns():
+        ledger.charge(key.problem, charge_for_nothing(turn.wasted))
+        if not store.has_completion(turn.completion):
             continue
-        answer = store.completion(draft.completion).completion
-        judged = draft.evaluation.seconds if draft.evaluation else None
-        seconds = TurnSeconds(
-            model=answer.seconds,
-            build=judged.build if judged else 0.0,
-            judge=judged.judge if judged else 0.0,
-            device=judged.device if judged else 0.0,
-            profile=draft.profile_seconds,
-        )
-        ledger.charge(key.problem, charge_for(answer.usage, seconds))
+        answer = store.completion(turn.completion).completion
+        judged = judging_seconds(turn.evaluation) if turn.evaluation else TurnSeconds()
+        took = {"model": answer.seconds, "profile": turn.profile_seconds}
+        ledger.charge(key.problem, charge_for(answer.usage, judged.model_copy(update=took)))
     return ledger
 
 

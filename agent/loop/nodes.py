@@ -1,8 +1,9 @@
 """The four things that a turn does: propose, execute, profile, decide.
 
-Each is `(state, runtime) -> update` and begins by looking at what the run directory knows already,
-so that it may be run again after a kill: what was paid for is not bought twice, what was judged is
-not judged twice. Every step is on disk before the next one begins.
+Each is `(state, runtime) -> update`: it takes the turn so far and returns it with what it adds.
+Every step is journaled before the next one begins. A node begins by looking at what the turn has
+already, so that it may be run again after a kill: what was paid for is not bought twice, what was
+judged is not judged twice.
 """
 
 from __future__ import annotations
@@ -15,12 +16,11 @@ from agent.config.schedule import call_index, turns_of
 from agent.llm.errors import ModelError
 from agent.loop.budget import exhausted
 from agent.loop.policy import is_near_sol, is_stale
-from agent.loop.proposal import new_draft, request_of
+from agent.loop.proposal import new_turn, request_of
 from agent.loop.state import TurnState, TurnUpdate
 from agent.loop.turn_record import judging_seconds, turn_record
 from agent.prompt.answer import extract
 from agent.record.charge import charge_for, charge_for_nothing
-from agent.record.draft import Draft, Stage
 from agent.record.durable import StoreError
 from agent.record.events import (
     Evaluated,
@@ -30,8 +30,9 @@ from agent.record.events import (
     TurnStarted,
     Waiting,
 )
+from agent.record.pending_turn import PendingTurn, Work
 from agent.record.result import Spent, Stop
-from agent.record.turn import TurnSeconds
+from agent.record.turn import Stage, TurnSeconds
 from agent.record.turn_log import TurnKey, key_of
 from evaluator.errors import InfrastructureError, IsolationError, UnusableReferenceError
 from evaluator.evaluation import Candidate, Evaluation, EvaluationRequest, Seconds, Status
@@ -51,82 +52,84 @@ ATTEMPTS = 3
 def propose(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
     """Render the prompt and get its answer; both are stored before anything is done with them.
 
-    Before the first call for a problem the judge sets it up: a problem that cannot be judged costs
-    nothing.
+    A turn that an earlier command began goes on where that one ended. Before the first call for a
+    problem the judge sets it up: a problem that cannot be judged costs nothing.
     """
-    deps, key = runtime.context, _key(state)
+    deps, key = runtime.context, state["key"]
     store = deps.store
-    call = call_index(key.sample, key.turn)
-    draft = store.draft(key)
-    if draft is None or not store.has_completion(draft.completion):
+    turn = store.pending_turn(key)
+    if turn is None or not store.has_completion(turn.completion):
         with _announcing_retries(runtime, key):
             deps.check.run()
-    deps.watch.notice(TurnStarted(key.problem, key.sample, key.turn, call))
-    draft = draft or new_draft(deps, key)
-    if not store.has_completion(draft.completion):
-        request = request_of(deps, key, store.prompt(draft.prompt))
-        try:
-            with store.in_flight(key, draft, Stage.MODEL) as draft:
-                answer = deps.client.complete(
-                    request, lambda text: deps.watch.notice(Waiting(*key, text))
-                )
-                completion = store.save_completion(request, draft.prompt, answer)
-                store.save_draft(key, draft.model_copy(update={"completion": completion}))
-        except ModelError as error:
-            if error.usage is not None:
-                wasted = draft.wasted + error.usage
-                store.save_draft(key, draft.model_copy(update={"wasted": wasted}))
-                deps.ledger.charge(key.problem, charge_for_nothing(error.usage))
-            raise
-        charge = charge_for(answer.usage, TurnSeconds(model=answer.seconds))
-        deps.ledger.charge(key.problem, charge)
-    answer = store.completion(_draft(deps, key).completion).completion
+    deps.watch.notice(TurnStarted(*key, call_index(key.sample, key.turn)))
+    turn = turn or store.journal(key, new_turn(deps, key))
+    if not store.has_completion(turn.completion):
+        turn = _answered(deps, key, turn)
+    answer = store.completion(turn.completion).completion
     deps.watch.notice(ModelAnswered(*key, answer.usage, answer.seconds, answer.finish_reason))
-    return {}
+    return {"turn": turn}
+
+
+def _answered(deps: Deps, key: TurnKey, turn: PendingTurn) -> PendingTurn:
+    """Ask the model, and charge what it billed."""
+    request = request_of(deps, key, deps.store.prompt(turn.prompt))
+    try:
+        with deps.store.in_flight(key, turn, Work.MODEL) as turn:
+            answer = deps.client.complete(
+                request, lambda text: deps.watch.notice(Waiting(*key, text))
+            )
+            deps.store.save_completion(request, turn.prompt, answer)
+            deps.store.journal(key, turn)
+    except ModelError as error:
+        if error.usage is not None:
+            deps.store.journal(key, turn.updated(wasted=turn.wasted + error.usage))
+            deps.ledger.charge(key.problem, charge_for_nothing(error.usage))
+        raise
+    charge = charge_for(answer.usage, TurnSeconds(model=answer.seconds))
+    deps.ledger.charge(key.problem, charge)
+    return turn
 
 
 def execute(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
     """Take the kernel out of the answer and have it built, verified and timed."""
-    deps, key = runtime.context, _key(state)
-    store, draft = deps.store, _draft(deps, key)
-    if draft.evaluation is None:
-        answer = store.completion(draft.completion).completion
+    deps, key, turn = runtime.context, state["key"], _turn(state)
+    if turn.evaluation is None:
+        answer = deps.store.completion(turn.completion).completion
         extraction = extract(answer.text, answer.finish_reason)
+        turn = turn.updated(plan=extraction.plan)
         if extraction.source is None:
             verdict = Evaluation(
                 status=Status.NO_CODE, reason=Reason.NO_CODE, message=extraction.problem
             )
-            judged = draft.model_copy(update={"plan": extraction.plan, "evaluation": verdict})
-            store.save_draft(key, judged)
+            turn = deps.store.journal(key, turn.updated(evaluation=verdict))
         else:
             candidate = Candidate(source=extraction.source, backend=deps.config.backend)
-            found = {"candidate": store.save_kernel(candidate), "plan": extraction.plan}
+            turn = turn.updated(candidate=deps.store.save_kernel(candidate))
             with deps.deduplication.alone(key.problem, candidate.hash):
-                _judge(runtime, key, candidate, draft.model_copy(update=found))
-        draft = _draft(deps, key)
-    assert draft.evaluation is not None
-    deps.deduplication.learn(key, draft)  # an earlier command may have judged it
-    deps.watch.notice(Evaluated(*key, draft.evaluation))
-    correct = draft.evaluation.status is Status.CORRECT
-    return {"wants_profile": correct and deps.config.shown_feedback.needs_profile}
+                turn = _judged(runtime, key, candidate, turn)
+    assert turn.evaluation is not None
+    deps.deduplication.learn(key, turn)  # an earlier command may have judged it
+    deps.watch.notice(Evaluated(*key, turn.evaluation))
+    return {"turn": turn}
 
 
-def _judge(runtime: Runtime[Deps], key: TurnKey, candidate: Candidate, draft: Draft) -> None:
+def _judged(
+    runtime: Runtime[Deps], key: TurnKey, candidate: Candidate, turn: PendingTurn
+) -> PendingTurn:
     """Have a kernel judged, or take over what was said of an identical one."""
     deps = runtime.context
-    with deps.store.in_flight(key, draft, Stage.JUDGE) as draft:
-        earlier = deps.deduplication.told(key.problem, candidate.hash, Stage.JUDGE)
+    with deps.store.in_flight(key, turn, Work.JUDGE) as turn:
+        earlier = deps.deduplication.told(key.problem, candidate.hash, Work.JUDGE)
         if earlier is not None and earlier.evaluation is not None:
             verdict = earlier.evaluation.model_copy(update={"seconds": Seconds()})
-            taken = {"evaluation": verdict, "judged_with": str(earlier.key)}
-            deps.store.save_draft(key, draft.model_copy(update=taken))
-            return
+            turn = turn.updated(evaluation=verdict, judged_with=str(earlier.key))
+            return deps.store.journal(key, turn)
         with _announcing_retries(runtime, key):
             verdict = judge(deps.executor, deps.problem, candidate, deps.settings)
-        draft = draft.model_copy(update={"evaluation": verdict})
-        deps.store.save_draft(key, draft)
-    deps.deduplication.learn(key, draft)
+        turn = deps.store.journal(key, turn.updated(evaluation=verdict))
+    deps.deduplication.learn(key, turn)
     deps.ledger.charge(key.problem, Spent(seconds=judging_seconds(verdict)))
+    return turn
 
 
 @contextmanager
@@ -143,57 +146,55 @@ def _announcing_retries(runtime: Runtime[Deps], key: TurnKey) -> Iterator[None]:
 
 def profile(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
     """Profile a correct kernel. A profiler that fails costs the turn its profile, no more."""
-    deps, key = runtime.context, _key(state)
-    store, draft = deps.store, _draft(deps, key)
-    if draft.profile is None and not draft.profile_error:
-        assert draft.candidate is not None
-        with deps.deduplication.alone(key.problem, draft.candidate):
-            _profile(deps, key, draft)
-        draft = _draft(deps, key)
-    deps.deduplication.learn(key, draft)
-    if draft.profile is not None and draft.candidate is not None:
-        store.save_profile(draft.candidate, draft.profile)
-    deps.watch.notice(Profiled(*key, draft.profile, draft.profile_error))
-    return {}
+    deps, key, turn = runtime.context, state["key"], _turn(state)
+    kernel = turn.candidate
+    assert kernel is not None
+    if turn.stage < Stage.PROFILED:
+        with deps.deduplication.alone(key.problem, kernel):
+            turn = _profiled(deps, key, turn)
+    deps.deduplication.learn(key, turn)
+    if turn.profile is not None:
+        deps.store.save_profile(kernel, turn.profile)
+    deps.watch.notice(Profiled(*key, turn.profile, turn.profile_error))
+    return {"turn": turn}
 
 
-def _profile(deps: Deps, key: TurnKey, draft: Draft) -> None:
+def _profiled(deps: Deps, key: TurnKey, turn: PendingTurn) -> PendingTurn:
     """Profile a kernel, or take over the profile of an identical one."""
-    verdict, kernel = draft.evaluation, draft.candidate
+    verdict, kernel = turn.evaluation, turn.candidate
     assert verdict is not None and kernel is not None
     began, error = deps.clock(), ""
-    with deps.store.in_flight(key, draft, Stage.PROFILE) as draft:
-        earlier = deps.deduplication.told(key.problem, kernel, Stage.PROFILE)
+    with deps.store.in_flight(key, turn, Work.PROFILE) as turn:
+        earlier = deps.deduplication.told(key.problem, kernel, Work.PROFILE)
         if earlier is not None and earlier.profile is not None:
-            taken = {"profile": earlier.profile, "profiled_with": str(earlier.key)}
-            deps.store.save_draft(key, draft.model_copy(update=taken))
-            return
+            turn = turn.updated(profile=earlier.profile, profiled_with=str(earlier.key))
+            return deps.store.journal(key, turn)
         try:
-            found = deps.profiler(_request_of(deps, draft), verdict)
+            found = deps.profiler(_request_of(deps, kernel), verdict)
         except InfrastructureError as failure:
             found, error = None, str(failure) or type(failure).__name__
         took = found.seconds if found and found.seconds else deps.clock() - began
-        news = {"profile": found, "profile_error": error, "profile_seconds": took}
-        draft = draft.model_copy(update=news)
-        deps.store.save_draft(key, draft)
-    deps.deduplication.learn(key, draft)
+        turn = turn.updated(profile=found, profile_error=error, profile_seconds=took)
+        deps.store.journal(key, turn)
+    deps.deduplication.learn(key, turn)
     deps.ledger.charge(key.problem, Spent(seconds=TurnSeconds(profile=took)))
+    return turn
 
 
 def decide(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
     """Record the turn, keep the best kernel where a person finds it, and say what comes next."""
-    deps, key = runtime.context, _key(state)
-    record = turn_record(deps, key, _draft(deps, key))
+    deps, key = runtime.context, state["key"]
+    record = turn_record(deps, key, _turn(state))
     deps.store.record(record)
     best = deps.store.keep_best(key.problem)
     is_best = best is not None and key_of(best) == key
     spent = deps.ledger.spent(key.problem)
     deps.watch.notice(TurnRecorded(key.problem, record, is_best, spent.cost_usd))
     stop = why_stop(deps)
-    turn = deps.store.log.next_turn(key.problem, key.sample)
-    if stop is None and turn >= turns_of(deps.config):
+    number = deps.store.log.next_turn(key.problem, key.sample)
+    if stop is None and number >= turns_of(deps.config):
         stop = Stop.CALLS
-    return {"turn": turn, "wants_profile": False, "stop": stop or ""}
+    return {"key": key._replace(turn=number), "turn": None, "stop": stop}
 
 
 def why_stop(deps: Deps) -> Stop | None:
@@ -209,8 +210,8 @@ def why_stop(deps: Deps) -> Stop | None:
 
 
 def after_execute(state: TurnState) -> Literal["profile", "decide"]:
-    """Only a correct kernel is profiled, and only where a prompt may say so."""
-    return "profile" if state["wants_profile"] else "decide"
+    """Only a correct kernel is profiled."""
+    return "profile" if _turn(state).is_correct else "decide"
 
 
 def after_decide(state: TurnState) -> Literal["propose", "end"]:
@@ -224,18 +225,12 @@ def worth_retrying(error: Exception) -> bool:
     return isinstance(error, InfrastructureError) and not isinstance(error, lasting)
 
 
-def _key(state: TurnState) -> TurnKey:
-    return TurnKey(state["problem"], state["sample"], state["turn"])
+def _turn(state: TurnState) -> PendingTurn:
+    turn = state["turn"]
+    assert turn is not None, f"{state['key']} is not proposed yet"
+    return turn
 
 
-def _draft(deps: Deps, key: TurnKey) -> Draft:
-    draft = deps.store.draft(key)
-    assert draft is not None, f"{key} has no draft"
-    return draft
-
-
-def _request_of(deps: Deps, draft: Draft) -> EvaluationRequest:
-    assert draft.candidate is not None
-    source = deps.store.kernel(draft.candidate)
-    candidate = Candidate(source=source, backend=deps.config.backend)
+def _request_of(deps: Deps, kernel: str) -> EvaluationRequest:
+    candidate = Candidate(source=deps.store.kernel(kernel), backend=deps.config.backend)
     return evaluation_request(deps.problem, candidate, deps.settings)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 
 from agent.config.schedule import samples_of, turns_of
 from agent.llm.errors import ModelInterruptedError, ModelRefusedError
 from agent.loop.confirm import confirm
 from agent.loop.deps import Deps
-from agent.loop.machine import FILE, Machine
+from agent.loop.machine import Machine
 from agent.loop.nodes import why_stop
 from agent.record.events import ProblemFinished, ProblemStarted
 from agent.record.result import ProblemResult, Stop
@@ -41,9 +40,6 @@ class ProblemRun:
             raise
         except InfrastructureError as error:
             self._error = self._error or str(error) or type(error).__name__
-        except sqlite3.Error as error:
-            where = self._deps.store.path / FILE
-            self._error = f"{where}: {error}; nothing is lost by deleting it and going on"
         finally:
             self._finish()
 
@@ -76,8 +72,8 @@ class ProblemRun:
         turn = self._deps.store.log.next_turn(self._deps.problem.id, sample)
         if turn >= turns_of(self._deps.config) or self._deps.stop.is_set():
             return False
-        draft = self._deps.store.draft(TurnKey(self._deps.problem.id, sample, turn))
-        paid = draft is not None and self._deps.store.has_completion(draft.completion)
+        pending = self._deps.store.pending_turn(TurnKey(self._deps.problem.id, sample, turn))
+        paid = pending is not None and self._deps.store.has_completion(pending.completion)
         return paid or why_stop(self._deps) is None
 
     def _finish(self) -> None:

@@ -11,7 +11,7 @@ from agent.prompt.memory import Memory, remember
 from agent.prompt.prompt import Frame, render_prompt
 from agent.prompt.shuffled import choose
 from agent.record.completion import CompletionRequest, Message
-from agent.record.draft import Draft
+from agent.record.pending_turn import PendingTurn
 from agent.record.store import request_hash
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from agent.record.turn_log import TurnKey
 
 
-def new_draft(deps: Deps, key: TurnKey) -> Draft:
-    """The prompt, rendered and stored; from now on this turn has no other."""
+def new_turn(deps: Deps, key: TurnKey) -> PendingTurn:
+    """A turn with its prompt, rendered and stored."""
     config, store = deps.config, deps.store
     memory, shown = memory_before(deps, key), config.shown_feedback
     shuffled = choose(config, store.log, key, memory.base) if memory.base else None
@@ -35,15 +35,13 @@ def new_draft(deps: Deps, key: TurnKey) -> Draft:
     spent = store.log.progress(key.problem).spent
     prompt = render_prompt(config, frame, key.turn, feedback, spent)
     parent = memory.base.candidate if memory.base and Component.KERNEL in shown else None
-    draft = Draft(
+    return PendingTurn(
         prompt=store.save_prompt(prompt.text),
         completion=request_hash(request_of(deps, key, prompt.text)),
         parent=parent,
         prompt_ledger=prompt.ledger,
         shuffled_with=shuffled[0] if shuffled else None,
     )
-    store.save_draft(key, draft)
-    return draft
 
 
 def memory_before(deps: Deps, key: TurnKey) -> Memory:

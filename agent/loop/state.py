@@ -1,31 +1,32 @@
-"""What the graph carries from node to node: a bookmark. The book itself is the run directory."""
+"""What the graph carries from node to node: one turn, as a value."""
 
 from __future__ import annotations
 
 from typing import TypedDict
 
+from agent.record.pending_turn import PendingTurn
+from agent.record.result import Stop
+from agent.record.turn_log import TurnKey
+
 
 class TurnState(TypedDict):
-    """Where a sample of a problem stands. Ids and numbers only, so that a checkpoint is small."""
+    """The turn in progress of one sample. Its texts lie in the run directory under their hashes."""
 
-    problem: str
-    sample: int
-    turn: int
-    """The turn in progress: the first one that is not recorded."""
-    wants_profile: bool
-    """This turn's kernel is correct and the feedback needs its profile."""
-    stop: str
-    """Why no turn follows (`Stop`); empty while one does."""
+    key: TurnKey
+    turn: PendingTurn | None
+    """None before `propose`."""
+    stop: Stop | None
+    """Why no turn follows; None while one does."""
 
 
 class TurnUpdate(TypedDict, total=False):
     """What a node changes. LangGraph ignores a misspelt key without a word; mypy does not."""
 
-    turn: int
-    wants_profile: bool
-    stop: str
+    key: TurnKey
+    turn: PendingTurn | None
+    stop: Stop | None
 
 
-def first_state(problem: str, sample: int, turn: int) -> TurnState:
+def first_state(key: TurnKey) -> TurnState:
     """The state at the beginning of a turn."""
-    return TurnState(problem=problem, sample=sample, turn=turn, wants_profile=False, stop="")
+    return TurnState(key=key, turn=None, stop=None)

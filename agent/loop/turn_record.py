@@ -1,32 +1,34 @@
-"""The end of a turn: its draft, its answer and its settings as the one line that is kept."""
+"""The end of a turn: what it has, its answer and its settings, as the one line that is kept."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent.config.feedback_spec import Component, Control
 from agent.config.schedule import call_index
 from agent.loop.proposal import memory_before
-from agent.record.turn import TurnRecord, TurnSeconds
+from agent.record.turn import Turn, TurnRecord, TurnSeconds
 from tools.advice.score import score
 from tools.execute import size_class_of
 
 if TYPE_CHECKING:
     from agent.loop.deps import Deps
-    from agent.record.draft import Draft
+    from agent.record.pending_turn import PendingTurn
     from agent.record.turn_log import TurnKey
     from evaluator.evaluation import Evaluation
     from tools.profiling.advice import AdviceScore
 
 
-def turn_record(deps: Deps, key: TurnKey, draft: Draft) -> TurnRecord:
+def turn_record(deps: Deps, key: TurnKey, turn: PendingTurn) -> TurnRecord:
     """The record of a turn that has been judged."""
-    config, problem, verdict = deps.config, deps.problem, draft.evaluation
+    config, problem, verdict = deps.config, deps.problem, turn.evaluation
     assert verdict is not None
-    answer = deps.store.completion(draft.completion).completion
-    took = {"model": answer.seconds, "profile": draft.profile_seconds}
+    answer = deps.store.completion(turn.completion).completion
+    took = {"model": answer.seconds, "profile": turn.profile_seconds}
+    so_far: dict[str, Any] = {name: getattr(turn, name) for name in Turn.model_fields}
     return TurnRecord(
+        **so_far,
         suite=problem.suite,
         problem=problem.id,
         problem_hash=problem.hash,
@@ -45,23 +47,10 @@ def turn_record(deps: Deps, key: TurnKey, draft: Draft) -> TurnRecord:
         size_class=size_class_of(config.first_device),
         backend=config.backend,
         device=verdict.device or deps.device_name,
-        prompt=draft.prompt,
-        completion=draft.completion,
-        candidate=draft.candidate,
-        plan=draft.plan,
-        parent=draft.parent,
-        prompt_ledger=draft.prompt_ledger,
-        shuffled_with=draft.shuffled_with,
         finish_reason=answer.finish_reason,
-        evaluation=verdict,
-        judged_with=draft.judged_with,
-        profile=draft.profile,
-        profiled_with=draft.profiled_with,
-        profile_error=draft.profile_error,
-        advice_scores=_advice_scores(deps, key, draft),
-        usage=draft.wasted + answer.usage,
+        advice_scores=_advice_scores(deps, key, turn),
+        usage=turn.wasted + answer.usage,
         attempts=answer.attempts,
-        repeated=draft.repeated,
         seconds=judging_seconds(verdict).model_copy(update=took),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
@@ -74,12 +63,12 @@ def judging_seconds(evaluation: Evaluation) -> TurnSeconds:
     return TurnSeconds(build=seconds.build, judge=judge, device=seconds.device)
 
 
-def _advice_scores(deps: Deps, key: TurnKey, draft: Draft) -> tuple[AdviceScore, ...]:
+def _advice_scores(deps: Deps, key: TurnKey, turn: PendingTurn) -> tuple[AdviceScore, ...]:
     """What became of the advice that this turn's prompt gave: that of the kernel to refine."""
     advised = deps.config.shown_feedback.control_of(Component.ADVICE) is Control.REAL
-    if not advised or draft.profile is None:
+    if not advised or turn.profile is None:
         return ()
     base = memory_before(deps, key).base
     if base is None or base.profile is None:
         return ()
-    return tuple(score(advice, base.profile, draft.profile) for advice in base.profile.advice)
+    return tuple(score(advice, base.profile, turn.profile) for advice in base.profile.advice)

@@ -22,7 +22,7 @@ OURS = (
     "environment.json",
     "result.json",
     "turns.jsonl",
-    "checkpoints.sqlite",
+    "checkpoints.sqlite",  # these three: of runs begun before the graph did without checkpoints
     "checkpoints.sqlite-wal",
     "checkpoints.sqlite-shm",
     "kernels",

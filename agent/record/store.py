@@ -16,7 +16,6 @@ from agent.record.best import best_of
 from agent.record.claim import claim
 from agent.record.completion import Completion, CompletionRequest
 from agent.record.confirmation import Confirmation
-from agent.record.draft import Draft, Stage, read_draft
 from agent.record.durable import (
     append_durably,
     append_whole,
@@ -26,6 +25,7 @@ from agent.record.durable import (
     write_once,
     write_whole,
 )
+from agent.record.pending_turn import PendingTurn, Work, read_pending_turn
 from agent.record.result import RunResult
 from agent.record.run_files import RunFiles, StoredCompletion
 from agent.record.turn import TurnRecord
@@ -59,7 +59,7 @@ class RunStore(RunFiles):
         self._kept: dict[str, str] = {}
         self._confirmations: dict[str, list[Confirmation]] = {}
         # Of turns in progress, as they lie on the disk: each is asked for several times.
-        self._drafts: dict[TurnKey, Draft] = {}
+        self._pending: dict[TurnKey, PendingTurn] = {}
         self._answers: dict[str, StoredCompletion] = {}
         self.log = TurnLog(path)
         sweep(path)
@@ -92,66 +92,65 @@ class RunStore(RunFiles):
 
     # The turn in progress.
 
-    def _draft_path(self, key: TurnKey) -> Path:
+    def _pending_path(self, key: TurnKey) -> Path:
         return self.path / "pending" / f"{key}.json"
 
-    def draft(self, key: TurnKey) -> Draft | None:
+    def pending_turn(self, key: TurnKey) -> PendingTurn | None:
         """What is known of a turn that is not recorded yet; None where nothing is."""
-        known = self._drafts.get(key)
-        # The record is there before the draft goes: another thread finds one of them.
+        known = self._pending.get(key)
+        # The record is there before the pending turn goes: another thread finds one of them.
         if known is None and key not in self.log:
-            known = self._draft_on_disk(key)
+            known = self._pending_on_disk(key)
             if known is not None:
-                self._drafts[key] = known
+                self._pending[key] = known
         return known
 
-    def _draft_on_disk(self, key: TurnKey) -> Draft | None:
+    def _pending_on_disk(self, key: TurnKey) -> PendingTurn | None:
         """What an earlier command left; what tore is taken out, so that lines can follow."""
-        path = self._draft_path(key)
+        path = self._pending_path(key)
         if not path.exists():
             return None
         lines = path.read_bytes()
-        draft = read_draft(lines)
-        if draft is None:
+        turn = read_pending_turn(lines)
+        if turn is None:
             path.unlink()
         elif not lines.endswith(b"\n"):
-            write_whole(path, draft.model_dump_json(by_alias=True) + "\n")
-        return draft
+            write_whole(path, turn.model_dump_json(by_alias=True) + "\n")
+        return turn
 
-    def drafts(self) -> Iterator[tuple[TurnKey, Draft]]:
-        """All turns in progress; drafts of turns that are recorded by now are removed."""
+    def pending_turns(self) -> Iterator[tuple[TurnKey, PendingTurn]]:
+        """All turns in progress; what is left of turns that are recorded by now is removed."""
         for path in sorted((self.path / "pending").glob("*.json")):
-            problem, sample, turn = path.stem.rsplit(".", 2)
-            key = TurnKey(problem, int(sample), int(turn))
+            problem, sample, number = path.stem.rsplit(".", 2)
+            key = TurnKey(problem, int(sample), int(number))
             if key in self.log:
                 path.unlink()
-            elif (draft := self.draft(key)) is not None:
-                yield key, draft
+            elif (turn := self.pending_turn(key)) is not None:
+                yield key, turn
 
-    def save_draft(self, key: TurnKey, draft: Draft) -> None:
-        """Write down what is known of a turn by now."""
+    def journal(self, key: TurnKey, turn: PendingTurn) -> PendingTurn:
+        """Write down how far a turn has come; returns `turn`."""
         # What a power cut takes of it can be done again; a bill can't be asked for again.
-        append = append_durably if draft.holds_a_bill else append_whole
-        append(self._draft_path(key), draft.model_dump_json(by_alias=True))
-        self._drafts[key] = draft
+        append = append_durably if turn.holds_a_bill else append_whole
+        append(self._pending_path(key), turn.model_dump_json(by_alias=True))
+        self._pending[key] = turn
+        return turn
 
     @contextmanager
-    def in_flight(self, key: TurnKey, draft: Draft, stage: Stage) -> Iterator[Draft]:
-        """Mark that `stage` has begun, for as long as the block lasts.
+    def in_flight(self, key: TurnKey, turn: PendingTurn, work: Work) -> Iterator[PendingTurn]:
+        """Mark that `work` has begun, for as long as the block lasts.
 
-        Yields the draft to build on: it counts one repetition more if a kill had interrupted this
-        stage before. The block ends by saving its outcome; an exception takes the mark away.
+        Yields the turn to build on: it counts one repetition more if a kill had interrupted this
+        work before. The block ends by journaling its outcome; an exception takes the mark away.
         """
-        again = draft.in_flight is stage
-        marked = draft.model_copy(
-            update={"in_flight": stage, "repeated": draft.repeated + int(again)}
-        )
-        self.save_draft(key, marked)
-        unmarked = marked.model_copy(update={"in_flight": None})
+        again = turn.in_flight is work
+        marked = turn.updated(in_flight=work, repeated=turn.repeated + int(again))
+        self.journal(key, marked)
+        unmarked = marked.updated(in_flight=None)
         try:
             yield unmarked
         except BaseException:
-            self.save_draft(key, unmarked)
+            self.journal(key, unmarked)
             raise
 
     # What a turn leaves behind.
@@ -198,11 +197,11 @@ class RunStore(RunFiles):
         write_whole(path, profile.model_dump_json(indent=2) + "\n")
 
     def record(self, record: TurnRecord) -> None:
-        """Write a turn down, once, and forget its draft."""
+        """Write a turn down, once; it is no longer pending."""
         self.log.append(record)
         with disk_errors_told(self.path):
-            self._draft_path(key_of(record)).unlink(missing_ok=True)
-        self._drafts.pop(key_of(record), None)
+            self._pending_path(key_of(record)).unlink(missing_ok=True)
+        self._pending.pop(key_of(record), None)
         self._answers.pop(record.completion, None)
 
     def confirmations(self, problem: str) -> list[Confirmation]:

@@ -24,6 +24,7 @@ from agent.record.run_files import RunFiles
 from evaluator.command.command_line import serve
 from evaluator.evaluation import Candidate, EvaluationRequest, Timing
 from evaluator.executor.local import LocalExecutor
+from evaluator.hardware.devices import describe
 from experiments.bench.suites.attempt import attempt
 from problems.errors import UsageError
 from problems.loader import load_problem, load_suite
@@ -134,6 +135,12 @@ def again(
     winners = list(_read(file, Winner))
     done = {each.name for each in _read(out, Again)} if out.exists() else set()
     devices = {winner.request.settings.device for winner in winners}
+    confirmed_on = {winner.device for winner in winners}
+    if confirmed_on != (here := {describe(device).name for device in devices}):
+        raise UsageError(
+            f"{file} was confirmed on {', '.join(sorted(confirmed_on))}; this is"
+            f" {', '.join(sorted(here))}: use a machine with the same model"
+        )
     with LocalExecutor(*sorted(devices)) as executor, out.open("a") as told:
         for winner in winners:
             if winner.name in done:

@@ -188,8 +188,6 @@ def until_it_survives(
 def main(folder: Path) -> None:
     """All experiments."""
     build_graph()  # imports what would else be imported in each child
-    import langgraph.checkpoint.sqlite  # noqa: F401
-
     undisturbed = fresh(folder / "undisturbed")
     began = time.monotonic()
     resume(undisturbed)
@@ -215,15 +213,6 @@ def main(folder: Path) -> None:
     for index in range(5):
         place = fresh(folder / f"sample-{index:03}")
         killed_at_random(place, chance.uniform(0, took), **SAMPLE)
-    place = fresh(folder / "without-checkpoints")
-    expect(killed_at_event(place, 12), -signal.SIGKILL, place)
-    for file in (place / "run").glob("checkpoints.sqlite*"):
-        file.unlink()
-    resume(place)
-    place = fresh(folder / "broken-checkpoints")
-    expect(killed_at_event(place, 12), -signal.SIGKILL, place)
-    (place / "run" / "checkpoints.sqlite").write_bytes(b"no database" * 1000)
-    resume(place)
     place = fresh(folder / "torn-line")
     expect(killed_at_event(place, 16), -signal.SIGKILL, place)
     turns = place / "run" / "turns.jsonl"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agent.record.events import Event, Watch
 
 
-PARTS = ("checkpoints", "store", "display", "stand-ins")
+PARTS = ("store", "display", "stand-ins")
 """What is clocked. The rest of a turn is LangGraph and the nodes' own work."""
 
 
@@ -182,11 +182,7 @@ def _config(job: Job, problems: list[str]) -> RunConfig:
 
 def _clock(times: Meter, syncs: Meter) -> None:
     """Put clocks around what a turn goes through. `in_flight` is a block in which others work; what
-    it does to the store is clocked as `save_draft`."""
-    from agent.loop.graph import build_graph
-
-    build_graph()  # sets the switches that LangGraph reads when it is first imported
-    from langgraph.checkpoint.sqlite import SqliteSaver
+    it does to the store is clocked as `journal`."""
     from rich.live import Live
 
     from agent.record.run_files import RunFiles
@@ -196,12 +192,11 @@ def _clock(times: Meter, syncs: Meter) -> None:
     from agent.view.live_table import LiveTable
     from experiments.bench.loop.stand_ins import InstantJudge, InstantModel
 
-    times.clock("store", RunStore, "draft", "save_draft", "save_prompt", "save_completion")
+    times.clock("store", RunStore, "pending_turn", "journal", "save_prompt", "save_completion")
     times.clock("store", RunStore, "has_completion", "save_kernel", "save_profile", "record")
     times.clock("store", RunStore, "keep_best", "completion", "save_result", "add_environment")
     times.clock("store", RunFiles, "kernel", "prompt")
     times.clock("store", TurnLog, "__init__", "of", "next_turn")
-    times.clock("checkpoints", SqliteSaver, "get_tuple", "put", "put_writes", "delete_thread")
     times.clock("display", PlainLines, "notice")
     times.clock("display", LiveTable, "notice")
     times.clock("display", Live, "refresh")

@@ -1,6 +1,6 @@
 """What a run takes beside its model and its judge: time a turn, memory, going on, reading it.
 
-Both answer at once here, so that everything measured is ours: graph, checkpoints, store, display.
+Both answer at once here, so that everything measured is ours: graph, store, display.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from problems.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[3]
 REFINE_TURNS = 10
-PACKAGES = ("langgraph", "langgraph-checkpoint-sqlite", "pydantic", "pandas", "rich")
+PACKAGES = ("langgraph", "pydantic", "pandas", "rich")
 
 
 class Part(Record):
@@ -56,7 +56,7 @@ class StrategyOverhead(Record):
     """The same of the processor's time, the interpreter's start included."""
     parts: dict[str, Part]
     """Of a turn, adding up to the two above (to as many of the first as there are workers):
-    `checkpoints`, `store`, `display`, `stand-ins`, and `graph` for what is left: LangGraph, the
+    `store`, `display`, `stand-ins`, and `graph` for what is left: LangGraph, the
     nodes' own work (prompts, parsing of answers), waiting."""
     fsync_ms: float
     """Within `store`: waiting for the disk."""

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -27,7 +25,9 @@ from agent.record.events import (
     TurnStarted,
     Waiting,
 )
+from agent.record.pending_turn import PendingTurn
 from agent.record.result import Stop
+from agent.record.turn import Stage
 from evaluator.errors import JudgeDiedError, UnusableReferenceError
 from problems.errors import UsageError
 from tests.agent.stand_in import (
@@ -206,37 +206,21 @@ def test_the_budget_not_the_recursion_limit_ends_a_run(world: World) -> None:
     assert (result.problems[0].turns, result.problems[0].stop) == (60, Stop.CALLS)
 
 
-def checkpoints(world: World) -> list[bytes]:
-    with closing(sqlite3.connect(world.folder / "run/checkpoints.sqlite")) as database:
-        return [bytes(cell) for (cell,) in database.execute("SELECT checkpoint FROM checkpoints")]
+def test_a_turn_carries_the_hashes_of_texts_and_no_text(world: World) -> None:
+    journals: list[str] = []
 
+    def read(_: int, event: Event) -> None:
+        if isinstance(event, Profiled):
+            journals.extend(path.read_text() for path in (world.folder / "run/pending").iterdir())
 
-def test_checkpoints_hold_no_sources(world: World) -> None:
-    held: list[list[bytes]] = []
-    world.listener.at = lambda _, event: (
-        held.append(checkpoints(world)) if isinstance(event, TurnRecorded) else None
-    )
+    world.listener.at = read
     world.run(budget=6)
-    last = b"".join(held[5])
-    assert b"decide" in last or b"turn" in last
-    assert b"ModelNew" not in last and b"You write fast kernels" not in last
-    # A turn is about five steps; each must stay a bookmark.
-    assert len(last) < 6 * 6 * 4096
-
-
-def test_no_checkpoint_outlives_its_sample(world: World) -> None:
-    most = 0
-
-    def look(_: int, event: Event) -> None:
-        nonlocal most
-        if isinstance(event, TurnRecorded):
-            most = max(most, len(checkpoints(world)))
-
-    world.listener.at = look
-    world.run(strategy="sample", budget=8)
-    # Those of the sample that is being recorded.
-    assert 0 < most < 8
-    assert checkpoints(world) == []
+    assert journals
+    for journal in journals:
+        last = PendingTurn.model_validate_json(journal.splitlines()[-1])
+        assert last.stage is Stage.PROFILED and last.candidate is not None
+        assert "class ModelNew" in world.files.kernel(last.candidate)
+        assert "ModelNew" not in journal and "You write fast kernels" not in journal
 
 
 def test_events_come_in_order(world: World) -> None:

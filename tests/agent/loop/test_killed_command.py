@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.record.draft import Stage, read_draft
+from agent.record.pending_turn import Work, read_pending_turn
 from agent.record.run_files import RunFiles
 from agent.record.turn_log import read_turns
 from evaluator.evaluation import Status
@@ -76,8 +76,8 @@ def test_it_goes_on_and_nothing_is_done_twice(tmp_path: Path) -> None:
     problem.write_text(PROBLEM)
 
     def in_an_evaluation(pid: int) -> bool:
-        drafts = [read_draft(path.read_bytes()) for path in folder.glob("pending/*.json")]
-        begun = any(draft is not None and draft.in_flight is Stage.JUDGE for draft in drafts)
+        pending = [read_pending_turn(path.read_bytes()) for path in folder.glob("pending/*.json")]
+        begun = any(turn is not None and turn.in_flight is Work.JUDGE for turn in pending)
         return begun and len(descendants(pid)) >= 2
 
     def one_is_recorded(pid: int) -> bool:

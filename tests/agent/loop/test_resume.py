@@ -119,12 +119,6 @@ def test_work_killed_in_the_middle_is_repeated_and_counted(lab: Path, what: str)
         assert repeated(place) == 1
 
 
-@pytest.mark.parametrize("name", ["without-checkpoints", "broken-checkpoints"])
-def test_checkpoints_are_bookmarks_no_more(lab: Path, name: str) -> None:
-    assert records(lab / name) == records(lab / "undisturbed")
-    assert done_again(lab / name).total() == 0
-
-
 def test_a_torn_last_line_costs_no_second_call(lab: Path) -> None:
     assert records(lab / "torn-line") == records(lab / "undisturbed")
     assert done_again(lab / "torn-line")["model"] == 0

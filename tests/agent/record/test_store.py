@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from agent.record.completion import Completion, CompletionRequest, Message, Usage
-from agent.record.draft import Draft, Stage
 from agent.record.durable import StoreError
+from agent.record.pending_turn import PendingTurn, Work
 from agent.record.store import open_store, request_hash
 from agent.record.turn_log import TurnKey
 from evaluator.evaluation import Backend, Candidate
@@ -167,52 +167,52 @@ def test_a_completion_is_found_by_its_request(tmp_path: Path) -> None:
 
 def test_work_in_flight_is_counted_only_when_a_kill_left_it(tmp_path: Path) -> None:
     with open_store(config(tmp_path / "run")) as store:
-        draft = Draft(prompt="p", completion="c")
-        with pytest.raises(OSError, match="ours"), store.in_flight(KEY, draft, Stage.JUDGE):
+        turn = PendingTurn(prompt="p", completion="c")
+        with pytest.raises(OSError, match="ours"), store.in_flight(KEY, turn, Work.JUDGE):
             raise OSError("ours")
-        draft = store.draft(KEY)  # type: ignore[assignment]
-        assert (draft.in_flight, draft.repeated) == (None, 0)
-        killed = draft.model_copy(update={"in_flight": Stage.JUDGE})
-        with store.in_flight(KEY, killed, Stage.JUDGE) as draft:
-            assert (draft.in_flight, draft.repeated) == (None, 1)
+        turn = store.pending_turn(KEY)  # type: ignore[assignment]
+        assert (turn.in_flight, turn.repeated) == (None, 0)
+        killed = turn.updated(in_flight=Work.JUDGE)
+        with store.in_flight(KEY, killed, Work.JUDGE) as turn:
+            assert (turn.in_flight, turn.repeated) == (None, 1)
         # A stage that a kill had interrupted after its outcome was stored is not done again.
-        with store.in_flight(KEY, killed, Stage.PROFILE) as draft:
-            assert draft.repeated == 0
+        with store.in_flight(KEY, killed, Work.PROFILE) as turn:
+            assert turn.repeated == 0
 
 
-def test_a_draft_survives_with_its_evaluation(tmp_path: Path) -> None:
-    draft = Draft(prompt="p", completion="c", evaluation=correct(), repeated=2)
+def test_a_pending_turn_survives_with_its_evaluation(tmp_path: Path) -> None:
+    turn = PendingTurn(prompt="p", completion="c", candidate="k", evaluation=correct(), repeated=2)
     with open_store(config(tmp_path / "run")) as store:
-        store.save_draft(KEY, draft)
+        store.journal(KEY, turn)
     with open_store(config(tmp_path / "run")) as store:
-        assert store.draft(KEY) == draft
-        assert list(store.drafts()) == [(KEY, draft)]
-        assert store.draft(TurnKey("first", 0, 2)) is None
+        assert store.pending_turn(KEY) == turn
+        assert list(store.pending_turns()) == [(KEY, turn)]
+        assert store.pending_turn(TurnKey("first", 0, 2)) is None
 
 
-def test_of_a_draft_the_last_whole_step_counts(tmp_path: Path) -> None:
-    draft = Draft(prompt="p", completion="c", repeated=2)
+def test_of_a_pending_turn_the_last_whole_step_counts(tmp_path: Path) -> None:
+    turn = PendingTurn(prompt="p", completion="c", repeated=2)
     with open_store(config(tmp_path / "run")) as store:
-        store.save_draft(KEY, draft)
-        store.save_draft(KEY, draft.model_copy(update={"evaluation": correct()}))
+        store.journal(KEY, turn)
+        store.journal(KEY, turn.updated(candidate="k", evaluation=correct()))
     (file,) = (tmp_path / "run" / "pending").iterdir()
-    for torn in (file.read_bytes()[:-20], draft.model_dump_json().encode() + b"\n\0\0\0"):
+    for torn in (file.read_bytes()[:-20], turn.model_dump_json().encode() + b"\n\0\0\0"):
         file.write_bytes(torn)
         with open_store(config(tmp_path / "run")) as store:
-            assert store.draft(KEY) == draft
-            store.save_draft(KEY, draft.model_copy(update={"repeated": 3}))
+            assert store.pending_turn(KEY) == turn
+            store.journal(KEY, turn.updated(repeated=3))
         with open_store(config(tmp_path / "run")) as store:
-            assert store.draft(KEY) == draft.model_copy(update={"repeated": 3})
+            assert store.pending_turn(KEY) == turn.updated(repeated=3)
 
 
 @pytest.mark.parametrize("left", [b"", b"\0" * 500, b'{"prompt": "p'])
-def test_a_draft_that_a_power_cut_left_empty_is_none(tmp_path: Path, left: bytes) -> None:
+def test_a_pending_turn_that_a_power_cut_left_empty_is_none(tmp_path: Path, left: bytes) -> None:
     with open_store(config(tmp_path / "run")) as store:
-        store.save_draft(KEY, Draft(prompt="p", completion="c"))
+        store.journal(KEY, PendingTurn(prompt="p", completion="c"))
     (file,) = (tmp_path / "run" / "pending").iterdir()
     file.write_bytes(left)
     with open_store(config(tmp_path / "run")) as store:
-        assert store.draft(KEY) is None and list(store.drafts()) == []
+        assert store.pending_turn(KEY) is None and list(store.pending_turns()) == []
 
 
 def test_only_what_cannot_be_made_again_waits_for_the_disk(
@@ -221,12 +221,12 @@ def test_only_what_cannot_be_made_again_waits_for_the_disk(
     with open_store(config(tmp_path / "run")) as store:
         waited: list[int] = []
         monkeypatch.setattr("agent.record.durable.os.fsync", waited.append)
-        draft = Draft(prompt="p", completion="c")
-        store.save_draft(KEY, draft)
+        turn = PendingTurn(prompt="p", completion="c")
+        store.journal(KEY, turn)
         assert len(waited) == 0
         store.save_prompt("words")
         store.save_kernel(Candidate(source="x = 1", backend=Backend.CPP))
-        store.save_draft(KEY, draft.model_copy(update={"wasted": Usage(cost_usd=0.5)}))
+        store.journal(KEY, turn.updated(wasted=Usage(cost_usd=0.5)))
         assert len(waited) == 3
 
 

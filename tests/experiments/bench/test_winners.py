@@ -8,8 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Verdict
+from evaluator.hardware.devices import describe
 from evaluator.settings import Settings
 from experiments.bench.winners import Again, Pair, Winner, app, lines
+from problems.errors import UsageError
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.experiments.bench.test_repeats import timing
 
@@ -58,7 +60,8 @@ def test_the_report_says_what_was_not_measured():
 @pytest.mark.thorough
 def test_a_kernel_is_judged_again_once(tmp_path: Path):
     file, out = tmp_path / "winners.jsonl", tmp_path / "again.jsonl"
-    file.write_text(WINNER.model_dump_json(exclude_defaults=True) + "\n")
+    winner = WINNER.model_copy(update={"device": describe("cpu").name})
+    file.write_text(winner.model_dump_json(exclude_defaults=True) + "\n")
     first = CliRunner().invoke(app, ["again", str(file), str(out)])
     assert first.exit_code == 0 and "correct" in first.stdout, first.output
     written = out.read_text()
@@ -66,3 +69,11 @@ def test_a_kernel_is_judged_again_once(tmp_path: Path):
     assert out.read_text() == written
     told = CliRunner().invoke(app, ["report", str(file), str(out)]).stdout
     assert "of 1 kernels" in told
+
+
+def test_another_model_of_cpu_measures_nothing(tmp_path: Path):
+    file, out = tmp_path / "winners.jsonl", tmp_path / "again.jsonl"
+    file.write_text(WINNER.model_dump_json(exclude_defaults=True) + "\n")
+    told = CliRunner().invoke(app, ["again", str(file), str(out)]).exception
+    assert isinstance(told, UsageError) and "was confirmed on a CPU; this is" in str(told)
+    assert not out.exists()

@@ -1,0 +1,39 @@
+"""A turn's payload fits its stage."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from agent.record.pending_turn import PendingTurn
+from agent.record.turn import Stage
+from evaluator.evaluation import Evaluation, Status
+from tests.agent.made_records import correct
+
+TURN = PendingTurn(prompt="p", completion="c")
+NO_CODE = Evaluation(status=Status.NO_CODE, reason="no_code")
+
+
+def test_a_turn_grows_stage_by_stage() -> None:
+    extracted = TURN.updated(candidate="k")
+    judged = extracted.updated(evaluation=correct())
+    profiled = judged.updated(profile_error="no counters")
+    stages = [turn.stage for turn in (TURN, extracted, judged, profiled)]
+    assert stages == sorted(Stage)
+    assert TURN.updated(evaluation=NO_CODE).stage is Stage.JUDGED
+
+
+@pytest.mark.parametrize(
+    ("news", "told"),
+    [
+        ({"evaluation": correct()}, "correct with candidate None"),
+        ({"candidate": "k", "evaluation": NO_CODE}, "no_code with candidate k"),
+        ({"candidate": "k", "profile_error": "late"}, "only a correct kernel"),
+        ({"evaluation": NO_CODE, "profile_error": "late"}, "only a correct kernel"),
+        ({"judged_with": "first.0.0"}, "taken over"),
+        ({"evaluatoin": NO_CODE}, "evaluatoin"),
+    ],
+)
+def test_what_does_not_fit_is_refused(news: dict[str, object], told: str) -> None:
+    with pytest.raises(ValidationError, match=told):
+        TURN.updated(**news)
