@@ -50,8 +50,9 @@ class Verification:
     limit: float | None = None
     source: Source = "fp64"
     seeds: list[int] = field(default_factory=list)
-    reference_errors: tuple[float, ...] | None = None
-    """L's own relative error by output, the smallest of all calls that were verified in fp64."""
+    reference_errors: tuple[float | None, ...] | None = None
+    """L's own relative error by output, the smallest of all calls that were verified in fp64; None
+    where all were zeros."""
     earlier: tuple[Draw, ...] = ()
     """Of the last calls that were verified and right."""
 
@@ -183,7 +184,7 @@ class Verification:
         verdict = beside(expected)
         if exact is not None:
             before = self.reference_errors or verdict.reference_errors
-            self.reference_errors = tuple(map(min, before, verdict.reference_errors))
+            self.reference_errors = tuple(map(_smaller, before, verdict.reference_errors))
         if verdict.excusable and exact is not None:
             precision = context.settings.precision
             values = context.draws.values_of(draw)
@@ -248,6 +249,10 @@ def _believed(
     """The outputs to compare with: those of the reference in the candidate's process, where these
     may be right. There cuDNN takes the same algorithms for both."""
     return beside if beside is not None and is_near(beside, expected) else expected
+
+
+def _smaller(one: float | None, other: float | None) -> float | None:
+    return min((error for error in (one, other) if error is not None), default=None)
 
 
 def _what_is_wrong(context: ProblemContext, number: int) -> str:

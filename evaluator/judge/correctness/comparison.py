@@ -54,8 +54,9 @@ class OutputVerdict:
     """Of the first output that is wrong; None for wrong values that are not to be described."""
     excusable: bool = False
     """It is wrong, but another reference, no worse than it may be, could allow it."""
-    reference_errors: tuple[float, ...] = ()
-    """RMSE(L-R) over rms(R) of each output; 0 for integers, booleans and empty outputs."""
+    reference_errors: tuple[float | None, ...] = ()
+    """RMSE(L-R) over rms(R) of each output; None where R says nothing of it: for zeros, integers,
+    booleans and empty outputs."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,8 @@ class _Floats:
     shared: float
     """What noise that does not follow a row's own scale may add to each row's allowance."""
     excusable: bool
-    reference_error: float
-    """RMSE(L-R) over rms(R)."""
+    reference_error: float | None
+    """RMSE(L-R) over rms(R); None where R is all zeros."""
 
     def worse(self, verdict: OutputVerdict) -> bool:
         """Whether this output is nearer to its limit, or further beyond, than those before."""
@@ -89,7 +90,7 @@ def compare(
     accumulation: int | None = None,
     poison: bytes | int | None = None,
     multiple: float | None = None,
-    assumed_errors: Sequence[float] | None = None,
+    assumed_errors: Sequence[float | None] | None = None,
     describing: bool = True,
 ) -> OutputVerdict:
     """Judge the outputs of one call.
@@ -106,8 +107,9 @@ def compare(
             from the shapes.
         poison: what the output slots were filled with before the call, as bytes that repeat.
         multiple: m, in place of the rule's.
-        assumed_errors: RMSE(L-R) over rms(R) of each output, known from other calls. Then L stands
-            in for R, and one unit of m is taken off: what passes would pass beside such an R.
+        assumed_errors: RMSE(L-R) over rms(R) of each output, known from other calls; None counts
+            as 0. Then L stands in for R, and one unit of m is taken off: what passes would pass
+            beside such an R.
         describing: False where nobody will ask how wrong values are wrong, which takes far longer
             to find out than that they are.
     """
@@ -120,7 +122,7 @@ def compare(
         )
     if exact is not None and len(exact) != len(expected):
         raise ValueError("the fp64 reference has another number of outputs than the reference")
-    verdict = OutputVerdict(True, None, None, None, reference_errors=(0.0,) * len(expected))
+    verdict = OutputVerdict(True, None, None, None, reference_errors=(None,) * len(expected))
     if assumed_errors is not None:
         exact = expected
     # All forms first: where one is wrong, none of the values has been read (`Side.outputs`).
@@ -146,7 +148,7 @@ def compare(
             if multiple is not None:
                 law = replace(law, multiple=multiple)
             if assumed_errors is not None:
-                known = assumed_errors[index]
+                known = assumed_errors[index] or 0.0
                 law = replace(law, multiple=law.multiple - 1, assumed_error=known)
             k, reference, right = _real(k, reference, reference if r is None else r)
             matrix = _as_rows(k, reference, right)
@@ -271,22 +273,22 @@ def _compare_floats(matrix: tuple[Tensor, Tensor, Tensor], law: Rule) -> _Floats
     # Noise that does not follow a row's own scale is excused as far as the reference shows it.
     follows_rows = bool(reference_row_error <= 16 * law.floor)
     shared = 0.0 if follows_rows else law.multiple * reference_error
-    # In few elements it may be far larger than on average.
+    # In few elements it may be far larger than on average, and a row of zeros may hold just one.
     of_one = 0.0 if follows_rows else max(shared, 2 * float(whole.worst_l))
     ok = (
         not bool(misplaced)
         and error <= limit
-        and float(needed) <= shared
+        and float(needed) <= max(shared, of_one / math.sqrt(columns))
         and float(needed_by_element) <= of_one
         and float(needed_by_zeros) <= max(shared, 2 * law.round_off * rms)
     )
     if ok and by_column is not None:
         need, by_element = by_column.need(rows, law)
         spare = torch.where(by_column.r == 0, 2 * law.round_off * rms, 0.0)
-        in_rmse = need <= spare.clamp(min=shared)
+        in_rmse = need <= spare.clamp(min=max(shared, of_one / math.sqrt(rows)))
         ok = bool((in_rmse & (by_element <= spare.clamp(min=of_one))).all())
     excusable = not ok and not error > law.most * rms
-    relative_error = reference_error / rms if rms > 0 else 0.0
+    relative_error = reference_error / rms if rms > 0 else None
     return _Floats(ok, ratio, ratio_limit, shared, excusable, relative_error)
 
 

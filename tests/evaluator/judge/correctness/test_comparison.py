@@ -156,6 +156,32 @@ def test_rows_of_zeros_may_hold_noise_of_the_whole():
     assert not judge(noisy, exact).ok
 
 
+def test_a_row_with_one_value_may_be_as_noisy_as_another():
+    # What a difference near zero leaves, as in min(x + 0.5, 0): L was lucky in one row.
+    exact, rows = torch.zeros(8192, 130).double(), torch.arange(0, 8192, 1024)
+    exact[rows, rows % 130] = 4e-3 * rand(8).double()
+    at = (1024, 1024 % 130)
+    reference = exact + (exact != 0) * 5e-8 * randn(8192, 130, seed=1)
+    reference[at] = exact[at]
+    kernel = reference.clone()
+
+    def verdict():
+        pair = ([kernel.float()], [reference.float()])
+        return compare(*pair, [exact], [], Precision.FP32, accumulation=256)
+
+    kernel[at] += 1.2e-7
+    assert verdict().ok
+    kernel[at] += 1e-6
+    assert not verdict().ok
+
+
+def test_zeros_say_nothing_of_the_reference_error():
+    zeros, exact = torch.zeros(64, 64).double(), randn(64, 64).double() / 3
+    assert judge(zeros.float(), zeros).reference_errors == (None,)
+    (known,) = judge(exact.float(), exact).reference_errors
+    assert known is not None and 0 < known < 1e-7
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 64 * 300 - 1), st.sampled_from([1e-3, -1e-2, 1.0, math.nan, math.inf]))
 def test_no_single_element_may_be_wrong(position, by):
