@@ -1,4 +1,4 @@
-"""`python -m tests.honest.table`: writes the table of the corpus into `docs/honest.md`."""
+"""`python -m tests.honest.table`: writes the list of the corpus into `docs/honest.md`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ _BEGIN, _END = "<!-- table: begin -->\n", "<!-- table: end -->\n"
 
 
 def document_with_table() -> str:
-    """The document with the corpus's present table in its place."""
+    """The document with the corpus's present list in its place."""
     before, _, rest = DOCUMENT.read_text().partition(_BEGIN)
     _, _, after = rest.partition(_END)
-    rows = ["| kernel | what looks risky |", "| --- | --- |"]
-    for kernel in [*corpus("cpu"), *corpus("gpu")]:
-        rows.append(f"| `{kernel.place}/{kernel.name}` | {kernel.risk} |")
+    kernels = [*corpus("cpu"), *corpus("gpu")]
+    rows = [f"* `{kernel.place}/{kernel.name}`: {kernel.risk}" for kernel in kernels]
     return before + _BEGIN + "\n".join(rows) + "\n" + _END + after
 
 
