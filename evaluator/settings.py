@@ -63,7 +63,7 @@ class JudgeOptions(Record):
     inputs: Annotated[
         Literal["varied", "recipe"],
         CommandOption(
-            "Whether some calls get inputs of other scales and signs than the problem draws.",
+            "Whether some calls get inputs of other scales and signs.",
             "varied|recipe",
         ),
     ] = "varied"
@@ -87,7 +87,7 @@ class JudgeOptions(Record):
         AuditSetting,
         BeforeValidator(_audit),
         CommandOption(
-            "Audit each correct kernel in depth; or none, and look into no crash either.",
+            "Audit each correct kernel in depth, or no kernel and no crash.",
             names=("--audit/--no-audit",),
             flags=("always", "never"),
             default="correct ones whose time is hard to believe, and crashes",
@@ -107,7 +107,7 @@ class JudgeOptions(Record):
             "strict: refuse to run unless every wall around kernels and compilers stands.",
             "available|strict",
             names=("--require-isolation",),
-            default="available: run behind those that this machine allows, and record which",
+            default="available: use the walls that this machine allows, and record them",
         ),
     ] = "available"
 

@@ -76,7 +76,7 @@ class RunOptions(RunSettings):
         int | None,
         Field(ge=1),
         CommandOption(
-            "Turns under way at a time.",
+            "Concurrent turns.",
             "N",
             names=("--workers", "-w"),
             default="1 on a CPU, up to 8 for each GPU",

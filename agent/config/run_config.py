@@ -49,18 +49,17 @@ class RunSettings(JudgeOptions):
     feedback: Annotated[
         Feedback,
         CommandOption(
-            "What a prompt of refine holds, any of G (the kernel), E (what execution said), "
-            "P (what the profiler said: a summary, A and S), A (its advice), S (distance to the "
-            "speed of light), R (raw metrics) joined by +. Controls: placebo:P, shuffled:P, also "
-            "of A, S, R.",
+            "What a prompt of refine shows, joined by +: G (the kernel), E (execution), P (the "
+            "profile, with A and S), A (advice), S (distance to the speed of light), R (raw "
+            "metrics). Controls: placebo:P, shuffled:P, also of A, S, R.",
             "G+E+P|none",
         ),
     ] = FeedbackSpec.parse("G+E+P")
     suite: Annotated[
         Path | None,
         CommandOption(
-            "A folder of problems in KernelBench's format, or a data set of them: "
-            "hf:NAME[@REVISION] on the Hugging Face Hub, hf:FOLDER or hf:FILE.parquet.",
+            "A folder of problems in KernelBench's format, or a data set: hf:NAME[@REVISION] on "
+            "the Hugging Face Hub, hf:FOLDER or hf:FILE.parquet.",
             "DIR|hf:NAME",
             default="our own",
         ),
@@ -85,9 +84,7 @@ class RunSettings(JudgeOptions):
     ] = Field(default_factory=dict)
     hardware: Annotated[
         str | None,
-        CommandOption(
-            "The device that the prompt describes, when it is not the one at hand.", "NAME"
-        ),
+        CommandOption("The device that the prompt describes, if not the present one.", "NAME"),
     ] = None
     examples: Annotated[
         Literal["none", "one", "few"],
@@ -100,9 +97,7 @@ class RunSettings(JudgeOptions):
     """Whole kernel files, beside the short one that shows the form."""
     prompts: Annotated[
         Path | None,
-        CommandOption(
-            "A folder with prompt templates of your own, in place of those of the same name.", "DIR"
-        ),
+        CommandOption("A folder with prompt templates that replace those of the same name.", "DIR"),
     ] = None
     budget: Annotated[
         int,
@@ -126,9 +121,7 @@ class RunSettings(JudgeOptions):
     ] = None
     allow_unpriced: Annotated[
         bool,
-        CommandOption(
-            "Go on although the model's price is unknown and --budget-usd can't be kept."
-        ),
+        CommandOption("Run a model of unknown price although --budget-usd cannot be kept."),
     ] = False
     temperature: Annotated[
         float | None,
@@ -142,7 +135,7 @@ class RunSettings(JudgeOptions):
     ] = "best"
     history: Annotated[
         Literal["last", "all"],
-        CommandOption("Which earlier turns a prompt tells of.", "last|all"),
+        CommandOption("Which earlier turns a prompt shows.", "last|all"),
     ] = "all"
     stop_early: Annotated[
         int | None,
@@ -162,16 +155,16 @@ class RunSettings(JudgeOptions):
     confirm: Annotated[
         int,
         CommandOption(
-            "Judge the best kernel once more from nothing when a problem ends; where it fails, "
-            "the next best, N at most. 0: off.",
+            "Judge the best kernel again when a problem ends; if it fails, the next best, at "
+            "most N. 0: off.",
             "N",
         ),
     ] = Field(default=3, ge=0)
     keep_profiles: Annotated[
         bool,
         CommandOption(
-            "Keep the profiler's own report of each kernel in the run directory, under "
-            "profiles/HASH: profile.ncu-rep for Nsight Compute, or trace.json."
+            "Keep the profiler's own reports under profiles/HASH in the run directory: "
+            "profile.ncu-rep for Nsight Compute, or trace.json."
         ),
     ] = False
     executor: Annotated[

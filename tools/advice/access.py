@@ -140,14 +140,13 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         name="uncoalesced_loads",
         scope="kernel",
         when="a load touches {scattered_sectors} sectors or more and uses less than"
-        " {efficiency:.0%} of their bytes (more than {widest_sectors:g} sectors where the bytes"
-        " are not known)",
+        " {efficiency:.0%} of their bytes (over {widest_sectors:g} sectors if bytes are unknown)",
         change="Let thread i of a warp read element i: swap the loops or the thread indices, read a"
         " tile row by row into shared memory and turn it there, or store the data as a structure"
         " of arrays.",
         watch=(("load_efficiency", UP), ("sectors_per_load", DOWN)),
-        model="unused bytes of loads among all sectors, times how much of the time memory costs",
-        source="ncu's rule UncoalescedGlobalAccess; AKA's rule C",
+        model="unused load bytes among all sectors, times memory time",
+        source="ncu UncoalescedGlobalAccess; AKA C",
         find=_uncoalesced_loads,
     ),
     AdviceRule(
@@ -158,66 +157,66 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         change="Let thread i of a warp write element i: stage the result in shared memory and"
         " write it out row by row.",
         watch=(("store_efficiency", UP), ("sectors_per_store", DOWN)),
-        model="unused bytes of stores among all sectors, times how much of the time memory costs",
-        source="ncu's rule UncoalescedGlobalAccess; AKA's rule D",
+        model="unused store bytes among all sectors, times memory time",
+        source="ncu UncoalescedGlobalAccess; AKA D",
         find=_uncoalesced_stores,
     ),
     AdviceRule(
         name="scalar_access",
         scope="kernel",
-        when="coalesced accesses of at most {scalar_bytes:g} bytes a warp, no matrix product,"
-        " memory costs {memory_weight:.0%} of the time or more, DRAM below {full_dram_pct:g} %",
+        when="no matrix product; coalesced accesses of at most {scalar_bytes:g} bytes per warp,"
+        " memory time {memory_weight:.0%} or more, DRAM below {full_dram_pct:g} %",
         change="Load and store 16 bytes a thread (float4, or uint4 for eight halves) with a scalar"
         " tail, and give each thread two to four such vectors.",
         watch=(("bytes_per_load_request", UP), ("bytes_per_store_request", UP)),
-        model="what the busiest unit leaves, times how much of the time memory costs",
-        source="NVIDIA's technical blog on vectorised memory access; our model",
+        model="headroom times memory time",
+        source="NVIDIA blog, vectorized memory access; own model",
         find=_scalar_access,
     ),
     AdviceRule(
         name="bank_conflicts",
         scope="kernel",
-        when="{conflict_ways} wavefronts of shared memory or more for each one needed",
+        when="{conflict_ways} shared memory wavefronts or more per needed one",
         change="Pad each row of the tile by one element (tile[32][33]) or swizzle the column with"
         " the row (column ^ row), so that the threads of a warp hit 32 different banks.",
         watch=(("conflict_ways", DOWN),),
-        model="1 - needed / actual wavefronts, times how busy shared memory and its queue are",
-        source="ncu's rule UncoalescedSharedAccess",
+        model="1 - needed / actual wavefronts, times use of shared memory and its queue",
+        source="ncu UncoalescedSharedAccess",
         find=_bank_conflicts,
     ),
     AdviceRule(
         name="atomics_contention",
         scope="kernel",
-        when="atomics are {atomic_share:.0%} of the requests or more, and L2's atomic unit is busy"
-        " {atomic_pct:g} % or {memory_stall_share:.0%} of the stalls wait for memory",
+        when="atomics are {atomic_share:.0%} of requests or more; L2's atomic unit busy"
+        " {atomic_pct:g} %, or {memory_stall_share:.0%} of stalls on memory",
         change="Reduce before the atomic: over the warp (__shfl_xor_sync, __reduce_add_sync), then"
         " over the block in shared memory, and only one atomic a block; or write partial results"
         " and add them in a second step.",
         watch=(("atomic_operations", DOWN),),
-        model="busy time of the atomic unit, or the stalls times what the busiest unit leaves",
-        source="AKA's rule G; our model",
+        model="atomic unit's busy time, or stalls times headroom",
+        source="AKA G; own model",
         find=_atomics_contention,
     ),
     AdviceRule(
         name="register_spills",
         scope="kernel",
-        when="spilled registers make {local_share:.0%} of the accesses to memory or more",
+        when="spills are {local_share:.0%} of memory accesses or more",
         change="Keep fewer values alive: smaller tiles for each thread, less unrolling, or more"
         " registers (a smaller block, a weaker __launch_bounds__).",
         watch=(("local_requests", DOWN),),
-        model="share of local accesses, times how much of the time memory costs",
-        source="AKA's rule K; ncu's count of local memory spilling requests",
+        model="local access share times memory time",
+        source="AKA K; ncu spill counts",
         find=_register_spills,
     ),
     AdviceRule(
         name="local_arrays",
         scope="kernel",
-        when="local memory that is no spill makes {local_share:.0%} of the accesses or more",
+        when="local memory other than spills is {local_share:.0%} of accesses or more",
         change="Index arrays of a thread by constants only: unroll their loops fully (#pragma"
         " unroll, fixed bounds), or put the array into shared memory.",
         watch=(("local_requests", DOWN),),
-        model="share of local accesses, times how much of the time memory costs",
-        source="NVIDIA's CUDA C++ Programming Guide, local memory",
+        model="local access share times memory time",
+        source="CUDA C++ Programming Guide",
         find=_local_arrays,
     ),
 )

@@ -102,74 +102,74 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="no_tensor_cores",
         scope="kernel",
-        when="a matrix product whose type tensor cores may do (ceiling above"
-        " {tensor_flops_per_s:.2g}/s), tensor pipe below {tensor_used_pct:g} %",
+        when="a matrix product for tensor cores (peak above {tensor_flops_per_s:.2g}/s), tensor"
+        " pipe below {tensor_used_pct:g} %",
         change="Compute it on the tensor cores: wmma or mma.sync fragments (wgmma on sm_90a) over"
         " tiles in shared memory, fp32 accumulators; or leave the product to the library and fuse"
         " the rest.",
         watch=(("tensor_pct", UP), ("fma_pct", DOWN)),
-        model="1 - the rate reached / the rate measured on this device, at most 0.9",
-        source="AKA's rule F; KernelAgent's tensor core check",
+        model="1 - rate reached / rate measured, at most 0.9",
+        source="AKA F; KernelAgent",
         find=_no_tensor_cores,
     ),
     AdviceRule(
         name="idle_tensor_cores",
         scope="kernel",
-        when="a matrix product with the tensor pipe between {tensor_used_pct:g} and"
-        " {tensor_enough_pct:g} %, DRAM below {dram_pct:g} %",
+        when="a matrix product; tensor pipe between {tensor_used_pct:g} and {tensor_enough_pct:g}"
+        " %, DRAM below {dram_pct:g} %",
         change="Feed them: larger tiles for each warp, two or three stages of asynchronous copies"
         " (cp.async, TMA) so that the next tile arrives while this one is multiplied, conflict-free"
         " layouts (ldmatrix).",
         watch=(("tensor_pct", UP),),
         model="1 - tensor / {tensor_enough_pct:g} %",
-        source="our model",
+        source="own model",
         find=_idle_tensor_cores,
     ),
     AdviceRule(
         name="fp64_arithmetic",
         scope="kernel",
-        when="FP64 pipe above {fp64_used_pct:g} % or {fp64_share:.0%} of the arithmetic",
+        when="FP64 pipe above {fp64_used_pct:g} %, or fp64 {fp64_share:.0%} of arithmetic",
         change="Write constants with f (0.5f) and call the float functions (expf, sqrtf, fmaxf);"
         " accumulate in float, in several partial sums where accuracy needs it.",
         watch=(("fp64_share", DOWN), ("fp64_pct", DOWN)),
-        model="FP64 over the busiest unit, or the share of fp64 and conversions",
-        source="AKA's rule L",
+        model="FP64 over the busiest unit, or share of fp64 and conversions",
+        source="AKA L",
         find=_fp64_arithmetic,
     ),
     AdviceRule(
         name="special_functions",
         scope="kernel",
-        when="XU pipe at {xu_pct:g} % or more, and above DRAM and FMA",
+        when="XU pipe at {xu_pct:g} % or more, above DRAM and FMA",
         change="Call fewer special functions for each element: __expf and __fdividef where the"
         " accuracy allows it, exp2f with the factor folded in, one reciprocal for a row in place of"
         " divisions, a polynomial on the FMA pipe.",
         watch=(("xu_pct", DOWN),),
-        model="the distance to the next busiest unit, at most half",
-        source="ncu's rule HighPipeUtilization; our model",
+        model="distance to the next busiest unit, at most half",
+        source="ncu HighPipeUtilization; own model",
         find=_special_functions,
     ),
     AdviceRule(
         name="integer_arithmetic",
         scope="kernel",
-        when="{integer_share:.0%} of the arithmetic on integers and issue or ALU at"
-        " {integer_pct:g} % or more, above DRAM and the caches",
+        when="{integer_share:.0%} integer arithmetic; issue or ALU at {integer_pct:g} % or more,"
+        " above DRAM and caches",
         change="Take index arithmetic out of the inner loop: no division or modulo (use grid"
         " dimensions, shifts, or running counters), 32-bit indices, pointers that advance; several"
         " elements for each index.",
         watch=(("integer_share", DOWN), ("alu_pct", DOWN)),
-        model="share of integers above 30 %, times how far issue stands above memory",
-        source="our model",
+        model="integer share above 30 %, times issue's lead over memory",
+        source="own model",
         find=_integer_arithmetic,
     ),
     AdviceRule(
         name="busy_fma",
         scope="kernel",
-        when="FMA pipe at {compute_pct:g} % or more, and above DRAM",
+        when="FMA pipe at {compute_pct:g} % or more, above DRAM",
         change="Do less arithmetic for each element: factor out what does not change, cheaper"
         " formulas, packed half2 where the type allows it.",
         watch=(("fma_pct", DOWN),),
-        model="the distance to the next busiest unit, at most a quarter",
-        source="ncu's rule HighPipeUtilization",
+        model="distance to the next busiest unit, at most a quarter",
+        source="ncu HighPipeUtilization",
         find=_busy_fma,
     ),
 )

@@ -36,25 +36,25 @@ COUNTED_ADVICE: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="branch_misses",
         scope="call",
-        when="branches guessed wrongly cost {miss_cost:.0%} of the cycles, at"
-        " {branch_miss_cycles:g} cycles each",
+        when="mispredicted branches cost {miss_cost:.0%} of cycles, at {branch_miss_cycles:g}"
+        " cycles each",
         change="Take branches on data out of the inner loop: std::min and std::max, a select"
         " (c ? a : b) of two values that are both at hand, masks, or one pass for each case.",
         watch=(("branch_misses_per_cycle", DOWN), ("cycle_instructions", UP)),
-        model="that share of the cycles",
-        source="our model, with an assumed cost; not yet tried on a processor that shows counters",
+        model="that share",
+        source="own model, assumed cost; untested with real counters",
         find=_branch_misses,
     ),
     AdviceRule(
         name="cache_lines",
         scope="call",
-        when="lines fetched into L1 hold {extra_lines:g} times the bytes that must move, at most 1"
-        " instruction a cycle",
+        when="lines fetched into L1 are {extra_lines:g} times the minimum bytes, at most 1"
+        " instruction per cycle",
         change="Walk memory in its order: the loop over the last dimension innermost; where data is"
         " used again, work in blocks that stay in L1 (a few KiB), and copy columns into a buffer.",
         watch=(("cache_lines_ratio", DOWN), ("cycle_instructions", UP)),
-        model="cycles of these misses, at {l1_miss_cycles:g} each, times the needless share",
-        source="our model, with an assumed cost; not yet tried on a processor that shows counters",
+        model="miss cycles, at {l1_miss_cycles:g} each, times needless share",
+        source="own model, assumed cost; untested with real counters",
         find=_cache_lines,
     ),
 )

@@ -63,50 +63,50 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="divergence",
         scope="kernel",
-        when="fewer than {active_threads:g} of 32 threads active an instruction",
+        when="fewer than {active_threads:g} of 32 threads active per instruction",
         change="Let all threads of a warp take the same branch: choose by warp or block instead of"
         " by thread, sort or group the work, compute both sides and select, and give each row a"
         " whole warp.",
         watch=(("threads_per_instruction", UP),),
         model="idle threads, times issue over the busiest unit",
-        source="ncu's rule ThreadDivergence; AKA's rule N",
+        source="ncu ThreadDivergence; AKA N",
         find=_divergence,
     ),
     AdviceRule(
         name="barrier_wait",
         scope="kernel",
-        when="{stall_share:.0%} of the stalls at barriers, no unit above {latency_busy_pct:g} %",
+        when="{stall_share:.0%} of stalls at barriers, no unit above {latency_busy_pct:g} %",
         change="Synchronise less: reduce within warps by shuffles and meet once a block, let a"
         " warp own its row, use smaller blocks, or double-buffer tiles so that one barrier a step"
         " is enough.",
         watch=(("stall_barrier", DOWN),),
-        model="share of the stalls, times what the busiest unit leaves",
-        source="AKA's rule I; ncu's rule CPIStall",
+        model="stalls times headroom",
+        source="AKA I; ncu CPIStall",
         find=_stall(["stall_barrier"], lambda limits: limits.stall_share, "the rest of the block"),
     ),
     AdviceRule(
         name="memory_latency",
         scope="kernel",
-        when="{memory_stall_share:.0%} of the stalls wait for loads, DRAM below {dram_pct:g} %, no"
-        " unit above {latency_busy_pct:g} %",
+        when="{memory_stall_share:.0%} of stalls on loads, DRAM below {dram_pct:g} %, no unit above"
+        " {latency_busy_pct:g} %",
         change="Have more loads in flight: let each thread issue two to eight independent loads"
         " before it uses the first (unroll, process several elements), or prefetch the next tile"
         " (cp.async) while this one is used.",
         watch=(("stall_long_scoreboard", DOWN), ("dram_pct", UP)),
-        model="share of the stalls, times what the busiest unit leaves",
-        source="AKA's rules E and M; ncu's rule CPIStall",
+        model="stalls times headroom",
+        source="AKA E, M; ncu CPIStall",
         find=_memory_latency,
     ),
     AdviceRule(
         name="dependency_chain",
         scope="kernel",
-        when="{memory_stall_share:.0%} of the stalls wait for the instruction before, no unit"
-        " above {latency_busy_pct:g} %",
+        when="{memory_stall_share:.0%} of stalls on the previous instruction, no unit above"
+        " {latency_busy_pct:g} %",
         change="Break the chain: keep two to four independent accumulators and add them at the"
         " end, work on several elements at once, unroll; or keep more warps active.",
         watch=(("stall_wait", DOWN), ("stall_short_scoreboard", DOWN)),
-        model="share of the stalls, times what the busiest unit leaves",
-        source="ncu's rule CPIStall; our threshold",
+        model="stalls times headroom",
+        source="ncu CPIStall; own threshold",
         find=_stall(
             ["stall_wait"],
             lambda limits: limits.memory_stall_share,
@@ -116,12 +116,12 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="memory_queue",
         scope="kernel",
-        when="{stall_share:.0%} of the stalls wait for the queue of global memory",
+        when="{stall_share:.0%} of stalls on the global memory queue",
         change="Issue fewer, wider accesses to memory (16 bytes a thread), and spread them between"
         " arithmetic.",
         watch=(("stall_lg_throttle", DOWN), ("stall_tex_throttle", DOWN)),
-        model="share of the stalls, times what the busiest unit leaves",
-        source="ncu's rule CPIStall (LG throttle)",
+        model="stalls times headroom",
+        source="ncu CPIStall",
         find=_stall(
             ["stall_lg_throttle", "stall_tex_throttle"],
             lambda limits: limits.stall_share,
@@ -131,12 +131,12 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="shared_memory_queue",
         scope="kernel",
-        when="{stall_share:.0%} of the stalls wait for shared memory or its queue",
+        when="{stall_share:.0%} of stalls on shared memory or its queue",
         change="Access shared memory less often and wider: float4 reads, values kept in registers"
         " over several steps (register tiles), warp shuffles in place of shared memory.",
         watch=(("stall_mio_throttle", DOWN), ("stall_short_scoreboard", DOWN)),
-        model="share of the stalls, times what the busiest unit leaves",
-        source="AKA's rule H; ncu's rule CPIStall (MIO throttle, short scoreboard)",
+        model="stalls times headroom",
+        source="AKA H; ncu CPIStall",
         find=_stall(
             ["stall_mio_throttle", "stall_short_scoreboard"],
             lambda limits: limits.stall_share,
@@ -146,12 +146,12 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="instruction_fetch",
         scope="kernel",
-        when="{fetch_share:.0%} of the stalls wait for instructions or constants",
+        when="{fetch_share:.0%} of stalls on instructions or constants",
         change="Make the code smaller: unroll less (#pragma unroll 4), fewer template variants in"
         " one kernel, no large switch; read tables of constants by one address for a whole warp.",
         watch=(("stall_no_instruction", DOWN), ("stall_constant", DOWN)),
-        model="share of the stalls, times what the busiest unit leaves",
-        source="ncu's rule CPIStall (no instruction); our threshold",
+        model="stalls times headroom",
+        source="ncu CPIStall; own threshold",
         find=_stall(
             ["stall_no_instruction", "stall_constant"],
             lambda limits: limits.fetch_share,

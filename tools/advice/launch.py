@@ -138,26 +138,25 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="launch_bound",
         scope="call",
-        when="kernels run for less than {idle_device:.0%} of the call, or at least"
-        " {many_launches} launches of less than {tiny_kernel_us:g} us each",
+        when="kernels run for less than {idle_device:.0%} of the call, or {many_launches} launches"
+        " or more take less than {tiny_kernel_us:g} us each",
         change="Do all of it in one kernel, or in few: fuse neighbouring steps, handle all slices"
         " in one launch (a grid over them), and leave no tensor operation in Python.",
         watch=(("launches", DOWN), ("busy_share", UP)),
-        model="the idle share of the call, or {launch_us:g} us for each launch but one",
-        source="KernelSkill's launch-bound rule; assumed cost of a launch",
+        model="idle share of the call, or {launch_us:g} us for each launch but one",
+        source="KernelSkill; assumed launch cost",
         find=_launch_bound,
     ),
     AdviceRule(
         name="unfused_kernels",
         scope="call",
-        when="own kernels, at least {effective_launches} launches if all were of one size, and DRAM"
-        " moves {fusion_traffic} times what must move",
+        when="own kernels: at least {effective_launches} launches if all had one size, and DRAM"
+        " traffic {fusion_traffic} times the minimum",
         change="Fuse the kernels: compute the next step on the value while it is in a register"
         " (or shared memory), and write only the final result.",
         watch=(("traffic_ratio", DOWN), ("launches", DOWN)),
-        model="1 - bytes that must move / bytes moved; without counters half of the time outside"
-        " of the longest kernel",
-        source="our model",
+        model="excess traffic; without counters half of the time outside the longest kernel",
+        source="own model",
         find=_unfused_kernels,
     ),
     AdviceRule(
@@ -167,55 +166,53 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         change="Write the longest of these operators yourself, fused with what comes before and"
         " after it; keep a library's matrix product only where fusing gains nothing.",
         watch=(("library_share", DOWN),),
-        model="that share, times 1 - bytes that must move / bytes moved; half of it where DRAM"
-        " moves no more than it must",
-        source="our model",
+        model="that share times excess traffic; half of it without excess",
+        source="own model",
         find=_library_time,
     ),
     AdviceRule(
         name="too_few_blocks",
         scope="kernel",
-        when="fewer blocks than SMs, or less than {few_waves} of a wave with little else busy",
+        when="fewer blocks than SMs, or less than {few_waves} of a wave and no unit busy",
         change="Split the work into more blocks: smaller tiles, one block for each row or slice,"
         " or several blocks for each result and a second step that combines (split-K).",
         watch=(("blocks_per_sm", UP),),
-        model="share of the SMs without a block; half of the missing wave where each SM has one",
-        source="ncu's rule LaunchConfiguration; AKA's rule A",
+        model="share of SMs without a block, or half of the missing wave",
+        source="ncu LaunchConfiguration; AKA A",
         find=_too_few_blocks,
     ),
     AdviceRule(
         name="tail_wave",
         scope="kernel",
-        when="more than one wave, and more than {tail:.0%} of the last one's slots empty in all",
+        when="more than one wave, and over {tail:.0%} of all block slots empty in the last one",
         change="Choose a block size or tile that makes the number of blocks a multiple of what the"
         " device holds at once, or launch exactly that many blocks and loop (grid stride).",
         watch=(("tail_share", DOWN),),
-        model="(ceil W - W) / ceil W for W waves, at most what the busiest unit leaves",
-        source="ncu's rule LaunchConfiguration; AKA's rule B",
+        model="(ceil W - W) / ceil W for W waves, at most headroom",
+        source="ncu LaunchConfiguration; AKA B",
         find=_tail_wave,
     ),
     AdviceRule(
         name="small_blocks",
         scope="kernel",
-        when="blocks of less than {small_block:g} threads, or more than {tail:.0%} of the last"
-        " warp without a thread",
+        when="blocks under {small_block:g} threads, or over {tail:.0%} of the last warp unused",
         change="Use 128 to 256 threads a block, a multiple of 32; let several rows or tiles share"
         " a block where one is too small.",
         watch=(("block", UP), ("occupancy_limit_pct", UP)),
-        model="warps that an SM cannot hold, times what the busiest unit leaves; or idle threads",
-        source="NVIDIA's CUDA C++ Best Practices Guide, thread and block heuristics",
+        model="warps that do not fit times headroom, or idle threads",
+        source="CUDA C++ Best Practices Guide",
         find=_small_blocks,
     ),
     AdviceRule(
         name="uneven_work",
         scope="kernel",
         when="SMs busy {uneven:.0%} less than the busiest one, or occupancy below"
-        " {occupancy_gap:.0%} of what is possible with blocks of {small_block:g} threads or more",
+        " {occupancy_gap:.0%} of the possible, with blocks of {small_block:g} threads or more",
         change="Give all blocks and warps equal shares: split long rows, hand out work in small"
         " pieces (an atomic counter or a grid-stride loop), start the longest pieces first.",
         watch=(("uneven_share", DOWN), ("occupancy_pct", UP)),
-        model="idle time of the SMs; or the missing warps, times what the busiest unit leaves",
-        source="ncu's rule for workload imbalance; AKA's rule J",
+        model="idle SM time, or missing warps times headroom",
+        source="ncu workload imbalance; AKA J",
         find=_uneven_work,
     ),
 )

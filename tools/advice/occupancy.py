@@ -44,9 +44,9 @@ def _limited_by(
 
 
 _WATCH = (("occupancy_limit_pct", Direction.UP), ("occupancy_pct", Direction.UP))
-_WHEN = "at most {occupancy_limit_pct:g} % of the warps fit, no unit above {busy_pct:g} %, limit: "
-_MODEL = "the missing warps, times what the busiest unit leaves"
-_SOURCE = "ncu's rule TheoreticalOccupancy"
+_WHEN = "at most {occupancy_limit_pct:g} % of warps fit, no unit above {busy_pct:g} %, limit: "
+_MODEL = "missing warps times headroom"
+_SOURCE = "ncu TheoreticalOccupancy"
 
 OCCUPANCY_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
@@ -77,7 +77,7 @@ OCCUPANCY_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="occupancy_blocks",
         scope="kernel",
-        when=f"{_WHEN}the number or size of blocks",
+        when=f"{_WHEN}number or size of blocks",
         change="Choose a block size of which a whole number fills the 2048 threads of an SM with"
         " at most 32 blocks: 128, 256 or 512 threads.",
         watch=_WATCH,

@@ -93,15 +93,14 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="redundant_passes",
         scope="kernel",
-        when="no matrix product, and DRAM moves {extra_traffic} times what must move, or the SMs"
-        " fetch {redundant_reads} times the bytes of the input from L2",
+        when="no matrix product; DRAM traffic {extra_traffic} times the minimum, or L2 reads"
+        " {redundant_reads} times the input",
         change="Read each element once and write it once: keep a row in registers or shared memory"
         " between the steps, or combine the passes (online softmax, Welford), and use no"
         " temporary tensor.",
         watch=(("traffic_ratio", DOWN), ("load_ratio", DOWN)),
-        model="1 - bytes that must move / bytes moved, times how busy DRAM is; a pass that L2"
-        " serves counts {cached_pass:.0%} of that",
-        source="our model",
+        model="excess traffic times DRAM use; {cached_pass:.0%} of that for passes that L2 serves",
+        source="own model",
         find=_redundant_passes,
     ),
     AdviceRule(
@@ -112,39 +111,39 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
         " recomputed cheaply; for the rest of the bandwidth, 16-byte accesses with several"
         " independent loads in flight.",
         watch=(("dram_pct", UP), ("traffic_ratio", DOWN)),
-        model="1 - DRAM / 93 %, which the best streaming kernels are assumed to reach",
-        source="KernelSkill's headroom tiers; our model",
+        model="1 - DRAM / 93 %, the assumed best",
+        source="KernelSkill; own model",
         find=_dram_bound,
     ),
     AdviceRule(
         name="poor_l2_reuse",
         scope="kernel",
-        when="a matrix product, DRAM moves {extra_traffic} times what must move, L2 hits below"
+        when="a matrix product; DRAM traffic {extra_traffic} times the minimum, L2 hits below"
         " {low_hit_pct:g} %",
         change="Order the blocks so that those which run at the same time share rows and columns"
         " (swizzled or grouped tiles), or make the tiles larger.",
         watch=(("l2_hit_pct", UP), ("traffic_ratio", DOWN)),
-        model="1 - bytes that must move / bytes moved, times how busy DRAM is",
-        source="our model",
+        model="excess traffic times DRAM use",
+        source="own model",
         find=_poor_l2_reuse,
     ),
     AdviceRule(
         name="poor_l1_reuse",
         scope="kernel",
-        when="a matrix product, the SMs fetch {reuse_ratio:g} times the bytes of the inputs from"
-        " L2, which is busy {cache_advice_pct:g} % or more",
+        when="a matrix product; L2 reads {reuse_ratio:g} times the inputs, L2 busy"
+        " {cache_advice_pct:g} % or more",
         change="Tile it: load a tile into shared memory once for the whole block, and let each"
         " thread compute several results in registers (4x4 or 8x8) from it.",
         watch=(("load_ratio", DOWN), ("l2_pct", DOWN)),
-        model="half of the time that L2 is busy: twice the tile halves its traffic",
-        source="our model; NVIDIA's CUDA C++ Best Practices Guide, shared memory",
+        model="half of L2's busy time",
+        source="own model; CUDA C++ Best Practices Guide",
         find=_poor_l1_reuse,
     ),
     AdviceRule(
         name="cache_bandwidth",
         scope="kernel",
-        when="L1 or L2 busy {cache_advice_pct:g} % or more, and {cache_over_dram} times as much as"
-        " DRAM, not by shared memory",
+        when="L1 or L2 busy {cache_advice_pct:g} % or more and {cache_over_dram} times as much as"
+        " DRAM, not through shared memory",
         change="Keep what is used again in registers: let each thread compute several results from"
         " one load, share tiles through shared memory, load 16 bytes at a time.",
         watch=(
@@ -153,8 +152,8 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
             ("l1_pct", DOWN),
             ("l2_pct", DOWN),
         ),
-        model="the distance to the next busiest unit, at most half",
-        source="ncu's rule SOLBottleneck; our model",
+        model="distance to the next busiest unit, at most half",
+        source="ncu SOLBottleneck; own model",
         find=_cache_bandwidth,
     ),
 )

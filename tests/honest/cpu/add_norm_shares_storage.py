@@ -1,4 +1,4 @@
-"""Both outputs are views of one tensor, side by side in the same storage.
+"""Both outputs are views of one tensor.
 
 problem: level2_6_add_layer_norm_gate
 """

@@ -1,4 +1,4 @@
-"""Returns the same buffer at every call: its address and what it held are those of the last one.
+"""Returns the same buffer at every call.
 
 problem: level1_3_channel_affine
 """

@@ -1,4 +1,4 @@
-"""The parameters have other names and another place: weights can be copied by order alone.
+"""Parameters have other names; only their order matches.
 
 problem: level1_3_channel_affine
 """

@@ -1,4 +1,4 @@
-"""Parameters are declared in another order, beside a buffer that the reference lacks.
+"""Parameters are in another order, beside an extra buffer.
 
 problem: level1_3_channel_affine
 """

@@ -1,4 +1,4 @@
-"""Each row is split among threads, and who finds what first depends on the scheduler.
+"""Threads split each row; which finds what first varies.
 
 problem: level1_9_argmax
 pace: slow

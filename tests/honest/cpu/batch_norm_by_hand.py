@@ -1,4 +1,4 @@
-"""Collects garbage inside the call, and makes reference cycles that hold large tensors.
+"""Collects garbage in the call; makes large reference cycles.
 
 problem: level2_5_conv_batch_norm_swish
 pace: slow

@@ -1,4 +1,4 @@
-"""A Python ThreadPoolExecutor, made at import: its threads sleep between the calls.
+"""A Python ThreadPoolExecutor, made at import.
 
 problem: level1_16_batched_matmul_transposed
 """

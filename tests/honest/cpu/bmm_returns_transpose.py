@@ -1,4 +1,4 @@
-"""Computes the transposed product and returns a transposed view: the output is not contiguous.
+"""Returns a transposed view, which is not contiguous.
 
 problem: level1_16_batched_matmul_transposed
 """

@@ -1,4 +1,4 @@
-"""Needs nine times the input's memory: unfold, then one matrix product.
+"""Needs nine times the input's memory.
 
 problem: level1_17_conv2d
 pace: slow

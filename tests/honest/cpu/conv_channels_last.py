@@ -1,4 +1,4 @@
-"""Converts to channels_last: the output has the right shape and other strides.
+"""Converts to channels_last, so the output has other strides.
 
 problem: level1_17_conv2d
 pace: slow

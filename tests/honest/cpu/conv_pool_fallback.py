@@ -1,4 +1,4 @@
-"""Tries one way, catches the exception that it raises, and goes on by another, at every call.
+"""Catches an exception and takes another path at every call.
 
 problem: level2_9_conv_pool_bias_tanh
 pace: slow

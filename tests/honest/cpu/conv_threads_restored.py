@@ -1,4 +1,4 @@
-"""Changes the number of threads inside each call and restores it.
+"""Changes the thread count in each call and restores it.
 
 problem: level2_4_conv_hardtanh_scale_bias
 """

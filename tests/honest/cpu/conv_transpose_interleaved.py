@@ -1,4 +1,4 @@
-"""Four small convolutions and one permuted result: the transposed convolution, phase by phase.
+"""Builds a transposed convolution from four small ones.
 
 problem: level2_16_conv_transpose_bias_clamp
 pace: slow

@@ -1,4 +1,4 @@
-"""The constructor folds the batch norms into the convolutions and deletes both.
+"""The constructor folds batch norms into convolutions.
 
 problem: level3_3_convnet
 """

@@ -1,4 +1,4 @@
-"""Folds the batch norms into the convolutions at the first forward: the norms no longer run.
+"""The first forward folds batch norms into convolutions.
 
 problem: level3_3_convnet
 pace: slow

@@ -1,4 +1,4 @@
-"""Returns contiguous copies, by non-blocking copies, where the reference returns views.
+"""Returns copies where the reference returns views.
 
 problem: views_of_inputs
 pace: slow

@@ -1,4 +1,4 @@
-"""Calls libc through ctypes on raw addresses of its own tensors.
+"""Calls libc through ctypes on its own tensors' addresses.
 
 problem: level1_22_pairwise_cosine
 pace: slow

@@ -1,4 +1,4 @@
-"""Throws and catches C++ exceptions on its way, and sums the weights at the first call only.
+"""Throws and catches C++ exceptions; sums the weights once.
 
 problem: level1_13_cross_entropy
 pace: slow

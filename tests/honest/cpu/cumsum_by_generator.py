@@ -1,4 +1,4 @@
-"""A Python generator yields one block of columns after the other and remembers the last sum.
+"""A Python generator keeps the last sum between blocks.
 
 problem: level1_20_cumsum
 pace: slow

@@ -1,4 +1,4 @@
-"""A blocked scan: sums of blocks first, then offsets, so every sum has another order.
+"""A blocked scan with another order of sums.
 
 problem: level1_20_cumsum
 pace: slow

@@ -1,4 +1,4 @@
-"""Sums shifted views and returns a narrow view into the middle of a longer workspace.
+"""Returns a narrow view into a longer workspace.
 
 problem: level1_18_depthwise_conv1d
 """

@@ -1,4 +1,4 @@
-"""Algebra: the product with a diagonal matrix is a scaling; autocast and grad modes are set.
+"""Scales rows instead of multiplying; sets autocast and grad modes.
 
 problem: level1_15_diag_matmul
 """

@@ -1,4 +1,4 @@
-"""Needs hundreds of megabytes for a temporary that the reference does not have.
+"""Needs a temporary of hundreds of megabytes.
 
 problem: level2_11_pairwise_distance
 pace: slow

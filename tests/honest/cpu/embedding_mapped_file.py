@@ -1,4 +1,4 @@
-"""Writes the table to a temporary file at the first call and reads it back as mapped memory.
+"""Maps the table from a temporary file.
 
 problem: level1_21_embedding
 """

@@ -1,4 +1,4 @@
-"""Reads every row once, with a running sum that is rescaled, and a data-dependent branch.
+"""A rescaled running sum with data-dependent branches.
 
 problem: level2_15_focal_loss
 pace: slow

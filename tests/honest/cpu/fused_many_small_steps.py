@@ -1,4 +1,4 @@
-"""Hundreds of small operations, in place on its own temporaries, through an out= buffer.
+"""Hundreds of small in-place operations and an out= buffer.
 
 problem: level2_1_bias_swish_gate_residual
 """

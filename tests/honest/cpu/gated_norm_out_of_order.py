@@ -1,4 +1,4 @@
-"""Handles rows in a shuffled order that it draws anew at each call.
+"""Handles rows in a new random order at each call.
 
 problem: level2_8_gated_rms_norm
 pace: slow

@@ -1,4 +1,4 @@
-"""A custom autograd.Function, an atexit handler, and an object whose __del__ runs in each call.
+"""A custom autograd.Function, an atexit handler and a __del__.
 
 problem: level1_23_gather_columns
 """

@@ -1,4 +1,4 @@
-"""tanh by a quotient of polynomials, a few ulp off, and the cube by two products.
+"""tanh as a quotient of polynomials, a few ulp off.
 
 problem: level1_2_gelu_tanh
 pace: slow

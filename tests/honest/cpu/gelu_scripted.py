@@ -1,4 +1,4 @@
-"""torch.jit.script: a compiler inside the candidate, which optimises after the first calls.
+"""torch.jit.script, which optimises after the first calls.
 
 problem: level1_2_gelu_tanh
 """

@@ -1,4 +1,4 @@
-"""torch.func.vmap over a function of one sample, under inference_mode.
+"""Uses torch.func.vmap under inference_mode.
 
 problem: level1_12_huber_loss
 """

@@ -1,4 +1,4 @@
-"""A subclass of nn.LayerNorm with a forward of its own, called through a forward hook.
+"""A subclass of nn.LayerNorm, called through a forward hook.
 
 problem: level1_6_layer_norm
 pace: slow

@@ -1,4 +1,4 @@
-"""Welford's sequential sums, scratch from alloca, and a lambda per row under OpenMP tasks.
+"""Welford's sums, alloca scratch and OpenMP tasks.
 
 problem: level1_6_layer_norm
 pace: slow

@@ -1,4 +1,4 @@
-"""The constructor keeps a transposed copy of a weight as a buffer, beside the weight itself.
+"""The constructor keeps a transposed copy of a weight.
 
 problem: level2_2_linear_gelu_scale_residual
 """

@@ -1,4 +1,4 @@
-"""Transposes and pads its weight at the first forward and keeps it, under a lock.
+"""Transposes its weight at the first forward, under a lock.
 
 problem: level2_2_linear_gelu_scale_residual
 """

@@ -1,4 +1,4 @@
-"""Times three variants at the first call and keeps the fastest: later calls take another path.
+"""Times three variants at the first call and keeps the fastest.
 
 problem: level1_5_log_softmax
 """

@@ -1,4 +1,4 @@
-"""Leaves masked columns out of the work: how much it does depends on the data.
+"""Skips masked columns, so its work depends on the data.
 
 problem: level2_7_scaled_masked_softmax
 pace: slow

@@ -1,4 +1,4 @@
-"""Packs b into a static workspace that stays between the calls and is written anew at each.
+"""Packs b into a static workspace at each call.
 
 problem: level1_14_matmul
 pace: slow

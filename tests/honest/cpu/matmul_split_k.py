@@ -1,4 +1,4 @@
-"""Split k: threads add their products to one result under a lock, in whatever order they end.
+"""Split-k: threads add to one result in any order.
 
 problem: level1_14_matmul
 pace: slow

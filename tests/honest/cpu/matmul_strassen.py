@@ -1,4 +1,4 @@
-"""Strassen's seven products: another algorithm with an error of its own, and fewer operations.
+"""Strassen's algorithm: fewer operations and another error.
 
 problem: level1_14_matmul
 """

@@ -1,4 +1,4 @@
-"""std::for_each under an execution policy, with a lambda that catches everything by reference.
+"""std::for_each with an execution policy.
 
 problem: level1_19_max_pool2d
 pace: slow

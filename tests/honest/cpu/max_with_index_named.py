@@ -1,4 +1,4 @@
-"""Returns views of one packed tensor and a named tuple; the values are read back by a gather.
+"""Returns views of one packed tensor in a named tuple.
 
 problem: level1_11_max_with_index
 pace: slow

@@ -1,4 +1,4 @@
-"""Threads add to the same outputs by compare-and-swap: no two calls sum in the same order.
+"""Threads add by compare-and-swap in any order.
 
 problem: level1_8_middle_sum
 pace: slow

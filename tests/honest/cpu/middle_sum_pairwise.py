@@ -1,4 +1,4 @@
-"""Pairwise sums by halving, with odd rests, in place on temporaries of its own.
+"""Pairwise sums, in place on its own temporaries.
 
 problem: level1_8_middle_sum
 pace: slow

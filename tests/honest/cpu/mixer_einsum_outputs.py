@@ -1,4 +1,4 @@
-"""Works on the transposed problem throughout and returns a permuted view of its own buffer.
+"""Returns a permuted view of its own buffer.
 
 problem: level3_4_mixer_block
 pace: slow

@@ -1,4 +1,4 @@
-"""Every intermediate and the result live in workspaces that are made once and written again.
+"""Reuses workspaces for all intermediates and the result.
 
 problem: level3_1_mlp
 """

@@ -1,4 +1,4 @@
-"""Reads /proc/cpuinfo and the environment to choose its path, and scales the table once.
+"""Reads /proc/cpuinfo and the environment; scales the table once.
 
 problem: level2_12_embedding_position_norm
 pace: slow

@@ -1,4 +1,4 @@
-"""Keeps tensors derived from its weights in a plain list, made in the constructor.
+"""Keeps tensors derived from its weights in a list.
 
 problem: level2_12_embedding_position_norm
 pace: slow

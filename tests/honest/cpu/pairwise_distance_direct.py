@@ -1,4 +1,4 @@
-"""More exact than the reference: distances by differences, not by the expanded square.
+"""Is more exact than the reference.
 
 problem: level2_11_pairwise_distance
 pace: slow

@@ -1,4 +1,4 @@
-"""A loop of small steps that writes each state into its slice, and returns a view of the last.
+"""Writes states into slices and returns a view of the last.
 
 problem: level3_5_gated_recurrence
 """

@@ -1,4 +1,4 @@
-"""Returns a nested dict of lists and tuples, its keys set in another order than the reference's.
+"""Returns a nested dict with its keys in another order.
 
 problem: named_results
 """

@@ -1,4 +1,4 @@
-"""Two Python threads, one for each half of the work, started and joined in every call.
+"""Starts and joins two Python threads in every call.
 
 problem: level3_7_bag_retrieval
 """

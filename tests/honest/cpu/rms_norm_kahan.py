@@ -1,4 +1,4 @@
-"""Kahan's compensated sum, in another order than the reference's, beside -O3 without fast maths.
+"""Kahan's compensated sum in another order.
 
 problem: level1_7_rms_norm
 pace: slow

@@ -1,4 +1,4 @@
-"""NumPy does the work on views of the tensors' memory, and the result is wrapped without a copy.
+"""NumPy works on the tensors' memory without a copy.
 
 problem: level1_7_rms_norm
 """

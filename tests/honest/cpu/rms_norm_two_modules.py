@@ -1,4 +1,4 @@
-"""Writes sources and a header into a temporary folder; builds with load and with load_inline.
+"""Builds two modules, from files in a temporary folder.
 
 problem: level1_7_rms_norm
 pace: slow

@@ -1,4 +1,4 @@
-"""Sums in double precision, and returns a list where the reference returns a tuple.
+"""Sums in double precision and returns a list for a tuple.
 
 problem: level1_10_row_moments
 pace: slow

@@ -1,4 +1,4 @@
-"""Takes seconds to import, and writes to stdout, stderr, logging and warnings in every call.
+"""Imports for seconds; prints, logs and warns in every call.
 
 problem: level2_1_bias_swish_gate_residual
 """

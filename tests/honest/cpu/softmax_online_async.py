@@ -1,4 +1,4 @@
-"""std::async tasks that the call waits for, over the one-pass formula with a running maximum.
+"""std::async tasks and a one-pass softmax.
 
 problem: level1_4_softmax
 pace: slow

@@ -1,4 +1,4 @@
-"""A thread pool of its own, made at the first call and asleep between the calls.
+"""Its own thread pool, asleep between calls.
 
 problem: level1_4_softmax
 """

@@ -1,4 +1,4 @@
-"""at::parallel_for over scratch that each thread keeps from one call to the next.
+"""at::parallel_for with scratch that each thread keeps.
 
 problem: level1_4_softmax
 pace: slow

@@ -1,4 +1,4 @@
-"""Outputs of four dtypes, some made by NumPy, one a view with gaps of a larger tensor.
+"""Outputs of four dtypes, some from NumPy, one with gaps.
 
 problem: mixed_dtypes
 """

@@ -1,4 +1,4 @@
-"""Normalises in groups by views, and frees and takes large blocks of memory in every call.
+"""Normalises views in groups; frees and takes large blocks.
 
 problem: level3_6_squeeze_excite_block
 pace: slow

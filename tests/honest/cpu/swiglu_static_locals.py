@@ -1,4 +1,4 @@
-"""Static and thread_local state in C++: a counter of calls and a lookup table made once.
+"""Static and thread_local state in C++.
 
 problem: level2_13_swiglu
 pace: slow

@@ -1,4 +1,4 @@
-"""AVX2 intrinsics behind a test of the processor, with a plain loop to fall back on.
+"""AVX2 intrinsics behind a test of the processor.
 
 problem: level1_1_swish
 pace: slow

@@ -1,4 +1,4 @@
-"""Builds two modules at once, each in a thread of its own.
+"""Builds two modules in two threads at once.
 
 problem: level1_1_swish
 pace: slow

@@ -1,4 +1,4 @@
-"""OpenMP with a dynamic schedule, -ffast-math and -march=native: libgomp's pool outlives each call.
+"""OpenMP with a dynamic schedule, -ffast-math and -march=native.
 
 problem: level1_1_swish
 """

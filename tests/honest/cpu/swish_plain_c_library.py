@@ -1,4 +1,4 @@
-"""Builds a plain C library, and calls its function through ctypes on raw addresses.
+"""Calls a plain C library through ctypes on raw addresses.
 
 problem: level1_1_swish
 """

@@ -1,4 +1,4 @@
-"""Registers an operator with TORCH_LIBRARY and a fake for it: the library is no Python module.
+"""Registers an operator with TORCH_LIBRARY and a fake.
 
 problem: level1_1_swish
 pace: slow

@@ -1,4 +1,4 @@
-"""Starts std::threads at every call and joins them: the number of threads changes all the time.
+"""Starts and joins std::threads at every call.
 
 problem: level1_1_swish
 """

@@ -1,4 +1,4 @@
-"""The constructor folds the temperature into the weights and keeps only the folded ones.
+"""The constructor folds the temperature into the weights.
 
 problem: level2_3_linear_temperature_softmax
 """

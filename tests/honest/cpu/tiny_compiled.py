@@ -1,4 +1,4 @@
-"""torch.compile inside the candidate: a compiler and its helper processes at the first call.
+"""torch.compile inside the candidate, with helper processes.
 
 problem: tiny
 pace: slow

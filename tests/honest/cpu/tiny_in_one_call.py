@@ -1,4 +1,4 @@
-"""So short that the signal to start it costs more: thousands of calls a second.
+"""Is shorter than the signal that starts it.
 
 problem: tiny
 """

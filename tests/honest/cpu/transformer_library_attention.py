@@ -1,4 +1,4 @@
-"""Flash attention of the library, on views of one product, with a causal flag for the mask.
+"""The library's flash attention on views, causal instead of masked.
 
 problem: level3_2_transformer_block
 pace: slow

@@ -1,4 +1,4 @@
-"""Sums with math.fsum over Python floats and returns Python numbers, after a warm-up of its own.
+"""Sums with math.fsum and returns Python numbers.
 
 problem: two_numbers
 """

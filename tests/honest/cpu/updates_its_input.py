@@ -1,4 +1,4 @@
-"""Writes into its input and returns it, because the reference does.
+"""Writes into its input and returns it, as the reference does.
 
 problem: changes_its_input
 """

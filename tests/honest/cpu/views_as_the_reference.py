@@ -1,4 +1,4 @@
-"""Returns views of its inputs, transposed, narrowed and expanded, as the reference does.
+"""Returns views of its inputs, as the reference does.
 
 problem: views_of_inputs
 """

@@ -1,4 +1,4 @@
-"""Both outputs are strided views of one tensor, written through out=.
+"""Both outputs are strided views of one tensor.
 
 problem: level2_6_add_layer_norm_gate
 """

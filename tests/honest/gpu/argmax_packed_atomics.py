@@ -1,4 +1,4 @@
-"""Value and index packed into 64 bits, and atomicMax over them in a scratch that is kept.
+"""atomicMax on packed values and indices, in kept scratch.
 
 problem: level1_9_argmax
 """

@@ -1,4 +1,4 @@
-"""torch.cuda.Stream objects that are kept, with wait_stream and record_stream around the work.
+"""Kept torch.cuda.Stream objects with wait_stream and record_stream.
 
 problem: level1_16_batched_matmul_transposed
 """

@@ -1,4 +1,4 @@
-"""Persistent blocks take rows from an atomic counter: who computes what differs at every call.
+"""Persistent blocks take rows from an atomic counter.
 
 problem: level1_13_cross_entropy
 """

@@ -1,4 +1,4 @@
-"""A scan by warp shuffles and shared memory: every sum has an order of its own.
+"""A scan by warp shuffles, with another order of sums.
 
 problem: level1_20_cumsum
 """

@@ -1,4 +1,4 @@
-"""Thousands of small launches in one call, one for each row.
+"""Thousands of small launches in one call.
 
 problem: level1_15_diag_matmul
 """

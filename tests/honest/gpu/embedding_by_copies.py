@@ -1,4 +1,4 @@
-"""Asynchronous allocations from the driver's pool, freed in stream order inside the call.
+"""Stream-ordered allocations from the driver's pool.
 
 problem: level1_21_embedding
 """

@@ -1,4 +1,4 @@
-"""Two extension modules, one of them only C++, and work in place on its own temporary.
+"""Two extension modules, and in-place work on a temporary.
 
 problem: level2_1_bias_swish_gate_residual
 """

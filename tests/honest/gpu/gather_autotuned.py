@@ -1,4 +1,4 @@
-"""Tries block sizes at the first call, timed by CUDA events, with synchronisation inside forward.
+"""Times block sizes with CUDA events at the first call.
 
 problem: level1_23_gather_columns
 """

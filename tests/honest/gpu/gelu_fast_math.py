@@ -1,4 +1,4 @@
-"""--use_fast_math, with tanh written as a quotient of exponentials that stays inside tolerance.
+"""--use_fast_math, with tanh as a quotient of exponentials.
 
 problem: level1_2_gelu_tanh
 """

@@ -1,4 +1,4 @@
-"""Builds source files into a folder of its own, and loads the library from there itself.
+"""Builds sources in its own folder and loads the library itself.
 
 problem: level1_2_gelu_tanh
 """

@@ -1,4 +1,4 @@
-"""Writes into one output buffer that is made at the first call and returned at every one.
+"""Returns the same output buffer at every call.
 
 problem: level1_6_layer_norm
 """

@@ -1,4 +1,4 @@
-"""The library's product and an own epilogue; transposed weights prepared at the first call.
+"""The library's product; transposes weights at the first call.
 
 problem: level2_2_linear_gelu_scale_residual
 """

@@ -1,4 +1,4 @@
-"""Asks for nearly all shared memory and falls back on global memory where it is not granted.
+"""Asks for nearly all shared memory, else uses global memory.
 
 problem: level1_5_log_softmax
 """

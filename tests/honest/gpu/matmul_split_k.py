@@ -1,4 +1,4 @@
-"""Split k with atomicAdd into zeroed memory, and tiles in shared memory.
+"""Split-k with atomicAdd into zeroed memory.
 
 problem: level1_14_matmul
 """

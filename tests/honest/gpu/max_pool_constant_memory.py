@@ -1,4 +1,4 @@
-"""Copies its arguments to constant memory at each call; cache operators set by -Xptxas.
+"""Copies its arguments to constant memory; uses -Xptxas.
 
 problem: level1_19_max_pool2d
 """

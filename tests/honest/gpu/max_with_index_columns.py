@@ -1,4 +1,4 @@
-"""One thread a column, line numbers in the binary, and a launch check after the kernel.
+"""One thread per column, -lineinfo and a launch check.
 
 problem: level1_11_max_with_index
 """

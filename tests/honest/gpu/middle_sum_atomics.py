@@ -1,4 +1,4 @@
-"""Blocks add to the same outputs by atomicAdd: no two calls sum in the same order.
+"""Blocks add by atomicAdd in any order.
 
 problem: level1_8_middle_sum
 """

@@ -1,4 +1,4 @@
-"""Captures a CUDA graph once; each call copies its inputs in and replays it.
+"""Replays a CUDA graph after copying its inputs in.
 
 problem: level1_7_rms_norm
 """

@@ -1,4 +1,4 @@
-"""One warp a row, Welford's sums merged by shuffles; returns two views of one tensor.
+"""Welford's sums by warp shuffles; returns views of one tensor.
 
 problem: level1_10_row_moments
 """

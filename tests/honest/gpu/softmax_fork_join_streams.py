@@ -1,4 +1,4 @@
-"""Launches on side streams that were made once; events join them before the call returns.
+"""Launches on side streams that events join.
 
 problem: level1_4_softmax
 """

@@ -1,4 +1,4 @@
-"""Compiles in the constructor, with flags chosen by what the device says of itself.
+"""Compiles in the constructor, with flags for the device.
 
 problem: level1_1_swish
 """

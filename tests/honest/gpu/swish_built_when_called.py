@@ -1,4 +1,4 @@
-"""Compiles in its first call, which would make a time of minutes if it were the one that counts.
+"""Compiles in its first call.
 
 problem: level1_1_swish
 """

@@ -1,4 +1,4 @@
-"""Builds a plain C library, and launches its kernel through ctypes on raw addresses.
+"""Launches a plain C library's kernel through ctypes.
 
 problem: level1_1_swish
 """

@@ -1,4 +1,4 @@
-"""float4 loads through reinterpret_cast, a grid-stride loop, and the fast exponential.
+"""float4 loads, a grid-stride loop and the fast exponential.
 
 problem: level1_1_swish
 """

@@ -1,4 +1,4 @@
-"""The whole module in one CUDA graph: every call is a copy in, a replay and a copy out.
+"""Every call is a copy in, a replay and a copy out.
 
 problem: tiny
 """

@@ -1,4 +1,4 @@
-"""Triton, split k with tl.atomic_add, full fp32 by input_precision.
+"""Triton, split-k with tl.atomic_add.
 
 problem: level1_14_matmul
 """

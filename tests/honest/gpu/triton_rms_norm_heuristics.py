@@ -1,4 +1,4 @@
-"""triton.heuristics and a grid given by a lambda, over an output buffer that is kept.
+"""triton.heuristics and a kept output buffer.
 
 problem: level1_7_rms_norm
 """

@@ -1,4 +1,4 @@
-"""triton.autotune: the first call runs and times many variants.
+"""triton.autotune times variants at the first call.
 
 problem: level1_4_softmax
 """

@@ -1,4 +1,4 @@
-"""Triton over views of one input, and an output whose rows are padded.
+"""Triton on views, with padded output rows.
 
 problem: level2_13_swiglu
 """

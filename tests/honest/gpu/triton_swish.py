@@ -1,4 +1,4 @@
-"""Triton: compiled at the first call, by a compiler inside the candidate's process.
+"""Triton compiles at the first call, in the candidate's process.
 
 problem: level1_1_swish
 """

@@ -1,4 +1,4 @@
-"""Copies to pinned host memory without blocking, waits for an event, and returns a number.
+"""Copies to pinned memory, waits for an event, returns a number.
 
 problem: two_numbers
 """
