@@ -120,7 +120,8 @@ def _section(runs: Sequence[LoadedRun]) -> Iterator[str]:
     yield (
         "Speedups are over PyTorch eager, measured in alternation, with 95 % intervals. *Clearly*:"
         " the whole interval lies above 1, or above 1.5. *Speedup*: geometric mean over all"
-        " problems; a problem without a faster correct kernel counts as 1. Failures are never left out."
+        " problems; a problem without a faster correct kernel counts as 1. Failures are never"
+        " left out."
     )
 
 
