@@ -128,7 +128,7 @@ def set_up(executor: Executor, candidate: BenchCandidate, settings: Settings) ->
     """Judge PyTorch's own module on a candidate's problem; gives the seconds that it took."""
     begin = time.monotonic()
     own = Candidate(
-        source=candidate.reference.replace("class Model(", "class ModelNew("),
+        source=own_module(candidate.reference),
         backend=Backend.CPP,
     )
     short = settings.model_copy(update={"timing_seconds": 0.1})
