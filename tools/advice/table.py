@@ -9,7 +9,7 @@ from dataclasses import asdict
 from tools.advice.cpu import CPU_ADVICE
 from tools.advice.rule import AdviceRule
 from tools.advice.rules import EXPLAINS, GPU_ADVICE
-from tools.advice.thresholds import ADVICE_THRESHOLDS
+from tools.advice.thresholds import LIMITS
 
 
 def markdown() -> str:
@@ -36,7 +36,7 @@ def markdown() -> str:
 def _table(rules: tuple[AdviceRule, ...]) -> Iterator[str]:
     yield "| rule | when | should move | gain, a share of the time | source |"
     yield "|---|---|---|---|---|"
-    limits = asdict(ADVICE_THRESHOLDS)
+    limits = asdict(LIMITS)
     for rule in rules:
         watch = ", ".join(f"`{figure}` {direction}" for figure, direction in rule.watch)
         of = "hottest kernel" if rule.scope == "kernel" else "call"
