@@ -77,7 +77,7 @@ def _memory_gpu(facts: Facts) -> Finding | None:
     )
 
 
-_PIPES = {
+PIPES = {
     "fma_pct": "the FMA pipe (fp32 multiply and add)",
     "alu_pct": "the ALU pipe (integers, comparisons, logic)",
     "xu_pct": "the XU pipe (exp, log, sin, reciprocal, square root)",
@@ -86,6 +86,7 @@ _PIPES = {
     "issue_pct": "instruction issue",
     "sm_pct": "the SM",
 }
+"""Units of an SM in words, by the names of metrics."""
 
 
 def _compute_gpu(facts: Facts) -> Finding | None:
@@ -110,13 +111,13 @@ def _compute_gpu(facts: Facts) -> Finding | None:
 
 def busiest_pipe(facts: Facts) -> tuple[str, float | None]:
     """The busiest unit of the SM in the hottest kernel, in words, and its per cent of peak."""
-    known = {name: value for name in _PIPES if (value := facts.metric(name)) is not None}
+    known = {name: value for name in PIPES if (value := facts.metric(name)) is not None}
     if not known:
         return "", None
     # `sm_pct` is the maximum of its parts: the part says more, where it is among ours.
     top = max(known.values())
-    name = next(name for name in _PIPES if name in known and known[name] > top - 1.0)
-    return _PIPES[name], top
+    name = next(name for name in PIPES if name in known and known[name] > top - 1.0)
+    return PIPES[name], top
 
 
 def _cache(facts: Facts) -> Finding | None:
