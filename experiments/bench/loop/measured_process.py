@@ -25,9 +25,9 @@ Display = Literal["rich", "plain"]
 class Job(Record):
     """What the process does with a run."""
 
-    do: Literal["finish", "be killed", "one turn", "load"]
-    """Take it to its budget; end by SIGKILL in its first evaluation; stop, as after Ctrl-C, once a
-    turn is recorded; read it as a table."""
+    do: Literal["finish", "go on", "be killed", "one turn", "load"]
+    """Take it to its budget; the same as a later command; end by SIGKILL in its first evaluation;
+    stop, as after Ctrl-C, once a turn is recorded; read it as a table."""
     run: Path
     """The run directory."""
     suite: Path
@@ -116,6 +116,10 @@ def drive_run(job: Job) -> Measured:
             "output": job.run,
         }
     )
+    if job.do == "finish":
+        from agent.loop.graph import build_graph
+
+        build_graph()  # Its imports are no turn's time. A run with nothing left does without them.
     client, stop = InstantModel(), threading.Event()
 
     def before() -> None:
