@@ -1,17 +1,12 @@
-"""Compilers and builds that a backend needs, found without importing or starting any of them."""
+"""What a backend needs of this machine, found without importing or starting any of it."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import os
-import shutil
-from pathlib import Path
 
+from evaluator.build.toolchain import cxx_compiler, nvcc_compiler
 from evaluator.evaluation import Backend
-
-USUAL_NVCC = Path("/usr/local/cuda/bin/nvcc")
-"""Where NVIDIA's packages put it, often without adding it to the path."""
 
 
 def torch_version() -> str | None:
@@ -20,21 +15,6 @@ def torch_version() -> str | None:
         return importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def cxx_compiler() -> str | None:
-    """Path of the C++ compiler: `$CXX`, else g++, else c++; None where there is none."""
-    names = [os.environ["CXX"]] if os.environ.get("CXX") else ["g++", "c++"]
-    return next((path for name in names if (path := shutil.which(name))), None)
-
-
-def nvcc_compiler() -> str | None:
-    """Path of nvcc: under `$CUDA_HOME` or `$CUDA_PATH`, on the path, or under /usr/local/cuda."""
-    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
-    for home in (Path(home) for home in homes if home):
-        if (home / "bin" / "nvcc").exists():
-            return str(home / "bin" / "nvcc")
-    return shutil.which("nvcc") or (str(USUAL_NVCC) if USUAL_NVCC.exists() else None)
 
 
 def missing_for(backend: Backend) -> str | None:

@@ -65,13 +65,12 @@ def total_lines(totals: AdviceTotals) -> Iterator[Line]:
 def _cells(total: RuleTotal) -> tuple[str, ...]:
     from experiments.analysis.table import DASH, interval
 
-    rate = total.hit_rate
-    moved = DASH if rate is None else interval(rate.value, rate.low, rate.high, "share")
+    moved = interval(total.hit_rate, "share", DASH)
     return (
         total.rule,
         str(total.given),
         str(total.followed),
-        f"{moved} of {total.known}" if rate is not None else moved,
+        f"{moved} of {total.known}" if total.hit_rate else moved,
         _change(total.time_change),
         _change(total.time_change_moved),
         DASH if total.predicted_gain is None else _change(-total.predicted_gain),

@@ -13,7 +13,6 @@ from typer import Argument, Option
 from evaluator.command.command_line import Line, print_lines, serve
 
 if TYPE_CHECKING:
-    from experiments.analysis.interval import Interval
     from experiments.analysis.table import Table
     from experiments.comparison import Comparison, Row
 
@@ -103,20 +102,8 @@ def _label(row: Row, comparison: Comparison) -> str:
 def _cells(row: Row, label: str) -> tuple[str, ...]:
     from experiments.analysis.table import gap, interval
 
-    def shown(figure: Interval | None) -> str:
-        return (
-            "unknown"
-            if figure is None
-            else interval(figure.value, figure.low, figure.high, row.unit)
-        )
-
-    difference = row.difference
-    against = (
-        ""
-        if difference is None
-        else gap(difference.value, difference.low, difference.high, row.unit)
-    )
-    return label, shown(row.a), shown(row.b), against, row.verdict
+    shown = (interval(found, row.unit) for found in (row.a, row.b))
+    return label, *shown, gap(row.difference, row.unit), row.verdict
 
 
 if __name__ == "__main__":

@@ -172,7 +172,7 @@ def _run_row(name: str, report: RunReport) -> tuple[str, ...]:
         count("fast_1"),
         count("clear_1"),
         count("clear_1.5"),
-        interval(kept.value, kept.low, kept.high, "ratio") if kept else "",
+        interval(kept, "ratio", ""),
         figure(correct.value if correct else None, "share"),
         figure(tokens.value if tokens else None, "tokens"),
         figure(wall.value if wall else None, "seconds"),
@@ -185,13 +185,9 @@ def _problem_table(names: Sequence[str], told: Sequence[RunReport]) -> Table:
     cells: dict[str, list[str]] = {}
     for place, report in enumerate(told):
         for problem in report.problems:
-            best = problem.speedup
             row = cells.setdefault(problem.problem, ["not run"] * len(told))
-            row[place] = (
-                interval(best.value, best.low, best.high, "ratio")
-                if best
-                else ("not timed" if problem.correct else "none correct")
-            )
+            absent = "not timed" if problem.correct else "none correct"
+            row[place] = interval(problem.speedup, "ratio", absent)
     rows = [(name, *row) for name, row in cells.items()]
     return Table(("best kernel over eager", *names), rows)
 
@@ -215,7 +211,7 @@ def _verdict(
     if row.difference is None:
         return
     better = {"A": f"{a} is better", "B": f"{b} is better"}.get(row.verdict, "unclear")
-    change = gap(row.difference.value, row.difference.low, row.difference.high, "ratio")
+    change = gap(row.difference, "ratio")
     yield f"{b} against {a}, paired over {row.problems} problems: speedup {change}, {better}."
 
 

@@ -13,8 +13,7 @@ from typer import Argument, Option
 from evaluator.command.command_line import Line, print_lines, serve
 
 if TYPE_CHECKING:
-    from experiments.analysis.measures import Unit
-    from experiments.analysis.run_report import ProblemReport, RunReport
+    from experiments.analysis.run_report import RunReport
     from experiments.analysis.table import Table
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -98,7 +97,7 @@ def _notes(told: RunReport) -> Iterator[str]:
 
 def problem_table(told: RunReport) -> Table:
     """One row a problem: its best kernel, and what finding it cost."""
-    from experiments.analysis.table import DASH, Table, figure
+    from experiments.analysis.table import DASH, Table, figure, interval
 
     compiled = any(problem.compile_speedup is not None for problem in told.problems)
     heading = ["problem", "correct", "best over eager", "verdict", "found at call"]
@@ -107,16 +106,17 @@ def problem_table(told: RunReport) -> Table:
     heading += ["of the bound", *["SOL score"] * scored, "bottleneck", "tokens", "dollars", "wall"]
     rows = []
     for problem in told.problems:
+        absent = "not timed" if problem.correct else "no correct kernel"
         cells = [
             problem.problem,
             f"{problem.correct}/{problem.calls}",
-            _speedup(problem),
+            interval(problem.speedup, "ratio", absent),
             problem.verdict or "-",
             str(problem.best_call or "-"),
         ]
         if compiled:
-            cells.append(_or_dash(problem.compile_speedup, "ratio"))
-        cells.append(_or_dash(problem.sol_fraction, "share"))
+            cells.append(figure(problem.compile_speedup, "ratio", DASH))
+        cells.append(figure(problem.sol_fraction, "share", DASH))
         if scored:
             cells.append(DASH if problem.sol_score is None else f"{problem.sol_score:.2f}")
         cells += [
@@ -139,27 +139,8 @@ def figure_table(told: RunReport) -> Table:
         label = row.label
         if row.problems < len(told.problems):
             label = f"{label} ({row.problems} of {len(told.problems)})"
-        found = row.estimate
-        shown = (
-            "unknown" if found is None else interval(found.value, found.low, found.high, row.unit)
-        )
-        rows.append((label, shown))
+        rows.append((label, interval(row.estimate, row.unit)))
     return Table(("over all problems", "mean and 95 % interval"), rows)
-
-
-def _speedup(problem: ProblemReport) -> str:
-    from experiments.analysis.table import interval
-
-    best = problem.speedup
-    if best is None:
-        return "not timed" if problem.correct else "no correct kernel"
-    return interval(best.value, best.low, best.high, "ratio")
-
-
-def _or_dash(value: float | None, unit: Unit) -> str:
-    from experiments.analysis.table import DASH, figure
-
-    return DASH if value is None else figure(value, unit)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,17 @@ from contextlib import closing
 from functools import partial
 
 from evaluator.collect.ncu_session import NcuSession
+from evaluator.evaluation import Evaluation, EvaluationRequest
 from evaluator.ipc.service import leave_with, serve
+from evaluator.record import Record
 from tools.profile import profile
-from tools.profiling.profile_request import ProfileRequest
+
+
+class ProfileRequest(Record):
+    """A candidate that was judged correct, and what the judge said."""
+
+    request: EvaluationRequest
+    evaluation: Evaluation
 
 
 def answer(session: NcuSession, question: bytes) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import threading
 from importlib.util import find_spec
 from typing import Any
 
@@ -55,7 +56,7 @@ def check_model(model: str, args: Arguments, *, temperature: float | None = None
                 raise UsageError(f"{model} takes no {argument}; leave out --model-args {argument}")
         if not name:
             raise UsageError(f"{model} names nothing; see docs/models.md")
-        provider.check(name)
+        provider.client(name, threading.Event())
         return
     library = litellm()
     name, prefix = _provider_of(library, model)

@@ -10,19 +10,11 @@ from agent.record.tokens import estimated_tokens
 from problems.errors import UsageError
 
 
-class OfflineProvider:
-    """Knows one name, `tuner`."""
-
-    arguments: frozenset[str] = frozenset()
-
-    def check(self, name: str) -> None:
-        """Raise `UsageError` unless `name` is `tuner`."""
-        if name != "tuner":
-            raise UsageError(f"there is no offline/{name}; the only one is offline/tuner")
-
-    def client(self, name: str, stop: threading.Event) -> ModelClient:
-        """Its answers take no wait that `stop` could end."""
-        return TunerClient()
+def tuner_client(name: str, stop: threading.Event) -> ModelClient:
+    """The client for `offline/tuner`, whose answers take no wait. Raises `UsageError`."""
+    if name != "tuner":
+        raise UsageError(f"there is no offline/{name}; the only one is offline/tuner")
+    return TunerClient()
 
 
 class TunerClient:

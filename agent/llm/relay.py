@@ -29,22 +29,17 @@ from agent.record.tokens import estimated_tokens
 from problems.errors import UsageError
 
 
-class RelayProvider:
-    """Waits for a person or a program that answers through the folder `name`."""
+def relay_client(name: str, stop: threading.Event) -> ModelClient:
+    """The client that waits for a person or a program that answers through the folder `name`.
 
-    arguments: frozenset[str] = frozenset({"timeout"})
-
-    def check(self, name: str) -> None:
-        """Raise `UsageError` where the folder isn't there or can't be written."""
-        folder = Path(name)
-        if not folder.is_dir():
-            raise UsageError(f"there is no folder {folder} to relay through; mkdir -p {folder}")
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise UsageError(f"the relay folder {folder} can't be written; chmod u+wx {folder}")
-
-    def client(self, name: str, stop: threading.Event) -> ModelClient:
-        """Of one folder."""
-        return RelayClient(Path(name), stop)
+    Raises `UsageError` where the folder isn't there or can't be written.
+    """
+    folder = Path(name)
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {folder} to relay through; mkdir -p {folder}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"the relay folder {folder} can't be written; chmod u+wx {folder}")
+    return RelayClient(folder, stop)
 
 
 class RelayClient:

@@ -10,18 +10,9 @@ from agent.llm.recording import Recording, load_recording
 from agent.record.completion import Completion, CompletionRequest, ModelClient, Tell, unheard
 
 
-class ReplayProvider:
-    """Reads recordings."""
-
-    arguments: frozenset[str] = frozenset()
-
-    def check(self, name: str) -> None:
-        """Raise `UsageError` where there is no recording at `name`."""
-        load_recording(Path(name))
-
-    def client(self, name: str, stop: threading.Event) -> ModelClient:
-        """Raises `UsageError` as `check`."""
-        return ReplayClient(load_recording(Path(name)))
+def replay_client(name: str, stop: threading.Event) -> ModelClient:
+    """The client for the recording at `name`. Raises `UsageError` where there is none."""
+    return ReplayClient(load_recording(Path(name)))
 
 
 class ReplayClient:

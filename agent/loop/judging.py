@@ -87,8 +87,8 @@ def profiler_beside(executor: LocalExecutor, config: RunConfig) -> Iterator[Prof
 
 def _profiler_of(cluster: RayExecutor) -> Profiler:
     """Profiles on a machine of the cluster, beside one of its judges."""
+    from tools.profile_server import ProfileRequest
     from tools.profiling.profile_report import Profile
-    from tools.profiling.profile_request import ProfileRequest
 
     def profile(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
         asked = ProfileRequest(request=request.on(cluster.device), evaluation=evaluation)

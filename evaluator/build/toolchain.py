@@ -35,6 +35,24 @@ STUBS = "stubs"
 _LIGHT_HOST = ("-fno-gnu-unique",)
 
 
+USUAL_NVCC = Path("/usr/local/cuda/bin/nvcc")
+"""Where NVIDIA's packages put it, often without adding it to the path."""
+
+
+def cxx_compiler() -> str | None:
+    """Path of the C++ compiler: `$CXX`, else g++, else c++; None where there is none."""
+    names = [os.environ["CXX"]] if os.environ.get("CXX") else ["g++", "c++"]
+    return next((path for name in names if (path := shutil.which(name))), None)
+
+
+def nvcc_compiler() -> str | None:
+    """Path of nvcc: under `$CUDA_HOME` or `$CUDA_PATH`, on the path, or under /usr/local/cuda."""
+    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
+    places = [Path(home) / "bin" / "nvcc" for home in homes if home]
+    places += [Path(shutil.which("nvcc") or USUAL_NVCC), USUAL_NVCC]
+    return next((str(place) for place in places if os.access(place, os.X_OK)), None)
+
+
 def _output(command: list[str]) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
@@ -95,11 +113,8 @@ class Cuda:
 
     @classmethod
     def find(cls) -> Cuda:
-        """The toolkit of CUDA_HOME, else of the PATH, else /usr/local/cuda."""
-        homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
-        candidates = [str(Path(home) / "bin" / "nvcc") for home in homes if home]
-        candidates += [shutil.which("nvcc") or "", "/usr/local/cuda/bin/nvcc"]
-        nvcc = next((path for path in candidates if path and os.access(path, os.X_OK)), None)
+        """The toolkit that `nvcc_compiler` belongs to. Raises BuilderError where there is none."""
+        nvcc = nvcc_compiler()
         if nvcc is None:
             raise BuilderError(
                 "CUDA sources need nvcc, and there is none: install the CUDA toolkit or set "
@@ -131,8 +146,8 @@ class Toolchain:
     @classmethod
     def find(cls, architecture: str | None, *, with_cuda: bool) -> Toolchain:
         """Raises BuilderError, with the remedy, for a compiler that is missing."""
-        compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
-        if compiler is None or shutil.which(compiler) is None:
+        compiler = cxx_compiler()
+        if compiler is None:
             raise BuilderError(
                 "there is no C++ compiler: install g++ (Debian, Ubuntu: apt-get install g++)"
             )
@@ -148,7 +163,7 @@ class Toolchain:
                 "python3-dev)"
             )
         return cls(
-            compiler=str(shutil.which(compiler)),
+            compiler=compiler,
             compiler_version=_output([compiler, "--version"]).splitlines()[0],
             torch=Torch.find(),
             python_include=python_include,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-TUNER = "offline/tuner"
 NOTES = {
     "offline/": "rule-based kernel writer, not a language model",
     "replay/": "recorded answers",

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from experiments.analysis.interval import Interval
 from experiments.analysis.measures import Unit
 
 DASH = "-"
@@ -44,10 +45,10 @@ def _line(cells: tuple[str, ...]) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-def figure(value: float | None, unit: Unit) -> str:
-    """`67 %`, `1.97x`, `12,345`, `$0.012`, `34.1 s`; `unknown` for None or NaN."""
+def figure(value: float | None, unit: Unit, absent: str = "unknown") -> str:
+    """`67 %`, `1.97x`, `12,345`, `$0.012`, `34.1 s`; `absent` for None or NaN."""
     if value is None or math.isnan(value):
-        return "unknown"
+        return absent
     if unit == "share":
         return f"{100 * value:.0f} %"
     if unit == "ratio":
@@ -70,24 +71,27 @@ def bare(value: float, unit: Unit) -> str:
     return f"{value:.{digits}f}" if size < 10 else f"{value:.1f}" if size < 100 else f"{value:,.0f}"
 
 
-def interval(value: float, low: float | None, high: float | None, unit: Unit) -> str:
+def interval(found: Interval | None, unit: Unit, absent: str = "unknown") -> str:
     """`1.97x [1.90, 2.04]`; a bound that does not exist is a dash."""
-    bounds = (DASH if bound is None else bare(bound, unit) for bound in (low, high))
-    return f"{figure(value, unit)} [{', '.join(bounds)}]"
+    if found is None:
+        return absent
+    return f"{figure(found.value, unit)} {_bounds(found, unit)}"
 
 
-def gap(value: float, low: float | None, high: float | None, unit: Unit) -> str:
+def gap(found: Interval | None, unit: Unit) -> str:
     """`+12 % [-3, +27]`, a difference; a quotient, `x1.12 [0.97, 1.30]`, for a ratio."""
+    if found is None:
+        return ""
     if unit == "ratio":
-        return f"x{bare(value, unit)} {_bounds(low, high, unit, '')}"
-    sign = "+" if value > 0 else ""
-    shown = figure(value, unit) if unit != "usd" else f"{bare(value, unit)} $"
-    return f"{sign}{shown.replace(' %', ' pt')} {_bounds(low, high, unit, '+')}"
+        return f"x{bare(found.value, unit)} {_bounds(found, unit)}"
+    sign = "+" if found.value > 0 else ""
+    shown = figure(found.value, unit) if unit != "usd" else f"{bare(found.value, unit)} $"
+    return f"{sign}{shown.replace(' %', ' pt')} {_bounds(found, unit, '+')}"
 
 
-def _bounds(low: float | None, high: float | None, unit: Unit, plus: str) -> str:
+def _bounds(found: Interval, unit: Unit, plus: str = "") -> str:
     shown = (
         DASH if bound is None else f"{plus if bound > 0 else ''}{bare(bound, unit)}"
-        for bound in (low, high)
+        for bound in (found.low, found.high)
     )
     return f"[{', '.join(shown)}]"

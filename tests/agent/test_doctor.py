@@ -6,7 +6,9 @@ import pytest
 
 from agent import doctor, toolchain
 from agent.doctor import KEYS, Finding, app, examine
-from agent.toolchain import cxx_compiler, missing_for, nvcc_compiler
+from agent.toolchain import missing_for
+from evaluator.build import toolchain as compilers
+from evaluator.build.toolchain import cxx_compiler, nvcc_compiler
 from evaluator.command.command_line import serve
 from evaluator.evaluation import Backend
 from evaluator.hardware import devices
@@ -101,7 +103,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
     monkeypatch.setenv("PATH", str(tmp_path))
     for name in ("CXX", "CUDA_HOME", "CUDA_PATH"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(toolchain, "USUAL_NVCC", tmp_path / "nvcc")
+    monkeypatch.setattr(compilers, "USUAL_NVCC", tmp_path / "nvcc")
     return monkeypatch
 
 

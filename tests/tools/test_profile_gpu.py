@@ -18,9 +18,9 @@ from evaluator.ipc.service import Service
 from evaluator.settings import Settings
 from problems.cache_folder import cache_folder
 from tools.profile import profile
+from tools.profile_server import ProfileRequest
 from tools.profiling.kept_report import kept_reports
 from tools.profiling.profile_report import Bottleneck, Profile, ProfilerTier
-from tools.profiling.profile_request import ProfileRequest
 
 pytestmark = pytest.mark.gpu
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tools.advice.rule import AdviceRule, Figures, Found
-from tools.advice.thresholds import AdviceThresholds
+from tools.advice.thresholds import LIMITS
 from tools.profiling.advice import Direction
 from tools.profiling.profile_facts import percent
 
@@ -14,14 +14,14 @@ _MOST_REGISTERS = 254
 """A thread has 255 at most; a compiler may leave one."""
 
 
-def _scattered(f: Figures, limits: AdviceThresholds, kind: str) -> Found | None:
+def _scattered(f: Figures, kind: str) -> Found | None:
     sectors = f[f"sectors_per_{kind}"]
     used = f.get(f"{kind}_efficiency")
     if used is None:
-        if sectors < limits.widest_sectors:
+        if sectors < LIMITS.widest_sectors:
             return None
         used = _COALESCED_SECTORS / sectors
-    if used >= limits.efficiency or sectors < limits.scattered_sectors:
+    if used >= LIMITS.efficiency or sectors < LIMITS.scattered_sectors:
         return None
     loads = f["load_sector_share"]
     wasted = (1.0 - used) * (loads if kind == "load" else 1.0 - loads)
@@ -33,27 +33,19 @@ def _scattered(f: Figures, limits: AdviceThresholds, kind: str) -> Found | None:
     )
 
 
-def _uncoalesced_loads(f: Figures, limits: AdviceThresholds) -> Found | None:
-    return _scattered(f, limits, "load")
-
-
-def _uncoalesced_stores(f: Figures, limits: AdviceThresholds) -> Found | None:
-    return _scattered(f, limits, "store")
-
-
-def _scalar_access(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _scalar_access(f: Figures) -> Found | None:
     kind = "load" if f.get("load_sector_share", 1.0) >= 0.3 else "store"
     width, used = f[f"bytes_per_{kind}_request"], f[f"{kind}_efficiency"]
     # Fewer sectors or bytes than neighbouring halves need: broadcasts, not a stream.
     sectors = f[f"sectors_per_{kind}"]
-    if width > limits.scalar_bytes or used < limits.streaming or sectors < limits.stream_sectors:
+    if width > LIMITS.scalar_bytes or used < LIMITS.streaming or sectors < LIMITS.stream_sectors:
         return None
-    if f.get("dram_pct", 0.0) > limits.full_dram_pct or (
-        f.get("matrix_intensity", 0.0) >= limits.matrix_intensity
+    if f.get("dram_pct", 0.0) > LIMITS.full_dram_pct or (
+        f.get("matrix_intensity", 0.0) >= LIMITS.matrix_intensity
     ):
         return None
     weight = f["memory_weight"]
-    if weight < limits.memory_weight:
+    if weight < LIMITS.memory_weight:
         return None
     return Found(
         f"a {kind} of one warp moves {width:.0f} bytes, {width / 32:.0f} for each thread, where 512"
@@ -63,9 +55,9 @@ def _scalar_access(f: Figures, limits: AdviceThresholds) -> Found | None:
     )
 
 
-def _bank_conflicts(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _bank_conflicts(f: Figures) -> Found | None:
     ways = f["conflict_ways"]
-    if ways < limits.conflict_ways:
+    if ways < LIMITS.conflict_ways:
         return None
     stalls = f.get("stall_short_scoreboard_share", 0.0) + f.get("stall_mio_throttle_share", 0.0)
     weight = min(1.0, max(f.get("shared_pct", 0.0) / 100.0, stalls))
@@ -76,15 +68,15 @@ def _bank_conflicts(f: Figures, limits: AdviceThresholds) -> Found | None:
     )
 
 
-def _atomics_contention(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _atomics_contention(f: Figures) -> Found | None:
     share, count = f["atomic_share"], f["atomic_operations"]
-    if share < limits.atomic_share:
+    if share < LIMITS.atomic_share:
         return None
     unit = f.get("atomic_pct", 0.0)
     queue = f.get("stall_lg_throttle_share", 0.0) + f.get("stall_drain_share", 0.0)
     waits = queue + f.get("stall_long_scoreboard_share", 0.0) + f.get("stall_membar_share", 0.0)
-    if unit < limits.atomic_pct and (
-        waits < limits.memory_stall_share or f.get("dram_pct", 0.0) > limits.dram_pct
+    if unit < LIMITS.atomic_pct and (
+        waits < LIMITS.memory_stall_share or f.get("dram_pct", 0.0) > LIMITS.dram_pct
     ):
         return None
     return Found(
@@ -111,12 +103,12 @@ def _spills(f: Figures) -> bool:
     if f.get("sectors_per_local_load", 0.0) > 1.25 * _COALESCED_SECTORS:
         return False
     registers, block = f["registers"], max(1.0, f["block"])
-    limits = {_SM_REGISTERS / (block * blocks) // 8 * 8 for blocks in range(1, 33)}
-    return registers >= _MOST_REGISTERS or registers in limits
+    fitting = {_SM_REGISTERS / (block * blocks) // 8 * 8 for blocks in range(1, 33)}
+    return registers >= _MOST_REGISTERS or registers in fitting
 
 
-def _register_spills(f: Figures, limits: AdviceThresholds) -> Found | None:
-    if f["local_share"] < limits.local_share or not _spills(f):
+def _register_spills(f: Figures) -> Found | None:
+    if f["local_share"] < LIMITS.local_share or not _spills(f):
         return None
     return Found(
         f"registers are spilled: {percent(f['local_share'])} of the accesses to memory are to"
@@ -125,8 +117,8 @@ def _register_spills(f: Figures, limits: AdviceThresholds) -> Found | None:
     )
 
 
-def _local_arrays(f: Figures, limits: AdviceThresholds) -> Found | None:
-    if f["local_share"] < limits.local_share or _spills(f):
+def _local_arrays(f: Figures) -> Found | None:
+    if f["local_share"] < LIMITS.local_share or _spills(f):
         return None
     return Found(
         f"{percent(f['local_share'])} of the accesses to memory are to local memory, and they are"
@@ -138,7 +130,6 @@ def _local_arrays(f: Figures, limits: AdviceThresholds) -> Found | None:
 ACCESS_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="uncoalesced_loads",
-        scope="kernel",
         when="a load touches {scattered_sectors} sectors or more and uses less than"
         " {efficiency:.0%} of their bytes (over {widest_sectors:g} sectors if bytes are unknown)",
         change="Let thread i of a warp read element i: swap the loops or the thread indices, read a"
@@ -147,11 +138,10 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         watch=(("load_efficiency", UP), ("sectors_per_load", DOWN)),
         model="unused load bytes among all sectors, times memory time",
         source="ncu UncoalescedGlobalAccess; AKA C",
-        find=_uncoalesced_loads,
+        find=lambda f: _scattered(f, "load"),
     ),
     AdviceRule(
         name="uncoalesced_stores",
-        scope="kernel",
         when="a store touches {scattered_sectors} sectors or more and fills less than"
         " {efficiency:.0%} of their bytes",
         change="Let thread i of a warp write element i: stage the result in shared memory and"
@@ -159,11 +149,10 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         watch=(("store_efficiency", UP), ("sectors_per_store", DOWN)),
         model="unused store bytes among all sectors, times memory time",
         source="ncu UncoalescedGlobalAccess; AKA D",
-        find=_uncoalesced_stores,
+        find=lambda f: _scattered(f, "store"),
     ),
     AdviceRule(
         name="scalar_access",
-        scope="kernel",
         when="no matrix product; coalesced accesses of at most {scalar_bytes:g} bytes per warp,"
         " memory time {memory_weight:.0%} or more, DRAM below {full_dram_pct:g} %",
         change="Load and store 16 bytes a thread (float4, or uint4 for eight halves) with a scalar"
@@ -175,7 +164,6 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="bank_conflicts",
-        scope="kernel",
         when="{conflict_ways} shared memory wavefronts or more per needed one",
         change="Pad each row of the tile by one element (tile[32][33]) or swizzle the column with"
         " the row (column ^ row), so that the threads of a warp hit 32 different banks.",
@@ -186,7 +174,6 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="atomics_contention",
-        scope="kernel",
         when="atomics are {atomic_share:.0%} of requests or more; L2's atomic unit busy"
         " {atomic_pct:g} %, or {memory_stall_share:.0%} of stalls on memory",
         change="Reduce before the atomic: over the warp (__shfl_xor_sync, __reduce_add_sync), then"
@@ -199,7 +186,6 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="register_spills",
-        scope="kernel",
         when="spills are {local_share:.0%} of memory accesses or more",
         change="Keep fewer values alive: smaller tiles for each thread, less unrolling, or more"
         " registers (a smaller block, a weaker __launch_bounds__).",
@@ -210,7 +196,6 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="local_arrays",
-        scope="kernel",
         when="local memory other than spills is {local_share:.0%} of accesses or more",
         change="Index arrays of a thread by constants only: unroll their loops fully (#pragma"
         " unroll, fixed bounds), or put the array into shared memory.",

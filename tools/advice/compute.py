@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tools.advice.rule import AdviceRule, Figures, Found
-from tools.advice.thresholds import AdviceThresholds
+from tools.advice.thresholds import LIMITS
 from tools.profiling.advice import Direction
 from tools.profiling.profile_facts import percent
 
@@ -17,15 +17,15 @@ def _over_next(f: Figures, pipe: str) -> float:
     return max(0.0, 1.0 - following / max(f[pipe], 1e-9))
 
 
-def _wants_tensor_cores(f: Figures, limits: AdviceThresholds) -> bool:
-    ceiling = f.get("flops_ceiling", limits.tensor_flops_per_s)
-    return f["matrix_intensity"] >= limits.matrix_intensity and (
-        ceiling >= limits.tensor_flops_per_s
+def _wants_tensor_cores(f: Figures) -> bool:
+    ceiling = f.get("flops_ceiling", LIMITS.tensor_flops_per_s)
+    return f["matrix_intensity"] >= LIMITS.matrix_intensity and (
+        ceiling >= LIMITS.tensor_flops_per_s
     )
 
 
-def _no_tensor_cores(f: Figures, limits: AdviceThresholds) -> Found | None:
-    if not _wants_tensor_cores(f, limits) or f["tensor_pct"] >= limits.tensor_used_pct:
+def _no_tensor_cores(f: Figures) -> Found | None:
+    if not _wants_tensor_cores(f) or f["tensor_pct"] >= LIMITS.tensor_used_pct:
         return None
     rate = f.get("flops_share", 0.0)
     told = f", at {percent(rate)} of the rate measured for it" if rate else ""
@@ -36,23 +36,23 @@ def _no_tensor_cores(f: Figures, limits: AdviceThresholds) -> Found | None:
     )
 
 
-def _idle_tensor_cores(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _idle_tensor_cores(f: Figures) -> Found | None:
     tensor = f["tensor_pct"]
-    if not limits.tensor_used_pct <= tensor < limits.tensor_enough_pct:
+    if not LIMITS.tensor_used_pct <= tensor < LIMITS.tensor_enough_pct:
         return None
-    if not _wants_tensor_cores(f, limits) or f.get("dram_pct", 0.0) > limits.dram_pct:
+    if not _wants_tensor_cores(f) or f.get("dram_pct", 0.0) > LIMITS.dram_pct:
         return None
     return Found(
         f"the tensor cores are busy {tensor:.0f} % of the time: they wait for their operands.",
-        1.0 - tensor / limits.tensor_enough_pct,
+        1.0 - tensor / LIMITS.tensor_enough_pct,
     )
 
 
-def _fp64_arithmetic(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _fp64_arithmetic(f: Figures) -> Found | None:
     pipe, share = f.get("fp64_pct", 0.0), f.get("fp64_share", 0.0)
     if "fp64_pct" not in f and "fp64_share" not in f:
         return None
-    if pipe < limits.fp64_used_pct and share < limits.fp64_share:
+    if pipe < LIMITS.fp64_used_pct and share < LIMITS.fp64_share:
         return None
     # Besides the pipe, each value is converted there and back.
     cost = max(pipe / max(f.get("busiest_pct", 100.0), 1.0), share + f.get("conversion_share", 0.0))
@@ -64,9 +64,9 @@ def _fp64_arithmetic(f: Figures, limits: AdviceThresholds) -> Found | None:
     )
 
 
-def _special_functions(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _special_functions(f: Figures) -> Found | None:
     busy = f["xu_pct"]
-    if busy < limits.xu_pct or busy < f.get("dram_pct", 0.0) or busy < f.get("fma_pct", 0.0):
+    if busy < LIMITS.xu_pct or busy < f.get("dram_pct", 0.0) or busy < f.get("fma_pct", 0.0):
         return None
     return Found(
         f"the unit for special functions (exp, log, sin, reciprocal, root) is busy {busy:.0f} %,"
@@ -75,11 +75,11 @@ def _special_functions(f: Figures, limits: AdviceThresholds) -> Found | None:
     )
 
 
-def _integer_arithmetic(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _integer_arithmetic(f: Figures) -> Found | None:
     share = f["integer_share"]
     busy = max(f.get("alu_pct", 0.0), f.get("issue_pct", 0.0))
     memory = max(f.get(name, 0.0) for name in ("dram_pct", "l2_pct", "l1_pct"))
-    if share < limits.integer_share or busy < limits.integer_pct or memory >= busy:
+    if share < LIMITS.integer_share or busy < LIMITS.integer_pct or memory >= busy:
         return None
     return Found(
         f"{percent(share)} of the arithmetic is on integers, and issuing it keeps the SM"
@@ -88,9 +88,9 @@ def _integer_arithmetic(f: Figures, limits: AdviceThresholds) -> Found | None:
     )
 
 
-def _busy_fma(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _busy_fma(f: Figures) -> Found | None:
     busy = f["fma_pct"]
-    if busy < limits.compute_pct or busy < f.get("dram_pct", 0.0):
+    if busy < LIMITS.compute_pct or busy < f.get("dram_pct", 0.0):
         return None
     return Found(
         f"the FMA pipe is busy {busy:.0f} %: multiplications and additions limit it.",
@@ -101,7 +101,6 @@ def _busy_fma(f: Figures, limits: AdviceThresholds) -> Found | None:
 COMPUTE_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="no_tensor_cores",
-        scope="kernel",
         when="a matrix product for tensor cores (peak above {tensor_flops_per_s:.2g}/s), tensor"
         " pipe below {tensor_used_pct:g} %",
         change="Compute it on the tensor cores: wmma or mma.sync fragments (wgmma on sm_90a) over"
@@ -114,7 +113,6 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="idle_tensor_cores",
-        scope="kernel",
         when="a matrix product; tensor pipe between {tensor_used_pct:g} and {tensor_enough_pct:g}"
         " %, DRAM below {dram_pct:g} %",
         change="Feed them: larger tiles for each warp, two or three stages of asynchronous copies"
@@ -122,12 +120,10 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
         " layouts (ldmatrix).",
         watch=(("tensor_pct", UP),),
         model="1 - tensor / {tensor_enough_pct:g} %",
-        source="own model",
         find=_idle_tensor_cores,
     ),
     AdviceRule(
         name="fp64_arithmetic",
-        scope="kernel",
         when="FP64 pipe above {fp64_used_pct:g} %, or fp64 {fp64_share:.0%} of arithmetic",
         change="Write constants with f (0.5f) and call the float functions (expf, sqrtf, fmaxf);"
         " accumulate in float, in several partial sums where accuracy needs it.",
@@ -138,7 +134,6 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="special_functions",
-        scope="kernel",
         when="XU pipe at {xu_pct:g} % or more, above DRAM and FMA",
         change="Call fewer special functions for each element: __expf and __fdividef where the"
         " accuracy allows it, exp2f with the factor folded in, one reciprocal for a row in place of"
@@ -150,7 +145,6 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="integer_arithmetic",
-        scope="kernel",
         when="{integer_share:.0%} integer arithmetic; issue or ALU at {integer_pct:g} % or more,"
         " above DRAM and caches",
         change="Take index arithmetic out of the inner loop: no division or modulo (use grid"
@@ -158,12 +152,10 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
         " elements for each index.",
         watch=(("integer_share", DOWN), ("alu_pct", DOWN)),
         model="integer share above 30 %, times issue's lead over memory",
-        source="own model",
         find=_integer_arithmetic,
     ),
     AdviceRule(
         name="busy_fma",
-        scope="kernel",
         when="FMA pipe at {compute_pct:g} % or more, above DRAM",
         change="Do less arithmetic for each element: factor out what does not change, cheaper"
         " formulas, packed half2 where the type allows it.",

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from tools.advice.cpu_counters import COUNTED_ADVICE
 from tools.advice.rule import AdviceRule, Figures, Found
-from tools.advice.thresholds import AdviceThresholds
+from tools.advice.thresholds import LIMITS
 from tools.profiling.advice import Direction
 from tools.profiling.profile_facts import count_words, percent
 
 UP, DOWN = Direction.UP, Direction.DOWN
 
 
-def _single_thread(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _single_thread(f: Figures) -> Found | None:
     busy, threads = f["busy_threads"], f["threads"]
-    if threads < 2 or f["wall_us"] < limits.threadable_us or busy >= limits.busy_threads * threads:
+    if threads < 2 or f["wall_us"] < LIMITS.threadable_us or busy >= LIMITS.busy_threads * threads:
         return None
     return Found(
         f"{busy:.1f} of {threads:.0f} threads share the work.",
@@ -21,21 +20,21 @@ def _single_thread(f: Figures, limits: AdviceThresholds) -> Found | None:
     )
 
 
-def _libm_calls(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _libm_calls(f: Figures) -> Found | None:
     if f["libm_calls"] < 1:
         return None
     return Found(
         f"inner loops call {count_words(int(f['libm_calls']), 'function')} of the mathematical"
         " library once for each element, which keeps them scalar.",
-        f["own_share"] * limits.libm_gain,
+        f["own_share"] * LIMITS.libm_gain,
     )
 
 
-def _not_vectorised(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _not_vectorised(f: Figures) -> Found | None:
     packed = f["packed_share"]
-    if packed >= limits.packed:
+    if packed >= LIMITS.packed:
         return None
-    lanes = limits.simd_bits / 32.0
+    lanes = LIMITS.simd_bits / 32.0
     return Found(
         f"{percent(1 - packed)} of the floating-point instructions in inner loops work on one"
         " element.",
@@ -43,21 +42,21 @@ def _not_vectorised(f: Figures, limits: AdviceThresholds) -> Found | None:
     )
 
 
-def _narrow_vectors(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _narrow_vectors(f: Figures) -> Found | None:
     widest = f["widest_bits"]
-    if not 0 < widest < limits.simd_bits:
+    if not 0 < widest < LIMITS.simd_bits:
         return None
     return Found(
-        f"vector instructions are {widest:.0f} bits wide where {limits.simd_bits:.0f} are common.",
-        (1.0 - widest / limits.simd_bits) * f["own_share"] * _beyond_memory(f),
+        f"vector instructions are {widest:.0f} bits wide where {LIMITS.simd_bits:.0f} are common.",
+        (1.0 - widest / LIMITS.simd_bits) * f["own_share"] * _beyond_memory(f),
     )
 
 
-def _temporaries(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _temporaries(f: Figures) -> Found | None:
     ratio = f["traffic_ratio"]
     # Small temporaries stay in the caches: only traffic that shows in the time counts.
-    shows = f["system_share"] >= limits.system_share or f.get("bandwidth_share", 0.0) * ratio >= 0.5
-    if ratio < limits.extra_traffic or not shows:
+    shows = f["system_share"] >= LIMITS.system_share or f.get("bandwidth_share", 0.0) * ratio >= 0.5
+    if ratio < LIMITS.extra_traffic or not shows:
         return None
     return Found(
         f"temporaries make it move about {ratio:.1f} times the bytes that must move.",
@@ -65,9 +64,9 @@ def _temporaries(f: Figures, limits: AdviceThresholds) -> Found | None:
     )
 
 
-def _page_faults(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _page_faults(f: Figures) -> Found | None:
     share, faults = f["system_share"], f["page_faults"]
-    if share < limits.fresh_memory or faults < limits.many_faults:
+    if share < LIMITS.fresh_memory or faults < LIMITS.many_faults:
         return None
     return Found(
         f"{faults:.0f} page faults a call take {percent(share)} of the processor time: memory that"
@@ -76,27 +75,27 @@ def _page_faults(f: Figures, limits: AdviceThresholds) -> Found | None:
     )
 
 
-def _python_glue(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _python_glue(f: Figures) -> Found | None:
     glue = f["glue_share"]
-    if glue < limits.glue or f["wall_us"] > 1000.0:
+    if glue < LIMITS.glue or f["wall_us"] > 1000.0:
         return None
     return Found(f"Python and dispatch around the work take {percent(glue)} of the call.", glue)
 
 
-def _library_operators(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _library_operators(f: Figures) -> Found | None:
     share = f["library_share"]
-    if share < limits.library:
+    if share < LIMITS.library:
         return None
     return Found(
         f"{f['operators']:.0f} operators a call, and {percent(share)} of the time in PyTorch's"
         " own.",
-        share * limits.unfused_gain,
+        share * LIMITS.unfused_gain,
     )
 
 
-def _memory_bound(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _memory_bound(f: Figures) -> Found | None:
     reached = f["bandwidth_share"]
-    if reached < limits.cpu_bandwidth or f["busy_threads"] < limits.busy_threads * f["threads"]:
+    if reached < LIMITS.cpu_bandwidth or f["busy_threads"] < LIMITS.busy_threads * f["threads"]:
         return None
     return Found(
         f"the bytes that must move, over the time, are {percent(reached)} of the copy bandwidth"
@@ -105,15 +104,37 @@ def _memory_bound(f: Figures, limits: AdviceThresholds) -> Found | None:
     )
 
 
-def _busy_arithmetic(f: Figures, limits: AdviceThresholds) -> Found | None:
-    if f["intensity"] < limits.intensity or f["wall_us"] < limits.threadable_us:
+def _busy_arithmetic(f: Figures) -> Found | None:
+    if f["intensity"] < LIMITS.intensity or f["wall_us"] < LIMITS.threadable_us:
         return None
-    if f["busy_threads"] < limits.busy_threads * f["threads"] or f["packed_share"] < limits.packed:
+    if f["busy_threads"] < LIMITS.busy_threads * f["threads"] or f["packed_share"] < LIMITS.packed:
         return None
     return Found(
         f"vectorised code on all threads runs at {percent(f['bandwidth_share'])} of the copy"
         " bandwidth: arithmetic limits it.",
         0.25 * f["own_share"] * _beyond_memory(f),
+    )
+
+
+def _branch_misses(f: Figures) -> Found | None:
+    cost = LIMITS.branch_miss_cycles * f["branch_misses_per_cycle"]
+    if cost < LIMITS.miss_cost:
+        return None
+    return Found(
+        f"{percent(f['branch_miss_share'])} of the branches are guessed wrongly, which costs about"
+        f" {percent(min(1.0, cost))} of the cycles.",
+        min(1.0, cost) * f["own_share"],
+    )
+
+
+def _cache_lines(f: Figures) -> Found | None:
+    ratio, cost = f["cache_lines_ratio"], LIMITS.l1_miss_cycles * f["l1_misses_per_cycle"]
+    if ratio < LIMITS.extra_lines or cost < LIMITS.miss_cost or f["cycle_instructions"] > 1.0:
+        return None
+    return Found(
+        f"cache lines of {ratio:.1f} times the bytes that must move are fetched into L1, at"
+        f" {f['cycle_instructions']:.1f} instructions a cycle.",
+        min(1.0, cost) * (1.0 - 1.0 / ratio) * f["own_share"],
     )
 
 
@@ -131,7 +152,6 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         " in chunks large enough to repay waking a thread.",
         watch=(("busy_threads", UP),),
         model="1 - busy / all threads",
-        source="own model",
         find=_single_thread,
     ),
     AdviceRule(
@@ -153,7 +173,6 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         " -ffast-math, without branches or function calls inside; or write the vector code.",
         watch=(("packed_share", UP),),
         model="scalar share, times savings of eight lanes, times memory headroom",
-        source="own model",
         find=_not_vectorised,
     ),
     AdviceRule(
@@ -164,7 +183,6 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         " use at::vec::Vectorized.",
         watch=(("widest_bits", UP),),
         model="missing width times memory headroom",
-        source="own model",
         find=_narrow_vectors,
     ),
     AdviceRule(
@@ -187,7 +205,6 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         " small, and on each thread's own stack.",
         watch=(("page_faults", DOWN), ("system_share", DOWN)),
         model="that share",
-        source="own model",
         find=_page_faults,
     ),
     AdviceRule(
@@ -198,7 +215,6 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         " forward, and pass the tensors as they are.",
         watch=(("glue_share", DOWN),),
         model="that share",
-        source="own model",
         find=_python_glue,
     ),
     AdviceRule(
@@ -209,7 +225,6 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         " matrix products to the library and fuse what follows them.",
         watch=(("library_share", DOWN), ("operators", DOWN)),
         model="half of that share",
-        source="own model",
         find=_library_operators,
     ),
     AdviceRule(
@@ -220,7 +235,6 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         " for each thread, and write large outputs past the caches (streaming stores).",
         watch=(("bandwidth_share", UP),),
         model="1 - share of bandwidth",
-        source="own model",
         find=_memory_bound,
     ),
     AdviceRule(
@@ -231,8 +245,31 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         " replaced by a reciprocal, several independent sums.",
         watch=(("bandwidth_share", UP),),
         model="a quarter of memory headroom",
-        source="own model",
         find=_busy_arithmetic,
     ),
-    *COUNTED_ADVICE,
+    # These two need the processor's own counters, and are silent where these can't be read.
+    AdviceRule(
+        name="branch_misses",
+        scope="call",
+        when="mispredicted branches cost {miss_cost:.0%} of cycles, at {branch_miss_cycles:g}"
+        " cycles each",
+        change="Take branches on data out of the inner loop: std::min and std::max, a select"
+        " (c ? a : b) of two values that are both at hand, masks, or one pass for each case.",
+        watch=(("branch_misses_per_cycle", DOWN), ("cycle_instructions", UP)),
+        model="that share",
+        source="own model, assumed cost; untested with real counters",
+        find=_branch_misses,
+    ),
+    AdviceRule(
+        name="cache_lines",
+        scope="call",
+        when="lines fetched into L1 are {extra_lines:g} times the minimum bytes, at most 1"
+        " instruction per cycle",
+        change="Walk memory in its order: the loop over the last dimension innermost; where data is"
+        " used again, work in blocks that stay in L1 (a few KiB), and copy columns into a buffer.",
+        watch=(("cache_lines_ratio", DOWN), ("cycle_instructions", UP)),
+        model="miss cycles, at {l1_miss_cycles:g} each, times needless share",
+        source="own model, assumed cost; untested with real counters",
+        find=_cache_lines,
+    ),
 )

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 
 from evaluator.collect.collected import CollectedKernel
+from tools.profiling.gpu_rules import PIPES
 
 SECTOR_BYTES = 32.0
 _UNITS = ("dram_pct", "l2_pct", "l1_pct")
-PIPES = ("fma_pct", "alu_pct", "xu_pct", "fp64_pct", "tensor_pct", "issue_pct", "sm_pct")
 _MEMORY_STALLS = ("stall_long_scoreboard", "stall_lg_throttle", "stall_drain", "stall_membar")
 _NO_STALLS = ("stall_selected", "stall_not_selected")
 """Warps that could issue: counted among the reasons, and no waste."""

@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tools.advice.rule import AdviceRule, Figures, Found
-from tools.advice.thresholds import AdviceThresholds
+from tools.advice.thresholds import LIMITS
 from tools.profiling.advice import Direction
 from tools.profiling.profile_facts import percent
 
 UP, DOWN = Direction.UP, Direction.DOWN
 
 
-def _stall(
-    reasons: Sequence[str], least: Callable[[AdviceThresholds], float], words: str
-) -> Callable[[Figures, AdviceThresholds], Found | None]:
+def _stall(reasons: Sequence[str], least: float, words: str) -> Callable[[Figures], Found | None]:
     """A rule that holds when these reasons together make a share of the stalls, and are many."""
 
-    def find(f: Figures, limits: AdviceThresholds) -> Found | None:
+    def find(f: Figures) -> Found | None:
         known = [reason for reason in reasons if f"{reason}_share" in f]
         share = sum(f[f"{reason}_share"] for reason in known)
         worst = max(known or reasons, key=lambda reason: f.get(f"{reason}_share", 0.0))
         many = sum(f[reason] for reason in known)
-        if share < least(limits) or many < limits.least_stall:
+        if share < least or many < LIMITS.least_stall:
             return None
-        if f["busiest_pct"] >= limits.latency_busy_pct:
+        if f["busiest_pct"] >= LIMITS.latency_busy_pct:
             return None
         return Found(
             f"{percent(share)} of the stalled warps wait for {words}, and no unit is above"
@@ -36,17 +34,17 @@ def _stall(
     return find
 
 
-_loads = _stall(["stall_long_scoreboard"], lambda limits: limits.memory_stall_share, "loads")
+_loads = _stall(["stall_long_scoreboard"], LIMITS.memory_stall_share, "loads")
 
 
-def _memory_latency(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _memory_latency(f: Figures) -> Found | None:
     # A DRAM that is busy makes all loads slow: more of them in flight change nothing.
-    return _loads(f, limits) if f.get("dram_pct", 0.0) < limits.dram_pct else None
+    return _loads(f) if f.get("dram_pct", 0.0) < LIMITS.dram_pct else None
 
 
-def _divergence(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _divergence(f: Figures) -> Found | None:
     active = f["threads_per_instruction"]
-    if active >= limits.active_threads:
+    if active >= LIMITS.active_threads:
         return None
     issue = max(f.get("issue_pct", 100.0), f.get("sm_pct", 0.0))
     weight = min(1.0, issue / max(f.get("busiest_pct", issue), 1.0))
@@ -62,7 +60,6 @@ def _divergence(f: Figures, limits: AdviceThresholds) -> Found | None:
 LATENCY_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="divergence",
-        scope="kernel",
         when="fewer than {active_threads:g} of 32 threads active per instruction",
         change="Let all threads of a warp take the same branch: choose by warp or block instead of"
         " by thread, sort or group the work, compute both sides and select, and give each row a"
@@ -74,7 +71,6 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="barrier_wait",
-        scope="kernel",
         when="{stall_share:.0%} of stalls at barriers, no unit above {latency_busy_pct:g} %",
         change="Synchronise less: reduce within warps by shuffles and meet once a block, let a"
         " warp own its row, use smaller blocks, or double-buffer tiles so that one barrier a step"
@@ -82,11 +78,10 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
         watch=(("stall_barrier", DOWN),),
         model="stalls times headroom",
         source="AKA I; ncu CPIStall",
-        find=_stall(["stall_barrier"], lambda limits: limits.stall_share, "the rest of the block"),
+        find=_stall(["stall_barrier"], LIMITS.stall_share, "the rest of the block"),
     ),
     AdviceRule(
         name="memory_latency",
-        scope="kernel",
         when="{memory_stall_share:.0%} of stalls on loads, DRAM below {dram_pct:g} %, no unit above"
         " {latency_busy_pct:g} %",
         change="Have more loads in flight: let each thread issue two to eight independent loads"
@@ -99,7 +94,6 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="dependency_chain",
-        scope="kernel",
         when="{memory_stall_share:.0%} of stalls on the previous instruction, no unit above"
         " {latency_busy_pct:g} %",
         change="Break the chain: keep two to four independent accumulators and add them at the"
@@ -109,13 +103,12 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
         source="ncu CPIStall; own threshold",
         find=_stall(
             ["stall_wait"],
-            lambda limits: limits.memory_stall_share,
+            LIMITS.memory_stall_share,
             "the result of the instruction before",
         ),
     ),
     AdviceRule(
         name="memory_queue",
-        scope="kernel",
         when="{stall_share:.0%} of stalls on the global memory queue",
         change="Issue fewer, wider accesses to memory (16 bytes a thread), and spread them between"
         " arithmetic.",
@@ -124,13 +117,12 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
         source="ncu CPIStall",
         find=_stall(
             ["stall_lg_throttle", "stall_tex_throttle"],
-            lambda limits: limits.stall_share,
+            LIMITS.stall_share,
             "room in the queue of global memory instructions",
         ),
     ),
     AdviceRule(
         name="shared_memory_queue",
-        scope="kernel",
         when="{stall_share:.0%} of stalls on shared memory or its queue",
         change="Access shared memory less often and wider: float4 reads, values kept in registers"
         " over several steps (register tiles), warp shuffles in place of shared memory.",
@@ -139,13 +131,12 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
         source="AKA H; ncu CPIStall",
         find=_stall(
             ["stall_mio_throttle", "stall_short_scoreboard"],
-            lambda limits: limits.stall_share,
+            LIMITS.stall_share,
             "shared memory or special functions",
         ),
     ),
     AdviceRule(
         name="instruction_fetch",
-        scope="kernel",
         when="{fetch_share:.0%} of stalls on instructions or constants",
         change="Make the code smaller: unroll less (#pragma unroll 4), fewer template variants in"
         " one kernel, no large switch; read tables of constants by one address for a whole warp.",
@@ -154,7 +145,7 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
         source="ncu CPIStall; own threshold",
         find=_stall(
             ["stall_no_instruction", "stall_constant"],
-            lambda limits: limits.fetch_share,
+            LIMITS.fetch_share,
             "instructions or constants to be fetched",
         ),
     ),

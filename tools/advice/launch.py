@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from tools.advice.rule import AdviceRule, Figures, Found
-from tools.advice.thresholds import AdviceThresholds
+from tools.advice.thresholds import LIMITS
 from tools.profiling.advice import Direction
 from tools.profiling.profile_facts import percent
 
 UP, DOWN = Direction.UP, Direction.DOWN
 
 
-def _launch_bound(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _launch_bound(f: Figures) -> Found | None:
     launches, busy_us = f["launches"], f["busy_us"]
     idle = 1.0 - f.get("busy_share", 1.0)
     idle_us = f.get("whole_us", 0.0) - busy_us
-    gaps = launches * limits.launch_us
+    gaps = launches * LIMITS.launch_us
     if launches > 1 and (
-        idle > 1.0 - limits.idle_device
-        or (launches >= limits.many_launches and f["kernel_us"] < limits.tiny_kernel_us)
+        idle > 1.0 - LIMITS.idle_device
+        or (launches >= LIMITS.many_launches and f["kernel_us"] < LIMITS.tiny_kernel_us)
     ):
         return Found(
             f"a call launches {launches:.0f} kernels of {f['kernel_us']:.1f} us on average, and"
             f" kernels run for {busy_us:.0f} us of it: launches and gaps cost the rest.",
-            max(idle, (gaps - limits.launch_us) / (gaps + busy_us)),
+            max(idle, (gaps - LIMITS.launch_us) / (gaps + busy_us)),
             "launches",
         )
-    if launches == 1 and idle > 1.0 - limits.idle_device and idle_us > limits.idle_us:
+    if launches == 1 and idle > 1.0 - LIMITS.idle_device and idle_us > LIMITS.idle_us:
         return Found(
             f"the only kernel runs for {busy_us:.1f} of {f['whole_us']:.1f} us: the host is late.",
             idle,
@@ -34,18 +34,18 @@ def _launch_bound(f: Figures, limits: AdviceThresholds) -> Found | None:
     return None
 
 
-def _unfused_kernels(f: Figures, limits: AdviceThresholds) -> Found | None:
-    if f["effective_launches"] < limits.effective_launches or f["library_share"] >= limits.library:
+def _unfused_kernels(f: Figures) -> Found | None:
+    if f["effective_launches"] < LIMITS.effective_launches or f["library_share"] >= LIMITS.library:
         return None
     ratio = f.get("traffic_ratio")
     if ratio is None:
         return Found(
             f"{f['launches']:.0f} kernels share the device time, the longest has"
             f" {percent(f['longest_share'])} of it: what one writes the next reads back.",
-            (1.0 - f["longest_share"]) * limits.unfused_gain,
+            (1.0 - f["longest_share"]) * LIMITS.unfused_gain,
             "launches",
         )
-    if ratio < limits.fusion_traffic:
+    if ratio < LIMITS.fusion_traffic:
         return None
     return Found(
         f"{f['launches']:.0f} kernels hand each other intermediates through memory: DRAM moves"
@@ -55,29 +55,29 @@ def _unfused_kernels(f: Figures, limits: AdviceThresholds) -> Found | None:
     )
 
 
-def _library_time(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _library_time(f: Figures) -> Found | None:
     share = f["library_share"]
-    if share < limits.library:
+    if share < LIMITS.library:
         return None
     ratio = f.get("traffic_ratio", 1.0)
-    fused = limits.unfused_gain if ratio < limits.fusion_traffic else 1.0 - 1.0 / ratio
+    fused = LIMITS.unfused_gain if ratio < LIMITS.fusion_traffic else 1.0 - 1.0 / ratio
     return Found(
         f"{percent(share)} of the device time is spent in kernels of PyTorch or its libraries.",
         share * fused,
     )
 
 
-def _too_few_blocks(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _too_few_blocks(f: Figures) -> Found | None:
     blocks = f["blocks_per_sm"]
     idle = 1.0 - blocks
     words = f"{f['grid']:.0f} blocks for {f['sm_count']:.0f} SMs leave part of the device idle"
-    if blocks < 1.0 - limits.least_gain:
+    if blocks < 1.0 - LIMITS.least_gain:
         return Found(f"{words}.", idle)
     waves = f["waves"]
-    if waves >= limits.few_waves or f["busiest_pct"] >= limits.busy_pct:
+    if waves >= LIMITS.few_waves or f["busiest_pct"] >= LIMITS.busy_pct:
         return None
     reached = f["occupancy_pct"]
-    if reached >= limits.occupancy_pct:
+    if reached >= LIMITS.occupancy_pct:
         return None
     return Found(
         f"{f['grid']:.0f} blocks fill {waves:.2f} of a wave: {reached:.0f} % of the warps that the"
@@ -86,9 +86,9 @@ def _too_few_blocks(f: Figures, limits: AdviceThresholds) -> Found | None:
     )
 
 
-def _tail_wave(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _tail_wave(f: Figures) -> Found | None:
     tail = f["tail_share"]
-    if tail <= limits.tail or f["waves"] <= 1.0:
+    if tail <= LIMITS.tail or f["waves"] <= 1.0:
         return None
     return Found(
         f"the blocks make {f['waves']:.2f} waves: the last one fills only part of the SMs, and"
@@ -97,12 +97,12 @@ def _tail_wave(f: Figures, limits: AdviceThresholds) -> Found | None:
     )
 
 
-def _small_blocks(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _small_blocks(f: Figures) -> Found | None:
     block = max(1.0, f["block"])
     idle = 1.0 - block / (32.0 * -(-block // 32.0))
-    if block >= limits.small_block and idle < limits.tail:
+    if block >= LIMITS.small_block and idle < LIMITS.tail:
         return None
-    possible = min(1.0, block * f.get("limit_blocks", 32.0) / limits.sm_threads)
+    possible = min(1.0, block * f.get("limit_blocks", 32.0) / LIMITS.sm_threads)
     return Found(
         f"blocks of {block:.0f} threads: an SM can hold {percent(possible)} of its warps"
         + (f", and {percent(idle)} of each last warp has no thread." if idle else "."),
@@ -110,21 +110,21 @@ def _small_blocks(f: Figures, limits: AdviceThresholds) -> Found | None:
     )
 
 
-def _uneven_work(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _uneven_work(f: Figures) -> Found | None:
     if f.get("blocks_per_sm", 1.0) < 1.0:
         return None
     uneven = f.get("uneven_share", 0.0)
-    if uneven >= limits.uneven:
+    if uneven >= LIMITS.uneven:
         return Found(
             f"SMs are busy for {percent(1 - uneven)} of the time of the busiest one: some blocks"
             " have more to do than others.",
             uneven,
             "uneven_share",
         )
-    if f["block"] < limits.small_block:
+    if f["block"] < LIMITS.small_block:
         return None  # An SM has not started the next ones when the first of them end.
     reached, possible = f["occupancy_pct"], f["occupancy_limit_pct"]
-    if possible <= 0 or reached >= limits.occupancy_gap * possible or f.get("waves", 1.0) < 1.0:
+    if possible <= 0 or reached >= LIMITS.occupancy_gap * possible or f.get("waves", 1.0) < 1.0:
         return None
     return Found(
         f"{reached:.0f} % of the warps are active where {possible:.0f} % could be: some warps or"
@@ -156,7 +156,6 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         " (or shared memory), and write only the final result.",
         watch=(("traffic_ratio", DOWN), ("launches", DOWN)),
         model="excess traffic; without counters half of the time outside the longest kernel",
-        source="own model",
         find=_unfused_kernels,
     ),
     AdviceRule(
@@ -167,12 +166,10 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         " after it; keep a library's matrix product only where fusing gains nothing.",
         watch=(("library_share", DOWN),),
         model="that share times excess traffic; half of it without excess",
-        source="own model",
         find=_library_time,
     ),
     AdviceRule(
         name="too_few_blocks",
-        scope="kernel",
         when="fewer blocks than SMs, or less than {few_waves} of a wave and no unit busy",
         change="Split the work into more blocks: smaller tiles, one block for each row or slice,"
         " or several blocks for each result and a second step that combines (split-K).",
@@ -183,7 +180,6 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="tail_wave",
-        scope="kernel",
         when="more than one wave, and over {tail:.0%} of all block slots empty in the last one",
         change="Choose a block size or tile that makes the number of blocks a multiple of what the"
         " device holds at once, or launch exactly that many blocks and loop (grid stride).",
@@ -194,7 +190,6 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="small_blocks",
-        scope="kernel",
         when="blocks under {small_block:g} threads, or over {tail:.0%} of the last warp unused",
         change="Use 128 to 256 threads a block, a multiple of 32; let several rows or tiles share"
         " a block where one is too small.",
@@ -205,7 +200,6 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="uneven_work",
-        scope="kernel",
         when="SMs busy {uneven:.0%} less than the busiest one, or occupancy below"
         " {occupancy_gap:.0%} of the possible, with blocks of {small_block:g} threads or more",
         change="Give all blocks and warps equal shares: split long rows, hand out work in small"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tools.advice.rule import AdviceRule, Figures, Found
-from tools.advice.thresholds import AdviceThresholds
+from tools.advice.thresholds import LIMITS
 from tools.profiling.advice import Direction
 
 _LIMITS = {
@@ -24,15 +24,13 @@ def _limiter(f: Figures) -> str:
     return _LIMITS[order[0]] if order else ""
 
 
-def _limited_by(
-    limiter: str, words: Callable[[Figures], str]
-) -> Callable[[Figures, AdviceThresholds], Found | None]:
-    def find(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _limited_by(limiter: str, words: Callable[[Figures], str]) -> Callable[[Figures], Found | None]:
+    def find(f: Figures) -> Found | None:
         possible = f["occupancy_limit_pct"]
-        if possible > limits.occupancy_limit_pct or _limiter(f) != limiter:
+        if possible > LIMITS.occupancy_limit_pct or _limiter(f) != limiter:
             return None
         # With little to wait for, few warps are enough.
-        if f.get("busiest_pct", 0.0) >= limits.busy_pct:
+        if f.get("busiest_pct", 0.0) >= LIMITS.busy_pct:
             return None
         return Found(
             f"{words(f)} let only {possible:.0f} % of the warps of an SM run at once, and no unit"
@@ -51,7 +49,6 @@ _SOURCE = "ncu TheoreticalOccupancy"
 OCCUPANCY_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="occupancy_registers",
-        scope="kernel",
         when=f"{_WHEN}registers",
         change="Use fewer registers a thread: smaller tiles, less unrolling, or"
         " __launch_bounds__(threads, blocks) with the number of blocks that should fit, as long as"
@@ -63,7 +60,6 @@ OCCUPANCY_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="occupancy_shared",
-        scope="kernel",
         when=f"{_WHEN}shared memory",
         change="Use less shared memory a block: smaller or fewer tiles, narrower types, a buffer"
         " used twice; keep in registers what only one thread reads.",
@@ -76,7 +72,6 @@ OCCUPANCY_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="occupancy_blocks",
-        scope="kernel",
         when=f"{_WHEN}number or size of blocks",
         change="Choose a block size of which a whole number fills the 2048 threads of an SM with"
         " at most 32 blocks: 128, 256 or 512 threads.",

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Never
 
-from tools.advice.thresholds import AdviceThresholds
 from tools.profiling.advice import Direction
 
 Scope = Literal["kernel", "call"]
@@ -36,12 +35,12 @@ class Found:
     """Which of the rule's figures to watch; empty: the first that is known."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AdviceRule:
     """One row of the table. `find` returns None where its condition does not hold."""
 
     name: str
-    scope: Scope
+    scope: Scope = "kernel"
     when: str
     """The condition in words; `{name}` stands for a threshold."""
     change: str
@@ -50,5 +49,5 @@ class AdviceRule:
     """Figures that should move."""
     model: str
     """How the gain is estimated."""
-    source: str
-    find: Callable[[Figures, AdviceThresholds], Found | None]
+    source: str = "own model"
+    find: Callable[[Figures], Found | None]

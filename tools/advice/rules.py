@@ -15,7 +15,7 @@ from tools.advice.latency import LATENCY_RULES
 from tools.advice.launch import LAUNCH_RULES
 from tools.advice.occupancy import OCCUPANCY_RULES
 from tools.advice.rule import AdviceRule, Figures, UnknownFigureError
-from tools.advice.thresholds import ADVICE_THRESHOLDS, AdviceThresholds
+from tools.advice.thresholds import LIMITS
 from tools.advice.traffic import TRAFFIC_RULES
 from tools.profiling.advice import MOST, Advice
 
@@ -89,7 +89,6 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
 def advise(
     figures: Mapping[str, float],
     subject: str = "",
-    limits: AdviceThresholds = ADVICE_THRESHOLDS,
 ) -> tuple[Advice, ...]:
     """At most `MOST` pieces of advice, the one with most to gain first.
 
@@ -98,16 +97,16 @@ def advise(
     """
     known = Figures(figures)
     fraction = known.get("sol_fraction", 0.0)
-    if fraction >= limits.at_the_bound:
+    if fraction >= LIMITS.at_the_bound:
         return ()
     rules = CPU_ADVICE if "wall_us" in known else GPU_ADVICE
-    held = [advice for rule in rules if (advice := _try(rule, known, subject, limits))]
+    held = [advice for rule in rules if (advice := _try(rule, known, subject))]
     given = [
         advice
         for advice in held
         if not any(
             advice.rule in EXPLAINS.get(cause.rule, ())
-            and cause.gain >= limits.cause_share * advice.gain
+            and cause.gain >= LIMITS.cause_share * advice.gain
             for cause in held
         )
     ]
@@ -118,12 +117,10 @@ def advise(
     return tuple(capped[:MOST])
 
 
-def _try(
-    rule: AdviceRule, figures: Figures, subject: str, limits: AdviceThresholds
-) -> Advice | None:
+def _try(rule: AdviceRule, figures: Figures, subject: str) -> Advice | None:
     """What one rule says; None where it does not hold, or a figure that it needs is missing."""
     try:
-        found = rule.find(figures, limits)
+        found = rule.find(figures)
         if found is None:
             return None
         share = figures.get("hot_share", 1.0) if rule.scope == "kernel" else 1.0
@@ -132,7 +129,7 @@ def _try(
         figure, direction = next(pair for pair in watched if pair[0] in figures)
     except (UnknownFigureError, StopIteration):
         return None
-    if gain < limits.least_gain:
+    if gain < LIMITS.least_gain:
         return None
     place = f"In {subject}, " if subject and rule.scope == "kernel" else ""
     return Advice(

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from tools.advice.cpu import CPU_ADVICE
 from tools.advice.rule import AdviceRule
 from tools.advice.rules import GPU_ADVICE
-from tools.advice.thresholds import ADVICE_THRESHOLDS
+from tools.advice.thresholds import LIMITS
 
 
 def markdown() -> str:
@@ -30,7 +30,7 @@ def markdown() -> str:
 def _table(rules: tuple[AdviceRule, ...]) -> Iterator[str]:
     yield "| rule | when | should change | gain | source |"
     yield "|---|---|---|---|---|"
-    limits = asdict(ADVICE_THRESHOLDS)
+    limits = asdict(LIMITS)
     for rule in rules:
         watch = ", ".join(f"`{figure}` {direction}" for figure, direction in rule.watch)
         yield (

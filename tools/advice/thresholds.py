@@ -113,4 +113,4 @@ class AdviceThresholds(Thresholds):
     extra_lines: float = 4.0
 
 
-ADVICE_THRESHOLDS = AdviceThresholds()
+LIMITS = AdviceThresholds()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tools.advice.rule import AdviceRule, Figures, Found
-from tools.advice.thresholds import AdviceThresholds
+from tools.advice.thresholds import LIMITS
 from tools.profiling.advice import Direction
 
 UP, DOWN = Direction.UP, Direction.DOWN
@@ -11,9 +11,9 @@ _FULL_DRAM_PCT = 93.0
 """Assumed: what the best streaming kernels reach of the peak."""
 
 
-def _dram_bound(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _dram_bound(f: Figures) -> Found | None:
     dram = f["dram_pct"]
-    if dram < limits.dram_pct:
+    if dram < LIMITS.dram_pct:
         return None
     ratio = f.get("traffic_ratio")
     extra = f", {ratio:.2f} times the bytes that must move" if ratio is not None else ""
@@ -22,33 +22,33 @@ def _dram_bound(f: Figures, limits: AdviceThresholds) -> Found | None:
     )
 
 
-def _redundant_passes(f: Figures, limits: AdviceThresholds) -> Found | None:
-    if f.get("matrix_intensity", 0.0) >= limits.matrix_intensity:
+def _redundant_passes(f: Figures) -> Found | None:
+    if f.get("matrix_intensity", 0.0) >= LIMITS.matrix_intensity:
         return None
     ratio = f.get("traffic_ratio", 1.0)
-    if ratio >= limits.extra_traffic and f["dram_pct"] >= limits.traffic_dram_pct:
+    if ratio >= LIMITS.extra_traffic and f["dram_pct"] >= LIMITS.traffic_dram_pct:
         return Found(
             f"DRAM moves {ratio:.1f} times the bytes that must move: data is read or written more"
             " than once.",
-            (1.0 - 1.0 / ratio) * min(1.0, f["dram_pct"] / limits.dram_pct),
+            (1.0 - 1.0 / ratio) * min(1.0, f["dram_pct"] / LIMITS.dram_pct),
             "traffic_ratio",
         )
     reads = f["load_ratio"]
-    if reads < limits.redundant_reads or f["memory_weight"] < limits.memory_weight:
+    if reads < LIMITS.redundant_reads or f["memory_weight"] < LIMITS.memory_weight:
         return None
     return Found(
         f"the SMs fetch {reads:.1f} times the bytes of the input from L2: the same elements are"
         " read in several passes.",
-        (1.0 - 1.0 / reads) * f["memory_weight"] * limits.cached_pass,
+        (1.0 - 1.0 / reads) * f["memory_weight"] * LIMITS.cached_pass,
         "load_ratio",
     )
 
 
-def _poor_l2_reuse(f: Figures, limits: AdviceThresholds) -> Found | None:
-    if f["matrix_intensity"] < limits.matrix_intensity:
+def _poor_l2_reuse(f: Figures) -> Found | None:
+    if f["matrix_intensity"] < LIMITS.matrix_intensity:
         return None
     ratio, hits, dram = f["traffic_ratio"], f["l2_hit_pct"], f["dram_pct"]
-    if ratio < limits.extra_traffic or hits >= limits.low_hit_pct or dram < limits.reuse_pct:
+    if ratio < LIMITS.extra_traffic or hits >= LIMITS.low_hit_pct or dram < LIMITS.reuse_pct:
         return None
     return Found(
         f"DRAM moves {ratio:.1f} times the bytes that must move and L2 hits {hits:.0f} %: blocks"
@@ -57,11 +57,11 @@ def _poor_l2_reuse(f: Figures, limits: AdviceThresholds) -> Found | None:
     )
 
 
-def _poor_l1_reuse(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _poor_l1_reuse(f: Figures) -> Found | None:
     ratio, l2 = f["load_ratio"], f["l2_pct"]
-    if f.get("matrix_intensity", 0.0) < limits.matrix_intensity:
+    if f.get("matrix_intensity", 0.0) < LIMITS.matrix_intensity:
         return None
-    if ratio < limits.reuse_ratio or l2 < limits.cache_advice_pct:
+    if ratio < LIMITS.reuse_ratio or l2 < LIMITS.cache_advice_pct:
         return None
     return Found(
         f"the SMs fetch {ratio:.0f} times the bytes of the inputs from L2, which is busy"
@@ -71,10 +71,10 @@ def _poor_l1_reuse(f: Figures, limits: AdviceThresholds) -> Found | None:
     )
 
 
-def _cache_bandwidth(f: Figures, limits: AdviceThresholds) -> Found | None:
+def _cache_bandwidth(f: Figures) -> Found | None:
     level = max(("l2_pct", "l1_pct"), key=lambda name: f.get(name, 0.0))
     busy, dram = f[level], f.get("dram_pct", 0.0)
-    if busy < limits.cache_advice_pct or busy < limits.cache_over_dram * dram:
+    if busy < LIMITS.cache_advice_pct or busy < LIMITS.cache_over_dram * dram:
         return None
     # Shared memory lies in the same unit: tiles are what this rule asks for.
     if level == "l1_pct" and f.get("shared_pct", 0.0) >= 0.5 * busy:
@@ -92,7 +92,6 @@ def _cache_bandwidth(f: Figures, limits: AdviceThresholds) -> Found | None:
 TRAFFIC_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="redundant_passes",
-        scope="kernel",
         when="no matrix product; DRAM traffic {extra_traffic} times the minimum, or L2 reads"
         " {redundant_reads} times the input",
         change="Read each element once and write it once: keep a row in registers or shared memory"
@@ -100,12 +99,10 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
         " temporary tensor.",
         watch=(("traffic_ratio", DOWN), ("load_ratio", DOWN)),
         model="excess traffic times DRAM use; {cached_pass:.0%} of that for passes that L2 serves",
-        source="own model",
         find=_redundant_passes,
     ),
     AdviceRule(
         name="dram_bound",
-        scope="kernel",
         when="DRAM at {dram_pct:g} % of its peak or more",
         change="Move fewer bytes: narrower types for what stays inside, nothing written that is"
         " recomputed cheaply; for the rest of the bandwidth, 16-byte accesses with several"
@@ -117,19 +114,16 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="poor_l2_reuse",
-        scope="kernel",
         when="a matrix product; DRAM traffic {extra_traffic} times the minimum, L2 hits below"
         " {low_hit_pct:g} %",
         change="Order the blocks so that those which run at the same time share rows and columns"
         " (swizzled or grouped tiles), or make the tiles larger.",
         watch=(("l2_hit_pct", UP), ("traffic_ratio", DOWN)),
         model="excess traffic times DRAM use",
-        source="own model",
         find=_poor_l2_reuse,
     ),
     AdviceRule(
         name="poor_l1_reuse",
-        scope="kernel",
         when="a matrix product; L2 reads {reuse_ratio:g} times the inputs, L2 busy"
         " {cache_advice_pct:g} % or more",
         change="Tile it: load a tile into shared memory once for the whole block, and let each"
@@ -141,7 +135,6 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="cache_bandwidth",
-        scope="kernel",
         when="L1 or L2 busy {cache_advice_pct:g} % or more and {cache_over_dram} times as much as"
         " DRAM, not through shared memory",
         change="Keep what is used again in registers: let each thread compute several results from"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from evaluator.collect.collected import CpuTrace
-from tools.profiling.finding import Finding, Rule, Thresholds, at_the_bound
+from tools.profiling.finding import LIMITS, Finding, Rule, at_the_bound
 from tools.profiling.profile_facts import Facts, byte_words, percent
 from tools.profiling.profile_report import Bottleneck
 
 
-def _library_cpu(facts: Facts, limits: Thresholds) -> Finding | None:
+def _library_cpu(facts: Facts) -> Finding | None:
     library, _, _ = cpu_shares(facts.cpu)
-    if library < limits.library:
+    if library < LIMITS.library:
         return None
     operators = [operator for operator in facts.cpu.operators if not operator.own]
     longest = max(operators, key=lambda operator: operator.time_us)
@@ -21,10 +21,10 @@ def _library_cpu(facts: Facts, limits: Thresholds) -> Finding | None:
     )
 
 
-def _glue(facts: Facts, limits: Thresholds) -> Finding | None:
+def _glue(facts: Facts) -> Finding | None:
     library, own, glue = cpu_shares(facts.cpu)
     if (
-        glue < limits.glue
+        glue < LIMITS.glue
         or facts.cpu.wall_us > 1000.0
         or not any(operator.own for operator in facts.cpu.operators)
     ):
@@ -55,13 +55,13 @@ def busy_threads(trace: CpuTrace) -> float:
     return min(float(trace.threads), trace.cpu_us / trace.busiest_thread_us)
 
 
-def _single_thread(facts: Facts, limits: Thresholds) -> Finding | None:
+def _single_thread(facts: Facts) -> Finding | None:
     trace = facts.cpu
     busy = busy_threads(trace)
     if (
         trace.threads < 2
-        or trace.wall_us < limits.threadable_us
-        or busy >= limits.busy_threads * trace.threads
+        or trace.wall_us < LIMITS.threadable_us
+        or busy >= LIMITS.busy_threads * trace.threads
     ):
         return None
     return Finding(
@@ -71,15 +71,15 @@ def _single_thread(facts: Facts, limits: Thresholds) -> Finding | None:
     )
 
 
-def _redundant_cpu(facts: Facts, limits: Thresholds) -> Finding | None:
+def _redundant_cpu(facts: Facts) -> Finding | None:
     moved = estimated_traffic(facts)
     if moved is None or facts.work is None:
         return None
     ratio = moved / facts.work.bytes
     implied = bandwidth_share(facts)
     # Small temporaries stay in the caches: only traffic that shows in the time counts.
-    shows = facts.cpu.system_share >= limits.system_share or (implied or 0.0) * ratio >= 0.5
-    if ratio < limits.extra_traffic or not shows:
+    shows = facts.cpu.system_share >= LIMITS.system_share or (implied or 0.0) * ratio >= 0.5
+    if ratio < LIMITS.extra_traffic or not shows:
         return None
     must = byte_words(facts.work.bytes)
     return Finding(
@@ -102,9 +102,9 @@ def bandwidth_share(facts: Facts) -> float | None:
     return facts.implied_bandwidth(min(facts.cpu.wall_us, facts.latency_us or facts.cpu.wall_us))
 
 
-def _memory_cpu(facts: Facts, limits: Thresholds) -> Finding | None:
+def _memory_cpu(facts: Facts) -> Finding | None:
     implied = bandwidth_share(facts)
-    if implied is None or implied < limits.implied_bandwidth:
+    if implied is None or implied < LIMITS.implied_bandwidth:
         return None
     return Finding(
         Bottleneck.MEMORY_BANDWIDTH,
@@ -113,12 +113,12 @@ def _memory_cpu(facts: Facts, limits: Thresholds) -> Finding | None:
     )
 
 
-def _not_vectorised(facts: Facts, limits: Thresholds) -> Finding | None:
+def _not_vectorised(facts: Facts) -> Finding | None:
     loops = facts.cpu.loops
     if loops is None or loops.scalar + loops.packed == 0:
         return None
     share = loops.packed / (loops.packed + loops.scalar)
-    if share >= limits.packed and not loops.calls:
+    if share >= LIMITS.packed and not loops.calls:
         return None
     if loops.calls:
         why = f"inner loops call {', '.join(loops.calls[:3])} once for each element"
@@ -130,13 +130,13 @@ def _not_vectorised(facts: Facts, limits: Thresholds) -> Finding | None:
     )
 
 
-def _by_elimination(facts: Facts, limits: Thresholds) -> Finding | None:
+def _by_elimination(facts: Facts) -> Finding | None:
     """Vectorised code on all threads: what the work asks for tells memory from arithmetic."""
     trace, work = facts.cpu, facts.work
     implied = bandwidth_share(facts)
-    if work is None or work.bytes <= 0 or implied is None or trace.wall_us < limits.threadable_us:
+    if work is None or work.bytes <= 0 or implied is None or trace.wall_us < LIMITS.threadable_us:
         return None
-    if trace.system_share >= limits.system_share:
+    if trace.system_share >= LIMITS.system_share:
         return Finding(
             Bottleneck.MEMORY_BANDWIDTH,
             f"{percent(trace.system_share)} of the processor time is spent on mapping fresh memory"
@@ -144,7 +144,7 @@ def _by_elimination(facts: Facts, limits: Thresholds) -> Finding | None:
             f" {percent(implied)} of the copy bandwidth.",
         )
     operations = work.flops + work.elementwise + 20 * work.transcendental
-    if operations / work.bytes < limits.intensity:
+    if operations / work.bytes < LIMITS.intensity:
         return Finding(
             Bottleneck.MEMORY_BANDWIDTH,
             f"Each byte needs little arithmetic and {busy_threads(trace):.1f} of {trace.threads}"

@@ -56,16 +56,16 @@ class Thresholds:
     """Share of a CPU call outside of operators and own functions: Python and dispatch."""
 
 
-THRESHOLDS = Thresholds()
+LIMITS = Thresholds()
 
 
-Rule = Callable[[Facts, Thresholds], Finding | None]
+Rule = Callable[[Facts], Finding | None]
 
 
-def at_the_bound(facts: Facts, limits: Thresholds) -> Finding | None:
+def at_the_bound(facts: Facts) -> Finding | None:
     """On any device: close to the speed of light there is nothing else to say."""
     fraction = facts.sol_fraction
-    if fraction is None or fraction < limits.at_the_bound:
+    if fraction is None or fraction < LIMITS.at_the_bound:
         return None
     return Finding(
         Bottleneck.AT_THE_BOUND,

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from tools.profiling.finding import Finding, Rule, Thresholds, at_the_bound
+from tools.profiling.finding import LIMITS, Finding, Rule, at_the_bound
 from tools.profiling.profile_facts import Facts, byte_words, count_words, percent
 from tools.profiling.profile_report import Bottleneck
 
 
-def _launch_overhead(facts: Facts, limits: Thresholds) -> Finding | None:
+def _launch_overhead(facts: Facts) -> Finding | None:
     trace = facts.gpu
     busy, launches = trace.busy_us, trace.launches
     if not launches:
         # Only the code was looked at: nothing is known of times.
         return None
     whole = max(facts.latency_us or 0.0, trace.span_us or 0.0)
-    if whole and busy / whole < limits.idle_device:
+    if whole and busy / whole < LIMITS.idle_device:
         return Finding(
             Bottleneck.LAUNCH_OVERHEAD,
             f"Kernels run for {busy:.1f} us of the {whole:.1f} us that a call takes: launching"
             f" {count_words(launches, 'kernel')} and the gaps around them cost the rest.",
         )
-    if launches >= limits.many_launches and busy / launches < limits.tiny_kernel_us:
+    if launches >= LIMITS.many_launches and busy / launches < LIMITS.tiny_kernel_us:
         return Finding(
             Bottleneck.LAUNCH_OVERHEAD,
             f"A call launches {launches} kernels of {busy / launches:.1f} us on average: launching"
@@ -29,11 +29,11 @@ def _launch_overhead(facts: Facts, limits: Thresholds) -> Finding | None:
     return None
 
 
-def _library_gpu(facts: Facts, limits: Thresholds) -> Finding | None:
+def _library_gpu(facts: Facts) -> Finding | None:
     trace = facts.gpu
     foreign = [kernel for kernel in trace.kernels if kernel.name not in facts.own]
     share = sum(kernel.time_us for kernel in foreign) / trace.busy_us if trace.busy_us else 0.0
-    if not foreign or share < limits.library:
+    if not foreign or share < LIMITS.library:
         return None
     longest = max(foreign, key=lambda kernel: kernel.time_us)
     return Finding(
@@ -43,12 +43,12 @@ def _library_gpu(facts: Facts, limits: Thresholds) -> Finding | None:
     )
 
 
-def _redundant_gpu(facts: Facts, limits: Thresholds) -> Finding | None:
+def _redundant_gpu(facts: Facts) -> Finding | None:
     traffic, dram = facts.traffic, _mean(facts, "dram_pct")
-    if traffic is None or dram is None or dram < limits.traffic_dram_pct:
+    if traffic is None or dram is None or dram < LIMITS.traffic_dram_pct:
         return None
     moved, must = traffic
-    if moved / must < limits.extra_traffic:
+    if moved / must < LIMITS.extra_traffic:
         return None
     return Finding(
         Bottleneck.REDUNDANT_TRAFFIC,
@@ -57,10 +57,10 @@ def _redundant_gpu(facts: Facts, limits: Thresholds) -> Finding | None:
     )
 
 
-def _memory_gpu(facts: Facts, limits: Thresholds) -> Finding | None:
+def _memory_gpu(facts: Facts) -> Finding | None:
     dram = facts.metric("dram_pct")
     if dram is not None:
-        if dram < limits.dram_pct:
+        if dram < LIMITS.dram_pct:
             return None
         return Finding(
             Bottleneck.MEMORY_BANDWIDTH,
@@ -68,7 +68,7 @@ def _memory_gpu(facts: Facts, limits: Thresholds) -> Finding | None:
             " device memory limits it.",
         )
     implied = facts.implied_bandwidth(facts.gpu.busy_us)
-    if implied is None or implied < limits.implied_bandwidth:
+    if implied is None or implied < LIMITS.implied_bandwidth:
         return None
     return Finding(
         Bottleneck.MEMORY_BANDWIDTH,
@@ -77,7 +77,7 @@ def _memory_gpu(facts: Facts, limits: Thresholds) -> Finding | None:
     )
 
 
-_PIPES = {
+PIPES = {
     "fma_pct": "the FMA pipe (fp32 multiply and add)",
     "alu_pct": "the ALU pipe (integers, comparisons, logic)",
     "xu_pct": "the XU pipe (exp, log, sin, reciprocal, square root)",
@@ -86,12 +86,13 @@ _PIPES = {
     "issue_pct": "instruction issue",
     "sm_pct": "the SM",
 }
+"""Units of an SM in words, by the names of metrics."""
 
 
-def _compute_gpu(facts: Facts, limits: Thresholds) -> Finding | None:
+def _compute_gpu(facts: Facts) -> Finding | None:
     name, busiest = busiest_pipe(facts)
     if busiest is not None:
-        if busiest < limits.compute_pct:
+        if busiest < LIMITS.compute_pct:
             return None
         return Finding(
             Bottleneck.COMPUTE,
@@ -99,7 +100,7 @@ def _compute_gpu(facts: Facts, limits: Thresholds) -> Finding | None:
             " arithmetic limits it, not memory.",
         )
     implied = facts.implied_flops(facts.gpu.busy_us)
-    if implied is None or implied < limits.implied_bandwidth:
+    if implied is None or implied < LIMITS.implied_bandwidth:
         return None
     return Finding(
         Bottleneck.COMPUTE,
@@ -110,19 +111,19 @@ def _compute_gpu(facts: Facts, limits: Thresholds) -> Finding | None:
 
 def busiest_pipe(facts: Facts) -> tuple[str, float | None]:
     """The busiest unit of the SM in the hottest kernel, in words, and its per cent of peak."""
-    known = {name: value for name in _PIPES if (value := facts.metric(name)) is not None}
+    known = {name: value for name in PIPES if (value := facts.metric(name)) is not None}
     if not known:
         return "", None
     # `sm_pct` is the maximum of its parts: the part says more, where it is among ours.
     top = max(known.values())
-    name = next(name for name in _PIPES if name in known and known[name] > top - 1.0)
-    return _PIPES[name], top
+    name = next(name for name in PIPES if name in known and known[name] > top - 1.0)
+    return PIPES[name], top
 
 
-def _cache(facts: Facts, limits: Thresholds) -> Finding | None:
+def _cache(facts: Facts) -> Finding | None:
     levels = {"L2": facts.metric("l2_pct"), "L1": facts.metric("l1_pct")}
     known = {name: value for name, value in levels.items() if value is not None}
-    if not known or max(known.values()) < limits.cache_pct:
+    if not known or max(known.values()) < LIMITS.cache_pct:
         return None
     name = max(known, key=lambda level: known[level])
     shared = facts.metric("shared_pct") or 0.0
@@ -140,11 +141,11 @@ def _cache(facts: Facts, limits: Thresholds) -> Finding | None:
     )
 
 
-def _too_few_blocks(facts: Facts, limits: Thresholds) -> Finding | None:
+def _too_few_blocks(facts: Facts) -> Finding | None:
     grid, sms, waves = facts.metric("grid"), facts.metric("sm_count"), facts.metric("waves")
     if grid is None or sms is None:
         return None
-    if grid >= sms and (waves is None or waves >= limits.few_waves):
+    if grid >= sms and (waves is None or waves >= LIMITS.few_waves):
         return None
     filled = f", {waves:.2f} of a full wave" if waves is not None else ""
     return Finding(
@@ -154,10 +155,10 @@ def _too_few_blocks(facts: Facts, limits: Thresholds) -> Finding | None:
     )
 
 
-def _occupancy(facts: Facts, limits: Thresholds) -> Finding | None:
+def _occupancy(facts: Facts) -> Finding | None:
     reached, possible = facts.metric("occupancy_pct"), facts.metric("occupancy_limit_pct")
-    low = reached is not None and reached < limits.occupancy_pct
-    limited = possible is not None and possible < limits.occupancy_limit_pct
+    low = reached is not None and reached < LIMITS.occupancy_pct
+    limited = possible is not None and possible < LIMITS.occupancy_limit_pct
     if not (low or limited):
         return None
     parts = [f"{reached:.0f} % of the warps that an SM can hold are active" if reached else ""]
@@ -172,17 +173,17 @@ def _occupancy(facts: Facts, limits: Thresholds) -> Finding | None:
 
 def occupancy_limiter(facts: Facts) -> str:
     """What keeps more blocks of the hottest kernel off an SM."""
-    limits = {
+    allowed = {
         "registers per thread": facts.metric("limit_registers"),
         "shared memory per block": facts.metric("limit_shared"),
         "threads per block": facts.metric("limit_warps"),
         "blocks per SM (blocks are small)": facts.metric("limit_blocks"),
     }
-    known = {name: value for name, value in limits.items() if value is not None}
+    known = {name: value for name, value in allowed.items() if value is not None}
     return min(known, key=lambda name: known[name]) if known else "a limit that is not known"
 
 
-def _latency(facts: Facts, limits: Thresholds) -> Finding | None:
+def _latency(facts: Facts) -> Finding | None:
     dram = facts.metric("dram_pct")
     if dram is None:
         return None

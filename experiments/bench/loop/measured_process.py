@@ -13,37 +13,28 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field
-
 from evaluator.record import Record
-from experiments.bench.loop.meter import Meter, memory_mib, peak_memory_mib
 
 if TYPE_CHECKING:
-    from agent.config.run_config import RunConfig
     from agent.record.events import Event, Watch
 
-
-PARTS = ("store", "display", "stand-ins")
-"""What is clocked. The rest of a turn is LangGraph and the nodes' own work."""
+Strategy = Literal["refine", "sample"]
+Display = Literal["rich", "plain"]
 
 
 class Job(Record):
-    """What the process does: take a run to its budget, or read it as a table."""
+    """What the process does with a run."""
 
-    kind: Literal["drive", "load"]
+    do: Literal["finish", "go on", "be killed", "one turn", "load"]
+    """Take it to its budget; the same as a later command; end by SIGKILL in its first evaluation;
+    stop, as after Ctrl-C, once a turn is recorded; read it as a table."""
     run: Path
     """The run directory."""
     suite: Path
-    strategy: Literal["refine", "sample"]
+    strategy: Strategy
     budget: int
     workers: int
-    display: Literal["rich", "plain"]
-    clocked: bool = True
-    """Put clocks around the parts of a turn. They import what a finished run would not."""
-    kill_at_evaluation: int | None = None
-    """SIGKILL itself when so many evaluations have begun."""
-    only_one_turn: bool = False
-    """Stop, as after Ctrl-C, once a turn is recorded."""
+    display: Display
 
 
 class Measured(Record):
@@ -53,17 +44,12 @@ class Measured(Record):
     """Recorded by this process."""
     calls: int = 0
     """To the model."""
-    recorded: int = 0
+    recorded: int
     """Turns in the run when the process ended."""
     seconds: float
     """From opening the run to the end of the summary, or of the table."""
     cpu_seconds: float
     """Of the whole process, its start included."""
-    parts: dict[str, tuple[float, float]] = Field(default_factory=dict)
-    """Wall and processor seconds of `PARTS`, summed over threads; they exclude each other."""
-    fsync_seconds: float = 0.0
-    """Waiting for the disk, within `store`."""
-    fsyncs: int = 0
     first_turn_at: float | None = None
     """When the first turn was recorded, by the system's monotonic clock."""
     memory_mib: tuple[float, ...] = ()
@@ -79,7 +65,7 @@ class Milestones:
         self._stop = stop
         self._marks = [turns * quarter // 4 for quarter in range(1, 5)]
         self.turns = 0
-        self.memory = [memory_mib()]
+        self.memory = [memory_mib("VmRSS")]
         self.first_turn_at: float | None = None
 
     def notice(self, event: Event) -> None:
@@ -92,44 +78,64 @@ class Milestones:
         self.turns += 1
         if self.turns == 1:
             self.first_turn_at = time.monotonic()
-        self.memory += [memory_mib()] * self._marks.count(self.turns)
+        self.memory += [memory_mib("VmRSS")] * self._marks.count(self.turns)
         if self._stop is not None:
             self._stop.set()
 
 
+def memory_mib(name: Literal["VmRSS", "VmHWM"]) -> float:
+    """What this process has in memory now, or the most that it had since it was started."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1]) / 1024
+    raise OSError(f"/proc/self/status names no {name}")
+
+
 def drive_run(job: Job) -> Measured:
     """What `agent.run` does, with stand-ins for the model and the judge."""
+    from agent.config.feedback_spec import FeedbackSpec
+    from agent.config.run_config import RunConfig
     from agent.loop.drive import drive
     from agent.record.store import open_store
     from agent.resolution import Resolution
     from agent.view.display import open_display
     from agent.view.summary import tell
-    from experiments.bench.loop.stand_ins import InstantJudge, InstantModel, instant_profile
+    from experiments.bench.loop.stand_ins import InstantJudge, InstantModel, instant_profiler
     from problems.loader import load_suite
 
-    times, syncs = Meter(), Meter()
-    if job.clocked:
-        _clock(times, syncs)
     problems = load_suite(job.suite)
-    config = _config(job, [problem.id for problem in problems])
-    client, evaluations, stop = InstantModel(), 0, threading.Event()
+    config = RunConfig.model_validate(
+        {
+            "strategy": job.strategy,
+            "feedback": FeedbackSpec.parse("none" if job.strategy == "sample" else "G+E+P"),
+            "problems": [problem.id for problem in problems],
+            "suite": job.suite,
+            "model": "stand-in/instant",
+            "budget": job.budget,
+            "workers": job.workers,
+            "output": job.run,
+        }
+    )
+    if job.do == "finish":
+        from agent.loop.graph import build_graph
+
+        build_graph()  # Its imports are no turn's time. A run with nothing left does without them.
+    client, stop = InstantModel(), threading.Event()
 
     def before() -> None:
-        nonlocal evaluations
-        evaluations += 1
-        if evaluations == job.kill_at_evaluation:
+        if job.do == "be killed":
             os.kill(os.getpid(), signal.SIGKILL)
 
     began = time.monotonic()
     with open_store(config) as store, open_display(job.display, config) as display:
         turns = len(problems) * job.budget
-        watch = Milestones(display, turns, stop if job.only_one_turn else None)
+        watch = Milestones(display, turns, stop if job.do == "one turn" else None)
         result = drive(
             config,
             problems,
             client=client,
             executor=InstantJudge(before),
-            profiler=instant_profile,
+            profiler=instant_profiler(),
             store=store,
             watch=watch,
             stop=stop,
@@ -141,12 +147,9 @@ def drive_run(job: Job) -> Measured:
         recorded=sum(problem.turns for problem in result.problems),
         seconds=time.monotonic() - began,
         cpu_seconds=time.process_time(),
-        parts={part: (times.seconds[part], times.cpu_seconds[part]) for part in PARTS},
-        fsync_seconds=syncs.seconds["fsync"],
-        fsyncs=syncs.calls["fsync"],
         first_turn_at=watch.first_turn_at,
         memory_mib=tuple(watch.memory),
-        peak_memory_mib=peak_memory_mib(),
+        peak_memory_mib=memory_mib("VmHWM"),
     )
 
 
@@ -160,55 +163,14 @@ def load_run(job: Job) -> Measured:
         recorded=len(table),
         seconds=time.monotonic() - began,
         cpu_seconds=time.process_time(),
-        peak_memory_mib=peak_memory_mib(),
+        peak_memory_mib=memory_mib("VmHWM"),
     )
-
-
-def _config(job: Job, problems: list[str]) -> RunConfig:
-    from agent.config.feedback_spec import FeedbackSpec
-    from agent.config.run_config import RunConfig, Strategy
-
-    return RunConfig(
-        strategy=Strategy(job.strategy),
-        feedback=FeedbackSpec.parse("none" if job.strategy == "sample" else "G+E+P"),
-        problems=tuple(problems),
-        suite=job.suite,
-        model="stand-in/instant",
-        budget=job.budget,
-        workers=job.workers,
-        output=job.run,
-    )
-
-
-def _clock(times: Meter, syncs: Meter) -> None:
-    """Put clocks around what a turn goes through. `in_flight` is a block in which others work; what
-    it does to the store is clocked as `journal`."""
-    from rich.live import Live
-
-    from agent.record.run_files import RunFiles
-    from agent.record.store import RunStore
-    from agent.record.turn_log import TurnLog
-    from agent.view.display import PlainLines
-    from agent.view.live_table import LiveTable
-    from experiments.bench.loop.stand_ins import InstantJudge, InstantModel
-
-    times.clock("store", RunStore, "pending_turn", "journal", "save_prompt", "save_completion")
-    times.clock("store", RunStore, "has_completion", "save_kernel", "save_profile", "record")
-    times.clock("store", RunStore, "keep_best", "completion", "save_result", "add_environment")
-    times.clock("store", RunFiles, "kernel", "prompt")
-    times.clock("store", TurnLog, "__init__", "of", "next_turn")
-    times.clock("display", PlainLines, "notice")
-    times.clock("display", LiveTable, "notice")
-    times.clock("display", Live, "refresh")
-    times.clock("stand-ins", InstantModel, "complete")
-    times.clock("stand-ins", InstantJudge, "evaluate")
-    syncs.clock("fsync", os, "fsync")
 
 
 def main(file: Path) -> None:
     """Do the job in `file` and write `Measured` beside it."""
     job = Job.model_validate_json(file.read_text())
-    measured = drive_run(job) if job.kind == "drive" else load_run(job)
+    measured = load_run(job) if job.do == "load" else drive_run(job)
     file.with_suffix(".measured.json").write_text(measured.model_dump_json())
 
 

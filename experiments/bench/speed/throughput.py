@@ -8,28 +8,26 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
+from itertools import count, islice
 from pathlib import Path
 
-from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Status
+from evaluator.evaluation import Evaluation, Status
 from evaluator.executor.executor import Executor
 from evaluator.executor.local import LocalExecutor
 from evaluator.record import Record
 from evaluator.settings import Settings
-from experiments.bench.speed.catalogue import BenchCandidate
+from experiments.bench.speed.catalogue import BenchCandidate, catalogue, runnable
 from experiments.bench.speed.plain_path import plain_run
-from experiments.bench.speed.utilization import mean_share, utilization_watch
-from experiments.bench.speed.variants import MOST, problem, variants
 from experiments.bench.speed.warm_up import set_up, warm_up
 from experiments.bench.suites.machine import Machine, machine
-from problems.errors import UsageError
-from problems.problem import SizeClass
 
+PROBLEM = "level1_4_softmax"
 _AT_ONCE = 16
 """Candidates in flight for each device: more than an executor has builders."""
+_INCLUDE = "#include <torch/extension.h>"
 
 
 @dataclass(frozen=True)
@@ -61,9 +59,6 @@ class Batch(Record):
     """Of the time after that: a judge was at work on a candidate; mean over the devices."""
     device_share: float
     """Of the time after that: the device was the candidate's or its baseline's."""
-    utilization: float | None = None
-    """Of the time after that: a kernel, of the judge's too, ran on the device, by the driver's
-    account; mean over the devices. None on a CPU."""
     scaling: float
     """The rate over the first device's times the number of devices: 1.0 is linear."""
 
@@ -106,17 +101,11 @@ def measure_throughput(
 ) -> ThroughputFigures:
     """Judge `candidates` distinct kernels at once, and samples one by one.
 
-    With several devices, others on the first 2, 4, ... and on all of them, so many for each. Raises
-    `UsageError` for more than there are.
+    With several devices, others on the first 2, 4, ... and on all of them, so many for each.
     """
-    backend = Backend.CPP if devices[0] == "cpu" else Backend.CUDA
-    counts = doubling(len(devices))
-    needed = candidates * (1 + sum(counts)) + sample + plain_sample
-    if needed > MOST:
-        raise UsageError(f"there are {MOST} distinct candidates, and this takes {needed}")
     here = machine(devices)
-    fresh = variants(backend)
-    example = next(variants(backend))
+    example = right_kernel(devices[0])
+    fresh = variants(example)
     settings = Settings(device=devices[0], timing_seconds=timing_seconds, audit="never")
     with tempfile.TemporaryDirectory(prefix="bench-cache-") as name:
         cache = Path(name)
@@ -126,11 +115,11 @@ def measure_throughput(
             plain = _plain(list(islice(fresh, plain_sample)), devices[0])
             batch = _batch(list(islice(fresh, candidates)), executor, devices[:1], settings)
         larger = []
-        for count in counts:
-            with LocalExecutor(*devices[:count], cache=cache) as executor:
-                _warm_up(executor, count, settings, example)
-                more = list(islice(fresh, candidates * count))
-                larger.append(_batch(more, executor, devices[:count], settings, batch.per_minute))
+        for number in doubling(len(devices)):
+            with LocalExecutor(*devices[:number], cache=cache) as executor:
+                _warm_up(executor, number, settings, example)
+                more = list(islice(fresh, candidates * number))
+                larger.append(_batch(more, executor, devices[:number], settings, batch.per_minute))
     return ThroughputFigures(
         machine=here,
         timing_seconds=timing_seconds,
@@ -150,24 +139,33 @@ def doubling(devices: int) -> list[int]:
     return [*powers, devices] if devices > 1 else []
 
 
+def right_kernel(device: str) -> BenchCandidate:
+    """The catalogue's right kernel for `PROBLEM`, of the first backend that runs on the device."""
+    there = catalogue(runnable(device)[:1])
+    return next(c for c in there if c.problem.id == PROBLEM and c.expected is Status.CORRECT)
+
+
+def variants(kernel: BenchCandidate) -> Iterator[BenchCandidate]:
+    """The kernel, over and over. Each has a comment of its own in what is compiled, so that each
+    must be compiled: caches go by content."""
+    for number in count():
+        source = kernel.source.replace(_INCLUDE, f"{_INCLUDE}  // variant {number}")
+        yield replace(kernel, name=f"{kernel.name}-{number}", source=source)
+
+
 def _warm_up(
-    executor: LocalExecutor, devices: int, settings: Settings, example: Candidate
+    executor: LocalExecutor, devices: int, settings: Settings, example: BenchCandidate
 ) -> float:
     """Every process of the executor runs and has the problem; gives the seconds of the former."""
     seconds = warm_up(executor, settings)
     # Asked for at once, so that each goes to another judge.
     with ThreadPoolExecutor(devices) as pool:
-        one = _as_bench_candidate(example)
-        list(pool.map(lambda _: set_up(executor, one, settings), range(devices)))
+        list(pool.map(lambda _: set_up(executor, example, settings), range(devices)))
     return seconds
 
 
-def _as_bench_candidate(candidate: Candidate) -> BenchCandidate:
-    return BenchCandidate("variant", candidate.backend, problem(), Status.CORRECT, candidate.source)
-
-
 def _one_by_one(
-    candidates: Sequence[Candidate], executor: Executor, settings: Settings
+    candidates: Sequence[BenchCandidate], executor: Executor, settings: Settings
 ) -> OneByOne:
     begin = time.monotonic()
     for candidate in candidates:
@@ -175,10 +173,10 @@ def _one_by_one(
     return _rate(len(candidates), time.monotonic() - begin)
 
 
-def _plain(candidates: Sequence[Candidate], device: str) -> OneByOne | None:
+def _plain(candidates: Sequence[BenchCandidate], device: str) -> OneByOne | None:
     if not candidates:
         return None
-    runs = [plain_run(_as_bench_candidate(candidate), device) for candidate in candidates]
+    runs = [plain_run(candidate, device) for candidate in candidates]
     return _rate(len(runs), sum(run.seconds for run in runs))
 
 
@@ -187,7 +185,7 @@ def _rate(candidates: int, seconds: float) -> OneByOne:
 
 
 def _batch(
-    candidates: Sequence[Candidate],
+    candidates: Sequence[BenchCandidate],
     executor: Executor,
     devices: Sequence[str],
     settings: Settings,
@@ -198,10 +196,7 @@ def _batch(
     `one_per_minute`: the rate of one device; None where this is one.
     """
     begin = time.monotonic()
-    with (
-        utilization_watch(devices) as samples,
-        ThreadPoolExecutor(_AT_ONCE * len(devices)) as pool,
-    ):
+    with ThreadPoolExecutor(_AT_ONCE * len(devices)) as pool:
         judged = list(pool.map(lambda each: _judged(each, executor, settings), candidates))
     seconds = time.monotonic() - begin
     first = min(each.begin for each in judged)
@@ -221,22 +216,12 @@ def _batch(
         first_build_s=first - begin,
         busy_share=busy / len(devices) / left,
         device_share=sum(each.device_s for each in judged) / len(devices) / left,
-        utilization=mean_share(samples, first),
         scaling=rate / (len(devices) * one_per_minute) if one_per_minute else 1.0,
     )
 
 
-def _judged(candidate: Candidate, executor: Executor, settings: Settings) -> Judged:
-    asked = problem()
-    evaluation = executor.evaluate(
-        EvaluationRequest(
-            problem_id=asked.id,
-            reference=asked.reference(SizeClass.CPU),
-            hidden_references=asked.hidden_references(SizeClass.CPU),
-            candidate=candidate,
-            settings=settings,
-        )
-    )
+def _judged(candidate: BenchCandidate, executor: Executor, settings: Settings) -> Judged:
+    evaluation = executor.evaluate(candidate.request(settings))
     end = time.monotonic()
     return Judged(
         device=str(evaluation.conditions["judged_on"]),
@@ -268,13 +253,12 @@ def told(figures: ThroughputFigures) -> list[str]:
     """The figures for a person."""
     lines = [str(figures.machine)]
     for batch in (figures.batch, *figures.larger):
-        driver = "" if batch.utilization is None else f", {100 * batch.utilization:.0f} % by NVML"
         lines.append(
             f"{batch.candidates} candidates at once on {batch.devices} device(s):"
             f" {batch.seconds:.1f} s, {batch.per_minute:.1f} a minute, {batch.correct} correct,"
             f" {batch.built} built; after the first build ({batch.first_build_s:.1f} s) a judge was"
             f" at work {100 * batch.busy_share:.0f} % of the time, the device itself"
-            f" {100 * batch.device_share:.0f} % (the candidate and its baseline){driver}"
+            f" {100 * batch.device_share:.0f} % (the candidate and its baseline)"
         )
         if batch.devices > 1:
             lines.append(f"{batch.devices} devices: {100 * batch.scaling:.0f} % of linear")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Status
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.executor.executor import Executor
 from evaluator.executor.local import LocalExecutor
 from evaluator.settings import Settings
@@ -77,33 +77,12 @@ def warm_up(executor: LocalExecutor, settings: Settings) -> float:
     Raises `UsageError` where not even these are correct: nothing could be measured here.
     """
     begin = time.monotonic()
-    on_gpu = settings.device != "cpu"
-    short = settings.model_copy(update={"timing_seconds": 0.1})
-
-    def judge(number: int) -> None:
-        source = (_CUDA if on_gpu else _CPP).format(number=number)
-        evaluation = executor.evaluate(
-            EvaluationRequest(
-                problem_id="warm_up",
-                reference=_REFERENCE,
-                candidate=Candidate(source=source, backend=Backend.CUDA if on_gpu else Backend.CPP),
-                settings=short,
-            )
-        )
-        _insist(evaluation, settings.device)
-
+    kernel = _CPP if settings.device == "cpu" else _CUDA
     # Each process starts when it is first asked.
     with ThreadPoolExecutor(executor.width) as pool:
-        list(pool.map(judge, range(executor.width)))
+        sources = (kernel.format(number=number) for number in range(executor.width))
+        list(pool.map(lambda source: _judge_trifle(executor, settings, source), sources))
     return time.monotonic() - begin
-
-
-def _insist(evaluation: Evaluation, device: str) -> None:
-    if evaluation.status is not Status.CORRECT:
-        raise UsageError(
-            f"a trifle is {evaluation.status} on {device}: {evaluation.message}"
-            f" {evaluation.detail[-500:]}; `python -m agent.doctor` says what is missing here"
-        )
 
 
 def start(executor: Executor, settings: Settings) -> None:
@@ -111,24 +90,31 @@ def start(executor: Executor, settings: Settings) -> None:
 
     Raises `UsageError` where not even this is correct.
     """
-    short = settings.model_copy(update={"timing_seconds": 0.1})
-    candidate = Candidate(
-        source=own_module(_REFERENCE),
-        backend=Backend.CPP if settings.device == "cpu" else Backend.CUDA,
-    )
+    _judge_trifle(executor, settings, own_module(_REFERENCE))
+
+
+def _judge_trifle(executor: Executor, settings: Settings, source: str) -> None:
+    backend = Backend.CPP if settings.device == "cpu" else Backend.CUDA
     evaluation = executor.evaluate(
         EvaluationRequest(
-            problem_id="warm_up", reference=_REFERENCE, candidate=candidate, settings=short
+            problem_id="warm_up",
+            reference=_REFERENCE,
+            candidate=Candidate(source=source, backend=backend),
+            settings=settings.model_copy(update={"timing_seconds": 0.1}),
         )
     )
-    _insist(evaluation, settings.device)
+    if evaluation.status is not Status.CORRECT:
+        raise UsageError(
+            f"a trifle is {evaluation.status} on {settings.device}: {evaluation.message}"
+            f" {evaluation.detail[-500:]}; `python -m agent.doctor` says what is missing here"
+        )
 
 
 def set_up(executor: Executor, candidate: BenchCandidate, settings: Settings) -> float:
     """Judge PyTorch's own module on a candidate's problem; gives the seconds that it took."""
     begin = time.monotonic()
     own = Candidate(
-        source=candidate.reference.replace("class Model(", "class ModelNew("),
+        source=own_module(candidate.reference),
         backend=Backend.CPP,
     )
     short = settings.model_copy(update={"timing_seconds": 0.1})

@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+from experiments.analysis.interval import Interval
 from experiments.analysis.measures import Unit
 from experiments.analysis.table import Table, figure, gap, interval
 
@@ -26,10 +27,10 @@ def test_figures_are_written_as_people_read_them(value: float | None, unit: Unit
 
 
 def test_intervals_and_differences_say_which_way_they_go():
-    assert interval(1.966, 1.901, None, "ratio") == "1.97x [1.90, -]"
-    assert gap(0.12, -0.03, 0.27, "share") == "+12 pt [-3, +27]"
-    assert gap(1.12, 0.97, 1.3, "ratio") == "x1.12 [0.97, 1.30]"
-    assert gap(-1.5, -2.0, -1.0, "usd") == "-1.50 $ [-2.00, -1.00]"
+    assert interval(Interval(value=1.966, low=1.901, high=None), "ratio") == "1.97x [1.90, -]"
+    assert gap(Interval(value=0.12, low=-0.03, high=0.27), "share") == "+12 pt [-3, +27]"
+    assert gap(Interval(value=1.12, low=0.97, high=1.3), "ratio") == "x1.12 [0.97, 1.30]"
+    assert gap(Interval(value=-1.5, low=-2.0, high=-1.0), "usd") == "-1.50 $ [-2.00, -1.00]"
 
 
 def test_columns_are_aligned():

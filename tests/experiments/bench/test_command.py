@@ -16,7 +16,6 @@ PROGRAM = "python -m experiments.bench"
         (["colour"], "colour"),
         (["latency", "--device", "cpu", "--only", "cuda"], "--only takes cpp here"),
         (["latency", "--device", "cpu", "--only", "fortran"], "fortran"),
-        (["throughput", "--device", "cpu", "--candidates", "100000"], "distinct candidates"),
     ],
 )
 def test_mistakes_are_one_line(arguments, said, capsys):

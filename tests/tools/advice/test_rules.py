@@ -11,7 +11,7 @@ from tests.tools.advice.figures_at_hand import CALM, CPU_CALM, CPU_CASES, GPU_CA
 from tools.advice.cpu import CPU_ADVICE
 from tools.advice.rules import EXPLAINS, GPU_ADVICE, advise
 from tools.advice.table import markdown
-from tools.advice.thresholds import ADVICE_THRESHOLDS
+from tools.advice.thresholds import LIMITS
 from tools.advice.units import UNITS
 from tools.advice.words import DEEDS
 from tools.profiling.advice import MOST, Advice
@@ -50,7 +50,7 @@ def test_a_fault_is_named_first_and_its_absence_is_silent(
 @pytest.mark.parametrize(("rule", "calm", "planted", "mended"), CASES)
 def test_advice_is_whole(rule: str, calm: Figures, planted: Figures, mended: Figures) -> None:
     advice = advise(calm | planted, "own_k")[0]
-    assert ADVICE_THRESHOLDS.least_gain <= advice.gain <= 1.0
+    assert LIMITS.least_gain <= advice.gain <= 1.0
     assert advice.before == (calm | planted)[advice.figure]
     assert advice.figure in UNITS
     assert advice.evidence.endswith(".")

@@ -35,32 +35,20 @@ def test_every_turn_was_taken_once(measured: tuple[OverheadFigures, Path]) -> No
 @pytest.mark.slow
 def test_the_turns_are_as_real_ones_are(measured: tuple[OverheadFigures, Path]) -> None:
     _, folder = measured
-    lines = (folder / "sample" / "turns.jsonl").read_text().splitlines()
-    assert 3000 < sum(map(len, lines)) / len(lines) < 6000
-    kernels = list((folder / "sample" / "kernels").iterdir())
-    assert len(kernels) >= PROBLEMS * SAMPLES
+    assert len(list((folder / "sample" / "kernels").iterdir())) >= PROBLEMS * SAMPLES
+    assert not any(record.judged_with for record in read_turns(folder / "refine"))
+    assert any(record.profile for record in read_turns(folder / "refine"))
     assert len({problem.hash for problem in load_suite(folder / "suite")}) == PROBLEMS
-
-
-@pytest.mark.slow
-def test_parts_add_up(measured: tuple[OverheadFigures, Path]) -> None:
-    figures, _ = measured
-    for run in (figures.sample, figures.refine):
-        assert set(run.parts) == {"graph", "store", "display", "stand-ins"}
-        assert all(part.wall_ms > 0 and part.cpu_ms > 0 for part in run.parts.values())
-        wall = sum(part.wall_ms for part in run.parts.values())
-        assert wall == pytest.approx(figures.workers * run.ms_a_turn)
-        assert sum(p.cpu_ms for p in run.parts.values()) == pytest.approx(run.cpu_ms_a_turn)
-        assert run.fsync_ms > 0 and run.fsyncs_a_turn >= 1
-        # The kernel brings the two figures up to date at different times.
-        assert len(run.memory_mib) == 5 and max(run.memory_mib) <= run.peak_memory_mib + 1
-        assert run.first_turn_after_kill_seconds > 0 and run.load_seconds > 0
-        assert {"turns.jsonl", "kernels", "all"} <= set(run.disk_mib)
 
 
 @pytest.mark.slow
 def test_figures_are_told_and_read_back(measured: tuple[OverheadFigures, Path]) -> None:
     figures, _ = measured
+    for run in (figures.sample, figures.refine):
+        # The kernel brings the two figures up to date at different times.
+        assert len(run.memory_mib) == 5 and max(run.memory_mib) <= run.peak_memory_mib + 1
+        assert run.first_turn_after_kill_seconds > 0 and run.load_seconds > 0
+        assert run.disk_mib > 0
     text = "\n".join(told(figures))
     assert "sample: 3 problems x 4 calls = 12 turns" in text and "refine: 3 problems" in text
     assert OverheadFigures.model_validate_json(figures.model_dump_json()) == figures

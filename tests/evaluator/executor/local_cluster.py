@@ -1,6 +1,6 @@
 """A Ray cluster of several nodes on this machine, on loopback, to try what a lost node does.
 
-`python -m experiments.bench.cluster.local_cluster FD FOLDER` ends with the process that started it;
+`python -m tests.evaluator.executor.local_cluster FD FOLDER` ends with the process that started it;
 `LocalCluster` is that process as seen from outside. Its nodes share the machine, so figures from it
 say nothing about how fast a cluster is.
 """
@@ -59,7 +59,7 @@ def local_cluster(nodes: int) -> Iterator[LocalCluster]:
         tempfile.TemporaryDirectory(prefix="refinery-ray-") as folder,
         patch.dict(os.environ, settings),
     ):
-        process = Service("experiments.bench.cluster.local_cluster", folder)
+        process = Service("tests.evaluator.executor.local_cluster", folder)
         try:
             cluster = LocalCluster(process, process.ask(b"address").decode())
             for _ in range(nodes):
