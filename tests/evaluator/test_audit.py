@@ -9,24 +9,9 @@ import torch
 from evaluator.audit import Finding, audit
 from evaluator.cheats import Cheat
 from problems.loader import load_problem, load_suite
+from tests.task import task
 
-HEAD = """import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.bias = nn.Parameter(torch.zeros(64))
-
-    def forward(self, x):
-        {body}
-
-def get_inputs():
-    return [{inputs}]
-
-def get_init_inputs():
-    return []
-"""
+HEAD = task("{body}", init="self.bias = nn.Parameter(torch.zeros(64))", x="{inputs}")
 
 
 def _audited(tmp_path: Path, body: str, inputs: str = "torch.randn(96, 64)") -> dict[str, Finding]:

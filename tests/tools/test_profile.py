@@ -25,24 +25,18 @@ from evaluator.evaluation import (
 from evaluator.settings import Settings
 from tests.evaluator.collect.stand_in_ncu import stand_in_gpu, stand_in_ncu
 from tests.evaluator.processes import still_running
+from tests.task import task
 from tools.advice.rules import advise
 from tools.profile import prepare, profile
 from tools.profiling.profile_report import Bottleneck, ProfilerTier
 from tools.profiling.profile_summary import MAX_LINES
 
-REFERENCE = """
-import torch
-class Model(torch.nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.bias = torch.nn.Parameter(torch.zeros(features))
-    def forward(self, x):
-        return torch.tanh(x + self.bias)
-def get_inputs():
-    return [torch.randn(256, 4096)]
-def get_init_inputs():
-    return [4096]
-"""
+REFERENCE = task(
+    "return torch.tanh(x + self.bias)",
+    init="self.bias = torch.nn.Parameter(torch.zeros(features))",
+    sizes={"features": "4096"},
+    x="torch.randn(256, 4096)",
+)
 LIBRARY = "# plan: the same again\n" + REFERENCE.replace("class Model(", "class ModelNew(")
 SERIAL = '''# plan: one thread, one libm call for each element
 import torch

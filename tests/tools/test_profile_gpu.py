@@ -17,6 +17,7 @@ from evaluator.executor.local import LocalExecutor
 from evaluator.ipc.service import Service
 from evaluator.settings import Settings
 from problems.cache_folder import cache_folder
+from tests.task import task
 from tools.profile import profile
 from tools.profiling.kept_report import kept_reports
 from tools.profiling.profile_report import Bottleneck, Profile, ProfilerTier
@@ -24,19 +25,12 @@ from tools.profiling.profile_request import ProfileRequest
 
 pytestmark = pytest.mark.gpu
 
-REFERENCE = """
-import torch
-class Model(torch.nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.bias = torch.nn.Parameter(torch.zeros(features))
-    def forward(self, x):
-        return torch.relu(x + self.bias) * 2
-def get_inputs():
-    return [torch.randn(16384, 8192)]
-def get_init_inputs():
-    return [8192]
-"""
+REFERENCE = task(
+    "return torch.relu(x + self.bias) * 2",
+    init="self.bias = torch.nn.Parameter(torch.zeros(features))",
+    sizes={"features": "8192"},
+    x="torch.randn(16384, 8192)",
+)
 MODULE = '''# plan: {plan}
 import torch
 from torch.utils.cpp_extension import load_inline

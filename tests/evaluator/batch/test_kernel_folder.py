@@ -13,21 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.task import task
+
 ROOT = Path(__file__).parents[3]
-TASK = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def forward(self, x):
-        return torch.relu(x)
-
-def get_inputs():
-    return [torch.randn(64, 513)]
-
-def get_init_inputs():
-    return []
-"""
+TASK = task("return torch.relu(x)", x="torch.randn(64, 513)")
 UNUSABLE = TASK.replace("torch.relu(x)", "torch.relu(x).no_such_method()")
 RIGHT = TASK.split("def get_inputs")[0].replace("Model(", "ModelNew(")
 WRONG = RIGHT.replace("torch.relu(x)", "torch.relu(x) * 1.5")

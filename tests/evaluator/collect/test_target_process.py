@@ -18,17 +18,9 @@ from evaluator.judge.bounds import ceilings
 from evaluator.judge.bounds.ceilings import measure_ceilings
 from evaluator.settings import Settings
 from tests.evaluator.processes import still_running
+from tests.task import task
 
-REFERENCE = """
-import torch
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return x + 1
-def get_inputs():
-    return [torch.randn(64, 64)]
-def get_init_inputs():
-    return []
-"""
+REFERENCE = task("return x + 1", x="torch.randn(64, 64)")
 
 
 def request(source: str, folder: Path) -> None:

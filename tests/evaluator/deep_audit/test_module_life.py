@@ -10,45 +10,22 @@ from evaluator.audit_record import Life, LifeTrial
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.settings import Settings
+from tests.task import task
 
-REFERENCE = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(96, 64)
-        self.norm = nn.BatchNorm1d(64)
-
-    def forward(self, x):
-        return self.norm(self.linear(x))
-
-def get_inputs():
-    return [torch.randn(128, 96)]
-
-def get_init_inputs():
-    return []
-"""
+REFERENCE = task(
+    "return self.norm(self.linear(x))",
+    init="""
+    self.linear = nn.Linear(96, 64)
+    self.norm = nn.BatchNorm1d(64)
+    """,
+    x="torch.randn(128, 96)",
+)
 OWN = REFERENCE.split("def get_inputs")[0].replace("Model(", "ModelNew(")
-PLAIN = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(96, 64)
-
-    def forward(self, x):
-        return torch.relu(self.linear(x))
-
-def get_inputs():
-    return [torch.randn(128, 96)]
-
-def get_init_inputs():
-    return []
-"""
+PLAIN = task(
+    "return torch.relu(self.linear(x))",
+    init="self.linear = nn.Linear(96, 64)",
+    x="torch.randn(128, 96)",
+)
 HEAD = """
 import torch
 import torch.nn as nn

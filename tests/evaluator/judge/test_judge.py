@@ -8,6 +8,7 @@ from evaluator.evaluation import Status, Verdict
 from evaluator.metrics import sol_score
 from evaluator.settings import BaselineName
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tests.task import task
 from tools.diagnosis.diagnose import explain
 
 
@@ -274,20 +275,7 @@ def test_a_later_output_of_the_wrong_form_is_incorrect(evaluate):
         assert evaluation.correctness.mismatch.output == 3
 
 
-STRIDED = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def forward(self, x, y):
-        return x @ y
-
-def get_inputs():
-    return [torch.randn(64, 48).t(), torch.randn(1, 32).expand(64, 32)]
-
-def get_init_inputs():
-    return []
-"""
+STRIDED = task("return x @ y", x="torch.randn(64, 48).t()", y="torch.randn(1, 32).expand(64, 32)")
 
 
 def test_strides_reach_the_candidate(evaluate):
@@ -394,19 +382,7 @@ def test_a_crash_at_hidden_sizes_says_where(evaluate):
     assert evaluation.message.startswith("with other sizes, inputs of shape (3, 37)")
 
 
-TWO_OUTPUTS = """
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return x + 1.0, x.clone()
-
-def get_inputs():
-    return [torch.randn(64, 32)]
-
-def get_init_inputs():
-    return []
-"""
+TWO_OUTPUTS = task("return x + 1.0, x.clone()", x="torch.randn(64, 32)")
 
 
 @pytest.mark.parametrize(
@@ -436,20 +412,7 @@ def test_two_outputs_that_are_the_same_memory_are_refused(evaluate):
     assert (evaluation.status, evaluation.reason) == (Status.INTEGRITY, "borrowed_output")
 
 
-PRODUCT = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def forward(self, x):
-        return torch.prod(x, dim=1)
-
-def get_inputs():
-    return [torch.randn(64, 256) * 0.3]
-
-def get_init_inputs():
-    return []
-"""
+PRODUCT = task("return torch.prod(x, dim=1)", x="torch.randn(64, 256) * 0.3")
 
 
 @pytest.mark.thorough

@@ -11,6 +11,7 @@ from evaluator.executor.local import LocalExecutor
 from evaluator.settings import Settings
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS, Evaluate
 from tests.evaluator.judge.test_judge import MANY, forward
+from tests.task import task
 
 pytestmark = pytest.mark.gpu
 
@@ -238,24 +239,11 @@ def test_what_a_user_gets_for_one_line_is_a_baseline_too(gpu):
     assert set(evaluation.timing.baselines) == set(asked), evaluation.notes
 
 
-CONVOLUTION = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv2d(128, 128, 3, padding=1)
-
-    def forward(self, x):
-        return self.conv(x)
-
-def get_inputs():
-    return [torch.randn(32, 128, 56, 56)]
-
-def get_init_inputs():
-    return []
-"""
+CONVOLUTION = task(
+    "return self.conv(x)",
+    init="self.conv = nn.Conv2d(128, 128, 3, padding=1)",
+    x="torch.randn(32, 128, 56, 56)",
+)
 
 
 def test_pytorchs_default_flags_are_a_rival_where_they_matter(gpu):
@@ -269,24 +257,11 @@ def test_pytorchs_default_flags_are_a_rival_where_they_matter(gpu):
     assert rivals["default_flags"].speedup < rivals["eager"].speedup
 
 
-RECURRENT = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.rnn = nn.LSTM(256, 256, num_layers=4, batch_first=True)
-
-    def forward(self, x):
-        return self.rnn(x)[0]
-
-def get_inputs():
-    return [torch.randn(8, 16, 256)]
-
-def get_init_inputs():
-    return []
-"""
+RECURRENT = task(
+    "return self.rnn(x)[0]",
+    init="self.rnn = nn.LSTM(256, 256, num_layers=4, batch_first=True)",
+    x="torch.randn(8, 16, 256)",
+)
 
 
 def test_a_graph_over_weights_that_moving_the_module_frees(gpu):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from evaluator.evaluation import Status
 from tests.evaluator.conftest import HONEST
 from tests.evaluator.judge.test_judge import SEEDED, forward
+from tests.task import task
 
 
 def test_under_kernelbenchs_protocol_both_sides_are_as_the_public_seed_makes_them(evaluate):
@@ -78,24 +79,11 @@ def test_a_kept_address_is_a_finding_under_kernelbenchs_protocol(evaluate):
     assert [finding.partition(":")[0] for finding in evaluation.findings] == ["kept_address"]
 
 
-FLAGS = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(8))
-
-    def forward(self, x):
-        return x * self.weight * (2.0 if torch.backends.cudnn.benchmark else 1.0)
-
-def get_inputs():
-    return [torch.randn(16, 8)]
-
-def get_init_inputs():
-    return []
-"""
+FLAGS = task(
+    "return x * self.weight * (2.0 if torch.backends.cudnn.benchmark else 1.0)",
+    init="self.weight = nn.Parameter(torch.ones(8))",
+    x="torch.randn(16, 8)",
+)
 
 
 def test_under_kernelbenchs_protocol_the_reference_has_the_flags_that_the_candidate_sets(evaluate):
@@ -150,20 +138,7 @@ def test_a_reference_that_the_candidate_has_changed_is_not_believed(evaluate):
     assert evaluate(zeros, protocol="kernelbench").reason == "wrong_values"
 
 
-INDICES = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def forward(self, x):
-        return x.argmax(dim=1)
-
-def get_inputs():
-    return [torch.randn(64, 2000)]
-
-def get_init_inputs():
-    return []
-"""
+INDICES = task("return x.argmax(dim=1)", x="torch.randn(64, 2000)")
 
 
 def test_a_reference_that_is_off_by_a_few_indices_is_not_believed(evaluate):

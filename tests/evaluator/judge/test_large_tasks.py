@@ -13,25 +13,17 @@ from evaluator.judge.problem.footprint import footprint_of
 from evaluator.settings import Precision
 from evaluator.worker.initial_values import repeated_initial_values
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tests.task import task
 
-ELEMENTWISE = """
-import torch
-
-class Model(torch.nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.linear = torch.nn.Linear(features, 2 * features, bias=False)
-
-    def forward(self, x):
-        y = self.linear(x)
-        return torch.sigmoid(y) * y
-
-def get_inputs():
-    return [torch.rand(ROWS, 1024)]
-
-def get_init_inputs():
-    return [1024]
-"""
+ELEMENTWISE = task(
+    """
+    y = self.linear(x)
+    return torch.sigmoid(y) * y
+    """,
+    init="self.linear = torch.nn.Linear(features, 2 * features, bias=False)",
+    sizes={"features": "1024"},
+    x="torch.rand(ROWS, 1024)",
+)
 
 
 def test_the_footprint_of_a_task_is_what_its_tensors_take() -> None:

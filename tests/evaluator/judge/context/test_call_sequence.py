@@ -5,28 +5,21 @@ from __future__ import annotations
 import pytest
 
 from evaluator.evaluation import Status
+from tests.task import task
 
-STATEFUL = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def __init__(self, inputs, hidden):
-        super().__init__()
-        self.state = torch.randn(4, hidden)
-        self.step = nn.Linear(inputs + hidden, hidden)
-        self.out = nn.Linear(hidden, inputs)
-
-    def forward(self, x):
-        self.state = torch.tanh(self.step(torch.cat((x, self.state.to(x.device)), 1)))
-        return self.out(self.state)
-
-def get_inputs():
-    return [torch.randn(4, 24)]
-
-def get_init_inputs():
-    return [24, 40]
-"""
+STATEFUL = task(
+    """
+    self.state = torch.tanh(self.step(torch.cat((x, self.state.to(x.device)), 1)))
+    return self.out(self.state)
+    """,
+    init="""
+    self.state = torch.randn(4, hidden)
+    self.step = nn.Linear(inputs + hidden, hidden)
+    self.out = nn.Linear(hidden, inputs)
+    """,
+    sizes={"inputs": "24", "hidden": "40"},
+    x="torch.randn(4, 24)",
+)
 OWN = STATEFUL.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
 PREPARED = OWN.replace(
     "self.step = nn.Linear(inputs + hidden, hidden)\n        self.out = nn.Linear(hidden, inputs)",

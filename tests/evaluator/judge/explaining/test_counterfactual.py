@@ -25,30 +25,20 @@ from evaluator.judge.problem.variation import fresh_seed
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.settings import Precision, Settings
+from tests.task import task
 
 CPU = torch.device("cpu")
 
-SOURCE = """
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(48, 48)
-        self.scale = nn.Parameter(torch.ones(48))
-        self.norm = nn.LayerNorm(48)
-
-    def forward(self, x, y):
-        {body}
-
-def get_inputs():
-    return [torch.randn(48, 48), torch.rand(48, 48) + 0.5]
-
-def get_init_inputs():
-    return []
-"""
+SOURCE = task(
+    "{body}",
+    init="""
+    self.linear = nn.Linear(48, 48)
+    self.scale = nn.Parameter(torch.ones(48))
+    self.norm = nn.LayerNorm(48)
+    """,
+    x="torch.randn(48, 48)",
+    y="torch.rand(48, 48) + 0.5",
+)
 
 
 @pytest.fixture(autouse=True)

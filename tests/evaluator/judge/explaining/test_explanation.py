@@ -22,123 +22,53 @@ from evaluator.judge.problem.variation import Kind
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.settings import Settings
 from tests.evaluator.conftest import Evaluate
+from tests.task import task
 
-CONV = """
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Model(nn.Module):
-    def __init__(self, channels):
-        super().__init__()
-        self.conv = nn.Conv2d(3, channels, 3)
-        self.bn = nn.BatchNorm2d(channels)
-
-    def forward(self, x):
-        return torch.tanh(self.bn(self.conv(x)) * 0.5)
-
-def get_inputs():
-    return [torch.randn(8, 3, 12, 12)]
-
-def get_init_inputs():
-    return [8]
-"""
-MLP = """
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Model(nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.first = nn.Linear(features, features)
-        self.one = nn.BatchNorm1d(features)
-        self.second = nn.Linear(features, features)
-        self.two = nn.BatchNorm1d(features)
-
-    def forward(self, x):
-        x = F.gelu(self.one(self.first(x)))
-        return self.two(self.second(x)) + x
-
-def get_inputs():
-    return [torch.randn(64, 96)]
-
-def get_init_inputs():
-    return [96]
-"""
-NORMED = """
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Model(nn.Module):
-    def __init__(self, channels):
-        super().__init__()
-        self.conv = nn.Conv2d(3, channels, 3)
-        self.bn = nn.BatchNorm2d(channels)
-
-    def forward(self, x):
-        return self.bn(self.conv(x) * 2.0).mean(dim=(2, 3), keepdim=True)
-
-def get_inputs():
-    return [torch.randn(8, 3, 20, 20)]
-
-def get_init_inputs():
-    return [8]
-"""
-POOLED = """
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Model(nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.linear = nn.Linear(features, 256)
-
-    def forward(self, x):
-        return F.relu(self.linear(x)).view(x.shape[0], 16, 16).mean(dim=2)
-
-def get_inputs():
-    return [torch.randn(64, 512)]
-
-def get_init_inputs():
-    return [512]
-"""
-SOFTMAX = """
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Model(nn.Module):
-    def forward(self, x):
-        return torch.softmax(x * 0.5, dim=1)
-
-def get_inputs():
-    return [torch.randn(32, 192)]
-
-def get_init_inputs():
-    return []
-"""
-CONSTANT = """
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Model(nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.linear = nn.Linear(features, features)
-
-    def forward(self, x):
-        return torch.softmax(self.linear(x), dim=1).sum(dim=1, keepdim=True) + 1e-5 * x[:, :2]
-
-def get_inputs():
-    return [torch.randn(32, 64)]
-
-def get_init_inputs():
-    return [64]
-"""
+CONV = task(
+    "return torch.tanh(self.bn(self.conv(x)) * 0.5)",
+    init="""
+    self.conv = nn.Conv2d(3, channels, 3)
+    self.bn = nn.BatchNorm2d(channels)
+    """,
+    sizes={"channels": "8"},
+    x="torch.randn(8, 3, 12, 12)",
+)
+MLP = task(
+    """
+    x = F.gelu(self.one(self.first(x)))
+    return self.two(self.second(x)) + x
+    """,
+    init="""
+    self.first = nn.Linear(features, features)
+    self.one = nn.BatchNorm1d(features)
+    self.second = nn.Linear(features, features)
+    self.two = nn.BatchNorm1d(features)
+    """,
+    sizes={"features": "96"},
+    x="torch.randn(64, 96)",
+)
+NORMED = task(
+    "return self.bn(self.conv(x) * 2.0).mean(dim=(2, 3), keepdim=True)",
+    init="""
+    self.conv = nn.Conv2d(3, channels, 3)
+    self.bn = nn.BatchNorm2d(channels)
+    """,
+    sizes={"channels": "8"},
+    x="torch.randn(8, 3, 20, 20)",
+)
+POOLED = task(
+    "return F.relu(self.linear(x)).view(x.shape[0], 16, 16).mean(dim=2)",
+    init="self.linear = nn.Linear(features, 256)",
+    sizes={"features": "512"},
+    x="torch.randn(64, 512)",
+)
+SOFTMAX = task("return torch.softmax(x * 0.5, dim=1)", x="torch.randn(32, 192)")
+CONSTANT = task(
+    "return torch.softmax(self.linear(x), dim=1).sum(dim=1, keepdim=True) + 1e-5 * x[:, :2]",
+    init="self.linear = nn.Linear(features, features)",
+    sizes={"features": "64"},
+    x="torch.randn(32, 64)",
+)
 
 
 def changed(reference: str, *changes: tuple[str, str]) -> str:
@@ -369,20 +299,7 @@ def test_the_cause_is_named(evaluate, name):
     assert words in mismatch.details.get("counterfactual", ""), mismatch
 
 
-UNSET = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def forward(self, x):
-        return torch.tanh(x) + x
-
-def get_inputs():
-    return [torch.randn(300, 700)]
-
-def get_init_inputs():
-    return []
-"""
+UNSET = task("return torch.tanh(x) + x", x="torch.randn(300, 700)")
 
 
 @pytest.mark.parametrize(
@@ -420,25 +337,15 @@ def test_one_that_changes_its_shape_when_repeated_is_still_wrong(evaluate):
     assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_values")
 
 
-ATTENTION = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def __init__(self, dim):
-        super().__init__()
-        self.q = nn.Linear(dim, dim)
-        self.k = nn.Linear(dim, dim)
-
-    def forward(self, x):
-        return torch.softmax(self.q(x) @ self.k(x).mT, dim=-1) @ x
-
-def get_inputs():
-    return [torch.randn(4, 48, 64)]
-
-def get_init_inputs():
-    return [64]
-"""
+ATTENTION = task(
+    "return torch.softmax(self.q(x) @ self.k(x).mT, dim=-1) @ x",
+    init="""
+    self.q = nn.Linear(dim, dim)
+    self.k = nn.Linear(dim, dim)
+    """,
+    sizes={"dim": "64"},
+    x="torch.randn(4, 48, 64)",
+)
 
 
 @pytest.mark.thorough

@@ -20,21 +20,15 @@ from evaluator.judge.problem.variation import (
     of_kind,
 )
 from evaluator.settings import Precision, Settings
+from tests.task import task
 
 WORK = Work(bytes_soft=0, bytes_read_hard=0, bytes_written_hard=0)
-PROBLEM = """
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x, share, labels):
-        return x[labels] + share
-
-def get_inputs():
-    return [torch.randn(64, 256), torch.rand(32, 256), torch.randint(0, 64, (32,))]
-
-def get_init_inputs():
-    return []
-"""
+PROBLEM = task(
+    "return x[labels] + share",
+    x="torch.randn(64, 256)",
+    share="torch.rand(32, 256)",
+    labels="torch.randint(0, 64, (32,))",
+)
 
 
 def _reference() -> Reference:

@@ -9,41 +9,21 @@ import pytest
 from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Status, Verdict
 from evaluator.executor.local import LocalExecutor
 from evaluator.settings import Settings
+from tests.task import task
 
 pytestmark = pytest.mark.gpu
 
 Judge = Callable[..., Evaluation]
 
-SMALL = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def forward(self, x):
-        for _ in range(40):
-            x = torch.sin(x)
-        return x
-
-def get_inputs():
-    return [torch.randn(64, 64)]
-
-def get_init_inputs():
-    return []
-"""
-LARGE = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def forward(self, x):
-        return torch.softmax(x, dim=1)
-
-def get_inputs():
-    return [torch.randn(8192, 8192)]
-
-def get_init_inputs():
-    return []
-"""
+SMALL = task(
+    """
+    for _ in range(40):
+        x = torch.sin(x)
+    return x
+    """,
+    x="torch.randn(64, 64)",
+)
+LARGE = task("return torch.softmax(x, dim=1)", x="torch.randn(8192, 8192)")
 WAITS = SMALL.replace("return x\n", "return x * (1.0 if x.sum().item() > 1e9 else 2.0)\n", 1)
 MANY_LAUNCHES = SMALL.replace("range(40)", "range(3000)")
 
