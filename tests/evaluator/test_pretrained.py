@@ -24,6 +24,7 @@ from evaluator.judge.builds.rehearsal import Rehearsal
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.settings import Settings
 from tests.evaluator.judge.builds.test_rehearsal import H200, HEAD, LIMITS, Notebook
+from tests.task import as_candidate
 from tools.profile import profile
 
 Evaluate = Callable[..., Evaluation]
@@ -126,7 +127,7 @@ def task(folder: Path, kind: str, **changes: object) -> str:
 
 def candidate(reference: str) -> str:
     """The reference's own module, which loads the configuration by itself as well."""
-    return reference.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
+    return as_candidate(reference)
 
 
 @pytest.mark.thorough

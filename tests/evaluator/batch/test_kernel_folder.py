@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.task import task
+from tests.task import as_candidate, task
 
 ROOT = Path(__file__).parents[3]
 TASK = task("return torch.relu(x)", x="torch.randn(64, 513)")
 UNUSABLE = TASK.replace("torch.relu(x)", "torch.relu(x).no_such_method()")
-RIGHT = TASK.split("def get_inputs")[0].replace("Model(", "ModelNew(")
+RIGHT = as_candidate(TASK)
 WRONG = RIGHT.replace("torch.relu(x)", "torch.relu(x) * 1.5")
 BROKEN = RIGHT.replace("class ModelNew(nn.Module):", "class ModelNew(")
 

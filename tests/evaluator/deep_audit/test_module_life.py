@@ -10,7 +10,7 @@ from evaluator.audit_record import Life, LifeTrial
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.settings import Settings
-from tests.task import task
+from tests.task import as_candidate, task
 
 REFERENCE = task(
     "return self.norm(self.linear(x))",
@@ -20,7 +20,7 @@ REFERENCE = task(
     """,
     x="torch.randn(128, 96)",
 )
-OWN = REFERENCE.split("def get_inputs")[0].replace("Model(", "ModelNew(")
+OWN = as_candidate(REFERENCE)
 PLAIN = task(
     "return torch.relu(self.linear(x))",
     init="self.linear = nn.Linear(96, 64)",

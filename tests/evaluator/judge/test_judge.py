@@ -8,7 +8,7 @@ from evaluator.evaluation import Status, Verdict
 from evaluator.metrics import sol_score
 from evaluator.settings import BaselineName
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
-from tests.task import task
+from tests.task import as_candidate, task
 from tools.diagnosis.diagnose import explain
 
 
@@ -418,7 +418,7 @@ PRODUCT = task("return torch.prod(x, dim=1)", x="torch.randn(64, 256) * 0.3")
 @pytest.mark.thorough
 def test_outputs_that_vanish_are_judged_and_the_record_says_so(evaluate):
     """Products of so many small numbers are nil in fp32 and not in fp64."""
-    own = PRODUCT.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
+    own = as_candidate(PRODUCT)
     evaluation = evaluate(own, reference=PRODUCT)
     assert evaluation.status is Status.CORRECT, evaluation.message
     assert "outputs are 0 all over" in evaluation.notes[0]

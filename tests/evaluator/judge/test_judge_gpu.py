@@ -11,7 +11,7 @@ from evaluator.executor.local import LocalExecutor
 from evaluator.settings import Settings
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS, Evaluate
 from tests.evaluator.judge.test_judge import MANY, forward
-from tests.task import task
+from tests.task import as_candidate, task
 
 pytestmark = pytest.mark.gpu
 
@@ -201,7 +201,7 @@ def get_init_inputs():
     return []
 """
     )
-    right = rows.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
+    right = as_candidate(rows)
     evaluation = gpu(right.replace("* 2.0", "* torch.linspace(1, 3, 64, device=x.device)"), rows)
     assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_values")
     assert evaluation.correctness.mismatch.patterns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluator.evaluation import Status
-from tests.task import task
+from tests.task import as_candidate, task
 
 STATEFUL = task(
     """
@@ -20,7 +20,7 @@ STATEFUL = task(
     sizes={"inputs": "24", "hidden": "40"},
     x="torch.randn(4, 24)",
 )
-OWN = STATEFUL.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
+OWN = as_candidate(STATEFUL)
 PREPARED = OWN.replace(
     "self.step = nn.Linear(inputs + hidden, hidden)\n        self.out = nn.Linear(hidden, inputs)",
     "step, out = nn.Linear(inputs + hidden, hidden), nn.Linear(hidden, inputs)\n"
@@ -63,7 +63,7 @@ def test_a_state_that_is_not_kept_is_wrong(evaluate, old, new):
 IN_A_BUFFER = STATEFUL.replace(
     "self.state = torch.randn(4, hidden)", 'self.register_buffer("state", torch.randn(4, hidden))'
 )
-OWN_BUFFER = IN_A_BUFFER.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
+OWN_BUFFER = as_candidate(IN_A_BUFFER)
 
 
 @pytest.mark.parametrize("source", [OWN_BUFFER, OWN], ids=["buffer", "plain attribute"])
@@ -87,7 +87,7 @@ def test_running_statistics_are_no_state(evaluate):
     normed = STATEFUL.replace("self.out =", "self.norm = nn.BatchNorm1d(40)\n        self.out =")
     normed = normed.replace("self.state.to(x.device)", "torch.ones(4, 40)")
     normed = normed.replace("self.out(self.state)", "self.out(self.norm(self.state))")
-    source = normed.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
+    source = as_candidate(normed)
     forgetful = source.replace("nn.BatchNorm1d(40)", "nn.BatchNorm1d(40, momentum=0.0)")
     for each in (source, forgetful):
         evaluation = evaluate(each, reference=normed)
@@ -96,7 +96,7 @@ def test_running_statistics_are_no_state(evaluate):
 
 def test_a_candidates_own_cache_is_no_state(evaluate):
     plain = STATEFUL.replace("self.state.to(x.device)", "torch.ones(4, 40)")
-    source = plain.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
+    source = as_candidate(plain)
     cached = source.replace(
         "return self.out(self.state)", "self.last = self.state\n        return self.out(self.last)"
     )
