@@ -15,15 +15,13 @@ from evaluator.errors import ProfilerError
 from evaluator.evaluation import (
     Backend,
     Candidate,
-    Correctness,
     Evaluation,
     EvaluationRequest,
     Status,
-    Timing,
-    Verdict,
 )
 from evaluator.settings import Settings
 from tests.evaluator.collect.stand_in_ncu import stand_in_gpu, stand_in_ncu
+from tests.evaluator.made_evaluations import correct as made_correct
 from tests.evaluator.processes import still_running
 from tests.task import task
 from tools.advice.rules import advise
@@ -81,25 +79,7 @@ def request(source: str, **settings: object) -> EvaluationRequest:
 
 
 def correct(latency_us: float = 1000.0) -> Evaluation:
-    timing = Timing(
-        verdict=Verdict.FASTER,
-        latency_us=latency_us,
-        latency_low_us=latency_us,
-        latency_high_us=latency_us,
-        speedup=1.0,
-        speedup_low=1.0,
-        speedup_high=1.0,
-        baselines={},
-        bound_us=100.0,
-        calls=9,
-        stopped="precise",
-    )
-    return Evaluation(
-        status=Status.CORRECT,
-        correctness=Correctness(calls_judged=1, calls_made=1),
-        timing=timing,
-        device="a CPU",
-    )
+    return made_correct(1.0, latency_us, bound_us=100.0)
 
 
 @pytest.mark.thorough

@@ -13,9 +13,10 @@ from agent.prompt.feedback import fenced, sections
 from agent.prompt.memory import remember
 from agent.prompt.section import LIMITS, Section, cut, excess
 from agent.record.turn import TurnRecord
-from evaluator.evaluation import BaselineTiming, BuildReport, Evaluation, Status
+from evaluator.evaluation import BuildReport, Evaluation, Status
 from evaluator.settings import BaselineName
-from tests.agent.made_records import advice, correct, incorrect, kernel_share, profile, turn
+from tests.agent.made_records import advice, incorrect, kernel_share, profile, turn
+from tests.evaluator.made_evaluations import baseline, correct
 
 SUBSETS = [frozenset(part) for size in range(7) for part in itertools.combinations("GEPASR", size)]
 
@@ -136,14 +137,7 @@ def test_what_execution_said_of_a_correct_kernel() -> None:
 def test_every_baseline_is_told() -> None:
     evaluation = correct(2.0)
     assert evaluation.timing is not None
-    compiled = BaselineTiming(
-        latency_us=900.0,
-        speedup=1.11,
-        speedup_low=1.05,
-        speedup_high=1.17,
-        verdict="faster",  # type: ignore[arg-type]
-        pairs=9,
-    )
+    compiled = baseline(1.11, low=1.05, high=1.17)
     baselines = {**evaluation.timing.baselines, BaselineName.COMPILE: compiled}
     timing = evaluation.timing.model_copy(update={"baselines": baselines})
     evaluation = evaluation.model_copy(update={"timing": timing})

@@ -9,7 +9,6 @@ from agent.prompt.memory import remember
 from agent.record.result import Stop
 from agent.record.turn import TurnRecord
 from agent.view.trajectory import overview, turn_lines
-from tests.agent.made_records import timing
 from tests.agent.stand_in import (
     SOUND_KERNEL,
     ScriptedClient,
@@ -18,6 +17,7 @@ from tests.agent.stand_in import (
     verdict_on,
 )
 from tests.agent.world import World
+from tests.evaluator.made_evaluations import timing
 from tools.advice.words import score_lines
 
 TITLES = {

@@ -14,7 +14,8 @@ from agent.prompt.placebo import SENTENCES, TOLERANCE, placebo
 from agent.prompt.section import LIMITS, Section
 from agent.record.turn import TurnRecord
 from agent.tuner.planning.prompt import read
-from tests.agent.made_records import advice, correct, kernel_share, profile, timing, turn
+from tests.agent.made_records import advice, kernel_share, profile, turn
+from tests.evaluator.made_evaluations import correct, timing
 from tools.advice.words import score_lines
 from tools.profiling.advice import AdviceScore, Direction
 from tools.profiling.profile_report import Bottleneck, Profile

@@ -14,18 +14,14 @@ from evaluator.deep_audit.deep_audit import DeepAuditor, occasion_for
 from evaluator.errors import DeviceError
 from evaluator.evaluation import (
     Backend,
-    BaselineTiming,
     Candidate,
-    Correctness,
     Evaluation,
     EvaluationRequest,
     Status,
-    Timing,
-    Verdict,
 )
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.judge import Judge
-from evaluator.settings import BaselineName, Settings
+from evaluator.settings import Settings
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.deep_audit.programs import (
     INDEX_TOO_LARGE,
@@ -36,6 +32,7 @@ from tests.evaluator.deep_audit.programs import (
     SHIFTS_TOO_FAR,
     program,
 )
+from tests.evaluator.made_evaluations import correct
 
 IN_PYTORCH = "return torch.relu(x * self.scale + self.bias) * 2.0"
 
@@ -255,26 +252,7 @@ def test_what_is_slower_than_an_audited_one_is_not_audited_again(
 
 
 def judged(speedup: float, latency_us: float, bound_us: float | None) -> Evaluation:
-    figures = {"speedup": speedup, "speedup_low": speedup, "speedup_high": speedup}
-    eager = BaselineTiming(
-        latency_us=latency_us * speedup, verdict=Verdict.FASTER, pairs=9, **figures
-    )
-    timing = Timing(
-        verdict=Verdict.FASTER,
-        latency_us=latency_us,
-        latency_low_us=latency_us,
-        latency_high_us=latency_us,
-        baselines={BaselineName.EAGER: eager},
-        bound_us=bound_us,
-        calls=9,
-        stopped="precise",
-        **figures,
-    )
-    return Evaluation(
-        status=Status.CORRECT,
-        correctness=Correctness(calls_judged=3, calls_made=12),
-        timing=timing,
-    )
+    return correct(speedup, latency_us, low=speedup, high=speedup, bound_us=bound_us)
 
 
 @pytest.mark.parametrize(

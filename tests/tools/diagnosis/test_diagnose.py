@@ -11,10 +11,9 @@ from evaluator.evaluation import (
     Evaluation,
     Mismatch,
     Status,
-    Timing,
-    Verdict,
     WrongElement,
 )
+from tests.evaluator.made_evaluations import correct
 from tools.diagnosis.diagnose import MAX_LINES, explain
 
 LOGS = Path(__file__).parents[2] / "data" / "build_logs"
@@ -466,21 +465,4 @@ def test_integrity_says_what_was_touched() -> None:
 
 
 def test_correct_needs_no_explanation() -> None:
-    timing = Timing(
-        verdict=Verdict.FASTER,
-        latency_us=1,
-        latency_low_us=1,
-        latency_high_us=1,
-        speedup=2,
-        speedup_low=2,
-        speedup_high=2,
-        baselines={},
-        calls=3,
-        stopped="precise",
-    )
-    evaluation = Evaluation(
-        status=Status.CORRECT,
-        correctness=Correctness(calls_judged=1, calls_made=1),
-        timing=timing,
-    )
-    assert explain(evaluation, SOURCE) == ""
+    assert explain(correct(), SOURCE) == ""
