@@ -10,7 +10,6 @@ from agent.resolution import choose_problems, resolve
 from evaluator.evaluation import Backend
 from evaluator.hardware import device_choice
 from evaluator.hardware.devices import DeviceInfo
-from evaluator.settings import BaselineName
 from problems.errors import UsageError
 from problems.loader import DEMO
 
@@ -161,12 +160,6 @@ def test_samples_are_one_experiment_whatever_the_letters() -> None:
     assert not lettered.config.feedback
     assert "--feedback, --from, --history not used" in lettered.notes[0]
     assert plain.notes == ()
-
-
-@pytest.mark.usefixtures("machine")
-def test_eager_is_always_measured() -> None:
-    found = resolve(RunOptions(baselines=(BaselineName.COMPILE,))).config
-    assert found.baselines == (BaselineName.EAGER, BaselineName.COMPILE)
 
 
 @pytest.mark.usefixtures("machine")

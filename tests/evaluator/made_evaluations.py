@@ -65,7 +65,9 @@ def timing(
     return Timing.model_validate(made | fields)
 
 
-def correct(speedup: float | None = 1.97, latency_us: float = 812.3, **fields: object) -> Evaluation:
+def correct(
+    speedup: float | None = 1.97, latency_us: float = 812.3, **fields: object
+) -> Evaluation:
     """A correct kernel with that `timing`; None is one that could not be timed."""
     return Evaluation(
         status=Status.CORRECT,

@@ -128,9 +128,3 @@ def test_a_candidates_words_move_no_cursor(tmp_path: Path) -> None:
     done = check(tmp_path, raising, "--no-audit")
     assert done.returncode == 1 and "forward_raised" in done.stderr + done.stdout
     assert "\x1b" not in done.stdout + done.stderr and "\\x1b[3A" in done.stdout + done.stderr
-
-
-def test_an_unknown_requirement_is_a_mistake_of_usage(tmp_path: Path) -> None:
-    done = check(tmp_path, HONEST, "--require", "handmade")
-    assert done.returncode == 2
-    assert "'any', 'custom' or 'kept_results'" in done.stderr and "Traceback" not in done.stderr

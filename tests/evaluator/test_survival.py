@@ -193,11 +193,6 @@ def test_ten_gigabytes_of_words_neither_block_nor_are_kept(evaluate):
     assert "last words" in last.detail and len(last.detail) < 20000
 
 
-def test_an_honest_kernel_may_chat(evaluate):
-    chat = "print('working', x.shape)\nreturn torch.relu(x * self.scale + self.bias) * 2.0"
-    assert evaluate(forward(chat)).status is Status.CORRECT
-
-
 QUICK = (
     *("segfault", "kills itself", "aborts", "Python's stack", "asks for all memory", "exits"),
     *("exits at once", "raises SystemExit", "exits on import", "exits at once on import"),

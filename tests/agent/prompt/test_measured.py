@@ -87,14 +87,6 @@ def test_p_is_summary_advice_and_distance() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("letter", "title"),
-    [("A", "What to change"), ("S", "Distance to the speed of light"), ("R", "Raw metrics")],
-)
-def test_each_letter_alone_is_its_section(letter: str, title: str) -> None:
-    assert list(told(letter, measured())) == [title]
-
-
 def test_raw_metrics_are_figures_by_name_and_nothing_else() -> None:
     assert told("R", measured())["Raw metrics"].text.splitlines() == [
         "- turn: 3",

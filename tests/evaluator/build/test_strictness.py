@@ -151,14 +151,6 @@ def test_whether_pytorch_takes_it_is_in_its_headers(tmp_path: Path) -> None:
     assert not old.dispatches_types
 
 
-def test_what_the_light_headers_do_not_have_of_a_function_is_left_to_pytorchs(
-    builder: Builder,
-) -> None:
-    body = in_function("auto numbers = torch::tensor(std::vector<float>{1.5f});")
-    attempt = over_light_headers(builder, body)
-    assert attempt.library is None and attempt.headers_lacking, attempt.log
-
-
 def test_what_pytorch_compiles_is_built(builder: Builder) -> None:
     attempt = over_light_headers(builder, in_function("\n".join(ALLOWED)))
     assert attempt.library is not None, attempt.log

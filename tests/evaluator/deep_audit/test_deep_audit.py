@@ -148,13 +148,6 @@ def test_what_stands_in_for_a_kernel_is_a_fallback(evaluate, source):
     assert evaluation.provenance is Provenance.FALLBACK
 
 
-@pytest.mark.slow
-def test_half_and_half_is_mixed(evaluate):
-    both = f"y = kernels.scale_and_bias(x, self.scale, self.bias)\n{IN_PYTORCH}"
-    evaluation = evaluate(program(forward=both), audit="always")
-    assert evaluation.provenance is Provenance.MIXED, evaluation.audit.shares
-
-
 @pytest.mark.thorough
 def test_custom_kernels_can_be_required(evaluate):
     own = evaluate(OWN, require="custom")
@@ -192,15 +185,6 @@ def test_a_result_that_the_next_call_overwrites_is_refused_on_demand(evaluate):
     refused = evaluate(BUFFER, require="kept_results")
     assert (refused.status, refused.reason) == (Status.INTEGRITY, "result_overwritten")
     assert evaluate(HONEST, require="kept_results").status is Status.CORRECT
-
-
-@pytest.mark.slow
-def test_what_nobody_can_attribute_is_not_custom(evaluate):
-    sleepy = "y = kernels.scale_and_bias(x, self.scale, self.bias)\ntime.sleep(0.02)\nreturn y"
-    evaluation = evaluate(program(forward=sleepy, head="import time"), require="custom")
-    assert (evaluation.status, evaluation.reason) == (Status.INTEGRITY, "provenance_unknown")
-    assert evaluation.provenance is None
-    assert any("provenance is unknown" in note for note in evaluation.notes)
 
 
 def test_what_is_refused_already_is_not_audited(evaluate):

@@ -64,15 +64,6 @@ def test_who_joins_is_not_said_to_leave_threads_behind() -> None:
     assert not any("nothing seems to wait for" in warning for warning in warnings)
 
 
-def test_what_is_no_python_has_failed_elsewhere() -> None:
-    assert early_warnings("def (") == ()
-
-
-def test_it_is_easily_evaded() -> None:
-    # Why these are words only.
-    assert early_warnings("m = __builtins__\ngetattr(torch, 'all' + 'close')") == ()
-
-
 @pytest.mark.parametrize(
     "source",
     [

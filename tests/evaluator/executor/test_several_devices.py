@@ -82,12 +82,6 @@ def overlapping(entries: Sequence[dict[str, Any]]) -> int:
     return most
 
 
-def test_all_judges_are_at_work_at_once(lab: Lab) -> None:
-    verdicts = lab.judge(["judge meet all 4"] * 4)
-    assert {judged_on(verdict) for verdict in verdicts} == set(DEVICES)
-    assert set(lab.executor.judge_pids) == set(DEVICES)
-
-
 def test_no_more_judges_start_than_there_are_candidates_at_a_time(lab: Lab) -> None:
     lab.judge(["judge come alone"])
     lab.judge(["judge come alone"])

@@ -78,18 +78,6 @@ def test_wrong_forms_are_incorrect(evaluate, body, reason):
     assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, reason)
 
 
-@pytest.mark.parametrize(
-    ("second", "reason"), [("y.sum(0)", "wrong_shape"), ("y.sum(1).double()", "wrong_dtype")]
-)
-def test_a_wrong_form_behind_a_right_output_is_the_kernels_fault(evaluate, second, reason):
-    body = "y = torch.relu(x * self.scale + self.bias) * 2.0\nreturn y, y.sum(1)"
-    reference = forward(body).replace("ModelNew", "Model")
-    reference += SCALE_AND_BIAS[SCALE_AND_BIAS.index("ROWS,") :]
-    evaluation = evaluate(forward(body.replace("y.sum(1)", second)), reference)
-    assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, reason)
-    assert evaluation.correctness.mismatch.output == 1
-
-
 def test_a_view_into_a_much_larger_tensor_is_read_as_it_lies(evaluate):
     body = (
         "wide = x.new_empty(256, 4, 8, 512)\nview = wide[:, 2, 5]\n"
@@ -108,11 +96,6 @@ def test_a_view_that_is_spread_over_gigabytes_is_refused(evaluate):
     )
 
 
-def test_an_ignored_bias_fails_although_the_reference_starts_with_zeros(evaluate):
-    evaluation = evaluate(forward("return torch.relu(x) * 2.0"))
-    assert evaluation.status is Status.INCORRECT
-
-
 @pytest.mark.thorough
 def test_a_result_that_depends_on_chance_is_called_a_race(evaluate):
     body = (
@@ -121,24 +104,6 @@ def test_a_result_that_depends_on_chance_is_called_a_race(evaluate):
     evaluation = evaluate(forward(body))
     assert evaluation.status is Status.INCORRECT
     assert "race" in evaluation.correctness.mismatch.patterns
-
-
-def test_keeping_the_first_result_fails(evaluate):
-    source = forward(
-        "if not CACHE:\n    CACHE.append(torch.relu(x * self.scale + self.bias) * 2.0)\n"
-        "return CACHE[0]",
-        head="CACHE = []",
-    )
-    assert evaluate(source).status is Status.INCORRECT
-
-
-def test_being_right_only_at_first_fails_while_timed(evaluate):
-    source = forward(
-        "CALLS.append(1)\ny = torch.relu(x * self.scale + self.bias) * 2.0\n"
-        "return y if len(CALLS) < 5 else torch.empty_like(y)",
-        head="CALLS = []",
-    )
-    assert evaluate(source, timing_seconds=3.0).status is Status.INCORRECT
 
 
 @pytest.mark.parametrize(
@@ -181,25 +146,6 @@ def test_the_message_quotes_the_candidates_own_line(evaluate):
     assert "ValueError: oh dear" in evaluation.message
     assert "raise ValueError('oh dear')" in evaluation.detail
     assert "candidate.py" in evaluation.detail
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("source", "reason"),
-    [
-        (forward("while True: pass"), "call_timeout"),
-        ("import time\ntime.sleep(60)\n", "import_timeout"),
-        (forward("import os, signal\nsignal.pause()"), "call_timeout"),
-    ],
-)
-def test_what_never_ends_is_ended(evaluate, source, reason):
-    evaluation = evaluate(source, import_timeout_s=1.0, call_timeout_s=1.0)
-    assert (evaluation.status, evaluation.reason) == (Status.TIMEOUT, reason)
-
-
-def test_the_judge_goes_on_after_all_that(evaluate):
-    assert evaluate(forward("import os\nos.abort()")).status is Status.RUNTIME_ERROR
-    assert evaluate(HONEST).status is Status.CORRECT
 
 
 def test_a_chatty_candidate_does_not_disturb(evaluate):
@@ -295,14 +241,6 @@ def test_a_reference_that_no_seed_repeats_is_refused_as_a_problem(evaluate):
         evaluate(HONEST, reference.replace("import torch\n", "import random\nimport torch\n", 1))
 
 
-def test_a_module_that_works_in_place_is_judged(evaluate):
-    reference = SCALE_AND_BIAS.replace("return torch.relu(", "return x.mul_(1.0) + torch.relu(")
-    reference = reference.replace("x.mul_(1.0)", "x.mul_(0.5)")
-    candidate = reference.split("ROWS,")[0].replace("class Model(", "class ModelNew(")
-    evaluation = evaluate(candidate, reference)
-    assert evaluation.status is Status.CORRECT, evaluation.message
-
-
 def test_what_a_reference_does_to_its_input_is_an_output(evaluate):
     reference = SCALE_AND_BIAS.replace(
         "return torch.relu(", "x.mul_(0.5)\n        return torch.relu("
@@ -372,16 +310,6 @@ def test_an_honest_kernel_is_called_at_hidden_sizes_too(evaluate):
     assert evaluation.correctness.calls_made >= 9 + evaluation.timing.calls
 
 
-def test_a_crash_at_hidden_sizes_says_where(evaluate):
-    other = SCALE_AND_BIAS.replace("256, 512", "3, 37")
-    evaluation = evaluate(forward("return x.view(256, 512)"), hidden=(other,))
-    assert evaluation.status is Status.INCORRECT  # at the sizes shown it is wrong already
-    crash = forward("y = torch.relu(x * self.scale + self.bias) * 2.0\nreturn y.view(256, 512)")
-    evaluation = evaluate(crash, hidden=(other,))
-    assert (evaluation.status, evaluation.reason) == (Status.RUNTIME_ERROR, "forward_raised")
-    assert evaluation.message.startswith("with other sizes, inputs of shape (3, 37)")
-
-
 TWO_OUTPUTS = task("return x + 1.0, x.clone()", x="torch.randn(64, 32)")
 
 
@@ -400,16 +328,6 @@ def test_views_of_inputs_are_refused_and_shared_buffers_are_not(evaluate, output
         f"        both = torch.stack([x + 1.0, x], dim=1)\n        return {outputs}\n"
     )
     assert evaluate(source, TWO_OUTPUTS).reason == reason
-
-
-def test_two_outputs_that_are_the_same_memory_are_refused(evaluate):
-    twice = TWO_OUTPUTS.replace("x + 1.0, x.clone()", "x + 1.0, x + 1.0")
-    source = (
-        "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
-        "        y = x + 1.0\n        return y, y\n"
-    )
-    evaluation = evaluate(source, twice)
-    assert (evaluation.status, evaluation.reason) == (Status.INTEGRITY, "borrowed_output")
 
 
 PRODUCT = task("return torch.prod(x, dim=1)", x="torch.randn(64, 256) * 0.3")

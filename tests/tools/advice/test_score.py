@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from tools.advice.score import score, time_change
-from tools.advice.units import unit
 from tools.advice.words import advice_lines, score_lines
 from tools.profiling.advice import Advice, AdviceScore, Direction
 from tools.profiling.profile_report import Bottleneck, Profile, ProfilerTier
@@ -117,7 +116,3 @@ def test_a_rule_of_another_version_is_told_by_its_name() -> None:
     old = scored(512.0, 154.0).model_copy(update={"rule": "lost_rule", "figure": "lost_figure"})
     (line,) = score_lines([old])
     assert line.startswith("lost_rule: lost figure 128 -> 512")
-
-
-def test_a_figure_without_an_entry_is_told_by_its_name() -> None:
-    assert unit("some_new_figure").words == "some new figure"

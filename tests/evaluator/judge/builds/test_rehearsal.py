@@ -143,19 +143,6 @@ def test_what_fails_is_left_to_the_judge(
     assert rehearse(zygote, builder, source, **settings).refused is None
 
 
-def test_a_reference_that_is_unusable_is_left_to_the_judge(
-    zygote: Zygote, builder: Notebook
-) -> None:
-    request = EvaluationRequest(
-        problem_id="test",
-        reference="raise ValueError('no problem')",
-        candidate=Candidate(source=candidate(init="build('a')"), backend=Backend.CUDA),
-        settings=Settings(device="cuda:0"),
-    )
-    built = Rehearsal(request, builder, H200, zygote.fork(LIMITS)).run()
-    assert built == BuiltAhead()
-
-
 def test_a_compiler_that_ran_into_its_limit_is_the_end_in_each_step(
     zygote: Zygote, tmp_path: Path
 ) -> None:

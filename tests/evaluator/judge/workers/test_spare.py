@@ -125,44 +125,6 @@ def test_what_was_begun_is_what_is_prepared(running):
     assert made(running) is waits and answers(waits)
 
 
-def test_one_whose_first_step_failed_is_made_again(running, monkeypatch, capsys):
-    def refused(limits, *, confine):
-        raise InfrastructureError("no more processes")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(running, "_fork_fresh", refused)
-        running.begin(LIMITS)
-        running.settle()
-    assert "no spare worker: no more processes" in capsys.readouterr().err
-    running.prepare(LIMITS)
-    assert answers(made(running))
-
-
-def test_where_the_second_step_has_no_thread_the_first_is_waited_for(running, monkeypatch):
-    """Whoever is told that nothing is in the making may take the device."""
-    forked, go_on, order = running._fork_fresh, threading.Event(), []
-    start = threading.Thread.start
-
-    def late(limits, *, confine):
-        go_on.wait()
-        worker = forked(limits, confine=confine)
-        order.append("made")
-        return worker
-
-    def refused(self):
-        if self.name != "spare":
-            return start(self)
-        go_on.set()
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(running, "_fork_fresh", late)
-    running.begin(LIMITS)
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", refused)
-        running.prepare(LIMITS, then=lambda: order.append("then"))
-    assert order == ["made", "then"]
-
-
 def test_a_trusted_worker_leaves_it_alone(running):
     running.prepare(LIMITS)
     waits = made(running)
@@ -334,47 +296,11 @@ def test_the_next_candidate_has_it_however_the_last_one_ended(verdict, shared_ju
             assert ready is not None and ready.worker is not None
 
 
-def test_one_that_died_costs_no_verdict(verdict, shared_judge, handed):
-    assert verdict(HONEST) is Status.CORRECT
-    waits = made(shared_judge._zygote)
-    os.kill(waits.pid, signal.SIGKILL)
-    assert gone(waits.pid)
-    assert verdict(HONEST) is Status.CORRECT
-    assert waits.pid not in handed
-
-
-def test_without_a_thread_for_it_the_device_is_given_back_all_the_same(
-    verdict, shared_judge, monkeypatch, capsys
-):
-    def refused(self):
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", refused)
-        shared_judge._zygote.drop_spare()
-        with shared_judge.holding("cpu"):
-            pass
-    assert "no spare worker: can't start new thread" in capsys.readouterr().err
-    assert verdict(HONEST) is Status.CORRECT
-
-
 def test_whoever_raises_gives_the_device_back(verdict, shared_judge):
     assert verdict(HONEST) is Status.CORRECT
     with pytest.raises(KeyError, match="ours"), shared_judge.holding("cpu"):
         raise KeyError("ours")
     assert verdict(HONEST) is Status.CORRECT
-
-
-@pytest.mark.slow
-def test_a_zygote_that_died_takes_it_along(verdict, shared_judge, handed):
-    assert verdict(HONEST) is Status.CORRECT
-    old = shared_judge._zygote
-    waits = made(old)
-    old._process.kill()
-    old._process.wait()
-    assert verdict(HONEST) is Status.CORRECT
-    assert waits.pid not in handed and gone(waits.pid)
-    assert not old._folder.exists()
 
 
 @pytest.mark.thorough

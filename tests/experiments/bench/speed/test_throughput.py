@@ -13,7 +13,6 @@ from experiments.bench.speed.throughput import (
     told,
 )
 from experiments.bench.speed.variants import MOST, problem, variants
-from problems.errors import UsageError
 from problems.problem import SizeClass
 
 
@@ -57,15 +56,6 @@ def test_a_variant_is_right():
 
 def test_larger_batches_take_twice_as_many_devices_until_all_are_at_work():
     assert [doubling(n) for n in (1, 2, 3, 4, 8)] == [[], [2], [2, 3], [2, 4], [2, 4, 8]]
-
-
-def test_eight_devices_have_a_hundred_each():
-    assert 100 * (1 + sum(doubling(8))) + 10 + 2 <= MOST
-
-
-def test_more_candidates_than_there_are_is_a_mistake():
-    with pytest.raises(UsageError, match="distinct candidates"):
-        measure_throughput(candidates=MOST)
 
 
 @pytest.mark.slow
