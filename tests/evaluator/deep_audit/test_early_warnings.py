@@ -50,10 +50,6 @@ def test_plain_kernels_raise_no_eyebrow() -> None:
     assert early_warnings(OWN) == ()
 
 
-def test_handing_an_address_to_a_kernel_is_nothing_special() -> None:
-    assert early_warnings("launch(x.data_ptr(), y.data_ptr())") == ()
-
-
 def test_comments_are_not_code() -> None:
     assert early_warnings(native("int x; // like std::thread, but dlopen() free\n")) == ()
 

@@ -128,16 +128,6 @@ def test_forty_candidates_keep_four_devices_busy(lab: Lab) -> None:
     assert together > 2.5, "devices at work, on average"
 
 
-def test_whoever_is_free_takes_the_next(lab: Lab) -> None:
-    slow = lab.begin("judge come slow\njudge await release")
-    first = lab.begin("judge await slow\njudge come first")
-    first.result()
-    others = lab.judge(["judge sleep 0.01"] * 12)
-    assert not slow.done()
-    lab.begin("judge come release").result()
-    assert judged_on(slow.result()) not in {judged_on(verdict) for verdict in others}
-
-
 @pytest.mark.parametrize(("order", "error"), [("die", JudgeDiedError), ("no device", DeviceError)])
 def test_a_judge_that_fails_hurts_no_other(lab: Lab, order: str, error: type[Exception]) -> None:
     doomed = lab.begin(f"judge meet all 4\njudge {order}")
@@ -181,16 +171,6 @@ def test_what_is_refused_while_it_is_built_never_takes_a_device(lab: Lab) -> Non
 def test_what_needs_no_compiler_is_not_built_ahead(lab: Lab) -> None:
     lab.judge(["judge sleep 0"], backend=Backend.TRITON)
     assert lab.diary("build") == []
-
-
-def test_one_after_the_other_goes_where_the_problem_is_set_up(lab: Lab) -> None:
-    order = [reference for _ in range(3) for reference in ("a", "b", "c", "d")]
-    devices: dict[str, set[str]] = {}
-    for reference in order:
-        (verdict,) = lab.judge(["judge sleep 0"], reference)
-        devices.setdefault(reference, set()).add(judged_on(verdict))
-    assert all(len(found) == 1 for found in devices.values())
-    assert len(set.union(*devices.values())) == 4, "problems spread over the devices"
 
 
 def test_four_builders_a_device_and_some_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,26 +113,9 @@ def test_a_result_that_depends_on_chance_is_called_a_race(evaluate):
         ("class ModelNew(:\n", Status.RUNTIME_ERROR, "syntax_error"),
         ("import nothing_of_that_name\n", Status.RUNTIME_ERROR, "import_raised"),
         (forward("raise ValueError('oh dear')"), Status.RUNTIME_ERROR, "forward_raised"),
-        (forward("import os\nos._exit(0)"), Status.RUNTIME_ERROR, "exited"),
-        (forward("raise SystemExit(0)"), Status.RUNTIME_ERROR, "forward_raised"),
-        (
-            forward("import ctypes\nctypes.string_at(8)\nreturn x"),
-            Status.RUNTIME_ERROR,
-            "segfault",
-        ),
         (forward("import os\nos.abort()"), Status.RUNTIME_ERROR, "abort"),
-        (forward("return f(x)", "def f(x): return f(x)"), Status.RUNTIME_ERROR, "forward_raised"),
-        (
-            forward("return torch.empty(2 ** 36).fill_(1.0)"),
-            Status.RUNTIME_ERROR,
-            "forward_raised",
-        ),
         (forward("x.zero_()\nreturn x"), Status.INTEGRITY, "input_modified"),
-        (
-            forward("return torch.cat([x] * 20)"),
-            Status.INCORRECT,
-            "wrong_shape",
-        ),
+        (forward("return torch.cat([x] * 20)"), Status.INCORRECT, "wrong_shape"),
     ],
 )
 def test_every_end_has_its_reason(evaluate, source, status, reason):
@@ -153,14 +136,6 @@ def test_a_chatty_candidate_does_not_disturb(evaluate):
     assert evaluate(source).status is Status.CORRECT
 
 
-def test_keys_do_not_reach_the_worker(evaluate, monkeypatch):
-    body = "import os\nraise ValueError(sorted(os.environ))"
-    monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    evaluation = evaluate(forward(body))
-    assert "PATH" in evaluation.message
-    assert "OPENAI_API_KEY" not in evaluation.message
-
-
 def test_renamed_parameters_fit_by_order(evaluate):
     source = HONEST.replace("self.bias", "self.b").replace("self.scale", "self.s")
     evaluation = evaluate(source)
@@ -179,11 +154,6 @@ class ModelNew(nn.Module):
     def forward(self, x):
         return torch.relu(x * self.both[1] + self.both[0]) * 2.0
 """
-
-
-def test_weights_that_fit_nowhere_are_not_the_default_ones(evaluate):
-    evaluation = evaluate(SEEDED)
-    assert (evaluation.status, evaluation.weights) == (Status.INCORRECT, "seeded")
 
 
 MANY = """
@@ -265,15 +235,6 @@ def test_a_view_of_the_input_is_refused_in_a_late_call_as_well(evaluate):
     late = "self.calls = getattr(self, 'calls', 0) + 1\nreturn x.clone() if self.calls < 6 else x"
     evaluation = evaluate(forward(late), reference)
     assert evaluation.reason == "borrowed_output", evaluation
-
-
-def test_batch_norm_in_train_mode(evaluate):
-    reference = SCALE_AND_BIAS.replace(
-        "self.bias =", "self.norm = nn.BatchNorm1d(features)\n        self.bias ="
-    ).replace("torch.relu(x", "torch.relu(self.norm(x)")
-    candidate = reference.split("ROWS,")[0].replace("class Model(", "class ModelNew(")
-    assert evaluate(candidate, reference).status is Status.CORRECT
-    assert evaluate(HONEST, reference).status is not Status.CORRECT
 
 
 def test_an_epsilon_beside_a_running_variance_is_seen(evaluate):

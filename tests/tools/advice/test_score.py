@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tools.advice.score import score, time_change
+from tools.advice.score import score
 from tools.advice.words import advice_lines, score_lines
 from tools.profiling.advice import Advice, AdviceScore, Direction
 from tools.profiling.profile_report import Bottleneck, Profile, ProfilerTier
@@ -71,12 +71,6 @@ def test_two_rungs_are_never_compared() -> None:
 
 def test_a_figure_that_is_gone_is_not_known() -> None:
     assert score(FEWER, profile(), profile()).moved is None
-
-
-def test_change_of_time() -> None:
-    found = score(WIDER, profile(), profile(latency_us=154.0))
-    assert time_change(found) == pytest.approx(-0.23)
-    assert time_change(score(WIDER, profile(latency_us=None), profile())) is None
 
 
 def test_advice_in_words() -> None:

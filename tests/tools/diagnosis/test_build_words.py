@@ -90,8 +90,3 @@ int c();""",
 )
 def test_no_layout_is_made_up(source: str) -> None:
     assert not any(inline_layout(source).values())
-
-
-def test_two_extensions_do_not_share_a_line() -> None:
-    one = 'load_inline("a", r"""\nint a();""")\n'
-    assert not any(inline_layout(one + one).values())

@@ -263,6 +263,7 @@ def test_strict_isolation_holds_for_a_rehearsal(zygote: Zygote, builder: Noteboo
         "def get_init_inputs():\n    return [slice(0, 1)]\n",
         "def get_init_inputs():\n    return None\n",
         "def get_inputs():\n    return [torch.rand(4), {1, 2}]\n",
+        "raise ValueError('no problem')\n",
         "class P(collections.namedtuple('P', 'a b')): ...\n"
         "def get_inputs():\n    return [P(torch.rand(4), 1)]\n",
     ],

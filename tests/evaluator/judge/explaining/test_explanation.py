@@ -96,20 +96,6 @@ CASES = {
         "eval_mode",
         "all of it",
     ),
-    "a norm folded at the first call": (
-        CONV,
-        [
-            (
-                "return torch.tanh(self.bn(self.conv(x)) * 0.5)",
-                "scale = self.bn.weight / (self.bn.running_var + self.bn.eps).sqrt()\n"
-                "        shift = (self.conv.bias - self.bn.running_mean) * scale + self.bn.bias\n"
-                "        weight = self.conv.weight * scale[:, None, None, None]\n"
-                "        return torch.tanh(F.conv2d(x, weight, shift) * 0.5)",
-            )
-        ],
-        "eval_mode",
-        "all of it",
-    ),
     "one of two norms": (
         MLP,
         [("self.two(self.second(x))", _RUNNING.format(x="self.second(x)", n="two"))],
@@ -122,19 +108,6 @@ CASES = {
             (
                 "self.bn(self.conv(x)) * 0.5",
                 "(self.conv(x) * 0.1 if self.training else self.bn(self.conv(x)) * 0.5)",
-            )
-        ],
-        "right_in_eval",
-        "right in eval() alone",
-    ),
-    "another order of two steps, right in eval": (
-        CONV,
-        [
-            (
-                "return torch.tanh(self.bn(self.conv(x)) * 0.5)",
-                "if not self.training:\n"
-                "            return torch.tanh(self.bn(self.conv(x)) * 0.5)\n"
-                "        return self.conv(x)[:, :, :1].expand(-1, -1, 10, -1).sin()",
             )
         ],
         "right_in_eval",
@@ -163,29 +136,6 @@ CASES = {
         ],
         "precision",
         "bf16",
-    ),
-    "fp16 by autocast, averaged": (
-        POOLED,
-        [
-            (
-                "F.relu(self.linear(x))",
-                "F.relu(F.linear(x.half().float(), self.linear.weight.half().float(), "
-                "self.linear.bias))",
-            )
-        ],
-        "precision",
-        "fp16",
-    ),
-    "weights kept in fp16": (
-        POOLED,
-        [
-            (
-                "F.relu(self.linear(x))",
-                "F.relu(F.linear(x, self.linear.weight.half().float(), self.linear.bias))",
-            )
-        ],
-        "precision",
-        "fp16",
     ),
     "bf16 in eval": (
         CONV,
@@ -226,18 +176,6 @@ CASES = {
         "address of an earlier call",
     ),
     "a factor forgotten": (CONV, [(" * 0.5", "")], "missing_operation", "mul by 0.5"),
-    "a bias forgotten": (
-        MLP,
-        [("self.second(x)", "F.linear(x, self.second.weight)"), ("+ x", "+ x * 1")],
-        None,
-        "",
-    ),
-    "runs that differ in the last bits only": (
-        CONV,
-        [(" * 0.5)", ") * (1 + 1e-7 * torch.rand(1, device=x.device))")],
-        "missing_operation",
-        "mul by 0.5",
-    ),
     "a race": (
         SOFTMAX,
         [
@@ -287,12 +225,8 @@ def test_the_cause_is_named(evaluate, name):
         evaluation = evaluate(changed(reference, *changes), reference=reference)
         found = evaluation.correctness.mismatch
         told = found is not None and words in found.details.get("counterfactual", "")
-        if code is None or (told and found.patterns[0] == code):
+        if told and found.patterns[0] == code:
             break
-    if code is None:
-        # A norm takes away what the bias adds: this one is right.
-        assert evaluation.status is Status.CORRECT, evaluation.message
-        return
     assert evaluation.status is Status.INCORRECT, evaluation.message
     mismatch = evaluation.correctness.mismatch
     assert mismatch.patterns[0] == code, mismatch

@@ -132,15 +132,6 @@ def test_near_inputs_differ_in_one_element_of_each_draw() -> None:
     assert int(_inputs(near)[2].max()) < 64
 
 
-def test_near_repeats_of_the_same_inputs_differ_from_each_other():
-    seed = fresh_seed()
-    for _ in range(200):
-        near = nearly(seed)
-        assert near != seed
-        assert base(near) == base(seed)
-        seed = near
-
-
 def test_a_near_repeat_of_a_near_repeat_is_no_exact_one():
     first = nearly(fresh_seed())
     second = nearly(first)

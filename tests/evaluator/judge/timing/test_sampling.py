@@ -21,7 +21,6 @@ from evaluator.settings import BaselineName, Settings
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 
 ON_CPU = Settings()
-TAIL = SCALE_AND_BIAS[len(HONEST.replace("ModelNew", "Model")) :]
 NO_BOUNDS = Bounds(floor_us=None, bound_us=None, bytes_us=None)
 
 
@@ -193,17 +192,3 @@ def test_what_is_wrong_in_another_worker_alone_is_refused(evaluate):
             break
     assert evaluation.reason == "wrong_values", evaluation
     assert "another fresh worker" in evaluation.message
-
-
-@pytest.mark.thorough
-def test_a_state_from_call_to_call_is_timed_in_several_workers_too(evaluate):
-    reference = (
-        HONEST.replace("ModelNew", "Model").replace(
-            "return ", "self.calls = getattr(self, 'calls', 0) + 1\n        return self.calls * ", 1
-        )
-        + TAIL
-    )
-    own = reference.replace("class Model(", "class ModelNew(")
-    evaluation = evaluate(own, reference, timing_seconds=1.0, relative_width=1e-9, audit="always")
-    assert evaluation.status is Status.CORRECT, evaluation.message
-    assert evaluation.timing.workers == 4

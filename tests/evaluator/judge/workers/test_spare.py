@@ -253,30 +253,6 @@ def test_it_ends_with_its_zygote(settled, killed):
     assert "spare" not in {thread.name for thread in threading.enumerate()}
 
 
-JUDGE = """
-import time
-from evaluator.judge.workers.worker_limits import WorkerLimits
-from evaluator.judge.workers.zygote import Zygote
-
-zygote = Zygote()
-zygote.prepare(WorkerLimits(16 * 2**30, cpu_seconds=60))
-zygote.settle()
-print(zygote._spare.worker.pid, flush=True)
-time.sleep(600)
-"""
-
-
-def test_it_ends_with_its_judge():
-    """Who is killed, and says nothing to anybody."""
-    with subprocess.Popen([sys.executable, "-c", JUDGE], stdout=subprocess.PIPE) as dies:
-        assert dies.stdout is not None
-        waits = int(dies.stdout.readline())
-        left = descendants(dies.pid)
-        dies.kill()
-    assert waits in left
-    assert not still_running(left)
-
-
 @pytest.mark.thorough
 def test_the_next_candidate_has_it_however_the_last_one_ended(verdict, shared_judge, handed):
     for source, status in (

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent.record.turn_log import read_turns
-from experiments.bench.loop.overhead import OverheadFigures, measure_overhead, told
+from experiments.bench.loop.overhead import OverheadFigures, measure_overhead
 from problems.errors import UsageError
 from problems.loader import load_suite
 
@@ -56,14 +56,6 @@ def test_parts_add_up(measured: tuple[OverheadFigures, Path]) -> None:
         assert len(run.memory_mib) == 5 and max(run.memory_mib) <= run.peak_memory_mib + 1
         assert run.first_turn_after_kill_seconds > 0 and run.load_seconds > 0
         assert {"turns.jsonl", "kernels", "all"} <= set(run.disk_mib)
-
-
-@pytest.mark.slow
-def test_figures_are_told_and_read_back(measured: tuple[OverheadFigures, Path]) -> None:
-    figures, _ = measured
-    text = "\n".join(told(figures))
-    assert "sample: 3 problems x 4 calls = 12 turns" in text and "refine: 3 problems" in text
-    assert OverheadFigures.model_validate_json(figures.model_dump_json()) == figures
 
 
 def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
