@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from evaluator.evaluation import Evaluation
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 
 pytestmark = pytest.mark.thorough
 

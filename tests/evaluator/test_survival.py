@@ -15,9 +15,9 @@ from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.device_lock import device_lock
 from evaluator.settings import Settings
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.judge.test_judge import forward
 from tests.evaluator.leaks import holdings
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 
 FAST = {"timing_seconds": 0.05, "call_timeout_s": 10.0}
 IMPATIENT = {

@@ -15,10 +15,10 @@ from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.device_lock import device_lock
 from evaluator.hardware.nvml import nvml_handles, nvml_library
 from evaluator.settings import Settings
-from tests.evaluator.conftest import HONEST
 from tests.evaluator.judge.test_judge import forward
 from tests.evaluator.judge.test_judge_gpu import CUDA, LARGE
 from tests.evaluator.leaks import holdings
+from tests.evaluator.made_requests import HONEST
 
 pytestmark = pytest.mark.gpu
 

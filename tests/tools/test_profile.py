@@ -13,15 +13,13 @@ from evaluator.collect.collected import Collected
 from evaluator.collect.ncu_session import NcuSession
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import (
-    Backend,
-    Candidate,
     Evaluation,
     EvaluationRequest,
     Status,
 )
-from evaluator.settings import Settings
 from tests.evaluator.collect.stand_in_ncu import stand_in_gpu, stand_in_ncu
 from tests.evaluator.made_evaluations import correct as made_correct
+from tests.evaluator.made_requests import evaluation_request
 from tests.evaluator.processes import still_running
 from tests.task import task
 from tools.advice.rules import advise
@@ -70,12 +68,7 @@ class ModelNew(torch.nn.Module):
 
 
 def request(source: str, **settings: object) -> EvaluationRequest:
-    return EvaluationRequest(
-        problem_id="tanh_bias",
-        reference=REFERENCE,
-        candidate=Candidate(source=source, backend=Backend.CPP),
-        settings=Settings.model_validate({"threads": 2} | settings),
-    )
+    return evaluation_request(source, REFERENCE, **({"threads": 2} | settings))
 
 
 def correct(latency_us: float = 1000.0) -> Evaluation:

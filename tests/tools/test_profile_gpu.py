@@ -12,11 +12,11 @@ import pytest
 
 from evaluator.collect.ncu import REPORT, find_ncu
 from evaluator.errors import ProfilerError
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
+from evaluator.evaluation import Backend, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.ipc.service import Service
-from evaluator.settings import Settings
 from problems.cache_folder import cache_folder
+from tests.evaluator.made_requests import evaluation_request
 from tests.task import task
 from tools.profile import profile
 from tools.profiling.kept_report import kept_reports
@@ -99,11 +99,8 @@ def executor() -> Iterator[LocalExecutor]:
 
 
 def judged(executor: LocalExecutor, source: str) -> ProfileRequest:
-    request = EvaluationRequest(
-        problem_id="bias_relu",
-        reference=REFERENCE,
-        candidate=Candidate(source=source, backend=Backend.CUDA),
-        settings=Settings(device="cuda:0", timing_seconds=2.0),
+    request = evaluation_request(
+        source, REFERENCE, backend=Backend.CUDA, device="cuda:0", timing_seconds=2.0
     )
     evaluation = executor.evaluate(request)
     assert evaluation.status is Status.CORRECT, (evaluation.message, evaluation.build)

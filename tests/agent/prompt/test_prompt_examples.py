@@ -15,11 +15,11 @@ from agent.prompt.templates import our_templates
 from agent.tuner import answer
 from agent.tuner.planning.prompt import read
 from evaluator.build.builder import Builder
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
+from evaluator.evaluation import Backend, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.ipc.build_request import BuildRequest
-from evaluator.settings import Settings
 from tests.agent.tuner.prompts import SOFTMAX
+from tests.evaluator.made_requests import evaluation_request
 from tests.nvcc import needs_nvcc
 
 NAMES = EXAMPLES["few"]
@@ -77,11 +77,14 @@ def kernel(name: str, backend: Backend) -> str:
 
 
 def judged(executor: LocalExecutor, name: str, backend: Backend, device: str) -> None:
-    request = EvaluationRequest(
+    request = evaluation_request(
+        kernel(name, backend),
+        REFERENCES[name],
+        backend=backend,
         problem_id=name,
-        reference=REFERENCES[name],
-        candidate=Candidate(source=kernel(name, backend), backend=backend),
-        settings=Settings(device=device, timing_seconds=0.05, audit="never"),
+        device=device,
+        timing_seconds=0.05,
+        audit="never",
     )
     verdict = executor.evaluate(request)
     assert verdict.status is Status.CORRECT, verdict.message + verdict.detail

@@ -17,17 +17,15 @@ import pytest
 from evaluator.batch.many import AHEAD, MOST_FAILURES, Outcome, judged
 from evaluator.errors import DeviceError, UnusableReferenceError
 from evaluator.evaluation import (
-    Backend,
-    Candidate,
     Correctness,
     Evaluation,
     EvaluationRequest,
     Seconds,
     Status,
 )
-from evaluator.settings import Settings
 from problems.loader import load_problem
 from problems.problem import Problem
+from tests.evaluator.made_requests import evaluation_request
 
 SWISH, RMS_NORM = load_problem("level1_1_swish"), load_problem("level1_7_rms_norm")
 
@@ -89,12 +87,7 @@ def judge() -> Judge:
 
 
 def request(path: Path, problem: Problem) -> EvaluationRequest:
-    return EvaluationRequest(
-        problem_id=problem.id,
-        reference=problem.source,
-        candidate=Candidate(source=path.read_text(), backend=Backend.CPP),
-        settings=Settings(),
-    )
+    return evaluation_request(path.read_text(), problem.source, problem_id=problem.id)
 
 
 def told(

@@ -13,8 +13,6 @@ from evaluator.build.builder import Builder
 from evaluator.deep_audit.deep_audit import DeepAuditor, occasion_for
 from evaluator.errors import DeviceError
 from evaluator.evaluation import (
-    Backend,
-    Candidate,
     Evaluation,
     EvaluationRequest,
     Status,
@@ -22,7 +20,6 @@ from evaluator.evaluation import (
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.judge import Judge
 from evaluator.settings import Settings
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.deep_audit.programs import (
     INDEX_TOO_LARGE,
     OWN,
@@ -33,6 +30,7 @@ from tests.evaluator.deep_audit.programs import (
     program,
 )
 from tests.evaluator.made_evaluations import correct
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request
 
 IN_PYTORCH = "return torch.relu(x * self.scale + self.bias) * 2.0"
 
@@ -205,12 +203,7 @@ def test_what_is_slower_than_an_audited_one_is_not_audited_again(
     judge = Judge(torch.device("cpu"), builder)
     auditor = DeepAuditor(judge, builder)
     monkeypatch.setattr(auditor, "_address", Clean(found))
-    request = EvaluationRequest(
-        problem_id="test",
-        reference=SCALE_AND_BIAS,
-        candidate=Candidate(source=HONEST, backend=Backend.CPP),
-        settings=Settings(),
-    )
+    request = evaluation_request()
     try:
         first = auditor.audited(request, judged(20.0, 50.0, None))
         slower = auditor.audited(request, judged(19.0, 60.0, None))
@@ -258,12 +251,7 @@ class NoDevice:
     [("any", Status.CORRECT, ""), ("custom", Status.INTEGRITY, "provenance_unknown")],
 )
 def test_a_fault_of_ours_costs_the_label_and_not_the_verdict(tmp_path, require, status, reason):
-    request = EvaluationRequest(
-        problem_id="test",
-        reference=SCALE_AND_BIAS,
-        candidate=Candidate(source="import gc\n" + HONEST, backend=Backend.CPP),
-        settings=Settings(audit="always", require=require),
-    )
+    request = evaluation_request("import gc\n" + HONEST, audit="always", require=require)
     auditor = DeepAuditor(cast(Judge, NoDevice()), Builder(tmp_path))
     evaluation = auditor.audited(request, judged(2.0, 10.0, 5.0))
     assert (evaluation.status, evaluation.reason) == (status, reason)

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from evaluator.deep_audit.early_warnings import early_warnings
-from tests.evaluator.conftest import HONEST
 from tests.evaluator.deep_audit.programs import OWN
+from tests.evaluator.made_requests import HONEST
 
 
 def native(code: str) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from evaluator.audit_record import Life, LifeTrial
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
+from evaluator.evaluation import Status
 from evaluator.executor.local import LocalExecutor
-from evaluator.settings import Settings
+from tests.evaluator.made_requests import evaluation_request
 from tests.task import as_candidate, task
 
 REFERENCE = task(
@@ -103,12 +103,7 @@ RAISES_IN_EVAL = (
 @pytest.fixture(scope="module")
 def lived() -> Callable[[str, str], dict[Life, LifeTrial]]:
     def tried(source: str, reference: str) -> dict[Life, LifeTrial]:
-        request = EvaluationRequest(
-            problem_id="made",
-            reference=reference,
-            candidate=Candidate(source=source, backend=Backend.CPP),
-            settings=Settings(timing_seconds=0.2, audit="always"),
-        )
+        request = evaluation_request(source, reference, timing_seconds=0.2, audit="always")
         evaluation = executor.evaluate(request)
         assert evaluation.status is Status.CORRECT, evaluation.message
         assert evaluation.audit is not None

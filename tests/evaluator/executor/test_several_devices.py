@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from evaluator.errors import DeviceError, JudgeDiedError
-from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest
+from evaluator.evaluation import Backend, Evaluation
 from evaluator.executor import local
 from evaluator.executor.local import LocalExecutor, builders_for
-from evaluator.settings import Settings
 from tests.evaluator.executor.stand_in_builder import REFUSED
+from tests.evaluator.made_requests import evaluation_request
 
 DEVICES = ("cuda:0", "cuda:1", "cuda:3", "cuda:4")
 
@@ -47,12 +47,7 @@ class Lab:
 
 
 def request(source: str, reference: str = "a", backend: Backend = Backend.TRITON):
-    return EvaluationRequest(
-        problem_id="test",
-        reference=reference,
-        candidate=Candidate(source=source, backend=backend),
-        settings=Settings(device="cuda:0"),
-    )
+    return evaluation_request(source, reference, backend=backend, device="cuda:0")
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from evaluator.evaluation import Status, Verdict
 from evaluator.metrics import sol_score
 from evaluator.settings import BaselineName
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 from tests.task import as_candidate, task
 from tools.diagnosis.diagnose import explain
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Status, Verdict
+from evaluator.evaluation import Backend, Evaluation, Status, Verdict
 from evaluator.executor.local import LocalExecutor
-from evaluator.settings import Settings
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS, Evaluate
+from tests.evaluator.conftest import Evaluate
 from tests.evaluator.judge.test_judge import MANY, forward
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request
 from tests.task import as_candidate, task
 
 pytestmark = pytest.mark.gpu
@@ -105,12 +105,7 @@ def gpu() -> Iterator[Evaluate]:
             **settings: object,
         ) -> Evaluation:
             chosen = {"device": "cuda:0", "timing_seconds": 1.0}
-            request = EvaluationRequest(
-                problem_id="test",
-                reference=reference,
-                candidate=Candidate(source=source, backend=backend),
-                settings=Settings.model_validate(chosen | settings),
-            )
+            request = evaluation_request(source, reference, backend=backend, **(chosen | settings))
             return executor.evaluate(request)
 
         yield judge

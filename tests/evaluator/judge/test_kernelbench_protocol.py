@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from evaluator.evaluation import Status
-from tests.evaluator.conftest import HONEST
 from tests.evaluator.judge.test_judge import SEEDED, forward
+from tests.evaluator.made_requests import HONEST
 from tests.task import task
 
 

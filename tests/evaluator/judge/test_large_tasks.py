@@ -11,7 +11,7 @@ from evaluator.judge.correctness.comparison import compare
 from evaluator.judge.problem.footprint import footprint_of
 from evaluator.settings import Precision
 from evaluator.worker.initial_values import repeated_initial_values
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 from tests.task import task
 
 ELEMENTWISE = task(

@@ -17,8 +17,8 @@ from evaluator.evaluation import Status
 from evaluator.walls.environment import clean_environment, python_path
 from evaluator.walls.seccomp import WAKING
 from evaluator.walls.syscall_table import NUMBERS
-from tests.evaluator.conftest import HONEST
 from tests.evaluator.judge.test_judge import forward
+from tests.evaluator.made_requests import HONEST
 
 PROBES = {
     "own_uid": "os.getuid() < 1000 or os.access('/proc/1/environ', os.R_OK)",

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from evaluator.errors import InfrastructureError
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.explaining import counterfactual, counterfactual_search
 from evaluator.judge.explaining.counterfactual import CLOSE, find_counterfactual, search
@@ -24,7 +23,8 @@ from evaluator.judge.problem.reference import Reference
 from evaluator.judge.problem.variation import fresh_seed
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.zygote import Zygote
-from evaluator.settings import Precision, Settings
+from evaluator.settings import Precision
+from tests.evaluator.made_requests import evaluation_request
 from tests.task import task
 
 CPU = torch.device("cpu")
@@ -172,12 +172,7 @@ def context_of(zygote: Zygote) -> Iterator[Callable[..., ProblemContext]]:
     with ExitStack() as contexts:
 
         def made(source: str, precision: Precision = Precision.FP32) -> ProblemContext:
-            request = EvaluationRequest(
-                problem_id="test",
-                reference=source,
-                candidate=Candidate(source="", backend=Backend.CPP),
-                settings=Settings(device="cpu", precision=precision),
-            )
+            request = evaluation_request("", source, device="cpu", precision=precision)
             context = ProblemContext(request, CPU, zygote)
             context.reference.set_state(context.reference.randomised(7))
             return contexts.enter_context(closing(context))

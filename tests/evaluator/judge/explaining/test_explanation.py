@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 import torch
 
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
+from evaluator.evaluation import Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.judge.context import problem_context as context_module
 from evaluator.judge.context.baselines import no_build
@@ -20,8 +20,8 @@ from evaluator.judge.correctness.mismatch import describe
 from evaluator.judge.explaining.explanation import Explanation
 from evaluator.judge.problem.variation import Kind
 from evaluator.judge.workers.zygote import Zygote
-from evaluator.settings import Settings
 from tests.evaluator.conftest import Evaluate
+from tests.evaluator.made_requests import evaluation_request
 from tests.task import task
 
 CONV = task(
@@ -295,12 +295,7 @@ def test_large_inputs_hide_no_lower_precision(monkeypatch):
             "        return torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=1.0)",
         ),
     )
-    request = EvaluationRequest(
-        problem_id="test",
-        reference=ATTENTION,
-        candidate=Candidate(source=source, backend=Backend.CPP),
-        settings=Settings(device="cpu"),
-    )
+    request = evaluation_request(source, ATTENTION, device="cpu")
     monkeypatch.setattr(context_module, "kinds_for", lambda settings, work: (Kind.LARGER,))
     with (
         closing(Zygote()) as zygote,

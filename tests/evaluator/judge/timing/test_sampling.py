@@ -18,7 +18,7 @@ from evaluator.judge.timing.samples import Samples
 from evaluator.judge.timing.sampling import Sampling
 from evaluator.judge.timing.timing_result import timing_of
 from evaluator.settings import BaselineName, Settings
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 
 ON_CPU = Settings()
 NO_BOUNDS = Bounds(floor_us=None, bound_us=None, bytes_us=None)

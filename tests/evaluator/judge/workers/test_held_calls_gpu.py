@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Status, Verdict
+from evaluator.evaluation import Backend, Evaluation, Status, Verdict
 from evaluator.executor.local import LocalExecutor
-from evaluator.settings import Settings
+from tests.evaluator.made_requests import evaluation_request
 from tests.task import task
 
 pytestmark = pytest.mark.gpu
@@ -41,11 +41,8 @@ def judge() -> Iterator[Judge]:
 
         def evaluate(source: str, reference: str, **settings: object) -> Evaluation:
             chosen = {"device": "cuda:0", "timing_seconds": 0.5, "audit": "never"}
-            request = EvaluationRequest(
-                problem_id="test",
-                reference=reference,
-                candidate=Candidate(source=source, backend=Backend.CUDA),
-                settings=Settings.model_validate(chosen | settings),
+            request = evaluation_request(
+                source, reference, backend=Backend.CUDA, **(chosen | settings)
             )
             found = executor.evaluate(request)
             print(found.message, found.notes, found.timing and found.timing.model_dump())

@@ -32,8 +32,8 @@ from evaluator.judge.workers.worker_limits import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.settings import Settings
 from evaluator.walls.environment import python_path
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.judge.workers.test_process import gone
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 from tests.evaluator.processes import descendants, still_running
 
 LIMITS = WorkerLimits(memory_bytes=16 * 2**30, cpu_seconds=60, family_bytes=16 * 2**30)
