@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +7,7 @@ import torch
 from evaluator.audit import Finding, audit
 from evaluator.cheats import Cheat
 from problems.loader import load_problem, load_suite
+from tests.command import command, refused
 from tests.task import task
 
 HEAD = task("{body}", init="self.bias = nn.Parameter(torch.zeros(64))", x="{inputs}")
@@ -83,14 +82,8 @@ def test_a_problem_that_can_not_run_is_told(tmp_path: Path) -> None:
     assert not findings["load"].sound
 
 
-def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "evaluator.audit", *arguments], capture_output=True, text=True
-    )
-
-
 def test_the_command_line_on_one_of_ours() -> None:
-    done = _run("--problem", "level1/10", "--json")
+    done = command("evaluator.audit", "--problem", "level1/10", "--json")
     assert done.returncode == 0
     findings = [Finding.model_validate(json.loads(line)) for line in done.stdout.splitlines()]
     assert [finding.cheat for finding in findings] == list(Cheat)
@@ -100,16 +93,14 @@ def test_the_command_line_on_one_of_ours() -> None:
 def test_the_exit_code_is_the_verdict(tmp_path: Path) -> None:
     path = tmp_path / "zero.py"
     path.write_text(HEAD.format(body="return x * 0.0", inputs="torch.randn(96, 64)"))
-    done = _run("--problem", str(path))
+    done = command("evaluator.audit", "--problem", str(path))
     assert done.returncode == 1
     assert "UNSOUND: zeros accepted (output 0)" in done.stdout
 
 
 @pytest.mark.parametrize("arguments", [["--problem", "nothing"], ["--device", "cuda:99"]])
 def test_a_mistake_is_one_line_and_exit_code_2(arguments: list[str]) -> None:
-    done = _run(*arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert len(done.stderr.splitlines()) == 1
+    refused("evaluator.audit", *arguments)
 
 
 SMALL = ("1/9", "1/13", "2/15", "3/3", "3/5")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evaluator.evaluation import Evaluation
+from tests.command import command
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 
 pytestmark = pytest.mark.thorough
@@ -22,15 +21,8 @@ def check(
 ) -> subprocess.CompletedProcess[str]:
     (folder / "problem.py").write_text(SCALE_AND_BIAS)
     (folder / "kernel.py").write_text(source)
-    command = [sys.executable, "-m", "evaluator.check", str(folder / kernel)]
-    command += ["--problem", str(folder / "problem.py"), "--device", "cpu", "--timing-seconds", "1"]
-    return subprocess.run(
-        [*command, *options],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
-    )
+    words = ("--problem", folder / "problem.py", "--device", "cpu", "--timing-seconds", "1")
+    return command("evaluator.check", folder / kernel, *words, *options)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -20,7 +19,8 @@ from evaluator.errors import DeviceError
 from evaluator.evaluation import Evaluation
 from evaluator.settings import Precision
 from problems.errors import UsageError
-from tests.evaluator.batch.test_kernel_folder import RIGHT, ROOT, TASK, WRONG, kernel
+from tests.command import ROOT, command
+from tests.evaluator.batch.test_kernel_folder import RIGHT, TASK, WRONG, kernel
 from tests.evaluator.made_evaluations import correct
 
 CLOSE = RIGHT.replace("torch.relu(x)", "torch.relu(x) * 1.00005")
@@ -43,20 +43,14 @@ def folder(tmp_path: Path) -> Path:
     return kernels
 
 
-def command(folder: Path, *options: object) -> list[str]:
-    parts = [sys.executable, "-m", "evaluator.check", folder, "--suite", folder.parent / "suite"]
+def words(folder: Path, *options: object) -> list[str]:
+    parts = ["evaluator.check", folder, "--suite", folder.parent / "suite"]
     parts += ["--device", "cpu", "--timing-seconds", "0.2", "--no-audit", *options]
     return [*map(str, parts)]
 
 
-def environment() -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(ROOT)}
-
-
 def run(folder: Path, *options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(folder, *options), env=environment(), capture_output=True, text=True, timeout=600
-    )
+    return command(*words(folder, *options))
 
 
 @pytest.mark.thorough
@@ -66,8 +60,8 @@ def test_an_interrupted_folder_goes_on_and_ends_with_its_claims(folder: Path) ->
     asked = ["--claims", folder.parent / "claims.csv"]
     asked += ["--protocol", "refinery", "--protocol", "kernelbench"]
     with subprocess.Popen(
-        command(folder, "--json", *asked),
-        env=environment(),
+        [sys.executable, "-m", *words(folder, "--json", *asked)],
+        cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

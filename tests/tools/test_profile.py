@@ -17,6 +17,7 @@ from evaluator.evaluation import (
     EvaluationRequest,
     Status,
 )
+from tests.command import command, refused
 from tests.evaluator.collect.stand_in_ncu import stand_in_gpu, stand_in_ncu
 from tests.evaluator.made_evaluations import correct as made_correct
 from tests.evaluator.made_requests import evaluation_request
@@ -149,31 +150,15 @@ def test_library_operators_without_torch_in_the_callers_process(tmp_path: Path) 
 def test_command_line_wrong_usage(tmp_path: Path, arguments: list[str]) -> None:
     kernel = tmp_path / "kernel.py"
     kernel.write_text(LIBRARY)
-    done = subprocess.run(
-        [sys.executable, "-m", "tools.profile", *(a.format(kernel=kernel) for a in arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[2],
-    )
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.startswith("error: ")
-    assert len(done.stderr.splitlines()) == 1
+    refused("tools.profile", *(argument.format(kernel=kernel) for argument in arguments))
 
 
 @pytest.mark.thorough
 def test_command_line_prints_json(tmp_path: Path) -> None:
     (tmp_path / "kernel.py").write_text(LIBRARY)
     (tmp_path / "problem.py").write_text(REFERENCE)
-    done = subprocess.run(
-        [sys.executable, "-m", "tools.profile", str(tmp_path / "kernel.py"), "--problem",
-         str(tmp_path / "problem.py"), "--device", "cpu", "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[2],
-    )  # fmt: skip
+    words = ("--problem", tmp_path / "problem.py", "--device", "cpu", "--json")
+    done = command("tools.profile", tmp_path / "kernel.py", *words)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["bottleneck"] == "library"
 

@@ -154,6 +154,19 @@ def test_failing_for_ever_ends(server, client, time):
     assert time.slept == sorted(time.slept)  # it backs off: at least doubled halves
 
 
+def test_back_off_is_the_same_for_the_same_turn_and_differs_between_turns(server, time):
+    slept = []
+    for turn in (0, 0, 1):
+        one = Time()
+        server.replies.clear()
+        server.will(refusal(500))
+        client = LiteLLMClient(sleep=one.sleep, clock=lambda one=one: one.now)
+        with pytest.raises(ModelUnavailableError):
+            client.complete(request_to(server, turn=turn))
+        slept.append(one.slept)
+    assert slept[0] == slept[1] != slept[2]
+
+
 def test_total_time_is_bounded(server, time):
     policy = RetryPolicy(attempts=100, total_s=60.0)
     client = LiteLLMClient(policy=policy, sleep=time.sleep, clock=lambda: time.now)
@@ -289,6 +302,11 @@ def test_litellms_price(server, client):
     got = client.complete(request_to(server, model="openai/gpt-4o"))
     # 800 tokens in full, 200 from the cache at half the price, 500 out: OpenAI's prices of 2024-10.
     assert got.usage.cost_usd == pytest.approx(800 * 2.5e-6 + 200 * 1.25e-6 + 500 * 1e-5)
+
+
+def test_a_zero_price_of_litellms_is_unknown(server, client):
+    server.will(answer(model="gpt-9-mega"))
+    assert client.complete(request_to(server, model="openai/gpt-9-mega")).usage.cost_usd is None
 
 
 def test_a_server_that_counts_nothing(server, client):

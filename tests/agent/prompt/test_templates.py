@@ -120,6 +120,12 @@ def test_other_templates_make_another_run(folder: Path) -> None:
     assert resolved(folder).config.prompts_hash != own.prompts_hash
 
 
+def test_where_they_lie_makes_none(folder: Path) -> None:
+    before = resolved(folder).config
+    moved = folder.rename(folder.parent / "elsewhere")
+    assert first_difference(before, resolved(moved).config) is None
+
+
 def test_a_saved_configuration_holds_only_with_its_templates(folder: Path) -> None:
     saved = resolved(folder).config
     given = {"prompts_hash": saved.prompts_hash}

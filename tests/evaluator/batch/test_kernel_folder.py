@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.command import command
 from tests.task import as_candidate, task
 
-ROOT = Path(__file__).parents[3]
 TASK = task("return torch.relu(x)", x="torch.randn(64, 513)")
 UNUSABLE = TASK.replace("torch.relu(x)", "torch.relu(x).no_such_method()")
 RIGHT = as_candidate(TASK)
@@ -24,15 +22,8 @@ BROKEN = RIGHT.replace("class ModelNew(nn.Module):", "class ModelNew(")
 
 
 def judged(kernels: Path, suite: object, *options: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "evaluator.check", kernels, "--suite", suite]
-    command += ["--device", "cpu", "--timing-seconds", "0.2", "--no-audit", *options]
-    return subprocess.run(
-        [*map(str, command)],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    words = ("--suite", suite, "--device", "cpu", "--timing-seconds", "0.2", "--no-audit")
+    return command("evaluator.check", kernels, *words, *options)
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:

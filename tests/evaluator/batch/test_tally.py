@@ -29,3 +29,9 @@ def test_shares_by_the_estimate_and_by_the_interval() -> None:
     assert estimate.split()[-4:] == ["0.750", "0.500", "0.375", "0.250"]
     assert clearly.split()[-4:] == ["0.750", "0.375", "0.250", "0.125"]
     assert untimed == "1 correct without a time: counted at p = 0 alone"
+
+
+def test_where_nothing_could_be_judged() -> None:
+    tally = Tally()
+    tally.add(DeviceError("it fell off the bus"))
+    assert list(tally.lines()) == ["0 of 1 kernels are correct; 1 cannot be judged"]

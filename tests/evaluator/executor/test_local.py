@@ -34,18 +34,6 @@ def request(source: str) -> EvaluationRequest:
 
 
 @pytest.mark.slow
-def test_the_judge_is_there_before_the_first_candidate() -> None:
-    with LocalExecutor("cpu") as early:
-        assert early.judge_pids == {}
-        early.prepare()
-        started = early.judge_pids
-        assert set(started) == {"cpu"}
-        early.prepare()
-        assert early.evaluate(request(HONEST)).status is Status.CORRECT
-        assert early.judge_pids == started
-
-
-@pytest.mark.slow
 def test_what_a_check_sets_up_serves_the_first_candidate(tmp_path: Path) -> None:
     diary = tmp_path / "diary"
     # A worker has no such variable, and could not write there either.
