@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
+from evaluator.evaluation import Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.device_lock import device_lock
-from evaluator.settings import Settings
 from tests.evaluator.judge.test_judge import forward
 from tests.evaluator.leaks import holdings
-from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
+from tests.evaluator.made_requests import HONEST, evaluation_request
 
 FAST = {"timing_seconds": 0.05, "call_timeout_s": 10.0}
 IMPATIENT = {
@@ -221,16 +220,8 @@ def test_a_crowd_leaves_nothing_behind(count, tmp_path, monkeypatch, capsys):
     with LocalExecutor("cpu") as executor:
 
         def judge(source: str) -> Status:
-            settings = Settings(timing_seconds=0.05, call_timeout_s=3.0)
-            candidate = Candidate(source=source, backend=Backend.CPP)
-            return executor.evaluate(
-                EvaluationRequest(
-                    problem_id="test",
-                    reference=SCALE_AND_BIAS,
-                    candidate=candidate,
-                    settings=settings,
-                )
-            ).status
+            request = evaluation_request(source, timing_seconds=0.05, call_timeout_s=3.0)
+            return executor.evaluate(request).status
 
         for source in (HONEST, CALAMITIES["segfault"].source, HONEST):
             judge(source)

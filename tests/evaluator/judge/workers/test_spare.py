@@ -17,7 +17,7 @@ import torch
 
 from evaluator.build.builder import Builder
 from evaluator.errors import DeviceError, InfrastructureError
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
+from evaluator.evaluation import Status
 from evaluator.hardware.device_lock import device_lock
 from evaluator.ipc.wire import Kind
 from evaluator.judge import judge
@@ -30,10 +30,9 @@ from evaluator.judge.workers.process import WorkerProcess
 from evaluator.judge.workers.spare import Spare
 from evaluator.judge.workers.worker_limits import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
-from evaluator.settings import Settings
 from evaluator.walls.environment import python_path
 from tests.evaluator.judge.workers.test_process import gone
-from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
+from tests.evaluator.made_requests import HONEST, evaluation_request
 from tests.evaluator.processes import descendants, still_running
 
 LIMITS = WorkerLimits(memory_bytes=16 * 2**30, cpu_seconds=60, family_bytes=16 * 2**30)
@@ -64,11 +63,7 @@ def shared_judge(shared_cache: Path) -> Iterator[Judge]:
 @pytest.fixture
 def verdict(shared_judge: Judge) -> Callable[..., Status]:
     def judged(source: str) -> Status:
-        settings = Settings(timing_seconds=0.05, call_timeout_s=5.0, audit="never")
-        candidate = Candidate(source=source, backend=Backend.CPP)
-        request = EvaluationRequest(
-            problem_id="test", reference=SCALE_AND_BIAS, candidate=candidate, settings=settings
-        )
+        request = evaluation_request(source, timing_seconds=0.05, call_timeout_s=5.0, audit="never")
         evaluation = shared_judge.evaluate(request)
         print(evaluation.status, evaluation.reason, evaluation.message)  # shown where a test fails
         return evaluation.status
