@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import pytest
 
@@ -39,9 +37,6 @@ class Judge:
         self.slow = threading.Event()
         self.made: list[weakref.ref[Evaluation]] = []
 
-    def prepare(self, candidates: int = 1) -> None:
-        pass
-
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         source = request.candidate.source
         self.seen[source] += 1
@@ -65,20 +60,6 @@ class Judge:
         )
         self.made.append(weakref.ref(verdict))
         return verdict
-
-    def close(self) -> None:
-        pass
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        pass
 
 
 @pytest.fixture
