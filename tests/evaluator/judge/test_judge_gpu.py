@@ -182,19 +182,10 @@ def test_a_wrong_output_is_explained_by_a_worker_on_the_device(gpu):
 
 def test_a_change_that_reads_out_of_range_ends_its_worker_alone(gpu):
     """Over the other axis the indices are too large: an assertion on the device."""
-    rows = (
-        LARGE.split("class Model(")[0]
-        + """
-class Model(nn.Module):
-    def forward(self, x, rows):
-        return torch.index_select(x, 0, rows) * 2.0
-
-def get_inputs():
-    return [torch.randn(4096, 64), torch.randint(64, 4096, (4096,))]
-
-def get_init_inputs():
-    return []
-"""
+    rows = task(
+        "return torch.index_select(x, 0, rows) * 2.0",
+        x="torch.randn(4096, 64)",
+        rows="torch.randint(64, 4096, (4096,))",
     )
     right = as_candidate(rows)
     evaluation = gpu(right.replace("* 2.0", "* torch.linspace(1, 3, 64, device=x.device)"), rows)
