@@ -68,3 +68,13 @@ def test_below_gvisor_there_are_none(machine: Path, monkeypatch: pytest.MonkeyPa
     told = profiler_tiers.counters(root=True)
     assert told is not None and told.state == "no"
     assert "gVisor" in told.found
+
+
+def test_without_a_driver_there_is_nothing_to_say(machine: Path) -> None:
+    (machine / "params").unlink()
+    assert profiler_tiers.counters(root=True) is None
+
+
+def test_reading_code_needs_a_program(tmp_path: Path) -> None:
+    assert profiler_tiers.code(tmp_path).state == "yes"
+    assert profiler_tiers.code(None).state == "note"

@@ -10,6 +10,7 @@ from agent.resolution import choose_problems, resolve
 from evaluator.evaluation import Backend
 from evaluator.hardware import device_choice
 from evaluator.hardware.devices import DeviceInfo
+from evaluator.settings import BaselineName
 from problems.errors import UsageError
 from problems.loader import DEMO
 
@@ -117,6 +118,8 @@ def test_workers_enough_to_keep_every_device_busy() -> None:
         ({"device": "cuda", "backend": "cpp"}, "add --device cpu"),
         ({"device": "cpu", "backend": "cuda"}, "needs an NVIDIA GPU"),
         ({"backend": "triton"}, "offline/tuner writes cuda and cpp"),
+        ({"ray_address": "head:6379"}, "--ray-address is for --executor ray"),
+        ({"executor": "ray", "device": "cuda:1"}, "say cuda, and Ray picks the GPUs"),
     ],
 )
 def test_what_does_not_go_together_is_refused(given: dict[str, str], told: str) -> None:
@@ -160,6 +163,12 @@ def test_samples_are_one_experiment_whatever_the_letters() -> None:
     assert not lettered.config.feedback
     assert "--feedback, --from, --history not used" in lettered.notes[0]
     assert plain.notes == ()
+
+
+@pytest.mark.usefixtures("machine")
+def test_eager_is_always_measured() -> None:
+    found = resolve(RunOptions(baselines=(BaselineName.COMPILE,))).config
+    assert found.baselines == (BaselineName.EAGER, BaselineName.COMPILE)
 
 
 @pytest.mark.usefixtures("machine")
@@ -207,16 +216,3 @@ def test_a_cluster_may_have_what_this_machine_lacks(monkeypatch: pytest.MonkeyPa
 def test_who_judges_does_not_make_it_another_run() -> None:
     here, there = RunOptions(device="cuda"), RunOptions(device="cuda", executor="ray")
     assert resolve(here).config.output == resolve(there).config.output
-
-
-@pytest.mark.usefixtures("gpus")
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ({"ray_address": "head:6379"}, "--ray-address is for --executor ray"),
-        ({"executor": "ray", "device": "cuda:1"}, "say cuda, and Ray picks the GPUs"),
-    ],
-)
-def test_what_a_cluster_is_not_asked(options: dict[str, str], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
-        resolve(RunOptions.model_validate(options))

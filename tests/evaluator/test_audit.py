@@ -82,6 +82,17 @@ def test_a_problem_that_can_not_run_is_told(tmp_path: Path) -> None:
     assert not findings["load"].sound
 
 
+def test_tf32_keeps_ten_bits_of_mantissa() -> None:
+    from evaluator.cheats import _with_mantissa
+
+    x = torch.randn(10000) * torch.exp(3 * torch.randn(10000))
+    rounded = _with_mantissa(x, 10)
+    off = ((rounded - x) / x).abs()
+    assert 2**-12 < float(off.max()) <= 2**-11
+    assert torch.equal(_with_mantissa(rounded, 10), rounded)
+    assert torch.equal(_with_mantissa(x, 7), x.to(torch.bfloat16).float())
+
+
 def test_the_command_line_on_one_of_ours() -> None:
     done = command("evaluator.audit", "--problem", "level1/10", "--json")
     assert done.returncode == 0

@@ -14,6 +14,11 @@ def test_fast_p_is_strict_and_counts_failures():
     assert [fast_p(speedups, p) for p in (0, 0.5, 1, 1.5, 2)] == [0.75, 0.5, 0.25, 0.25, 0.0]
 
 
+def test_fast_p_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="no problems"):
+        fast_p([], 1.0)
+
+
 def test_geometric_mean():
     assert geometric_mean([1.0, 4.0]) == pytest.approx(2.0)
     assert geometric_mean([0.5, 2.0]) == pytest.approx(1.0)

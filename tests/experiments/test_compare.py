@@ -60,6 +60,14 @@ def test_an_unknown_price_is_no_verdict(tmp_path: Path):
     assert "A: 16 of 16 calls have no known price" in found.notes
 
 
+def test_few_problems_are_never_clear(tmp_path: Path):
+    a = made_run(tmp_path / "a", {name: [1.0] for name in "vwxyz"})
+    b = made_run(tmp_path / "b", {name: [9.0] for name in "vwxyz"})
+    found = compare_runs(a, b)
+    assert {entry.verdict for entry in found.rows} == {"unclear"}
+    assert any("fewer than 6" in note for note in found.notes)
+
+
 def test_the_solved_are_compared_over_those_that_both_solved(tmp_path: Path):
     a = made_run(tmp_path / "a", {"p": [2.0], "q": [None], "r": [3.0]})
     b = made_run(tmp_path / "b", {"p": [4.0], "q": [9.0], "r": [None]})

@@ -33,6 +33,12 @@ def test_the_mean_over_the_solved_says_of_how_many(tmp_path: Path):
     assert told.figure("speedup_kept").problems == 2
 
 
+def test_a_run_without_a_kernel_has_no_mean_over_the_solved(tmp_path: Path):
+    told = report(made_run(tmp_path / "run", {"p": [None], "q": [None]}))
+    solved = told.figure("speedup_solved")
+    assert (solved.problems, solved.estimate) == (0, None)
+
+
 def test_the_command_prints_tables_and_says_who_wrote_the_kernels(tmp_path: Path):
     run = made_run(tmp_path / "run", {"p": [None, 2.0], "q": ["wrong", None]})
     done = command(MODULE, run)

@@ -71,6 +71,14 @@ def test_a_temperature_that_the_model_refuses():
         check_model("openai/gpt-5", {}, temperature=0.2)
 
 
+def test_a_missing_key_is_named_and_no_value_is():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("OPENAI_API_KEY")
+        with pytest.raises(UsageError, match="export OPENAI_API_KEY=") as caught:
+            check_model("openai/own", {"api_base": "http://127.0.0.1:1/v1"})
+        assert "any text" in str(caught.value)
+
+
 def test_replay_targets(tmp_path):
     with pytest.raises(UsageError, match="not a run directory"):
         check_model(f"replay/{tmp_path}", {})

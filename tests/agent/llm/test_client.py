@@ -228,6 +228,13 @@ def test_empty_choices_are_billed_however_it_ends(server, client, last, error, b
     assert usage.cost_usd == pytest.approx(billed * (1000e-6 + 500e-5))
 
 
+def test_nothing_billed_is_no_bill(server, client):
+    server.will(refusal(401))
+    with pytest.raises(ModelRefusedError) as caught:
+        client.complete(request_to(server))
+    assert caught.value.usage is None
+
+
 @pytest.mark.parametrize(
     ("reply", "error", "said"),
     [

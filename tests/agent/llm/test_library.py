@@ -1,7 +1,9 @@
 import os
+import re
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
@@ -99,3 +101,11 @@ def test_no_startup_file_came_with_litellm():
     files = [file for folder in folders for file in Path(folder).glob("*.pth")]
     assert [file for file in files if "litellm" in (file.name + file.read_text()).lower()] == []
     assert version("litellm") not in ("1.82.7", "1.82.8")
+
+
+def test_the_malicious_releases_are_excluded():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (wanted,) = [d for d in project["dependencies"] if re.match(r"litellm\b", d)]
+    assert "!=1.82.7" in wanted
+    assert "!=1.82.8" in wanted
+    assert "[" not in wanted  # no proxy extra

@@ -201,6 +201,11 @@ pieces = st.lists(
 )
 
 
+def test_escapes_in_kernel_strings_are_no_error():
+    code = KERNEL + 'CPP = "printf(\\d)"\n'
+    assert extract(fenced(code), "stop").source == code
+
+
 @given(
     st.one_of(st.text(), pieces.map("\n".join), pieces.map("".join)),
     st.sampled_from(["stop", "length"]),

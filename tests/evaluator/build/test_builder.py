@@ -76,6 +76,15 @@ def test_a_light_library_needs_pytorchs_by_name(builder, cache):
     assert [path.stat().st_size < 2**16 for path in stubs] == [True], "the real one takes long"
 
 
+def test_what_is_in_the_cache_needs_no_walls(builder, cache):
+    assert builder.build(BARE).ok
+    other = Builder(cache)
+    assert other.build(BARE).cached
+    assert not other._workshop(with_cuda=False).enclosure.tried
+    assert "compiler: clean environment" in other.isolation
+    assert other._workshop(with_cuda=False).enclosure.tried
+
+
 def test_flags_and_names_are_part_of_what_is_cached(builder):
     other = builder.build(replace(BARE, cflags=("-DX=2",)))
     assert other.ok and other.library != builder.build(BARE).library
@@ -198,6 +207,28 @@ def test_a_file_of_ours_never_reaches_the_log(builder, cache, tmp_path, namespac
     else:
         said = "No such file" if namespaces else "Permission denied"
         assert said in outcome.log
+
+
+@pytest.mark.parametrize("namespaces", [True, False])
+def test_behind_the_walls_the_assembler_finds_nothing_either(
+    cache, tmp_path, namespaces, monkeypatch
+):
+    builder = Builder(cache)
+    if "compiler: own file system" not in builder.isolation:
+        pytest.skip("this system has neither namespaces nor Landlock")
+    if not namespaces:
+        enclosure = builder._workshop(with_cuda=False).enclosure
+        monkeypatch.setattr(enclosure, "_namespaces", False)
+    secret = tmp_path / "token"
+    secret.write_text("sk-live-0123456789")
+    body = f'__asm__(".incbin \\"{secret}\\""); // {namespaces}'
+    outcome = builder.build(BuildRequest("leak", (body,), implicit_headers=False))
+    assert not outcome.ok and "file not found" in outcome.log
+    body = f'#if __has_include("{secret}")\n#error seen\n#endif // {namespaces}'
+    outcome = builder.build(BuildRequest("leak", (body,), implicit_headers=False))
+    # Whether a file is there is all that Landlock does not hide.
+    assert outcome.ok or not namespaces
+    assert "sk-live" not in outcome.log
 
 
 def test_the_same_request_at_once_is_built_once(builder):

@@ -113,6 +113,23 @@ def test_readers_find_all_or_nothing_while_others_make_room(tmp_path):
     assert not list(tmp_path.glob(f"{PREFIX}*"))
 
 
+def test_an_entry_that_is_half_gone_is_none(tmp_path, monkeypatch):
+    """One that is renamed and whose first file is removed while it is read."""
+    cache = Cache(tmp_path, 2**20)
+    entry = cache.put("a", dict.fromkeys("xyz", b"0"))
+    listed = os.scandir
+
+    def scandir(folder):
+        if isinstance(folder, int) and entry.exists():
+            (gone := tmp_path / "gone").mkdir()
+            (entry.rename(gone / "a") / "y").unlink()
+        return listed(folder)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert cache.read("a") is None
+    assert not entry.exists(), "it went while it was read"
+
+
 def test_what_is_used_meanwhile_is_not_removed(tmp_path, monkeypatch):
     """Another process uses an entry after the one that makes room has looked at it."""
     cache = Cache(tmp_path, 2**20, 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -154,6 +156,17 @@ def test_one_profile_alone_starts_no_spare(watched: list[int]) -> None:
     assert len(watched) == 1
 
 
+@pytest.mark.slow
+def test_a_dead_spare_is_replaced(watched: list[int]) -> None:
+    with closing(NcuSession()) as session:
+        session.prepare(ncu_command(GPU.name)[0])
+        spare = spare_of(session)
+        os.kill(spare, signal.SIGKILL)
+        assert not still_running([spare])
+        profiled(session)
+        assert watched[-1] != spare
+
+
 def test_what_somebody_left_in_the_folder_of_a_spare_is_not_followed(
     watched: list[int], place: Path, tmp_path: Path
 ) -> None:
@@ -240,3 +253,38 @@ def test_an_owner_that_is_killed_leaves_nothing(place: Path, waits: bool) -> Non
     owner.stdout.close()
     assert not still_running({spare} | below)
     # The fixture sees to it that no folder is left either.
+
+
+@pytest.mark.usefixtures("watched")
+def test_an_owner_that_is_killed_while_its_candidate_runs_leaves_no_process(place: Path) -> None:
+    code = (
+        "import sys, tempfile\nfrom pathlib import Path\n"
+        "tempfile.tempdir = sys.argv[1]\n"
+        "from evaluator.collect.target.broker import Broker\n"
+        "from evaluator.collect.target.warm_target import WarmTarget\n"
+        "target = WarmTarget(sys.argv[3:])\n"
+        "print(target.pid, flush=True)\n"
+        "target.watch(Path(sys.argv[2]), Broker('cpu'), timeout_s=300)\n"
+    )
+    folder = place / "request"
+    folder.mkdir()
+    request("open('runs', 'w')\nimport time\ntime.sleep(300)", folder)
+    owner = subprocess.Popen(
+        [sys.executable, "-c", code, str(place), str(folder), *ncu_command(GPU.name)[0]],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    assert owner.stdout is not None
+    first = int(owner.stdout.readline())
+    end = time.monotonic() + 60
+    while not list(place.glob("*/runs")):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    below = descendants(first)
+    owner.kill()
+    owner.wait()
+    owner.stdout.close()
+    assert not still_running({first} | below)
+    (folder / REQUEST).unlink()
+    folder.rmdir()

@@ -28,6 +28,12 @@ def test_what_limits_a_kernel(registers, shared_bytes, block, limiter, pct) -> N
     assert occupancy_pct(HOPPER, limits, block) == pct
 
 
+def test_chips_differ() -> None:
+    ada = blocks_per_sm((8, 9), registers=32, shared_bytes=0, block=512)
+    assert ada["limit_warps"] == 3
+    assert blocks_per_sm((7, 5), registers=32, shared_bytes=0, block=32)["limit_blocks"] == 16
+
+
 @given(
     registers=some.integers(1, 255),
     shared_bytes=some.integers(0, 227 * 1024),

@@ -104,6 +104,19 @@ def test_who_leaves_when_watched_is_not_called_clean(evaluate):
     assert run.outcome == "inconclusive" and "exited" in run.note
 
 
+@pytest.mark.slow
+def test_who_takes_all_memory_when_watched_does_not_get_it(evaluate):
+    greedy = (
+        "held = []\nif 'libasan' in open('/proc/self/maps').read():\n    import torch\n"
+        "    held = [torch.zeros(2**24) for _ in range(128)]"
+    )
+    evaluation = evaluate(program(head=greedy), audit="always", memory_limit_bytes=4 * 2**30)
+    assert evaluation.status is Status.CORRECT
+    run = run_of(evaluation, Tool.ADDRESS)
+    assert run.outcome in ("inconclusive", "findings"), run
+    assert not any(finding.refuses for finding in run.findings)
+
+
 @pytest.mark.thorough
 def test_pytorch_alone_is_a_library(evaluate):
     evaluation = evaluate(HONEST, audit="always")

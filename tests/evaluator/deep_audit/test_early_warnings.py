@@ -50,6 +50,10 @@ def test_plain_kernels_raise_no_eyebrow() -> None:
     assert early_warnings(OWN) == ()
 
 
+def test_handing_an_address_to_a_kernel_is_nothing_special() -> None:
+    assert early_warnings("launch(x.data_ptr(), y.data_ptr())") == ()
+
+
 def test_comments_are_not_code() -> None:
     assert early_warnings(native("int x; // like std::thread, but dlopen() free\n")) == ()
 
@@ -58,6 +62,10 @@ def test_who_joins_is_not_said_to_leave_threads_behind() -> None:
     warnings = early_warnings(native("std::thread t(work); t.join()"))
     assert any("threads of its own" in warning for warning in warnings)
     assert not any("nothing seems to wait for" in warning for warning in warnings)
+
+
+def test_what_is_no_python_has_failed_elsewhere() -> None:
+    assert early_warnings("def (") == ()
 
 
 @pytest.mark.parametrize(

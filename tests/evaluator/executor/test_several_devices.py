@@ -168,6 +168,16 @@ def test_what_needs_no_compiler_is_not_built_ahead(lab: Lab) -> None:
     assert lab.diary("build") == []
 
 
+def test_one_after_the_other_goes_where_the_problem_is_set_up(lab: Lab) -> None:
+    order = [reference for _ in range(3) for reference in ("a", "b", "c", "d")]
+    devices: dict[str, set[str]] = {}
+    for reference in order:
+        (verdict,) = lab.judge(["judge sleep 0"], reference)
+        devices.setdefault(reference, set()).add(judged_on(verdict))
+    assert all(len(found) == 1 for found in devices.values())
+    assert len(set.union(*devices.values())) == 4, "problems spread over the devices"
+
+
 def test_four_builders_a_device_and_some_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "usable_cores", lambda: 128)
     assert [builders_for(devices) for devices in (1, 4, 8)] == [6, 18, 34]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 
-from evaluator.hardware.conditions import _is_ours
+from evaluator.hardware.conditions import _is_ours, conditions
+from evaluator.hardware.cores import usable_cores
 
 
 def test_children_are_ours_and_nobody_else():
@@ -18,3 +19,9 @@ def test_children_are_ours_and_nobody_else():
         os.kill(grandchild, 9)
     # Gone, and reaped by whoever had it last.
     assert not _is_ours(child.pid)
+
+
+def test_a_processor_has_no_state_of_a_gpu():
+    state = conditions("cpu")
+    assert state["cores"] == usable_cores()
+    assert "sm_clock_mhz" not in state

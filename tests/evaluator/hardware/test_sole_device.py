@@ -34,6 +34,12 @@ def test_the_only_one_is_left_as_it_is(gpus: list[DeviceInfo]) -> None:
 
 
 @pytest.mark.usefixtures("gpus")
+def test_a_cpu_needs_nothing() -> None:
+    assert see_only("cpu") == "cpu"
+    assert visible() == "0,1,2,3"
+
+
+@pytest.mark.usefixtures("gpus")
 def test_none() -> None:
     see_none()
     assert visible() == ""

@@ -71,3 +71,9 @@ def test_limits_hold_on_both_sides():
     claims_much = b"KRQ2" + (1).to_bytes(4, "little") + b"x" + (2**31).to_bytes(4, "little")
     with pytest.raises(ValueError):
         decode_request(claims_much)
+
+
+def test_unknown_kind_of_headers_is_refused():
+    message = encode_outcome(BuildOutcome(True, "", "m", "light")).replace(b"light", b"heavy")
+    with pytest.raises(ValueError):
+        decode_outcome(message)

@@ -41,3 +41,7 @@ def test_a_link_in_its_place_goes_and_what_it_leads_to_stays(tmp_path):
     assert not link.is_symlink()
     assert (tmp_path / "kept" / "below" / "file").exists()
     assert (tmp_path / "kept").stat().st_mode == before
+
+
+def test_one_that_is_gone_already(tmp_path):
+    remove(tmp_path / "never")

@@ -46,6 +46,12 @@ def test_faster_is_strict_and_clearly_faster_needs_the_whole_interval(tmp_path: 
     assert found.clearly_faster(1)[:, -1].tolist() == [False, False, True]
 
 
+def test_failures_are_never_dropped(tmp_path: Path):
+    found = reached(tmp_path, {"failed": [None, "wrong"], "solved": [1.5, 1.6]})
+    assert found.problems == ("failed", "solved")
+    assert found.faster(0)[:, -1].mean() == 0.5
+
+
 def test_calls_that_were_not_made_give_nothing_and_cost_nothing(tmp_path: Path):
     found = reached(tmp_path, {"short": [1.5], "long": [1.5, None, 2.0]})
     assert found.made.tolist() == [[True, False, False], [True, True, True]]

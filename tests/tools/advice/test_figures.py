@@ -91,6 +91,12 @@ def test_uncounted_spills_show_in_registers_that_are_all_used(registers: float, 
     assert advise(known)[0].rule == rule
 
 
+def test_scattered_local_loads_are_to_arrays() -> None:
+    known = of(local_loads=60.0, local_stores=40.0, local_load_sectors=900.0, load_requests=100.0,
+               registers=32.0, block=256.0)  # fmt: skip
+    assert advise(known)[0].rule == "local_arrays"
+
+
 def test_a_count_of_all_instructions_is_no_count_of_spills() -> None:
     assert "spill_requests" not in of(spill_requests=500.0, instructions=500.0)
     assert of(spill_requests=0.0, instructions=500.0)["spill_requests"] == 0.0

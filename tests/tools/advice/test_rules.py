@@ -58,6 +58,11 @@ def test_advice_is_whole(rule: str, calm: Figures, planted: Figures, mended: Fig
     assert "{" not in advice.evidence + advice.change
 
 
+def test_the_figure_to_watch_has_a_unit() -> None:
+    watched = {figure for rule in (*GPU_ADVICE, *CPU_ADVICE) for figure, _ in rule.watch}
+    assert watched <= set(UNITS)
+
+
 def test_every_rule_can_be_told_when_it_came_true() -> None:
     assert set(DEEDS) == set(NAMES)
 

@@ -86,7 +86,15 @@ int c();""",
 
 
 @pytest.mark.parametrize(
-    "source", ["", "def f(:", "load_inline('k', text + more)", "load_inline('k', unknown)"]
+    "source",
+    [
+        "",
+        "def f(:",
+        "load_inline('k', text + more)",
+        "load_inline('k', unknown)",
+        # Two extensions do not share a line.
+        'load_inline("a", r"""\nint a();""")\n' * 2,
+    ],
 )
 def test_no_layout_is_made_up(source: str) -> None:
     assert not any(inline_layout(source).values())

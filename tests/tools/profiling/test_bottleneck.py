@@ -200,6 +200,11 @@ def test_headline_tells_the_figure_it_rests_on() -> None:
     assert "3.0 times" in finding.headline
 
 
+def test_occupancy_names_what_limits_it() -> None:
+    finding = find_bottleneck(GPU_CASES[Bottleneck.OCCUPANCY]())
+    assert "registers per thread" in finding.headline
+
+
 @pytest.mark.parametrize(
     "l1, shared, unit",
     [(88.0, 82.0, "Shared memory"), (93.0, 74.0, "Shared memory"), (99.0, 0.0, "The L1 cache")],

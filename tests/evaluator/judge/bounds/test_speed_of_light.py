@@ -298,6 +298,12 @@ def test_bytes_move_at_the_published_bandwidth_whatever_a_copy_reached():
     assert fast == slow == pytest.approx(3.0)
 
 
+def test_a_copy_is_half_read_and_half_written():
+    ceilings = Ceilings(4e9, 2e9, {}, 1.0)
+    assert ceilings.moving_s(4e9, 2e9) == pytest.approx(2.0)
+    assert 2e9 / ceilings.bandwidth_bytes_s == pytest.approx(ceilings.moving_s(1e9, 1e9))
+
+
 def test_operations_never_make_the_floor():
     endless = Work(1000, 1000, 0, flops={"float32": 1e20})
     assert bounds(endless, PEAKS).floor_us == pytest.approx(1000 / 1.05e12 * 1e6)

@@ -5,7 +5,7 @@ import torch
 
 from evaluator.evaluation import Mismatch
 from evaluator.judge.correctness.comparison import compare
-from evaluator.judge.correctness.mismatch import describe
+from evaluator.judge.correctness.mismatch import add_race, describe
 from evaluator.settings import Precision
 from tests.evaluator.judge.correctness.calibration import rand, randn, rounded
 
@@ -168,6 +168,16 @@ def test_wrong_integers_are_described():
     assert mismatch.details["offset"] == 1
     flags = expected > 50
     assert compare([~flags], [flags], None, [], Precision.FP32).mismatch.wrong == 100
+
+
+def test_race_comes_first():
+    mismatch = Mismatch(output=0, kind="values", patterns=("scattered",))
+    assert add_race(mismatch).patterns == ("race",)
+    assert add_race(mismatch.model_copy(update={"patterns": ("nan", "rows")})).patterns == (
+        "race",
+        "nan",
+        "rows",
+    )
 
 
 def test_a_mismatch_with_nan_reads_back_from_json():

@@ -192,3 +192,17 @@ def test_what_is_wrong_in_another_worker_alone_is_refused(evaluate):
             break
     assert evaluation.reason == "wrong_values", evaluation
     assert "another fresh worker" in evaluation.message
+
+
+@pytest.mark.thorough
+def test_a_state_from_call_to_call_is_timed_in_several_workers_too(evaluate):
+    reference = (
+        HONEST.replace("ModelNew", "Model").replace(
+            "return ", "self.calls = getattr(self, 'calls', 0) + 1\n        return self.calls * ", 1
+        )
+        + SCALE_AND_BIAS[SCALE_AND_BIAS.index("ROWS,") :]
+    )
+    own = reference.replace("class Model(", "class ModelNew(")
+    evaluation = evaluate(own, reference, timing_seconds=1.0, relative_width=1e-9, audit="always")
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert evaluation.timing.workers == 4

@@ -120,6 +120,44 @@ def test_what_was_begun_is_what_is_prepared(running):
     assert made(running) is waits and answers(waits)
 
 
+def test_one_whose_first_step_failed_is_made_again(running, monkeypatch, capsys):
+    def refused(limits, *, confine):
+        raise InfrastructureError("no more processes")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(running, "_fork_fresh", refused)
+        running.begin(LIMITS)
+        running.settle()
+    assert "no spare worker: no more processes" in capsys.readouterr().err
+    running.prepare(LIMITS)
+    assert answers(made(running))
+
+
+def test_where_the_second_step_has_no_thread_the_first_is_waited_for(running, monkeypatch):
+    """Whoever is told that nothing is in the making may take the device."""
+    forked, go_on, order = running._fork_fresh, threading.Event(), []
+    start = threading.Thread.start
+
+    def late(limits, *, confine):
+        go_on.wait()
+        worker = forked(limits, confine=confine)
+        order.append("made")
+        return worker
+
+    def refused(self):
+        if self.name != "spare":
+            return start(self)
+        go_on.set()
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(running, "_fork_fresh", late)
+    running.begin(LIMITS)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refused)
+        running.prepare(LIMITS, then=lambda: order.append("then"))
+    assert order == ["made", "then"]
+
+
 def test_a_trusted_worker_leaves_it_alone(running):
     running.prepare(LIMITS)
     waits = made(running)
