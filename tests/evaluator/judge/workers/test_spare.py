@@ -31,7 +31,6 @@ from evaluator.judge.workers.spare import Spare
 from evaluator.judge.workers.worker_limits import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.walls.environment import python_path
-from tests.evaluator.judge.workers.test_process import gone
 from tests.evaluator.made_requests import HONEST, evaluation_request
 from tests.evaluator.processes import descendants, still_running
 
@@ -170,18 +169,18 @@ def test_with_other_limits_it_is_of_no_use_and_ended(running):
     running.prepare(LIMITS)
     waits = made(running)
     with running.fork(WorkerLimits(8 * 2**30, cpu_seconds=60)) as fresh:
-        assert fresh is not waits and gone(waits.pid)
+        assert fresh is not waits and not still_running({waits.pid})
     running.prepare(LIMITS)
     waits = made(running)
     running.prepare(WorkerLimits(8 * 2**30, cpu_seconds=60))
-    assert made(running) is not waits and gone(waits.pid)
+    assert made(running) is not waits and not still_running({waits.pid})
 
 
 def test_one_that_died_meanwhile_is_nobodys_failure(running):
     running.prepare(LIMITS)
     waits = made(running)
     os.kill(waits.pid, signal.SIGKILL)
-    assert gone(waits.pid)
+    assert not still_running({waits.pid})
     with running.fork(LIMITS) as fresh:
         assert fresh is not waits and answers(fresh)
 
@@ -201,7 +200,7 @@ def test_one_that_never_answers_is_given_up(running, monkeypatch):
     running.prepare(LIMITS)
     running.settle()
     monkeypatch.undo()
-    assert gone(stopped[0].pid)
+    assert not still_running({stopped[0].pid})
     with running.fork(LIMITS) as fresh:
         assert answers(fresh)
 
@@ -227,7 +226,7 @@ def test_one_that_has_gone_bad_meanwhile_is_not_handed_out(running, monkeypatch,
         # A context that was lost with its device fails where it is used next.
         monkeypatch.setattr(running._spare, "_device", "cuda:99")
     with running.fork(LIMITS) as fresh:
-        assert fresh is not waits and gone(waits.pid)
+        assert fresh is not waits and not still_running({waits.pid})
         assert answers(fresh)
 
 
