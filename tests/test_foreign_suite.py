@@ -6,12 +6,11 @@ import json
 import re
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from agent.record.turn_log import read_turns
 from tests.command import ROOT, command
+from tests.problems.test_dataset import rows, write
 
 SUITE = ROOT / "tests" / "data" / "suite"
 WRONG = {
@@ -98,16 +97,7 @@ def test_the_main_job_takes_a_turn_on_every_problem(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_every_command_takes_a_parquet_file(tmp_path: Path, kernels: Path) -> None:
-    rows = [
-        {
-            "code": path.read_bytes().decode(),
-            "level": int(path.parent.name[5:]),
-            "name": path.stem,
-            "problem_id": int(path.name.partition("_")[0]),
-        }
-        for path in sorted(SUITE.rglob("*.py"))
-    ]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "tasks.parquet")
+    write(tmp_path / "tasks.parquet", rows())
     suite = ("--suite", "hf:./tasks.parquet")
     kernel = kernels / "level_1_problem_19_sample_0_kernel.py"
     one = ("--problem", "1/19", *suite, "--device", "cpu", "--json")

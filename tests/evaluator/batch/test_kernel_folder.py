@@ -7,11 +7,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from tests.command import command
+from tests.problems.test_dataset import write as write_rows
 from tests.task import as_candidate, task
 
 TASK = task("return torch.relu(x)", x="torch.randn(64, 513)")
@@ -123,7 +122,7 @@ def test_a_suite_in_a_parquet_file_for_a_person(tmp_path: Path) -> None:
         {"code": code, "level": 1, "name": f"{number}_task", "problem_id": number}
         for number, code in ((1, TASK), (2, UNUSABLE))
     ]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "tasks.parquet")
+    write_rows(tmp_path / "tasks.parquet", rows)
     latin = RIGHT.encode() + b"# \xe9\n"
     folder = write(tmp_path / "kernels", {kernel(1, 1, 0): RIGHT, kernel(1, 2, 0): RIGHT})
     (folder / kernel(1, 1, 1)).write_bytes(latin)
