@@ -1,24 +1,13 @@
 """Faults in how threads reach memory: coalescing, width, banks, and doing so again and again."""
 
 from tests.advice.case import Case
+from tests.task import task
 
 ROW_SUMS = Case(
     name="row_sums",
     fault="one thread a row: the lanes of a warp load 512 bytes apart",
     rules=frozenset({"uncoalesced_loads"}),
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return x.sum(1)
-
-def get_inputs():
-    return [torch.randn(524288, 128)]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task("return x.sum(1)", x="torch.randn(524288, 128)"),
     cuda=r"""
  __global__ void row_sums_k(const float* __restrict__ x, float* __restrict__ y, int rows) {
 -  const int row = blockIdx.x * blockDim.x + threadIdx.x;
@@ -48,19 +37,7 @@ ADD_TRANSPOSED = Case(
     name="add_transposed",
     fault="the second operand is read down its columns",
     rules=frozenset({"uncoalesced_loads"}),
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, a, b):
-        return a + b.t()
-
-def get_inputs():
-    return [torch.randn(4096, 4096), torch.randn(4096, 4096)]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task("return a + b.t()", a="torch.randn(4096, 4096)", b="torch.randn(4096, 4096)"),
     cuda=r"""
  __global__ void add_transposed_k(const float* __restrict__ a, const float* __restrict__ b,
                                   float* __restrict__ y, int n) {
@@ -91,19 +68,7 @@ def get_init_inputs():
 """,
 )
 
-_TRANSPOSE = """
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return (x * 2.0).t().contiguous()
-
-def get_inputs():
-    return [torch.randn(8192, 4096)]
-
-def get_init_inputs():
-    return []
-"""
+_TRANSPOSE = task("return (x * 2.0).t().contiguous()", x="torch.randn(8192, 4096)")
 
 TRANSPOSE_STORES = Case(
     name="transpose_stores",
@@ -171,19 +136,7 @@ BANKS_CUMSUM = Case(
     name="banks_cumsum",
     fault="each thread walks along its own row of 32 floats in shared memory: 32-way conflicts",
     rules=frozenset({"bank_conflicts"}),
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return torch.cumsum(x, 1)
-
-def get_inputs():
-    return [torch.randn(1048576, 32)]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task("return torch.cumsum(x, 1)", x="torch.randn(1048576, 32)"),
     cuda=r"""
  __global__ void cumsum_k(const float* __restrict__ x, float* __restrict__ y) {
 -  __shared__ float tile[128][32];
@@ -215,19 +168,7 @@ NAIVE_GEMM = Case(
     fault="a matrix product without tiles: every thread loads its row and column from the caches",
     # All three say that the same values are fetched from a cache again and again, and to tile.
     rules=frozenset({"cache_bandwidth", "poor_l1_reuse", "poor_l2_reuse"}),
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, a, b):
-        return a @ b
-
-def get_inputs():
-    return [torch.randn(2048, 512), torch.randn(512, 2048)]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task("return a @ b", a="torch.randn(2048, 512)", b="torch.randn(512, 2048)"),
     cuda=r"""
  __global__ void gemm_k(const float* __restrict__ a, const float* __restrict__ b,
                         float* __restrict__ c, int n, int depth) {

@@ -3,28 +3,22 @@
 from evaluator.settings import Precision
 from tests.advice.case import Case
 from tests.advice.launch import ELEMENTWISE
+from tests.task import task
 
 ODD_AND_EVEN = Case(
     name="odd_and_even",
     fault="odd and even lanes run different loops, one after the other",
     rules=frozenset({"divergence"}),
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        a, b = x[:, 0::2], x[:, 1::2]
-        for _ in range(64):
-            a = torch.addcmul(a, a * a, a, value=-0.01)
-            b = torch.addcmul(b, b.abs(), b, value=-0.02)
-        return torch.stack((a, b), -1).flatten(1)
-
-def get_inputs():
-    return [torch.randn(4096, 4096)]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task(
+        """
+    a, b = x[:, 0::2], x[:, 1::2]
+    for _ in range(64):
+        a = torch.addcmul(a, a * a, a, value=-0.01)
+        b = torch.addcmul(b, b.abs(), b, value=-0.02)
+    return torch.stack((a, b), -1).flatten(1)
+    """,
+        x="torch.randn(4096, 4096)",
+    ),
     cuda=r"""
  __device__ float even(float z) {
  #pragma unroll 8
@@ -70,22 +64,16 @@ SERIAL_POLYNOMIAL = Case(
     name="serial_polynomial",
     fault="one chain of 512 dependent multiply-adds at a time, by one warp for each scheduler",
     rules=frozenset({"dependency_chain"}),
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x, w):
-        y = torch.zeros_like(x)
-        for k in range(512):
-            y = torch.addcmul(w[k], y, x)
-        return y
-
-def get_inputs():
-    return [torch.rand(132 * 128 * 64) * 1.8 - 0.9, torch.randn(512)]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task(
+        """
+    y = torch.zeros_like(x)
+    for k in range(512):
+        y = torch.addcmul(w[k], y, x)
+    return y
+    """,
+        x="torch.rand(132 * 128 * 64) * 1.8 - 0.9",
+        w="torch.randn(512)",
+    ),
     cuda=r"""
  __global__ void __launch_bounds__(128)
  polynomial_k(const float* __restrict__ x, const float* __restrict__ w, float* __restrict__ y,
@@ -152,22 +140,15 @@ SIXTEEN_EXPONENTIALS = Case(
     name="sixteen_exponentials",
     fault="the product of 16 exponentials where one of the sum would do",
     rules=frozenset({"special_functions"}),
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        y = torch.ones_like(x)
-        for k in range(1, 17):
-            y = y * torch.exp(x * (-k / 64))
-        return y
-
-def get_inputs():
-    return [torch.randn(8192, 4096)]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task(
+        """
+    y = torch.ones_like(x)
+    for k in range(1, 17):
+        y = y * torch.exp(x * (-k / 64))
+    return y
+    """,
+        x="torch.randn(8192, 4096)",
+    ),
     cuda=r"""
  __device__ float one(float v) {
 -  float product = 1.f;
@@ -254,19 +235,7 @@ ONE_COUNTER = Case(
     name="one_counter",
     fault="every thread adds to one address by an atomic",
     rules=frozenset({"atomics_contention"}),
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return (x > 0).to(x.dtype).sum().reshape(1)
-
-def get_inputs():
-    return [torch.randn(8388608)]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task("return (x > 0).to(x.dtype).sum().reshape(1)", x="torch.randn(8388608)"),
     cuda=r"""
  // Whole numbers below 2^24: every order of adding is exact.
  __global__ void positive_k(const float* __restrict__ x, float* __restrict__ count, int n) {
@@ -300,20 +269,13 @@ GLOBAL_HISTOGRAM = Case(
     name="global_histogram",
     fault="a histogram of 16 bins by atomics in global memory",
     rules=frozenset({"atomics_contention"}),
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        bins = (x * 16).long()
-        return torch.stack([(bins == k).sum() for k in range(16)]).to(x.dtype)
-
-def get_inputs():
-    return [torch.rand(16777216)]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task(
+        """
+    bins = (x * 16).long()
+    return torch.stack([(bins == k).sum() for k in range(16)]).to(x.dtype)
+    """,
+        x="torch.rand(16777216)",
+    ),
     cuda=r"""
  // Whole numbers below 2^24: every order of adding is exact.
  __global__ void histogram_k(const float* __restrict__ x, float* __restrict__ counts, int n) {
@@ -346,19 +308,7 @@ NO_TENSOR_CORES = Case(
     fault="an fp16 matrix product by fp32 multiply-adds",
     rules=frozenset({"no_tensor_cores"}),
     precision=Precision.FP16,
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, a, b):
-        return a @ b
-
-def get_inputs():
-    return [torch.randn(2048, 2048), torch.randn(2048, 2048)]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task("return a @ b", a="torch.randn(2048, 2048)", b="torch.randn(2048, 2048)"),
     cuda=r"""
  #include <cuda_fp16.h>
 +#include <mma.h>

@@ -2,6 +2,7 @@
 
 from evaluator.settings import Precision
 from tests.advice.case import Case
+from tests.task import task
 
 SCALAR_HALVES = Case(
     name="scalar_halves",
@@ -64,27 +65,18 @@ REGISTER_WALK = Case(
     name="register_walk",
     fault="192 values a thread are kept in registers where a running sum would do",
     rules=frozenset({"occupancy_registers"}),
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, table, following, start):
-        place, values = start, []
-        for _ in range(48):
-            values.append(table[place])
-            place = following[following[place]]
-        return torch.logsumexp(torch.stack(values), 0)
-
-def get_inputs():
-    return [
-        torch.randn(262144, 128),
-        torch.randint(0, 262144, (262144,)),
-        torch.randint(0, 262144, (8448,)),
-    ]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task(
+        """
+    place, values = start, []
+    for _ in range(48):
+        values.append(table[place])
+        place = following[following[place]]
+    return torch.logsumexp(torch.stack(values), 0)
+    """,
+        table="torch.randn(262144, 128)",
+        following="torch.randint(0, 262144, (262144,))",
+        start="torch.randint(0, 262144, (8448,))",
+    ),
     cuda=r"""
  #include <cstdint>
 
@@ -144,19 +136,9 @@ SHARED_TO_SPARE = Case(
     name="shared_to_spare",
     fault="100 KiB of shared memory a block of 128 threads, of which 4 KiB are used",
     rules=frozenset({"occupancy_shared"}),
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return x * torch.rsqrt((x * x).mean(1, keepdim=True) + 1e-6)
-
-def get_inputs():
-    return [torch.randn(32768, 1024)]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task(
+        "return x * torch.rsqrt((x * x).mean(1, keepdim=True) + 1e-6)", x="torch.randn(32768, 1024)"
+    ),
     cuda=r"""
  __global__ void rms_norm_k(const float4* __restrict__ x, float4* __restrict__ y, int columns) {
    extern __shared__ float4 row[];
@@ -195,19 +177,7 @@ SORT_SPILLS = Case(
     name="sort_spills",
     fault="__launch_bounds__(256, 8) leaves 32 registers for 64 values: they spill",
     rules=frozenset({"register_spills"}),
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return torch.sort(x, 0).values
-
-def get_inputs():
-    return [torch.randn(64, 524288)]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task("return torch.sort(x, 0).values", x="torch.randn(64, 524288)"),
     cuda=r"""
  // A bitonic network over the 64 values of a column.
 -__global__ void __launch_bounds__(256, 8)
@@ -250,20 +220,13 @@ LOCAL_COUNTS = Case(
     name="local_counts",
     fault="each thread counts in an array of its own whose index is data: it lies in local memory",
     rules=frozenset({"local_arrays"}),
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        bins = (x * 16).long()
-        return torch.stack([(bins == k).sum(0) for k in range(16)]).to(x.dtype)
-
-def get_inputs():
-    return [torch.rand(128, 524288)]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task(
+        """
+    bins = (x * 16).long()
+    return torch.stack([(bins == k).sum(0) for k in range(16)]).to(x.dtype)
+    """,
+        x="torch.rand(128, 524288)",
+    ),
     cuda=r"""
  __global__ void __launch_bounds__(256)
  counts_k(const float* __restrict__ x, float* __restrict__ y, int rows, int n) {
@@ -293,19 +256,7 @@ BARRIER_SCAN = Case(
     name="barrier_scan",
     fault="a scan in shared memory: twenty barriers of 1024 threads for each row",
     rules=frozenset({"barrier_wait"}),
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return torch.cumsum(x, 1)
-
-def get_inputs():
-    return [torch.randn(8448, 4096)]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task("return torch.cumsum(x, 1)", x="torch.randn(8448, 4096)"),
     cuda=r"""
  __device__ float4 running(float4 v) {
    v.y += v.x;
@@ -373,19 +324,11 @@ SERIAL_BAGS = Case(
     name="serial_bags",
     fault="a row, its sum, then the next row: one load in flight for each warp",
     rules=frozenset({"memory_latency"}),
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, table, bags):
-        return table[bags].sum(1)
-
-def get_inputs():
-    return [torch.randn(524288, 64), torch.randint(0, 524288, (5120, 128))]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task(
+        "return table[bags].sum(1)",
+        table="torch.randn(524288, 64)",
+        bags="torch.randint(0, 524288, (5120, 128))",
+    ),
     cuda=r"""
  #include <cstdint>
 

@@ -1,20 +1,9 @@
 """Faults in how work is cut into blocks and launches, and in what goes through memory between."""
 
 from tests.advice.case import Case
+from tests.task import task
 
-ELEMENTWISE = """
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return {expression}
-
-def get_inputs():
-    return [torch.randn(8192, 4096)]
-
-def get_init_inputs():
-    return []
-"""
+ELEMENTWISE = task("return {expression}", x="torch.randn(8192, 4096)")
 
 FEW_BLOCKS = Case(
     name="few_blocks",
@@ -44,19 +33,7 @@ BLOCK_A_SAMPLE = Case(
     name="block_a_sample",
     fault="one block for each of 8 long samples",
     rules=frozenset({"too_few_blocks"}),
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return (x * x).mean(1)
-
-def get_inputs():
-    return [torch.randn(8, 4194304)]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task("return (x * x).mean(1)", x="torch.randn(8, 4194304)"),
     cuda=r"""
  __device__ float block_sum(float v) {
    __shared__ float parts[32];
@@ -99,22 +76,15 @@ def get_init_inputs():
 )
 
 # z <- z - 0.01 z^3 over and over: arithmetic that no compiler can take together.
-DECAY = """
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        z = x
-        for _ in range(128):
-            z = torch.addcmul(z, z * z, z, value=-0.01)
-        return z
-
-def get_inputs():
-    return [torch.randn({rows}, {columns})]
-
-def get_init_inputs():
-    return []
-"""
+DECAY = task(
+    """
+    z = x
+    for _ in range(128):
+        z = torch.addcmul(z, z * z, z, value=-0.01)
+    return z
+    """,
+    x="torch.randn({rows}, {columns})",
+)
 
 TAIL_WAVE = Case(
     name="tail_wave",
@@ -153,19 +123,7 @@ TINY_BLOCKS = Case(
     fault="blocks of 32 threads: an SM holds no more than 32 of them, half of its warps",
     # The same fault, seen from the block's size or from the limit that it meets.
     rules=frozenset({"small_blocks", "occupancy_blocks"}),
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return torch.softmax(x, 1)
-
-def get_inputs():
-    return [torch.randn(524288, 64)]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task("return torch.softmax(x, 1)", x="torch.randn(524288, 64)"),
     cuda=r"""
  // A warp a row, two columns a lane.
  __global__ void softmax_k(const float2* __restrict__ x, float2* __restrict__ y) {
@@ -196,26 +154,19 @@ UNEVEN_ROWS = Case(
     name="uneven_rows",
     fault="rows get longer with the square of their number, and each block takes 16 neighbours",
     rules=frozenset({"uneven_work"}),
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        rows, columns = x.shape
-        i = torch.arange(rows, device=x.device)
-        lengths = i * i * columns // (rows * rows) + 1
-        inside = torch.arange(columns, device=x.device) < lengths[:, None]
-        z = x
-        for _ in range(48):
-            z = torch.addcmul(z, z * z, z, value=-0.01)
-        return torch.where(inside, z, torch.zeros_like(z)).sum(1)
-
-def get_inputs():
-    return [torch.randn(4224, 8192)]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task(
+        """
+    rows, columns = x.shape
+    i = torch.arange(rows, device=x.device)
+    lengths = i * i * columns // (rows * rows) + 1
+    inside = torch.arange(columns, device=x.device) < lengths[:, None]
+    z = x
+    for _ in range(48):
+        z = torch.addcmul(z, z * z, z, value=-0.01)
+    return torch.where(inside, z, torch.zeros_like(z)).sum(1)
+    """,
+        x="torch.randn(4224, 8192)",
+    ),
     cuda=r"""
  __global__ void __launch_bounds__(1024, 2)
  prefixes_k(const float* __restrict__ x, float* __restrict__ y, int rows, int columns) {
@@ -256,19 +207,12 @@ MANY_LAUNCHES = Case(
     name="many_launches",
     fault="one launch a row, 32 of them",
     rules=frozenset({"launch_bound"}),
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x, scale, shift):
-        return x * scale[:, None] + shift[:, None]
-
-def get_inputs():
-    return [torch.randn(32, 16384), torch.randn(32), torch.randn(32)]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task(
+        "return x * scale[:, None] + shift[:, None]",
+        x="torch.randn(32, 16384)",
+        scale="torch.randn(32)",
+        shift="torch.randn(32)",
+    ),
     cuda=r"""
  __global__ void scale_rows_k(const float* __restrict__ x, const float* __restrict__ scale,
                               const float* __restrict__ shift, float* __restrict__ y,

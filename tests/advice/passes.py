@@ -2,6 +2,7 @@
 
 from tests.advice.case import Case
 from tests.advice.launch import ELEMENTWISE
+from tests.task import task
 
 SOFTMAX_PASSES = Case(
     name="softmax_passes",
@@ -151,19 +152,10 @@ FOUR_STATISTICS = Case(
     name="four_statistics",
     fault="one kernel reads the whole input once for each of four statistics",
     rules=frozenset({"redundant_passes"}),
-    reference="""
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return torch.stack((x.sum(1), (x * x).sum(1), x.amax(1), x.amin(1)))
-
-def get_inputs():
-    return [torch.randn(2048, 32768)]
-
-def get_init_inputs():
-    return []
-""",
+    reference=task(
+        "return torch.stack((x.sum(1), (x * x).sum(1), x.amax(1), x.amin(1)))",
+        x="torch.randn(2048, 32768)",
+    ),
     cuda=r"""
  enum { SUM, SQUARES, MOST, LEAST };
  __device__ float joined(int what, float a, float b) {

@@ -5,53 +5,15 @@ from agent.record.events import Evaluated, Event, ModelAnswered, TurnRecorded, T
 from agent.record.result import ProblemResult, Spent, Stop
 from agent.record.turn import TurnRecord, TurnSeconds
 from evaluator.evaluation import (
-    BaselineTiming,
     Correctness,
-    DeviceMemory,
     Evaluation,
     Mismatch,
     Status,
-    Timing,
-    Verdict,
 )
-from evaluator.settings import BaselineName
+from tests.evaluator.made_evaluations import correct as correct
+from tests.evaluator.made_evaluations import timing as timing
 from tools.profiling.advice import Advice, Direction
 from tools.profiling.profile_report import Bottleneck, KernelShare, Profile, ProfilerTier
-
-
-def timing(speedup: float = 1.97, latency_us: float = 812.3) -> Timing:
-    low, high = speedup * 0.99, speedup * 1.01
-    verdict = Verdict.FASTER if low > 1 else Verdict.SLOWER if high < 1 else Verdict.SAME
-    eager = BaselineTiming(
-        latency_us=latency_us * speedup,
-        speedup=speedup,
-        speedup_low=low,
-        speedup_high=high,
-        verdict=verdict,
-        pairs=40,
-    )
-    return Timing(
-        verdict=verdict,
-        latency_us=latency_us,
-        latency_low_us=latency_us * 0.99,
-        latency_high_us=latency_us * 1.01,
-        speedup=speedup,
-        speedup_low=low,
-        speedup_high=high,
-        baselines={BaselineName.EAGER: eager},
-        sol_fraction=0.61,
-        calls=80,
-        stopped="precise",
-    )
-
-
-def correct(speedup: float = 1.97) -> Evaluation:
-    return Evaluation(
-        status=Status.CORRECT,
-        correctness=Correctness(calls_judged=5, calls_made=5),
-        timing=timing(speedup),
-        memory=DeviceMemory(candidate_bytes=3000, baseline_bytes=2000),
-    )
 
 
 def incorrect() -> Evaluation:

@@ -32,7 +32,7 @@ from evaluator.evaluation import (
     Status,
 )
 from problems.problem import Problem
-from tests.agent.made_records import timing
+from tests.evaluator.made_evaluations import timing
 from tools.profiling.advice import Advice, Direction
 from tools.profiling.profile_report import Bottleneck, Profile, ProfilerTier
 

@@ -54,20 +54,3 @@ def test_without_a_price_it_is_unknown_and_not_free(tmp_path: Path) -> None:
     found = planned(tmp_path, **unpriced)
     assert found.most_usd is None
     assert "dollars: unknown" in told(found)
-
-
-def test_the_tuner_is_free_and_labelled(tmp_path: Path) -> None:
-    found = planned(tmp_path, budget=3)
-    assert (found.calls, found.most_usd) == (6, 0.0)
-    text = told(found)
-    for part in (
-        "  budget: 3",
-        "  6 calls: 3 for each of 2 problems",
-        "  free",
-        "level1_7_rms_norm  normalization",
-        "  ## Reference",
-        "note: take note",
-        "rule-based kernel writer, not a language model",
-    ):
-        assert part in text
-    assert list(tmp_path.iterdir()) == []

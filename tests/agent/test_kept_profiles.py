@@ -16,10 +16,10 @@ from agent.record.run_files import RunFiles
 from agent.resolution import resolve
 from evaluator.executor.local import LocalExecutor
 from problems.errors import UsageError
-from tests.agent.made_records import correct as made_correct
 from tests.agent.made_records import turn
 from tests.agent.view.test_trajectory import shown, write_run
 from tests.evaluator.collect.stand_in_ncu import PROFILES, stand_in_gpu, stand_in_ncu
+from tests.evaluator.made_evaluations import correct as made_correct
 from tests.tools.test_profile import LIBRARY, correct, request
 
 

@@ -118,6 +118,8 @@ def test_workers_enough_to_keep_every_device_busy() -> None:
         ({"device": "cuda", "backend": "cpp"}, "add --device cpu"),
         ({"device": "cpu", "backend": "cuda"}, "needs an NVIDIA GPU"),
         ({"backend": "triton"}, "offline/tuner writes cuda and cpp"),
+        ({"ray_address": "head:6379"}, "--ray-address is for --executor ray"),
+        ({"executor": "ray", "device": "cuda:1"}, "say cuda, and Ray picks the GPUs"),
     ],
 )
 def test_what_does_not_go_together_is_refused(given: dict[str, str], told: str) -> None:
@@ -214,16 +216,3 @@ def test_a_cluster_may_have_what_this_machine_lacks(monkeypatch: pytest.MonkeyPa
 def test_who_judges_does_not_make_it_another_run() -> None:
     here, there = RunOptions(device="cuda"), RunOptions(device="cuda", executor="ray")
     assert resolve(here).config.output == resolve(there).config.output
-
-
-@pytest.mark.usefixtures("gpus")
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ({"ray_address": "head:6379"}, "--ray-address is for --executor ray"),
-        ({"executor": "ray", "device": "cuda:1"}, "say cuda, and Ray picks the GPUs"),
-    ],
-)
-def test_what_a_cluster_is_not_asked(options: dict[str, str], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
-        resolve(RunOptions.model_validate(options))

@@ -75,36 +75,21 @@ def test_draw_prints_the_state_machine() -> None:
 
 CASES: list[tuple[list[str], str]] = [
     (["--problem", "level1_7_rms_nrom"], "did you mean level1_7_rms_norm"),
-    (["--problem", "{tmp}/none.py"], "no such file"),
     (["--problem", "{tmp}/no_model.py"], "no_model.py defines no Model"),
     (["--problem", "{tmp}/broken.py"], "broken.py"),
-    (["--suite", "{tmp}/nowhere"], "no such suite"),
-    (["--level", "9"], "no problem is left"),
-    (["--filter", "("], "no regular expression"),
     (["--device", "cuda"], "no GPU is visible here; use --device cpu"),
-    (["--backend", "cuda"], "needs an NVIDIA GPU"),
     (["--executor", "slurm"], "--executor: 'slurm' should be 'local' or 'ray'"),
-    (["--ray-address", "127.0.0.1:9"], "--ray-address is for --executor ray"),
     (["--executor", "ray", "--ray-address", "127.0.0.1:9"], "127.0.0.1:9: nothing answers there"),
     (["--hardware", "H9000"], "unknown hardware 'H9000'"),
-    (["--strategy", "evolve"], "--strategy: 'evolve' should be 'refine' or 'sample'"),
-    (["--strategy", "sample", "--temperature", "0"], "same answer each time"),
     (
         ["--feedback", "G+X"],
         "--feedback: 'G+X' is not any of G, E, P, A, S, R joined by +, of which",
     ),
-    (["--budget", "0"], "--budget"),
-    (["--display", "fancy"], "--display: 'fancy' is not one of rich, plain, none"),
     (["--budgte", "3"], "No such option: --budgte"),
     (["-c", "budgte=3"], "unknown key 'budgte' in -c budgte=3: did you mean 'budget'?"),
     (["-c", "{tmp}/bad.yaml"], "bad.yaml: not valid YAML"),
-    (["-c", "{tmp}/gone.yaml"], "gone.yaml: no such file"),
-    (["--model-args", "top_p"], "--model-args 'top_p' is not of the form key=value"),
     (["--model-args", "api_key=sk-123"], "set the provider's environment variable"),
-    (["-m", "offline/tuner", "--model-args", "top_p=0.5"], "offline/tuner takes no top_p"),
     (["-m", "relay/{tmp}/nowhere"], "mkdir -p"),
-    (["-m", "replay/{tmp}/nowhere"], "nowhere"),
-    (["-m", "antropic/claude"], "did you mean anthropic/claude"),
     (["-m", "openai/gpt-4o"], "OPENAI_API_KEY"),
     (["-o", "{tmp}/file"], "is a file"),
     (["-o", "{tmp}/full"], "is not a run"),
@@ -133,12 +118,6 @@ def test_a_mistake_is_one_line_and_touches_nothing(
     assert "sk-123" not in line
     assert sorted(tmp_path.rglob("*")) == before
     assert (tmp_path / "full" / "thesis.tex").read_text() == "mine"
-
-
-def test_a_missing_compiler_is_one_line(tmp_path: Path) -> None:
-    line = refused(run("-o", tmp_path / "run", PATH=str(tmp_path), CXX=""))
-    assert "--backend cpp: no C++ compiler found: install g++" in line
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_limit_in_dollars_needs_a_price(tmp_path: Path) -> None:

@@ -4,33 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest
+from evaluator.evaluation import Backend, Evaluation
 from evaluator.executor.local import LocalExecutor
-from evaluator.settings import Settings
-
-SCALE_AND_BIAS = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.bias = nn.Parameter(torch.zeros(features))
-        self.scale = nn.Parameter(torch.ones(features))
-
-    def forward(self, x):
-        return torch.relu(x * self.scale + self.bias) * 2.0
-
-ROWS, FEATURES = 256, 512
-
-def get_inputs():
-    return [torch.randn(ROWS, FEATURES)]
-
-def get_init_inputs():
-    return [FEATURES]
-"""
-
-HONEST = SCALE_AND_BIAS.split("ROWS,")[0].replace("class Model(", "class ModelNew(")
+from tests.evaluator.made_requests import SCALE_AND_BIAS, evaluation_request
 
 Evaluate = Callable[..., Evaluation]
 
@@ -59,12 +35,8 @@ def evaluate(executor: LocalExecutor) -> Evaluate:
             # On a problem as small as this one, `auto` would depend on the machine's mood.
             "audit": "never",
         }
-        request = EvaluationRequest(
-            problem_id="test",
-            reference=reference,
-            hidden_references=hidden,
-            candidate=Candidate(source=source, backend=backend),
-            settings=Settings.model_validate(chosen | settings),
+        request = evaluation_request(
+            source, reference, backend=backend, hidden=hidden, **(chosen | settings)
         )
         return executor.evaluate(request)
 

@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,24 +7,10 @@ import torch
 from evaluator.audit import Finding, audit
 from evaluator.cheats import Cheat
 from problems.loader import load_problem, load_suite
+from tests.command import command, refused
+from tests.task import task
 
-HEAD = """import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.bias = nn.Parameter(torch.zeros(64))
-
-    def forward(self, x):
-        {body}
-
-def get_inputs():
-    return [{inputs}]
-
-def get_init_inputs():
-    return []
-"""
+HEAD = task("{body}", init="self.bias = nn.Parameter(torch.zeros(64))", x="{inputs}")
 
 
 def _audited(tmp_path: Path, body: str, inputs: str = "torch.randn(96, 64)") -> dict[str, Finding]:
@@ -109,14 +93,8 @@ def test_tf32_keeps_ten_bits_of_mantissa() -> None:
     assert torch.equal(_with_mantissa(x, 7), x.to(torch.bfloat16).float())
 
 
-def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "evaluator.audit", *arguments], capture_output=True, text=True
-    )
-
-
 def test_the_command_line_on_one_of_ours() -> None:
-    done = _run("--problem", "level1/10", "--json")
+    done = command("evaluator.audit", "--problem", "level1/10", "--json")
     assert done.returncode == 0
     findings = [Finding.model_validate(json.loads(line)) for line in done.stdout.splitlines()]
     assert [finding.cheat for finding in findings] == list(Cheat)
@@ -126,16 +104,14 @@ def test_the_command_line_on_one_of_ours() -> None:
 def test_the_exit_code_is_the_verdict(tmp_path: Path) -> None:
     path = tmp_path / "zero.py"
     path.write_text(HEAD.format(body="return x * 0.0", inputs="torch.randn(96, 64)"))
-    done = _run("--problem", str(path))
+    done = command("evaluator.audit", "--problem", str(path))
     assert done.returncode == 1
     assert "UNSOUND: zeros accepted (output 0)" in done.stdout
 
 
 @pytest.mark.parametrize("arguments", [["--problem", "nothing"], ["--device", "cuda:99"]])
 def test_a_mistake_is_one_line_and_exit_code_2(arguments: list[str]) -> None:
-    done = _run(*arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert len(done.stderr.splitlines()) == 1
+    refused("evaluator.audit", *arguments)
 
 
 SMALL = ("1/9", "1/13", "2/15", "3/3", "3/5")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from agent.record import figures
-from evaluator.baseline import BASELINES, baselines_on, flags_words
-from evaluator.evaluation import BaselineTiming, Verdict
+from evaluator.baseline import baselines_on, flags_words
 from evaluator.settings import BaselineName, Precision, Settings
 from problems.errors import UsageError
-from tests.evaluator.test_claims import correct
+from tests.evaluator.made_evaluations import baseline
+from tests.evaluator.made_evaluations import timing as made_timing
 
 
 def test_eager_comes_first_and_each_once() -> None:
@@ -27,10 +27,6 @@ def test_what_only_a_gpu_has_is_refused_on_a_cpu(name: str) -> None:
 def test_an_unknown_one_is_refused_with_the_names() -> None:
     with pytest.raises(UsageError, match="no baseline 'fast'; choose from eager, default_flags"):
         baselines_on("cuda:0", ["fast"])
-
-
-def test_every_name_can_be_run() -> None:
-    assert set(BASELINES) == set(BaselineName)
 
 
 @pytest.mark.parametrize(
@@ -57,17 +53,8 @@ def test_flags_are_named(name: str, settings: Settings, words: str) -> None:
 
 
 def test_a_speedup_names_its_rival_where_the_record_does() -> None:
-    timing = correct(1.0, 1.2).timing
-    assert timing is not None
+    timing = made_timing()
     assert figures.rival(timing) == "eager"
-    flagged = BaselineTiming(
-        latency_us=9.0,
-        speedup=1.1,
-        speedup_low=1.0,
-        speedup_high=1.2,
-        verdict=Verdict.UNCLEAR,
-        pairs=9,
-        flags="fp32, TF32 off",
-    )
+    flagged = baseline(1.1, flags="fp32, TF32 off")
     named = timing.model_copy(update={"baselines": {BaselineName.EAGER: flagged}})
     assert figures.rival(named) == "eager (fp32, TF32 off)"

@@ -9,17 +9,9 @@ from pathlib import Path
 import pytest
 
 from evaluator.bound_check import Row, faults, read, table
+from tests.task import task
 
-PROBLEM = """
-import torch
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return torch.relu(x)
-def get_inputs():
-    return [torch.randn(256, 256)]
-def get_init_inputs():
-    return []
-"""
+PROBLEM = task("return torch.relu(x)", x="torch.randn(256, 256)")
 CEILINGS = """
 import torch
 from evaluator import bound_check

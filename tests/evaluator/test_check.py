@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evaluator.evaluation import Evaluation
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tests.command import command
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 
 pytestmark = pytest.mark.thorough
 
@@ -22,15 +21,8 @@ def check(
 ) -> subprocess.CompletedProcess[str]:
     (folder / "problem.py").write_text(SCALE_AND_BIAS)
     (folder / "kernel.py").write_text(source)
-    command = [sys.executable, "-m", "evaluator.check", str(folder / kernel)]
-    command += ["--problem", str(folder / "problem.py"), "--device", "cpu", "--timing-seconds", "1"]
-    return subprocess.run(
-        [*command, *options],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
-    )
+    words = ("--problem", folder / "problem.py", "--device", "cpu", "--timing-seconds", "1")
+    return command("evaluator.check", folder / kernel, *words, *options)
 
 
 @pytest.fixture(scope="module")
@@ -128,9 +120,3 @@ def test_a_candidates_words_move_no_cursor(tmp_path: Path) -> None:
     done = check(tmp_path, raising, "--no-audit")
     assert done.returncode == 1 and "forward_raised" in done.stderr + done.stdout
     assert "\x1b" not in done.stdout + done.stderr and "\\x1b[3A" in done.stdout + done.stderr
-
-
-def test_an_unknown_requirement_is_a_mistake_of_usage(tmp_path: Path) -> None:
-    done = check(tmp_path, HONEST, "--require", "handmade")
-    assert done.returncode == 2
-    assert "'any', 'custom' or 'kept_results'" in done.stderr and "Traceback" not in done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -17,10 +16,12 @@ from evaluator.batch.claims.judged_claim import Adjudication, ClaimOutcome, judg
 from evaluator.batch.journal import journal_path
 from evaluator.batch.kernel_name import KernelName
 from evaluator.errors import DeviceError
-from evaluator.evaluation import BaselineTiming, Correctness, Evaluation, Status, Timing, Verdict
-from evaluator.settings import BaselineName, Precision
+from evaluator.evaluation import Evaluation
+from evaluator.settings import Precision
 from problems.errors import UsageError
-from tests.evaluator.batch.test_kernel_folder import RIGHT, ROOT, TASK, WRONG, kernel
+from tests.command import ROOT, command
+from tests.evaluator.batch.test_kernel_folder import RIGHT, TASK, WRONG, kernel
+from tests.evaluator.made_evaluations import correct
 
 CLOSE = RIGHT.replace("torch.relu(x)", "torch.relu(x) * 1.00005")
 """Within KernelBench's tolerance, and far from what fp32 gives."""
@@ -42,20 +43,14 @@ def folder(tmp_path: Path) -> Path:
     return kernels
 
 
-def command(folder: Path, *options: object) -> list[str]:
-    parts = [sys.executable, "-m", "evaluator.check", folder, "--suite", folder.parent / "suite"]
+def words(folder: Path, *options: object) -> list[str]:
+    parts = ["evaluator.check", folder, "--suite", folder.parent / "suite"]
     parts += ["--device", "cpu", "--timing-seconds", "0.2", "--no-audit", *options]
     return [*map(str, parts)]
 
 
-def environment() -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(ROOT)}
-
-
 def run(folder: Path, *options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(folder, *options), env=environment(), capture_output=True, text=True, timeout=600
-    )
+    return command(*words(folder, *options))
 
 
 @pytest.mark.thorough
@@ -65,8 +60,8 @@ def test_an_interrupted_folder_goes_on_and_ends_with_its_claims(folder: Path) ->
     asked = ["--claims", folder.parent / "claims.csv"]
     asked += ["--protocol", "refinery", "--protocol", "kernelbench"]
     with subprocess.Popen(
-        command(folder, "--json", *asked),
-        env=environment(),
+        [sys.executable, "-m", *words(folder, "--json", *asked)],
+        cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -157,33 +152,13 @@ def test_columns_have_the_names_that_people_give_them(tmp_path: Path) -> None:
     assert read_claims(path) == {KernelName(2, 71, 0): Claim(1.5, "mismatch")}
 
 
-def correct(low: float, high: float, *findings: str) -> Evaluation:
-    figures = {"speedup": (low + high) / 2, "speedup_low": low, "speedup_high": high}
-    rival = BaselineTiming(latency_us=9.0, verdict=Verdict.UNCLEAR, pairs=9, **figures)
-    return Evaluation(
-        status=Status.CORRECT,
-        correctness=Correctness(calls_judged=1, calls_made=1),
-        findings=findings,
-        timing=Timing(
-            verdict=Verdict.UNCLEAR,
-            latency_us=9.0,
-            latency_low_us=9.0,
-            latency_high_us=9.0,
-            baselines={BaselineName.EAGER: rival},
-            calls=9,
-            stopped="time",
-            **figures,
-        ),
-    )
-
-
 @pytest.mark.parametrize(
     ("outcome", "word"),
     [
-        (correct(1.6, 1.8), ClaimOutcome.MORE),
-        (correct(1.4, 1.5), ClaimOutcome.WITHIN),
-        (correct(1.0, 1.4), ClaimOutcome.LESS),
-        (correct(9.0, 9.9, "below the floor"), ClaimOutcome.NO_TIME),
+        (correct(1.7, low=1.6, high=1.8), ClaimOutcome.MORE),
+        (correct(1.45, low=1.4, high=1.5), ClaimOutcome.WITHIN),
+        (correct(1.2, low=1.0, high=1.4), ClaimOutcome.LESS),
+        (correct(9.5).model_copy(update={"findings": ("below the floor",)}), ClaimOutcome.NO_TIME),
         (DeviceError("it fell off the bus"), ClaimOutcome.NOT_JUDGED),
     ],
 )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from evaluator.evaluation import Verdict
 from evaluator.known_ratios import Run, at_most, table
+from tests.command import command
 
 
 def run(true_ratio: float, verdict: Verdict, speedup: float = 1.0) -> Run:
@@ -59,12 +57,9 @@ def test_the_table_counts_each_ratio():
 @pytest.mark.slow
 def test_the_command_measures_appends_and_prints_a_table(tmp_path):
     out = tmp_path / "runs.jsonl"
-    command = [sys.executable, "-m", "evaluator.known_ratios", "--out", str(out)]
-    options = ["--device", "cpu", "--runs", "0", "--equal", "1", "--seconds", "0.1"]
+    words = ("--device", "cpu", "--runs", "0", "--equal", "1", "--seconds", "0.1")
     for count in (1, 2):
-        done = subprocess.run(
-            [*command, *options], capture_output=True, text=True, timeout=120, check=False
-        )
+        done = command("evaluator.known_ratios", "--out", out, *words)
         assert done.returncode == 0, done.stderr
         assert f"| 1.000 | {count} |" in done.stdout
     measured = Run.model_validate_json(out.read_text().splitlines()[0])

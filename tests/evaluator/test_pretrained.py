@@ -13,9 +13,7 @@ import pytest
 from evaluator.errors import InfrastructureError, UnusableReferenceError
 from evaluator.evaluation import (
     Backend,
-    Candidate,
     Evaluation,
-    EvaluationRequest,
     ProblemRequest,
     Status,
 )
@@ -24,6 +22,8 @@ from evaluator.judge.builds.rehearsal import Rehearsal
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.settings import Settings
 from tests.evaluator.judge.builds.test_rehearsal import H200, HEAD, LIMITS, Notebook
+from tests.evaluator.made_requests import evaluation_request
+from tests.task import as_candidate
 from tools.profile import profile
 
 Evaluate = Callable[..., Evaluation]
@@ -126,7 +126,7 @@ def task(folder: Path, kind: str, **changes: object) -> str:
 
 def candidate(reference: str) -> str:
     """The reference's own module, which loads the configuration by itself as well."""
-    return reference.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
+    return as_candidate(reference)
 
 
 @pytest.mark.thorough
@@ -213,11 +213,8 @@ def test_it_is_audited_and_profiled_behind_the_walls(
     executor: LocalExecutor, tmp_path: Path
 ) -> None:
     reference = task(tmp_path, "gpt2")
-    request = EvaluationRequest(
-        problem_id="test",
-        reference=reference,
-        candidate=Candidate(source=candidate(reference), backend=Backend.CPP),
-        settings=Settings(timing_seconds=0.2, audit="always"),
+    request = evaluation_request(
+        candidate(reference), reference, timing_seconds=0.2, audit="always"
     )
     found = executor.evaluate(request)
     assert found.status is Status.CORRECT, f"{found.reason}: {found.message} {found.detail}"
@@ -232,11 +229,8 @@ def test_a_candidate_that_is_built_ahead_finds_its_configuration(tmp_path: Path)
     reference = task(tmp_path, "gpt2")
     builder = Notebook(tmp_path)
     source = f"{HEAD}\n{candidate(reference)}\nAutoConfig.from_pretrained({str(tmp_path)!r})\n"
-    request = EvaluationRequest(
-        problem_id="test",
-        reference=reference,
-        candidate=Candidate(source=source + "build('after')\n", backend=Backend.CUDA),
-        settings=Settings(device="cuda:0"),
+    request = evaluation_request(
+        source + "build('after')\n", reference, backend=Backend.CUDA, device="cuda:0"
     )
     with closing(Zygote()) as zygote:
         Rehearsal(request, builder, H200, zygote.fork(LIMITS)).run()
@@ -246,11 +240,13 @@ def test_a_candidate_that_is_built_ahead_finds_its_configuration(tmp_path: Path)
 @pytest.mark.gpu
 def test_its_own_module_is_a_correct_candidate_on_a_gpu(tmp_path: Path) -> None:
     reference = task(tmp_path, "gpt2")
-    request = EvaluationRequest(
-        problem_id="test",
-        reference=reference,
-        candidate=Candidate(source=candidate(reference), backend=Backend.CUDA),
-        settings=Settings(device="cuda:0", timing_seconds=0.2, audit="always"),
+    request = evaluation_request(
+        candidate(reference),
+        reference,
+        backend=Backend.CUDA,
+        device="cuda:0",
+        timing_seconds=0.2,
+        audit="always",
     )
     with LocalExecutor("cuda:0") as executor:
         check(executor, reference, device="cuda:0")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from evaluator.evaluation import Evaluation
-from evaluator.reason import Reason
 from tests.agent.made_records import incorrect
 
 
@@ -13,8 +12,3 @@ def test_a_code_of_an_earlier_version_reads_as_itself() -> None:
     assert old.reason == "worked_ahead"
     assert old.reason and not old.reason.advice
     assert Evaluation.model_validate_json(old.model_dump_json(by_alias=True)) == old
-
-
-def test_advice_is_a_sentence() -> None:
-    for reason in Reason:
-        assert not reason.advice or reason.advice.endswith(".")

@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
+from evaluator.evaluation import Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.device_lock import device_lock
-from evaluator.settings import Settings
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.judge.test_judge import forward
 from tests.evaluator.leaks import holdings
+from tests.evaluator.made_requests import HONEST, evaluation_request
 
 FAST = {"timing_seconds": 0.05, "call_timeout_s": 10.0}
 IMPATIENT = {
@@ -193,11 +192,6 @@ def test_ten_gigabytes_of_words_neither_block_nor_are_kept(evaluate):
     assert "last words" in last.detail and len(last.detail) < 20000
 
 
-def test_an_honest_kernel_may_chat(evaluate):
-    chat = "print('working', x.shape)\nreturn torch.relu(x * self.scale + self.bias) * 2.0"
-    assert evaluate(forward(chat)).status is Status.CORRECT
-
-
 QUICK = (
     *("segfault", "kills itself", "aborts", "Python's stack", "asks for all memory", "exits"),
     *("exits at once", "raises SystemExit", "exits on import", "exits at once on import"),
@@ -226,16 +220,8 @@ def test_a_crowd_leaves_nothing_behind(count, tmp_path, monkeypatch, capsys):
     with LocalExecutor("cpu") as executor:
 
         def judge(source: str) -> Status:
-            settings = Settings(timing_seconds=0.05, call_timeout_s=3.0)
-            candidate = Candidate(source=source, backend=Backend.CPP)
-            return executor.evaluate(
-                EvaluationRequest(
-                    problem_id="test",
-                    reference=SCALE_AND_BIAS,
-                    candidate=candidate,
-                    settings=settings,
-                )
-            ).status
+            request = evaluation_request(source, timing_seconds=0.05, call_timeout_s=3.0)
+            return executor.evaluate(request).status
 
         for source in (HONEST, CALAMITIES["segfault"].source, HONEST):
             judge(source)

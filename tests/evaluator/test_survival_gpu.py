@@ -10,15 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
+from evaluator.evaluation import Backend, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.device_lock import device_lock
 from evaluator.hardware.nvml import nvml_handles, nvml_library
-from evaluator.settings import Settings
-from tests.evaluator.conftest import HONEST
 from tests.evaluator.judge.test_judge import forward
 from tests.evaluator.judge.test_judge_gpu import CUDA, LARGE
 from tests.evaluator.leaks import holdings
+from tests.evaluator.made_requests import HONEST, evaluation_request
 
 pytestmark = pytest.mark.gpu
 
@@ -69,12 +68,9 @@ def test_a_crowd_leaves_nothing_behind(
 
         def judge(source: str) -> Status:
             # A look at each crash would take longer than all the rest.
-            settings = Settings(
-                device="cuda:0", timing_seconds=0.1, call_timeout_s=2.0, audit="never"
-            )
-            candidate = Candidate(source=source, backend=Backend.CUDA)
-            request = EvaluationRequest(
-                problem_id="test", reference=LARGE, candidate=candidate, settings=settings
+            settings = {"device": "cuda:0", "timing_seconds": 0.1, "call_timeout_s": 2.0}
+            request = evaluation_request(
+                source, LARGE, backend=Backend.CUDA, audit="never", **settings
             )
             return executor.evaluate(request).status
 

@@ -10,7 +10,8 @@ import yaml
 from agent.record.run_files import RunFiles
 from agent.record.turn import TurnRecord
 from evaluator.evaluation import BuildReport, Evaluation, Status
-from tests.agent.made_records import correct, incorrect, profile, turn
+from tests.agent.made_records import incorrect, profile, turn
+from tests.evaluator.made_evaluations import correct
 
 Outcome = float | str | None
 """A speedup, `wrong`, or None for a kernel that does not build."""

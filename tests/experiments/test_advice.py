@@ -7,7 +7,7 @@ from agent.record.turn import TurnRecord
 from experiments.advice import total_lines
 from experiments.analysis.advice_totals import RuleTotal, total_advice
 from tests.agent.made_records import profile
-from tests.experiments.command import command, refused
+from tests.command import command, refused
 from tests.experiments.made_runs import made_turn
 from tools.profiling.advice import Advice, AdviceScore, Direction
 

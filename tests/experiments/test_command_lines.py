@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.experiments.command import ROOT
+from tests.command import ROOT
 
 MODULES = ("advice", "compare", "compact", "readme_table", "report")
 

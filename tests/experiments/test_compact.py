@@ -11,7 +11,7 @@ from experiments.analysis.run_facts import load_run
 from experiments.compact import KEPT_LINES, make_compact
 from experiments.runs import load_runs
 from problems.errors import UsageError
-from tests.experiments.command import command, refused
+from tests.command import command, refused
 from tests.experiments.made_runs import made_run, random_results, with_kernels
 
 MODULE = "experiments.compact"

@@ -5,7 +5,7 @@ import pytest
 
 from experiments.comparison import Comparison, Row, compare_runs
 from problems.errors import UsageError
-from tests.experiments.command import command, refused
+from tests.command import command, refused
 from tests.experiments.made_runs import made_run, random_results
 
 MODULE = "experiments.compare"

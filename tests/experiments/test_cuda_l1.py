@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.evaluator.batch.test_kernel_folder import RIGHT, ROOT, TASK
+from tests.command import command, refused
+from tests.evaluator.batch.test_kernel_folder import RIGHT, TASK
 
-
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "experiments.bench.cuda_l1", *map(str, arguments)],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+MODULE = "experiments.bench.cuda_l1"
 
 
 def task(number: int, kernel: str | None) -> str:
@@ -41,7 +31,9 @@ def test_from_their_file_to_an_adjudication(tmp_path: Path) -> None:
     published = tmp_path / "h100.json"
     published.write_text("\n".join([task(1, RIGHT), task(2, RIGHT), task(3, None)]))
     out = tmp_path / "out"
-    done = run(published, out, "--tasks", "odd", "--device", "cpu", "--timing-seconds", "0.2")
+    done = command(
+        MODULE, published, out, "--tasks", "odd", "--device", "cpu", "--timing-seconds", "0.2"
+    )
     assert done.returncode == 0, done.stderr
     assert "claims: 1 of 1 kernels have one" in done.stderr
     whole = json.loads((out / "kernels" / "adjudication.json").read_text())
@@ -52,6 +44,4 @@ def test_from_their_file_to_an_adjudication(tmp_path: Path) -> None:
 def test_another_file_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.json"
     other.write_text('{"level_id": 1}\n')
-    done = run(other, tmp_path / "out")
-    assert done.returncode == 2
-    assert "is no file of CUDA-L1's" in done.stderr
+    assert "is no file of CUDA-L1's" in refused(MODULE, other, tmp_path / "out")

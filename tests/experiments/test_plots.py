@@ -64,11 +64,3 @@ def test_a_run_without_a_kernel_can_be_drawn_too(folder: Path, tmp_path: Path):
     for number, draw in enumerate(pictures):
         draw(turns).savefig(tmp_path / f"{number}.png")
     assert plots.status_steps(turns).axes
-
-
-def test_drawing_leaves_matplotlib_as_it_was(folder: Path):
-    import matplotlib
-
-    before = dict(matplotlib.rcParams)
-    plots.best_by_call(load_runs(folder))
-    assert dict(matplotlib.rcParams) == before

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from experiments.readme_table import BEGIN, END, ROOT, results_markdown
-from tests.experiments.command import command, refused
+from tests.command import command, refused
 from tests.experiments.made_runs import made_run, random_results
 
 MODULE = "experiments.readme_table"

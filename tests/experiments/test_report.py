@@ -5,7 +5,7 @@ import pytest
 
 from experiments.analysis.run_facts import load_all
 from experiments.analysis.run_report import RunReport, report_on
-from tests.experiments.command import command, refused
+from tests.command import command, refused
 from tests.experiments.made_runs import made_run, made_turn, random_results, write_run
 
 MODULE = "experiments.report"

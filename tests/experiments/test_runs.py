@@ -7,7 +7,8 @@ import pytest
 
 from experiments.runs import load_runs
 from problems.errors import UsageError
-from tests.agent.made_records import correct, turn
+from tests.agent.made_records import turn
+from tests.evaluator.made_evaluations import correct
 from tests.experiments.made_runs import made_run, made_turn, write_run
 
 

@@ -4,18 +4,13 @@ import sys
 from pathlib import Path
 
 from problems.loader import load_suite
+from tests.command import command, refused
 
 SUITE = Path(__file__).parent.parent / "data" / "suite"
 
 
-def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "problems.list", *arguments], capture_output=True, text=True
-    )
-
-
 def test_json_is_one_object_a_line() -> None:
-    done = _run("--json")
+    done = command("problems.list", "--json")
     assert done.returncode == 0
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["id"] for row in rows] == [problem.id for problem in load_suite()]
@@ -24,7 +19,7 @@ def test_json_is_one_object_a_line() -> None:
 
 
 def test_plain_lines_where_there_is_no_terminal() -> None:
-    done = _run("--suite", str(SUITE), "--level", "1", "--filter", "relu")
+    done = command("problems.list", "--suite", str(SUITE), "--level", "1", "--filter", "relu")
     assert done.returncode == 0
     assert done.stdout.split() == [
         "level1_19_ReLU",
@@ -34,10 +29,7 @@ def test_plain_lines_where_there_is_no_terminal() -> None:
 
 
 def test_a_mistake_is_one_line_and_exit_code_2() -> None:
-    done = _run("--suite", "/nonexistent")
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert len(done.stderr.splitlines()) == 1
+    refused("problems.list", "--suite", "/nonexistent")
 
 
 def test_listing_never_imports_torch() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 import problems
 from problems.errors import UsageError
-from problems.loader import DEMO, load_problem, load_suite, select
+from problems.loader import load_problem, load_suite, select
 from problems.problem import SizeClass
 
 SUITE = Path(__file__).parent.parent / "data" / "suite"
@@ -154,8 +154,3 @@ def test_select_narrows_down() -> None:
     assert select(suite, filter="no such thing") == []
     with pytest.raises(UsageError, match="no regular expression"):
         select(suite, filter="(")
-
-
-def test_the_demo_set_exists() -> None:
-    assert len(DEMO) == 3
-    assert [load_problem(ref).id for ref in DEMO] == list(DEMO)

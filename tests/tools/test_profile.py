@@ -13,36 +13,27 @@ from evaluator.collect.collected import Collected
 from evaluator.collect.ncu_session import NcuSession
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import (
-    Backend,
-    Candidate,
-    Correctness,
     Evaluation,
     EvaluationRequest,
     Status,
-    Timing,
-    Verdict,
 )
-from evaluator.settings import Settings
+from tests.command import command, refused
 from tests.evaluator.collect.stand_in_ncu import stand_in_gpu, stand_in_ncu
+from tests.evaluator.made_evaluations import correct as made_correct
+from tests.evaluator.made_requests import evaluation_request
 from tests.evaluator.processes import still_running
+from tests.task import task
 from tools.advice.rules import advise
 from tools.profile import prepare, profile
 from tools.profiling.profile_report import Bottleneck, ProfilerTier
 from tools.profiling.profile_summary import MAX_LINES
 
-REFERENCE = """
-import torch
-class Model(torch.nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.bias = torch.nn.Parameter(torch.zeros(features))
-    def forward(self, x):
-        return torch.tanh(x + self.bias)
-def get_inputs():
-    return [torch.randn(256, 4096)]
-def get_init_inputs():
-    return [4096]
-"""
+REFERENCE = task(
+    "return torch.tanh(x + self.bias)",
+    init="self.bias = torch.nn.Parameter(torch.zeros(features))",
+    sizes={"features": "4096"},
+    x="torch.randn(256, 4096)",
+)
 LIBRARY = "# plan: the same again\n" + REFERENCE.replace("class Model(", "class ModelNew(")
 SERIAL = '''# plan: one thread, one libm call for each element
 import torch
@@ -78,34 +69,11 @@ class ModelNew(torch.nn.Module):
 
 
 def request(source: str, **settings: object) -> EvaluationRequest:
-    return EvaluationRequest(
-        problem_id="tanh_bias",
-        reference=REFERENCE,
-        candidate=Candidate(source=source, backend=Backend.CPP),
-        settings=Settings.model_validate({"threads": 2} | settings),
-    )
+    return evaluation_request(source, REFERENCE, **({"threads": 2} | settings))
 
 
 def correct(latency_us: float = 1000.0) -> Evaluation:
-    timing = Timing(
-        verdict=Verdict.FASTER,
-        latency_us=latency_us,
-        latency_low_us=latency_us,
-        latency_high_us=latency_us,
-        speedup=1.0,
-        speedup_low=1.0,
-        speedup_high=1.0,
-        baselines={},
-        bound_us=100.0,
-        calls=9,
-        stopped="precise",
-    )
-    return Evaluation(
-        status=Status.CORRECT,
-        correctness=Correctness(calls_judged=1, calls_made=1),
-        timing=timing,
-        device="a CPU",
-    )
+    return made_correct(1.0, latency_us, bound_us=100.0)
 
 
 @pytest.mark.thorough
@@ -182,31 +150,15 @@ def test_library_operators_without_torch_in_the_callers_process(tmp_path: Path) 
 def test_command_line_wrong_usage(tmp_path: Path, arguments: list[str]) -> None:
     kernel = tmp_path / "kernel.py"
     kernel.write_text(LIBRARY)
-    done = subprocess.run(
-        [sys.executable, "-m", "tools.profile", *(a.format(kernel=kernel) for a in arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[2],
-    )
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.startswith("error: ")
-    assert len(done.stderr.splitlines()) == 1
+    refused("tools.profile", *(argument.format(kernel=kernel) for argument in arguments))
 
 
 @pytest.mark.thorough
 def test_command_line_prints_json(tmp_path: Path) -> None:
     (tmp_path / "kernel.py").write_text(LIBRARY)
     (tmp_path / "problem.py").write_text(REFERENCE)
-    done = subprocess.run(
-        [sys.executable, "-m", "tools.profile", str(tmp_path / "kernel.py"), "--problem",
-         str(tmp_path / "problem.py"), "--device", "cpu", "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[2],
-    )  # fmt: skip
+    words = ("--problem", tmp_path / "problem.py", "--device", "cpu", "--json")
+    done = command("tools.profile", tmp_path / "kernel.py", *words)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["bottleneck"] == "library"
 

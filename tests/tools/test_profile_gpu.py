@@ -12,11 +12,12 @@ import pytest
 
 from evaluator.collect.ncu import REPORT, find_ncu
 from evaluator.errors import ProfilerError
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
+from evaluator.evaluation import Backend, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.ipc.service import Service
-from evaluator.settings import Settings
 from problems.cache_folder import cache_folder
+from tests.evaluator.made_requests import evaluation_request
+from tests.task import task
 from tools.profile import profile
 from tools.profile_server import ProfileRequest
 from tools.profiling.kept_report import kept_reports
@@ -24,19 +25,12 @@ from tools.profiling.profile_report import Bottleneck, Profile, ProfilerTier
 
 pytestmark = pytest.mark.gpu
 
-REFERENCE = """
-import torch
-class Model(torch.nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.bias = torch.nn.Parameter(torch.zeros(features))
-    def forward(self, x):
-        return torch.relu(x + self.bias) * 2
-def get_inputs():
-    return [torch.randn(16384, 8192)]
-def get_init_inputs():
-    return [8192]
-"""
+REFERENCE = task(
+    "return torch.relu(x + self.bias) * 2",
+    init="self.bias = torch.nn.Parameter(torch.zeros(features))",
+    sizes={"features": "8192"},
+    x="torch.randn(16384, 8192)",
+)
 MODULE = '''# plan: {plan}
 import torch
 from torch.utils.cpp_extension import load_inline
@@ -105,11 +99,8 @@ def executor() -> Iterator[LocalExecutor]:
 
 
 def judged(executor: LocalExecutor, source: str) -> ProfileRequest:
-    request = EvaluationRequest(
-        problem_id="bias_relu",
-        reference=REFERENCE,
-        candidate=Candidate(source=source, backend=Backend.CUDA),
-        settings=Settings(device="cuda:0", timing_seconds=2.0),
+    request = evaluation_request(
+        source, REFERENCE, backend=Backend.CUDA, device="cuda:0", timing_seconds=2.0
     )
     evaluation = executor.evaluate(request)
     assert evaluation.status is Status.CORRECT, (evaluation.message, evaluation.build)

@@ -70,13 +70,6 @@ def test_what_is_no_letter_is_refused_with_what_would_be(text: str) -> None:
         canonical(text)
 
 
-def test_p_holds_advice_and_distance() -> None:
-    assert FeedbackSpec.parse("P").control_of(Component("S")) is Control.REAL
-    assert FeedbackSpec.parse("placebo:P").control_of(Component("A")) is Control.PLACEBO
-    assert FeedbackSpec.parse("placebo:P").control_of(Component("R")) is None
-    assert FeedbackSpec.parse("A").control_of(Component("P")) is None
-
-
 @pytest.mark.parametrize("text", ["P", "A", "R", "placebo:P", "shuffled:A", "G+E+placebo:R"])
 def test_controls_are_profiled_like_what_they_replace(text: str) -> None:
     assert FeedbackSpec.parse(text).needs_profile

@@ -1,7 +1,5 @@
 import threading
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 
 import pytest
 
@@ -89,13 +87,7 @@ def test_where_the_answer_belongs_is_not_sent(server, client):
 
 @pytest.mark.parametrize(
     ("content", "text", "reasoning"),
-    [
-        ("<think>\nhm\n</think>\n\nDone.", "Done.", "hm"),
-        ("hm\n</think>\nDone.", "Done.", "hm"),
-        ("<think>never ends", "", "never ends"),
-        ("Done. <think> is a tag.", "Done. <think> is a tag.", ""),
-        (None, "", ""),
-    ],
+    [("<think>\nhm\n</think>\n\nDone.", "Done.", "hm"), (None, "", "")],
 )
 def test_reasoning_is_kept_apart(server, client, content, text, reasoning):
     server.will(answer(content, finish_reason="length"))
@@ -116,13 +108,6 @@ def test_rate_limit_then_good_waits_as_told(server, client, time, model, monkeyp
     assert 7 <= time.slept[0] <= 7.7
     (line,) = told
     assert line.endswith((f"; {model} is asked again in 7 s", f"; {model} is asked again in 8 s"))
-
-
-def test_rate_limit_with_a_date(server, client, time):
-    date = format_datetime(datetime.now(UTC) + timedelta(seconds=100), usegmt=True)
-    server.will(refusal(429, retry_after=date), answer())
-    client.complete(request_to(server))
-    assert 80 < time.slept[0] <= 110
 
 
 def test_a_wait_beyond_the_limit_is_not_begun(server, client, time):
@@ -312,18 +297,11 @@ def test_an_answer_that_gemini_cannot_have_sent(server, client, monkeypatch):
         client.complete(request_to(server, model="gemini/gemini-2.5-pro"))
 
 
-def test_explicit_prices(server, client):
-    server.will(answer())
-    prices = {"input_cost_per_token": 2e-6, "output_cost_per_token": 8e-6}
-    got = client.complete(request_to(server, arguments=prices))
-    assert got.usage.cost_usd == pytest.approx(1000 * 2e-6 + 500 * 8e-6)
-    assert set(server.requests[0]) == {"model", "messages"}  # prices are ours
-
-
 def test_a_server_declared_free_is_free(server, client):
     server.will(answer())
     prices = {"input_cost_per_token": 0, "output_cost_per_token": 0.0}
     assert client.complete(request_to(server, arguments=prices)).usage.cost_usd == 0.0
+    assert set(server.requests[0]) == {"model", "messages"}  # prices are ours
 
 
 def test_litellms_price(server, client):

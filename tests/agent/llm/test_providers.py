@@ -172,8 +172,3 @@ class TestRelay:
             client.complete(request_to(f"relay/{tmp_path}"))
         timer.join()
         assert (tmp_path / "p-0-0.prompt.md").exists()
-
-    def test_the_timeout_comes_from_the_arguments(self, tmp_path):
-        wanted = request_to(f"relay/{tmp_path}", arguments={"timeout": 0.3})
-        with pytest.raises(ModelUnavailableError, match=r"within 0\.3 s"):
-            complete(wanted)

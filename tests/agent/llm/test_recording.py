@@ -33,15 +33,6 @@ def made_run(path: Path, *turns: tuple[str, int, int, str]) -> Path:
     return path
 
 
-def test_a_run_directory_is_a_recording(tmp_path):
-    run = made_run(tmp_path / "run", ("p", 0, 0, "first"), ("p", 0, 1, "second"), ("q", 3, 0, "x"))
-    recording = load_recording(run)
-    assert set(recording.answers) == {("p", 0, 0), ("p", 0, 1), ("q", 3, 0)}
-    found = recording.answers["p", 0, 1]
-    assert (found.text, found.reasoning, found.finish_reason) == ("second", "because", "length")
-    assert (found.model, found.usage.cost_usd) == ("gpt-4o-2024-08-06", 0.25)
-
-
 def test_lines_are_a_recording_and_come_back_as_written(tmp_path):
     answers = [
         RecordedAnswer(problem="p", turn=1, text="a\u2028b\n```"),
@@ -50,13 +41,6 @@ def test_lines_are_a_recording_and_come_back_as_written(tmp_path):
     path = tmp_path / "made.jsonl"
     save_recording(path, answers)
     assert list(load_recording(path).answers.values()) == answers[::-1]  # in order of turns
-
-
-def test_what_a_recording_lacks_is_named(tmp_path):
-    recording = load_recording(made_run(tmp_path / "run", ("p", 0, 0, "a"), ("p", 0, 1, "b")))
-    assert "p, sample 0, turn 2" in recording.missing("p", 0, 2)
-    assert "0/0, 0/1" in recording.missing("p", 0, 2)
-    assert "no answer for q (it holds p)" in recording.missing("q", 0, 0)
 
 
 @pytest.mark.parametrize(

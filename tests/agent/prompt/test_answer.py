@@ -83,15 +83,6 @@ def test_the_last_block_that_defines_it_wins():
     assert extract(text, "stop").source == better
 
 
-def test_other_blocks_do_not_disturb():
-    text = (
-        fenced("__global__ void k(float* x) { x[0] = 1; }\n", "cuda")
-        + fenced(KERNEL)
-        + fenced("pip install ninja\n", "bash")
-    )
-    assert extract(text, "stop").source == KERNEL
-
-
 def test_a_file_split_over_blocks_is_joined_in_its_order():
     text = f"Helper:\n{fenced(HELPER)}\nUnrelated:\n{fenced('other = 1')}\n{fenced(CLASS_ONLY)}"
     source = extract(text, "stop").source
@@ -180,11 +171,6 @@ def test_nothing_is_executed(tmp_path):
     assert not mark.exists()
 
 
-def test_escapes_in_kernel_strings_are_no_error():
-    code = KERNEL + 'CPP = "printf(\\d)"\n'
-    assert extract(fenced(code), "stop").source == code
-
-
 pieces = st.lists(
     st.sampled_from(
         [
@@ -213,6 +199,11 @@ pieces = st.lists(
     | st.text(max_size=8),
     max_size=30,
 )
+
+
+def test_escapes_in_kernel_strings_are_no_error():
+    code = KERNEL + 'CPP = "printf(\\d)"\n'
+    assert extract(fenced(code), "stop").source == code
 
 
 @given(

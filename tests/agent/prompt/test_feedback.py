@@ -13,9 +13,10 @@ from agent.prompt.feedback import fenced, sections
 from agent.prompt.memory import remember
 from agent.prompt.section import LIMITS, Section, cut, excess
 from agent.record.turn import TurnRecord
-from evaluator.evaluation import BaselineTiming, BuildReport, Evaluation, Status
+from evaluator.evaluation import BuildReport, Evaluation, Status
 from evaluator.settings import BaselineName
-from tests.agent.made_records import advice, correct, incorrect, kernel_share, profile, turn
+from tests.agent.made_records import advice, incorrect, kernel_share, profile, turn
+from tests.evaluator.made_evaluations import baseline, correct
 
 SUBSETS = [frozenset(part) for size in range(7) for part in itertools.combinations("GEPASR", size)]
 
@@ -119,10 +120,6 @@ def test_sections_come_in_their_order(turns: list[TurnRecord], start_from: str) 
     assert "What execution said" in titles
 
 
-def test_a_first_turn_has_no_feedback() -> None:
-    assert told([]) == {}
-
-
 def test_what_execution_said_of_a_correct_kernel() -> None:
     assert told([made(0, correct(1.97))], "E")["What execution said"].splitlines() == [
         "- turn: 0",
@@ -136,14 +133,7 @@ def test_what_execution_said_of_a_correct_kernel() -> None:
 def test_every_baseline_is_told() -> None:
     evaluation = correct(2.0)
     assert evaluation.timing is not None
-    compiled = BaselineTiming(
-        latency_us=900.0,
-        speedup=1.11,
-        speedup_low=1.05,
-        speedup_high=1.17,
-        verdict="faster",  # type: ignore[arg-type]
-        pairs=9,
-    )
+    compiled = baseline(1.11, low=1.05, high=1.17)
     baselines = {**evaluation.timing.baselines, BaselineName.COMPILE: compiled}
     timing = evaluation.timing.model_copy(update={"baselines": baselines})
     evaluation = evaluation.model_copy(update={"timing": timing})
@@ -206,11 +196,6 @@ def test_an_answer_without_code_leaves_the_kernel_before_it() -> None:
     assert "The last kernel" not in found
 
 
-def test_the_profiler_speaks_of_the_kernel_to_refine() -> None:
-    text = told([made(0, correct())])["What the profiler said"]
-    assert text == "- bottleneck: memory_bandwidth\n- turn: 0\nSUMMARY one\nSUMMARY two"
-
-
 def test_a_bottleneck_is_named_once() -> None:
     told_twice = profile().model_copy(update={"summary": "- bottleneck: memory_bandwidth\n- so"})
     text = told([made(0, correct(), profile=told_twice.model_dump())])["What the profiler said"]
@@ -251,12 +236,6 @@ def test_a_long_history_is_cut_to_its_newest_rows() -> None:
     turns = [made(number, incorrect()) for number in range(LIMITS.history_rows + 3)]
     lines = told(turns)["Earlier attempts"].splitlines()
     assert lines[2].startswith("| 3 |") and lines[-1] == "(3 earlier rows left out.)"
-
-
-def test_a_long_profile_is_cut() -> None:
-    long = profile().model_copy(update={"summary": "\n".join("line" for _ in range(99))})
-    found = told([made(0, correct(), profile=long.model_dump())])
-    assert found["What the profiler said"].count("line") == LIMITS.profile_lines
 
 
 def test_a_fence_never_ends_inside_the_source() -> None:

@@ -9,7 +9,6 @@ from agent.prompt.memory import remember
 from agent.record.result import Stop
 from agent.record.turn import TurnRecord
 from agent.view.trajectory import overview, turn_lines
-from tests.agent.made_records import timing
 from tests.agent.stand_in import (
     SOUND_KERNEL,
     ScriptedClient,
@@ -18,6 +17,7 @@ from tests.agent.stand_in import (
     verdict_on,
 )
 from tests.agent.world import World
+from tests.evaluator.made_evaluations import timing
 from tools.advice.words import score_lines
 
 TITLES = {
@@ -167,8 +167,3 @@ def test_a_problem_ends_near_the_speed_of_light(world: World) -> None:
     # Asked for more, the same run goes on.
     again = world.run(stop_near_sol=None)
     assert all(entry.turns == 4 for entry in again.problems)
-
-
-def test_a_share_that_is_not_reached_ends_nothing(world: World) -> None:
-    result = world.run(stop_near_sol=0.95)
-    assert [entry.stop for entry in result.problems] == [Stop.CALLS, Stop.CALLS]

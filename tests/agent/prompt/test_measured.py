@@ -14,7 +14,8 @@ from agent.prompt.placebo import SENTENCES, TOLERANCE, placebo
 from agent.prompt.section import LIMITS, Section
 from agent.record.turn import TurnRecord
 from agent.tuner.planning.prompt import read
-from tests.agent.made_records import advice, correct, kernel_share, profile, timing, turn
+from tests.agent.made_records import advice, kernel_share, profile, turn
+from tests.evaluator.made_evaluations import correct, timing
 from tools.advice.words import score_lines
 from tools.profiling.advice import AdviceScore, Direction
 from tools.profiling.profile_report import Bottleneck, Profile
@@ -84,14 +85,6 @@ def test_p_is_summary_advice_and_distance() -> None:
         "- turn: 3\n- time: 812.3 us\n- bound: 495.5 us\n"
         "- reached: 61 % of the speed of light, at most 1.64x left to gain"
     )
-
-
-@pytest.mark.parametrize(
-    ("letter", "title"),
-    [("A", "What to change"), ("S", "Distance to the speed of light"), ("R", "Raw metrics")],
-)
-def test_each_letter_alone_is_its_section(letter: str, title: str) -> None:
-    assert list(told(letter, measured())) == [title]
 
 
 def test_raw_metrics_are_figures_by_name_and_nothing_else() -> None:

@@ -15,58 +15,33 @@ from agent.prompt.templates import our_templates
 from agent.tuner import answer
 from agent.tuner.planning.prompt import read
 from evaluator.build.builder import Builder
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
+from evaluator.evaluation import Backend, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.ipc.build_request import BuildRequest
-from evaluator.settings import Settings
 from tests.agent.tuner.prompts import SOFTMAX
+from tests.evaluator.made_requests import evaluation_request
 from tests.nvcc import needs_nvcc
+from tests.task import task
 
 NAMES = EXAMPLES["few"]
-HEAD = "import math\n\nimport torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n\n"
 # Odd sizes: the last tiles and blocks are partly empty.
 REFERENCES = {
-    "gelu": f"""{HEAD}class Model(nn.Module):
-    def __init__(self, columns):
-        super().__init__()
-        self.bias = nn.Parameter(torch.randn(columns))
-
-    def forward(self, x):
-        return F.gelu(x + self.bias)
-
-
-def get_inputs():
-    return [torch.randn(37, 129)]
-
-
-def get_init_inputs():
-    return [129]
-""",
-    "matmul": f"""{HEAD}class Model(nn.Module):
-    def forward(self, a, b):
-        return a @ b
-
-
-def get_inputs():
-    return [torch.randn(67, 261), torch.randn(261, 301)]
-
-
-def get_init_inputs():
-    return []
-""",
-    "attention": f"""{HEAD}class Model(nn.Module):
-    def forward(self, q, k, v):
-        scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    "gelu": task(
+        "return F.gelu(x + self.bias)",
+        init="self.bias = nn.Parameter(torch.randn(columns))",
+        sizes={"columns": "129"},
+        x="torch.randn(37, 129)",
+    ),
+    "matmul": task("return a @ b", a="torch.randn(67, 261)", b="torch.randn(261, 301)"),
+    "attention": task(
+        """
+        scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
         return torch.softmax(scores, dim=-1) @ v
-
-
-def get_inputs():
-    return [torch.randn(2, 3, 41, 32), torch.randn(2, 3, 53, 32), torch.randn(2, 3, 53, 32)]
-
-
-def get_init_inputs():
-    return []
-""",
+        """,
+        q="torch.randn(2, 3, 41, 32)",
+        k="torch.randn(2, 3, 53, 32)",
+        v="torch.randn(2, 3, 53, 32)",
+    ),
 }
 
 
@@ -77,11 +52,14 @@ def kernel(name: str, backend: Backend) -> str:
 
 
 def judged(executor: LocalExecutor, name: str, backend: Backend, device: str) -> None:
-    request = EvaluationRequest(
+    request = evaluation_request(
+        kernel(name, backend),
+        REFERENCES[name],
+        backend=backend,
         problem_id=name,
-        reference=REFERENCES[name],
-        candidate=Candidate(source=kernel(name, backend), backend=backend),
-        settings=Settings(device=device, timing_seconds=0.05, audit="never"),
+        device=device,
+        timing_seconds=0.05,
+        audit="never",
     )
     verdict = executor.evaluate(request)
     assert verdict.status is Status.CORRECT, verdict.message + verdict.detail

@@ -8,7 +8,8 @@ from agent.record.events import ProblemFinished, ProblemStarted, Profiled, Waiti
 from agent.record.result import Stop
 from agent.view.display import PlainLines, open_display, view_mode
 from problems.errors import UsageError
-from tests.agent.made_records import correct, incorrect, problem_result, turn, turn_events
+from tests.agent.made_records import incorrect, problem_result, turn, turn_events
+from tests.evaluator.made_evaluations import correct
 
 A, B = "level1_1_square", "level2_1_bias_swish_gate_residual"
 

@@ -8,11 +8,12 @@ from agent.record.result import ProblemResult, RunResult, Stop
 from agent.record.turn import TurnRecord
 from agent.resolution import Resolution
 from agent.view.summary import check_command, tell
-from evaluator.evaluation import BaselineTiming, Verdict
+from evaluator.evaluation import Verdict
 from evaluator.settings import BaselineName, Precision
 from problems.loader import load_problem
 from problems.problem import Problem
-from tests.agent.made_records import correct, incorrect, problem_result, timing, turn
+from tests.agent.made_records import incorrect, problem_result, turn
+from tests.evaluator.made_evaluations import baseline, correct, timing
 
 PROBLEM = load_problem("level1_7_rms_norm")
 
@@ -67,14 +68,7 @@ def test_a_person_is_told_what_was_found(
 def test_other_baselines_are_told_with_their_verdict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    compiled = BaselineTiming(
-        latency_us=900,
-        speedup=1.1,
-        speedup_low=0.9,
-        speedup_high=1.3,
-        verdict=Verdict.UNCLEAR,
-        pairs=4,
-    )
+    compiled = baseline(1.1, verdict=Verdict.UNCLEAR)
     both = timing(2.0).baselines | {BaselineName.COMPILE: compiled}
     evaluation = correct(2.0).model_copy(
         update={"timing": timing(2.0).model_copy(update={"baselines": both})}

@@ -6,7 +6,8 @@ from agent.record.turn import TurnRecord
 from agent.show import app
 from evaluator.command.command_line import serve
 from evaluator.evaluation import BuildReport, Evaluation, Status
-from tests.agent.made_records import correct, incorrect, profile, turn
+from tests.agent.made_records import incorrect, profile, turn
+from tests.evaluator.made_evaluations import correct
 
 FIRST, SECOND = "# plan: one\nx = 1\n", "# plan: two\nx = 2\n"
 A, B = "level1_1_square", "level1_2_cube"

@@ -3,47 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-ROOT = Path(__file__).parents[3]
-TASK = """
-import torch
-import torch.nn as nn
+from tests.command import command
+from tests.problems.test_dataset import write as write_rows
+from tests.task import as_candidate, task
 
-class Model(nn.Module):
-    def forward(self, x):
-        return torch.relu(x)
-
-def get_inputs():
-    return [torch.randn(64, 513)]
-
-def get_init_inputs():
-    return []
-"""
+TASK = task("return torch.relu(x)", x="torch.randn(64, 513)")
 UNUSABLE = TASK.replace("torch.relu(x)", "torch.relu(x).no_such_method()")
-RIGHT = TASK.split("def get_inputs")[0].replace("Model(", "ModelNew(")
+RIGHT = as_candidate(TASK)
 WRONG = RIGHT.replace("torch.relu(x)", "torch.relu(x) * 1.5")
 BROKEN = RIGHT.replace("class ModelNew(nn.Module):", "class ModelNew(")
 
 
 def judged(kernels: Path, suite: object, *options: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "evaluator.check", kernels, "--suite", suite]
-    command += ["--device", "cpu", "--timing-seconds", "0.2", "--no-audit", *options]
-    return subprocess.run(
-        [*map(str, command)],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    words = ("--suite", suite, "--device", "cpu", "--timing-seconds", "0.2", "--no-audit")
+    return command("evaluator.check", kernels, *words, *options)
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:
@@ -143,7 +122,7 @@ def test_a_suite_in_a_parquet_file_for_a_person(tmp_path: Path) -> None:
         {"code": code, "level": 1, "name": f"{number}_task", "problem_id": number}
         for number, code in ((1, TASK), (2, UNUSABLE))
     ]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "tasks.parquet")
+    write_rows(tmp_path / "tasks.parquet", rows)
     latin = RIGHT.encode() + b"# \xe9\n"
     folder = write(tmp_path / "kernels", {kernel(1, 1, 0): RIGHT, kernel(1, 2, 0): RIGHT})
     (folder / kernel(1, 1, 1)).write_bytes(latin)

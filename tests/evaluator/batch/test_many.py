@@ -9,25 +9,21 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import pytest
 
 from evaluator.batch.many import AHEAD, MOST_FAILURES, Outcome, judged
 from evaluator.errors import DeviceError, UnusableReferenceError
 from evaluator.evaluation import (
-    Backend,
-    Candidate,
     Correctness,
     Evaluation,
     EvaluationRequest,
     Seconds,
     Status,
 )
-from evaluator.settings import Settings
 from problems.loader import load_problem
 from problems.problem import Problem
+from tests.evaluator.made_requests import evaluation_request
 
 SWISH, RMS_NORM = load_problem("level1_1_swish"), load_problem("level1_7_rms_norm")
 
@@ -40,9 +36,6 @@ class Judge:
         self.meeting: threading.Barrier | None = None
         self.slow = threading.Event()
         self.made: list[weakref.ref[Evaluation]] = []
-
-    def prepare(self, candidates: int = 1) -> None:
-        pass
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         source = request.candidate.source
@@ -68,20 +61,6 @@ class Judge:
         self.made.append(weakref.ref(verdict))
         return verdict
 
-    def close(self) -> None:
-        pass
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        pass
-
 
 @pytest.fixture
 def judge() -> Judge:
@@ -89,12 +68,7 @@ def judge() -> Judge:
 
 
 def request(path: Path, problem: Problem) -> EvaluationRequest:
-    return EvaluationRequest(
-        problem_id=problem.id,
-        reference=problem.source,
-        candidate=Candidate(source=path.read_text(), backend=Backend.CPP),
-        settings=Settings(),
-    )
+    return evaluation_request(path.read_text(), problem.source, problem_id=problem.id)
 
 
 def told(

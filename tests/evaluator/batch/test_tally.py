@@ -4,27 +4,8 @@ from __future__ import annotations
 
 from evaluator.batch.tally import Tally
 from evaluator.errors import DeviceError
-from evaluator.evaluation import BaselineTiming, Correctness, Evaluation, Status, Timing, Verdict
-from evaluator.settings import BaselineName
-
-
-def correct(speedup: float | None, low: float = 0.0, verdict: str = "faster") -> Evaluation:
-    correctness = Correctness(calls_judged=1, calls_made=1)
-    if speedup is None:
-        return Evaluation(status=Status.CORRECT, correctness=correctness)
-    interval = {"speedup": speedup, "speedup_low": low, "speedup_high": speedup + 1}
-    eager = BaselineTiming(latency_us=9, verdict=Verdict(verdict), pairs=9, **interval)
-    timing = Timing(
-        verdict=Verdict(verdict),
-        latency_us=9,
-        latency_low_us=8,
-        latency_high_us=10,
-        baselines={BaselineName.EAGER: eager},
-        calls=9,
-        stopped="time",
-        **interval,
-    )
-    return Evaluation(status=Status.CORRECT, correctness=correctness, timing=timing)
+from evaluator.evaluation import Evaluation, Status, Verdict
+from tests.evaluator.made_evaluations import correct
 
 
 def test_shares_by_the_estimate_and_by_the_interval() -> None:
@@ -33,8 +14,8 @@ def test_shares_by_the_estimate_and_by_the_interval() -> None:
         correct(3.0, low=2.5),
         correct(2.1, low=1.6),
         correct(1.6, low=1.2),
-        correct(1.1, low=1.01, verdict="unclear"),  # within the margin of equal kernels
-        correct(0.5, low=0.4, verdict="slower"),
+        correct(1.1, low=1.01, verdict=Verdict.UNCLEAR),  # within the margin of equal kernels
+        correct(0.5, low=0.4),
         correct(None),
         Evaluation(status=Status.TIMEOUT, reason="call_timeout"),
         Evaluation(status=Status.TIMEOUT, reason="call_timeout"),

@@ -144,14 +144,11 @@ reference = lambda a, b: a - b
 candidate = ext.difference
 '''
 
-INTERFACES["errors_become_pythons"] = (
-    """
+INTERFACES["errors_become_pythons"] = '''
 import torch
 from torch.utils.cpp_extension import load_inline
 
 source = """
-    + '"""'
-    + """
 torch::Tensor check(torch::Tensor x, int64_t n) {
   TORCH_CHECK(n > 0, "n must be positive, got ", n, " for ", x.sizes());
   TORCH_CHECK(n != 7);
@@ -163,8 +160,6 @@ torch::Tensor check(torch::Tensor x, int64_t n) {
   return x;
 }
 """
-    + '"""'
-    + """
 ext = load_inline(name="checks", cpp_sources=source, functions=["check"])
 inputs = lambda: (torch.randn(2, 3),)
 
@@ -188,8 +183,7 @@ def reference(x):
             "RuntimeError: expected scalar type Double but found Float",
             "IndexError: Dimension out of range (expected to be in range of [-2, 1], but got 5)",
             "nothing", wrong, wrong, wrong, wrong, wrong]
-"""
-)
+'''
 
 INTERFACES["a_failed_build_is_pytorchs_error"] = """
 import torch
@@ -236,14 +230,11 @@ reference = lambda x: (x * 3, x * 3)
 candidate = lambda x: (ext.scaled(x), inline.scaled(x))
 """
 
-INTERFACES["literals_and_ranges"] = (
-    """
+INTERFACES["literals_and_ranges"] = '''
 import torch
 from torch.utils.cpp_extension import load_inline
 
 source = """
-    + '"""'
-    + """
 #include <torch/extension.h>
 #include <ATen/AccumulateType.h>
 template <typename T> using acc = at::acc_type<T, false>;
@@ -254,15 +245,12 @@ std::vector<torch::Tensor> f(torch::Tensor x) {
           torch::tensor({total}, torch::kFloat64), torch::arange(5), torch::full({2}, 7, x.options())};
 }
 """
-    + '"""'
-    + """
 ext = load_inline(name="literals", cpp_sources=source, functions=["f"])
 inputs = lambda: (torch.arange(8.0),)
 reference = lambda x: [torch.tensor([1.5, 2.5]), torch.tensor([1, 2, 3]), torch.tensor(True), torch.tensor(0.5),
                        torch.tensor([28.0], dtype=torch.float64), torch.arange(5), torch.full((2,), 7.0)]
 candidate = ext.f
-"""
-)
+'''
 
 INTERFACES["arguments_as_pybind_takes_them"] = '''
 import torch

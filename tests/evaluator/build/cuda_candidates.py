@@ -85,42 +85,6 @@ torch::Tensor relu(torch::Tensor x) {
 )
 
 add(
-    "tiled_matmul",
-    "at::Tensor matmul(at::Tensor a, at::Tensor b);",
-    """
-#include <cuda_runtime.h>
-#define TILE 32
-__global__ void matmul_kernel(const float* A, const float* B, float* C, int M, int N, int K) {
-  __shared__ float As[TILE][TILE + 1];
-  __shared__ float Bs[TILE][TILE + 1];
-  int row = blockIdx.y * TILE + threadIdx.y, col = blockIdx.x * TILE + threadIdx.x;
-  float acc = 0.0f;
-  for (int t = 0; t < (K + TILE - 1) / TILE; ++t) {
-    As[threadIdx.y][threadIdx.x] = (row < M && t * TILE + threadIdx.x < K) ? A[row * K + t * TILE + threadIdx.x] : 0.f;
-    Bs[threadIdx.y][threadIdx.x] = (col < N && t * TILE + threadIdx.y < K) ? B[(t * TILE + threadIdx.y) * N + col] : 0.f;
-    __syncthreads();
-    #pragma unroll
-    for (int k = 0; k < TILE; ++k) acc += As[threadIdx.y][k] * Bs[k][threadIdx.x];
-    __syncthreads();
-  }
-  if (row < M && col < N) C[row * N + col] = acc;
-}
-at::Tensor matmul(at::Tensor a, at::Tensor b) {
-  TORCH_CHECK(a.dim() == 2 && b.dim() == 2 && a.size(1) == b.size(0), "shapes: ", a.sizes(), b.sizes());
-  int M = a.size(0), K = a.size(1), N = b.size(1);
-  auto c = torch::empty({M, N}, a.options());
-  dim3 threads(TILE, TILE), blocks((N + TILE - 1) / TILE, (M + TILE - 1) / TILE);
-  matmul_kernel<<<blocks, threads, 0, c10::cuda::getCurrentCUDAStream()>>>(a.contiguous().data_ptr<float>(), b.contiguous().data_ptr<float>(), c.data_ptr<float>(), M, N, K);
-  return c;
-}
-""".replace(
-        "#include <cuda_runtime.h>", "#include <cuda_runtime.h>\n#include <c10/cuda/CUDAStream.h>"
-    ),
-    ("matmul",),
-    "-gencode=arch=compute_80,code=sm_80",
-)
-
-add(
     "dispatch_half",
     "torch::Tensor gelu(torch::Tensor x);",
     """
@@ -176,47 +140,6 @@ torch::Tensor diag_scale(torch::Tensor a, torch::Tensor b) {
 )
 
 add(
-    "warp_reduction",
-    "std::vector<torch::Tensor> layer_norm(torch::Tensor x, torch::Tensor w, torch::Tensor b, double eps);",
-    """
-#include <vector>
-__inline__ __device__ float warp_sum(float v) {
-  #pragma unroll
-  for (int o = 16; o > 0; o >>= 1) v += __shfl_xor_sync(0xffffffff, v, o);
-  return v;
-}
-template <int THREADS>
-__global__ void __launch_bounds__(THREADS) ln(const float* x, const float* w, const float* b, float* y, float* mean, int d, float eps) {
-  __shared__ float s[2][32];
-  const float* row = x + (size_t)blockIdx.x * d;
-  float a = 0, q = 0;
-  for (int i = threadIdx.x; i < d; i += THREADS) { float v = row[i]; a += v; q += v * v; }
-  a = warp_sum(a); q = warp_sum(q);
-  if (threadIdx.x % 32 == 0) { s[0][threadIdx.x / 32] = a; s[1][threadIdx.x / 32] = q; }
-  __syncthreads();
-  a = q = 0;
-  for (int i = 0; i < THREADS / 32; i++) { a += s[0][i]; q += s[1][i]; }
-  float m = a / d, inv = rsqrtf(q / d - m * m + eps);
-  for (int i = threadIdx.x; i < d; i += THREADS) y[(size_t)blockIdx.x * d + i] = (row[i] - m) * inv * w[i] + b[i];
-  if (threadIdx.x == 0) mean[blockIdx.x] = m;
-}
-std::vector<torch::Tensor> layer_norm(torch::Tensor x, torch::Tensor w, torch::Tensor b, double eps) {
-  auto y = torch::empty_like(x);
-  int d = x.size(-1);
-  int rows = x.numel() / d;
-  auto mean = torch::empty({rows}, torch::TensorOptions().dtype(torch::kFloat32).device(torch::kCUDA, x.get_device()));
-  ln<256><<<rows, 256>>>(x.data_ptr<float>(), w.data_ptr<float>(), b.data_ptr<float>(), y.data_ptr<float>(), mean.data_ptr<float>(), d, (float)eps);
-  cudaError_t err = cudaGetLastError();
-  TORCH_CHECK(err == cudaSuccess, "launch failed: ", cudaGetErrorString(err));
-  return {y, mean};
-}
-""",
-    ("layer_norm",),
-    "-O3",
-    "-maxrregcount=64",
-)
-
-add(
     "cublas_and_epilogue",
     "torch::Tensor gemm_relu(torch::Tensor a, torch::Tensor b);",
     """
@@ -267,41 +190,6 @@ void launch(const float* in, float* out, int n, cudaStream_t stream) {
 }
 """,
     (),
-)
-
-add(
-    "half_tensor_cores",
-    "torch::Tensor wmma_matmul(torch::Tensor a, torch::Tensor b);",
-    """
-#include <torch/extension.h>
-#include <mma.h>
-#include <cuda_fp16.h>
-using namespace nvcuda;
-__global__ void wmma_kernel(const half* a, const half* b, float* c, int M, int N, int K) {
-  int warpM = (blockIdx.x * blockDim.x + threadIdx.x) / 32, warpN = blockIdx.y * blockDim.y + threadIdx.y;
-  wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fa;
-  wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> fb;
-  wmma::fragment<wmma::accumulator, 16, 16, 16, float> acc;
-  wmma::fill_fragment(acc, 0.0f);
-  for (int i = 0; i < K; i += 16) {
-    wmma::load_matrix_sync(fa, a + warpM * 16 * K + i, K);
-    wmma::load_matrix_sync(fb, b + i * N + warpN * 16, N);
-    wmma::mma_sync(acc, fa, fb, acc);
-  }
-  wmma::store_matrix_sync(c + warpM * 16 * N + warpN * 16, acc, N, wmma::mem_row_major);
-}
-torch::Tensor wmma_matmul(torch::Tensor a, torch::Tensor b) {
-  TORCH_CHECK(a.scalar_type() == at::ScalarType::Half, "half only");
-  auto c = torch::zeros({a.size(0), b.size(1)}, a.options().dtype(torch::kFloat));
-  dim3 block(128, 4), grid((a.size(0) + 63) / 64, (b.size(1) + 63) / 64);
-  wmma_kernel<<<grid, block>>>(reinterpret_cast<const half*>(a.data_ptr<at::Half>()),
-                               reinterpret_cast<half*>(b.data_ptr<at::Half>()), c.data_ptr<float>(), a.size(0), b.size(1), a.size(1));
-  return c.to(torch::kHalf);
-}
-""",
-    ("wmma_matmul",),
-    "-U__CUDA_NO_HALF_OPERATORS__",
-    "--expt-extended-lambda",
 )
 
 add(

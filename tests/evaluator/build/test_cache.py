@@ -145,12 +145,3 @@ def test_what_is_used_meanwhile_is_not_removed(tmp_path, monkeypatch):
     cache.put("c", {"x": b"0"})
     monkeypatch.undo()
     assert cache.get("a") is not None and cache.get("b") is None
-
-
-def test_reading_marks_as_used(tmp_path):
-    cache = Cache(tmp_path, 2**20)
-    entry = cache.put("a", {"x": b"1"})
-    os.utime(entry, (1, 1))
-    assert cache.read("a") == {"x": b"1"}
-    assert entry.stat().st_mtime > 1
-    assert cache.read("b") is None

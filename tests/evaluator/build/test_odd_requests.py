@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import time
-import tracemalloc
 
 import pytest
 import torch  # noqa: F401 (its libraries)
 
 from evaluator.build.builder import Builder
 from evaluator.build.sources import Source, Sources
-from evaluator.build.workshop import Flags, _any_name_does
 from evaluator.ipc.build_request import BuildRequest
 
 SHOWN = 'extern "C" int '
@@ -30,19 +28,6 @@ def test_names_of_the_linkers_files_are_free(builder, name):
 def test_a_folder_in_the_place_of_what_the_compiler_writes_is_the_candidates_error(builder, name):
     outcome = builder.build(BuildRequest("odd", files=(FILE,), included=((name, "//\n"),)))
     assert not outcome.ok and "x.cpp." in outcome.log
-
-
-@pytest.mark.parametrize(
-    "flags",
-    [
-        {"cflags": ("-I/usr/include/\0",)},
-        {"cuda_cflags": ("-I/usr/include/\0",)},
-        {"ldflags": ("-L/usr/lib/\0",)},
-    ],
-)
-def test_a_flag_with_a_null_is_refused(builder, flags):
-    outcome = builder.build(BuildRequest("odd", files=(FILE,), **flags))
-    assert not outcome.ok and "is not allowed" in outcome.log
 
 
 @pytest.mark.parametrize(
@@ -101,17 +86,6 @@ def test_a_source_is_compiled_with_what_it_names_and_what_that_names():
     }
     assert "told.cpp" in dict(sources.seen_by(units[3]).others)
     assert "told.cpp" not in dict(sources.seen_by(units[4]).others)
-
-
-def test_the_text_of_many_sources_is_looked_at_once():
-    units = tuple(Source(f"u{number}.cpp", "", device=False) for number in range(100))
-    sources = Sources(units, (("h.h", "x" * 2**20),), ())
-    tracemalloc.start()
-    try:
-        assert _any_name_does(sources, Flags((), (), ()))
-        assert tracemalloc.get_traced_memory()[1] < 2**24
-    finally:
-        tracemalloc.stop()
 
 
 def test_many_sources_may_not_take_many_times_as_long(cache):

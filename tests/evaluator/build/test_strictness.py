@@ -133,14 +133,6 @@ def test_nvcc_too_has_the_last_word_on_it(builder: Builder) -> None:
     assert not attempt.headers_lacking
 
 
-def test_it_is_taken_where_pytorch_takes_it(
-    builder: Builder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Torch, "dispatches_types", True)
-    attempt = over_light_headers(builder, in_function(DISPATCH))
-    assert attempt.library is not None, attempt.log
-
-
 def test_whether_pytorch_takes_it_is_in_its_headers(tmp_path: Path) -> None:
     header = tmp_path / "include" / "ATen" / "Dispatch.h"
     header.parent.mkdir(parents=True)
@@ -149,14 +141,6 @@ def test_whether_pytorch_takes_it_is_in_its_headers(tmp_path: Path) -> None:
     assert old.dispatches_types
     header.write_text("#include <torch/headeronly/core/Dispatch.h>")
     assert not old.dispatches_types
-
-
-def test_what_the_light_headers_do_not_have_of_a_function_is_left_to_pytorchs(
-    builder: Builder,
-) -> None:
-    body = in_function("auto numbers = torch::tensor(std::vector<float>{1.5f});")
-    attempt = over_light_headers(builder, body)
-    assert attempt.library is None and attempt.headers_lacking, attempt.log
 
 
 def test_what_pytorch_compiles_is_built(builder: Builder) -> None:

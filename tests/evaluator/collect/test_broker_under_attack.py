@@ -10,7 +10,7 @@ import pytest
 
 from evaluator.collect.target.broker import Broker
 from evaluator.ipc.build_request import BuildRequest, decode_outcome, encode_request
-from evaluator.ipc.wire import Channel, ClosedError, Kind, WireTimeoutError, pair
+from evaluator.ipc.wire import Channel, ClosedError, Kind, WireError, WireTimeoutError, pair
 
 REFUSED = encode_request(BuildRequest(name="no name"))
 """Answered at once."""
@@ -53,6 +53,16 @@ def test_who_does_not_read_the_answer_holds_nobody_up() -> None:
 
     with pytest.raises(WireTimeoutError):
         served(asks, 0.5)
+
+
+def test_who_asks_for_the_device_twice_is_not_answered() -> None:
+    def asks(owner: Channel) -> None:
+        for _ in range(2):
+            owner.send(Kind.DEVICE)
+            owner.receive()
+
+    with pytest.raises(WireError, match="DEVICE out of turn"):
+        served(asks, 20)
 
 
 @pytest.mark.parametrize("of", ["name", "flag"])

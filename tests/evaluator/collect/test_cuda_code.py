@@ -93,11 +93,6 @@ def test_plain_names(mangled: str, name: str) -> None:
     assert kernel_name(mangled) == name
 
 
-def test_text_that_is_none_of_cuobjdumps_holds_no_kernel() -> None:
-    assert read_kernels("", "") == {}
-    assert read_kernels((DATA / "usage.txt").read_text(), "") == {}
-
-
 @pytest.fixture
 def cuobjdump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program = tmp_path / "bin" / "cuobjdump"

@@ -10,7 +10,6 @@ from evaluator.collect.nsight.ncu_export import (
     number,
     parse_hints,
     parse_raw,
-    with_hints,
 )
 from evaluator.collect.nsight.ncu_metrics import QUANTITIES, names
 from evaluator.errors import ProfilerError
@@ -53,25 +52,12 @@ class TestRealExport:
         assert kernel.metrics["waves"] == pytest.approx(248.24)
         assert kernel.metrics["sm_count"] == 132
 
-    def test_what_was_not_collected_is_missing(self) -> None:
-        trace = parse_raw(RAW)
-        assert "stall_long_scoreboard" in trace.missing
-        assert "dram_pct" not in trace.missing
-        assert trace.kernels[0].metrics["stall_long_scoreboard"] is None
-
     def test_rules_with_their_estimates(self) -> None:
         hints = parse_hints(DETAILS)["gelu_k"]
         assert [hint.speedup_pct for hint in hints[:2]] == [27.1, 17.53]
         assert hints[0].rule == "AchievedOccupancy"
         assert {hint.kind for hint in hints} == {"OPT", "INF"}
         assert not any("https://" in hint.text for hint in hints)
-
-    def test_rules_join_their_kernel(self) -> None:
-        trace = with_hints(parse_raw(RAW), parse_hints(DETAILS))
-        assert trace.kernels[0].hints[0].rule == "AchievedOccupancy"
-
-    def test_raw_page_has_no_rules(self) -> None:
-        assert parse_hints(RAW) == {}
 
 
 class TestVariations:

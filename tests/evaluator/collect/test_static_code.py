@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.collect.code.static_code import inspect_loops, read_loops
+from evaluator.collect.code.static_code import inspect_loops
 from evaluator.collect.collected import LoopFacts
 
 pytestmark = pytest.mark.skipif(
@@ -36,37 +36,23 @@ def loops(folder: Path, source: str, *flags: str) -> LoopFacts:
     return facts
 
 
-def test_vectorised_loop_without_its_tail(tmp_path: Path) -> None:
-    facts = loops(tmp_path, SCALE, "-O3", "-mavx2", "-mfma")
-    assert facts.packed > 0
-    assert facts.scalar == 0
-    assert facts.widest_bits == 256
-
-
-def test_scalar_loop(tmp_path: Path) -> None:
-    facts = loops(tmp_path, SCALE, "-O1")
-    assert facts.packed == 0
-    assert facts.scalar > 0
-
-
-def test_call_for_each_element(tmp_path: Path) -> None:
-    assert loops(tmp_path, EXP, "-O3", "-mavx2").calls == ("expf",)
-
-
-def test_vector_maths_is_no_call_for_each_element(tmp_path: Path) -> None:
-    facts = loops(tmp_path, EXP, "-O3", "-mavx2", "-ffast-math")
-    assert facts.calls == ()
-    assert facts.packed > 0
+@pytest.mark.parametrize(
+    ("source", "flags", "packed", "scalar", "calls"),
+    [
+        (SCALE, ("-O3", "-mavx2", "-mfma"), True, False, ()),
+        (SCALE, ("-O1",), False, True, ()),
+        (EXP, ("-O3", "-mavx2"), False, True, ("expf",)),
+        (EXP, ("-O3", "-mavx2", "-ffast-math"), True, False, ()),
+        (SUM, ("-O3", "-mavx2", "-mfma", "-ffast-math"), True, False, ()),
+    ],
+    ids=["without its tail", "scalar", "a call for each element", "vector maths", "free order"],
+)
+def test_what_a_loop_is_made_of(tmp_path: Path, source, flags, packed, scalar, calls) -> None:
+    facts = loops(tmp_path, source, *flags)
+    assert (facts.packed > 0, facts.scalar > 0, facts.calls) == (packed, scalar, calls)
+    assert not packed or facts.widest_bits == 256
 
 
 def test_ordered_sum_is_scalar_in_spite_of_packed_products(tmp_path: Path) -> None:
     strict = loops(tmp_path, SUM, "-O3", "-mavx2", "-mfma")
-    free = loops(tmp_path, SUM, "-O3", "-mavx2", "-mfma", "-ffast-math")
     assert strict.packed < strict.scalar
-    assert free.packed > 0
-    assert free.scalar == 0
-
-
-def test_no_code_no_loops() -> None:
-    assert read_loops("") == LoopFacts(packed=0, scalar=0, widest_bits=0)
-    assert inspect_loops(Path(__file__)) is None

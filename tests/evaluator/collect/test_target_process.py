@@ -12,33 +12,19 @@ from evaluator.collect.target.lent_folder import lent_folder
 from evaluator.collect.target.target_process import run, run_confined
 from evaluator.collect.target.target_request import REQUEST
 from evaluator.errors import ProfilerError
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest
 from evaluator.hardware.host_lock import LOCKS
 from evaluator.judge.bounds import ceilings
 from evaluator.judge.bounds.ceilings import measure_ceilings
-from evaluator.settings import Settings
+from tests.evaluator.made_requests import evaluation_request
 from tests.evaluator.processes import still_running
+from tests.task import task
 
-REFERENCE = """
-import torch
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return x + 1
-def get_inputs():
-    return [torch.randn(64, 64)]
-def get_init_inputs():
-    return []
-"""
+REFERENCE = task("return x + 1", x="torch.randn(64, 64)")
 
 
 def request(source: str, folder: Path) -> None:
     """Lay it where the target finds it."""
-    made = EvaluationRequest(
-        problem_id="p",
-        reference=REFERENCE,
-        candidate=Candidate(source=source, backend=Backend.CPP),
-        settings=Settings(threads=1),
-    )
+    made = evaluation_request(source, REFERENCE, threads=1)
     (folder / REQUEST).write_text(made.model_dump_json())
 
 

@@ -15,7 +15,6 @@ import pytest
 
 from evaluator.collect.ncu import REPORT, collect_ncu
 from evaluator.collect.target import walled
-from evaluator.errors import ProfilerError
 from evaluator.judge.bounds import ceilings
 from evaluator.judge.bounds.ceilings import measure_ceilings
 from evaluator.walls.privileges import may_watch
@@ -93,23 +92,6 @@ def test_it_builds_and_reaches_nothing_of_its_owner(
     (built,) = (cache / "libraries").glob("*/outcome.json")
     assert json.loads(built.read_text())["ok"]
     shutil.rmtree(area)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("place")
-def test_who_asks_its_owner_for_what_there_is_not_is_not_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KERNEL_REFINERY_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
-    stand_in_ncu(tmp_path / "bin", tmp_path / "log")
-    # The device is held for it already.
-    source = "import gc\nfrom evaluator.collect.target.owner import Owner\n"
-    source += "next(o for o in gc.get_objects() if isinstance(o, Owner)).hold_device()"
-    with tempfile.TemporaryDirectory() as name:
-        request(source, Path(name))
-        with pytest.raises(ProfilerError, match="ncu broke off: DEVICE out of turn"):
-            collect_ncu(Path(name), GPU, timeout_s=60)
 
 
 KEPT = ["only_cap_perfmon"]

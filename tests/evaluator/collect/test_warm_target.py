@@ -140,21 +140,6 @@ def test_a_program_that_is_not_there_leaves_nothing(folder: Path) -> None:
         collected(target, folder)
 
 
-def test_waiting_until_the_request_is_there(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / GATE)
-    gate = os.open(tmp_path / GATE, os.O_RDWR)
-    said: list[float | None] = []
-    waiting = threading.Thread(target=lambda: said.append(handed_over(tmp_path)))
-    waiting.start()
-    waiting.join(0.2)
-    assert waiting.is_alive()
-    os.write(gate, b"12.5\n")
-    waiting.join(20)
-    os.close(gate)
-    assert said == [12.5]
-    assert not (tmp_path / GATE).exists()
-
-
 def test_an_owner_that_goes_while_it_waits(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / GATE)
     gate = os.open(tmp_path / GATE, os.O_RDWR)

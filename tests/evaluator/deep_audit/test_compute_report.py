@@ -121,16 +121,29 @@ def test_a_kernels_own_assertion_is_told_once() -> None:
     assert finding.frames == ("scale_kernel",) and not finding.refuses
 
 
-def test_memcheck_of_older_versions() -> None:
-    finding = only(Tool.MEMCHECK, MEMCHECK_OLD)
-    assert (finding.place, finding.frames) == ("memcheck.cu:39", ("sums::reduce_kernel",))
-    assert finding.refuses and "is misaligned" in finding.text
-
-
-def test_a_librarys_kernel_refuses_nobody() -> None:
-    finding = only(Tool.MEMCHECK, LIBRARY)
-    assert finding.frames == ("at::native::vectorized_elementwise_kernel",)
-    assert not finding.refuses and finding.file == ""
+@pytest.mark.parametrize(
+    ("tool", "text", "place", "frames", "refuses"),
+    [
+        (Tool.MEMCHECK, MEMCHECK_OLD, "memcheck.cu:39", ("sums::reduce_kernel",), True),
+        # A library's kernel refuses nobody.
+        (Tool.MEMCHECK, LIBRARY, "", ("at::native::vectorized_elementwise_kernel",), False),
+        # A function that a kernel of its own calls is its own.
+        (
+            *(Tool.MEMCHECK, IN_A_FUNCTION, "tile.cuh:1732"),
+            *(("load_tile", "sums::reduce_kernel"), True),
+        ),
+        # Without a name nobody is refused.
+        (Tool.RACECHECK, NO_NAME, "myapp.cu:41", (), False),
+        # The others only tell.
+        (Tool.INITCHECK, INITCHECK, "a.cu:7", ("scale_kernel",), False),
+        (Tool.SYNCCHECK, SYNCCHECK, "a.cu:32", ("scale_kernel",), False),
+    ],
+)
+def test_whose_kernel_it_is_decides(
+    tool: Tool, text: str, place: str, frames: tuple[str, ...], refuses: bool
+) -> None:
+    finding = only(tool, text)
+    assert (finding.place, finding.frames, finding.refuses) == (place, frames, refuses)
 
 
 def test_races_refuse_and_harmless_ones_tell() -> None:
@@ -143,25 +156,6 @@ def test_races_refuse_and_harmless_ones_tell() -> None:
 def test_races_only_tell_where_the_tool_does_not_know_the_barriers() -> None:
     findings = findings_of(Tool.RACECHECK, RACECHECK, CODE, plain_barriers=False)
     assert len(findings) == 2 and not any(finding.refuses for finding in findings)
-
-
-def test_without_a_name_nobody_is_refused() -> None:
-    finding = only(Tool.RACECHECK, NO_NAME)
-    assert (finding.place, finding.frames, finding.refuses) == ("myapp.cu:41", (), False)
-
-
-def test_a_function_that_an_own_kernel_calls_is_its_own() -> None:
-    finding = only(Tool.MEMCHECK, IN_A_FUNCTION)
-    assert finding.frames == ("load_tile", "sums::reduce_kernel")
-    assert finding.place == "tile.cuh:1732" and finding.refuses
-
-
-@pytest.mark.parametrize(
-    ("tool", "text"), [(Tool.INITCHECK, INITCHECK), (Tool.SYNCCHECK, SYNCCHECK)]
-)
-def test_the_others_only_tell(tool: Tool, text: str) -> None:
-    finding = only(tool, text)
-    assert finding.frames == ("scale_kernel",) and not finding.refuses
 
 
 @pytest.mark.parametrize("text", [CLEAN, NOT_STARTED, "", "=========\n========= \n"])

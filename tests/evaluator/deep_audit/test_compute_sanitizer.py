@@ -16,10 +16,9 @@ from evaluator.deep_audit.compute_sanitizer import (
 )
 from evaluator.deep_audit.own_code import OwnCode
 from evaluator.errors import DeviceError
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
+from evaluator.evaluation import Backend, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
-from evaluator.settings import Settings
-from tests.evaluator.conftest import SCALE_AND_BIAS
+from tests.evaluator.made_requests import evaluation_request
 
 KERNEL = '''
 import torch
@@ -63,12 +62,7 @@ class ModelNew(nn.Module):
 
 def request(source: str, **settings: object) -> EvaluationRequest:
     chosen = {"device": "cuda:0", "timing_seconds": 0.5, "audit": "always"} | settings
-    return EvaluationRequest(
-        problem_id="test",
-        reference=SCALE_AND_BIAS,
-        candidate=Candidate(source=source, backend=Backend.CUDA),
-        settings=Settings.model_validate(chosen),
-    )
+    return evaluation_request(source, backend=Backend.CUDA, **chosen)
 
 
 def test_options_of_the_tools() -> None:

@@ -13,17 +13,15 @@ from evaluator.deep_audit.crash_look import crashed
 from evaluator.deep_audit.deep_audit import DeepAuditor
 from evaluator.errors import DeviceError
 from evaluator.evaluation import (
-    Backend,
     BuildReport,
-    Candidate,
     Evaluation,
     EvaluationRequest,
     Status,
 )
 from evaluator.judge.judge import Judge
 from evaluator.settings import Settings
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.deep_audit.programs import OWN, program
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request
 from tools.diagnosis.diagnose import explain
 
 _SIGNATURE = "torch::Tensor scale_and_bias("
@@ -119,12 +117,7 @@ def test_which_endings_are_crashes(evaluation, device, wanted):
 
 
 def request(source: str) -> EvaluationRequest:
-    return EvaluationRequest(
-        problem_id="test",
-        reference=SCALE_AND_BIAS,
-        candidate=Candidate(source=source, backend=Backend.CPP),
-        settings=Settings(),
-    )
+    return evaluation_request(source)
 
 
 @pytest.mark.slow

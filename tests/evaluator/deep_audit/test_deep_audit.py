@@ -13,20 +13,13 @@ from evaluator.build.builder import Builder
 from evaluator.deep_audit.deep_audit import DeepAuditor, occasion_for
 from evaluator.errors import DeviceError
 from evaluator.evaluation import (
-    Backend,
-    BaselineTiming,
-    Candidate,
-    Correctness,
     Evaluation,
     EvaluationRequest,
     Status,
-    Timing,
-    Verdict,
 )
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.judge import Judge
-from evaluator.settings import BaselineName, Settings
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from evaluator.settings import Settings
 from tests.evaluator.deep_audit.programs import (
     INDEX_TOO_LARGE,
     OWN,
@@ -36,6 +29,8 @@ from tests.evaluator.deep_audit.programs import (
     SHIFTS_TOO_FAR,
     program,
 )
+from tests.evaluator.made_evaluations import correct
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request
 
 IN_PYTORCH = "return torch.relu(x * self.scale + self.bias) * 2.0"
 
@@ -151,13 +146,6 @@ def test_what_stands_in_for_a_kernel_is_a_fallback(evaluate, source):
     assert evaluation.provenance is Provenance.FALLBACK
 
 
-@pytest.mark.slow
-def test_half_and_half_is_mixed(evaluate):
-    both = f"y = kernels.scale_and_bias(x, self.scale, self.bias)\n{IN_PYTORCH}"
-    evaluation = evaluate(program(forward=both), audit="always")
-    assert evaluation.provenance is Provenance.MIXED, evaluation.audit.shares
-
-
 @pytest.mark.thorough
 def test_custom_kernels_can_be_required(evaluate):
     own = evaluate(OWN, require="custom")
@@ -197,15 +185,6 @@ def test_a_result_that_the_next_call_overwrites_is_refused_on_demand(evaluate):
     assert evaluate(HONEST, require="kept_results").status is Status.CORRECT
 
 
-@pytest.mark.slow
-def test_what_nobody_can_attribute_is_not_custom(evaluate):
-    sleepy = "y = kernels.scale_and_bias(x, self.scale, self.bias)\ntime.sleep(0.02)\nreturn y"
-    evaluation = evaluate(program(forward=sleepy, head="import time"), require="custom")
-    assert (evaluation.status, evaluation.reason) == (Status.INTEGRITY, "provenance_unknown")
-    assert evaluation.provenance is None
-    assert any("provenance is unknown" in note for note in evaluation.notes)
-
-
 def test_what_is_refused_already_is_not_audited(evaluate):
     evaluation = evaluate(program(forward="return torch.zeros_like(x)"), audit="always")
     assert evaluation.status is Status.INCORRECT
@@ -237,12 +216,7 @@ def test_what_is_slower_than_an_audited_one_is_not_audited_again(
     judge = Judge(torch.device("cpu"), builder)
     auditor = DeepAuditor(judge, builder)
     monkeypatch.setattr(auditor, "_address", Clean(found))
-    request = EvaluationRequest(
-        problem_id="test",
-        reference=SCALE_AND_BIAS,
-        candidate=Candidate(source=HONEST, backend=Backend.CPP),
-        settings=Settings(),
-    )
+    request = evaluation_request()
     try:
         first = auditor.audited(request, judged(20.0, 50.0, None))
         slower = auditor.audited(request, judged(19.0, 60.0, None))
@@ -255,26 +229,7 @@ def test_what_is_slower_than_an_audited_one_is_not_audited_again(
 
 
 def judged(speedup: float, latency_us: float, bound_us: float | None) -> Evaluation:
-    figures = {"speedup": speedup, "speedup_low": speedup, "speedup_high": speedup}
-    eager = BaselineTiming(
-        latency_us=latency_us * speedup, verdict=Verdict.FASTER, pairs=9, **figures
-    )
-    timing = Timing(
-        verdict=Verdict.FASTER,
-        latency_us=latency_us,
-        latency_low_us=latency_us,
-        latency_high_us=latency_us,
-        baselines={BaselineName.EAGER: eager},
-        bound_us=bound_us,
-        calls=9,
-        stopped="precise",
-        **figures,
-    )
-    return Evaluation(
-        status=Status.CORRECT,
-        correctness=Correctness(calls_judged=3, calls_made=12),
-        timing=timing,
-    )
+    return correct(speedup, latency_us, low=speedup, high=speedup, bound_us=bound_us)
 
 
 @pytest.mark.parametrize(
@@ -309,12 +264,7 @@ class NoDevice:
     [("any", Status.CORRECT, ""), ("custom", Status.INTEGRITY, "provenance_unknown")],
 )
 def test_a_fault_of_ours_costs_the_label_and_not_the_verdict(tmp_path, require, status, reason):
-    request = EvaluationRequest(
-        problem_id="test",
-        reference=SCALE_AND_BIAS,
-        candidate=Candidate(source="import gc\n" + HONEST, backend=Backend.CPP),
-        settings=Settings(audit="always", require=require),
-    )
+    request = evaluation_request("import gc\n" + HONEST, audit="always", require=require)
     auditor = DeepAuditor(cast(Judge, NoDevice()), Builder(tmp_path))
     evaluation = auditor.audited(request, judged(2.0, 10.0, 5.0))
     assert (evaluation.status, evaluation.reason) == (status, reason)

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from evaluator.deep_audit.early_warnings import early_warnings
-from tests.evaluator.conftest import HONEST
 from tests.evaluator.deep_audit.programs import OWN
+from tests.evaluator.made_requests import HONEST
 
 
 def native(code: str) -> str:
@@ -66,11 +66,6 @@ def test_who_joins_is_not_said_to_leave_threads_behind() -> None:
 
 def test_what_is_no_python_has_failed_elsewhere() -> None:
     assert early_warnings("def (") == ()
-
-
-def test_it_is_easily_evaded() -> None:
-    # Why these are words only.
-    assert early_warnings("m = __builtins__\ngetattr(torch, 'all' + 'close')") == ()
 
 
 @pytest.mark.parametrize(

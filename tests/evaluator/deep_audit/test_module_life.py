@@ -7,48 +7,25 @@ from collections.abc import Callable
 import pytest
 
 from evaluator.audit_record import Life, LifeTrial
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
+from evaluator.evaluation import Status
 from evaluator.executor.local import LocalExecutor
-from evaluator.settings import Settings
+from tests.evaluator.made_requests import evaluation_request
+from tests.task import as_candidate, task
 
-REFERENCE = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(96, 64)
-        self.norm = nn.BatchNorm1d(64)
-
-    def forward(self, x):
-        return self.norm(self.linear(x))
-
-def get_inputs():
-    return [torch.randn(128, 96)]
-
-def get_init_inputs():
-    return []
-"""
-OWN = REFERENCE.split("def get_inputs")[0].replace("Model(", "ModelNew(")
-PLAIN = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(96, 64)
-
-    def forward(self, x):
-        return torch.relu(self.linear(x))
-
-def get_inputs():
-    return [torch.randn(128, 96)]
-
-def get_init_inputs():
-    return []
-"""
+REFERENCE = task(
+    "return self.norm(self.linear(x))",
+    init="""
+    self.linear = nn.Linear(96, 64)
+    self.norm = nn.BatchNorm1d(64)
+    """,
+    x="torch.randn(128, 96)",
+)
+OWN = as_candidate(REFERENCE)
+PLAIN = task(
+    "return torch.relu(self.linear(x))",
+    init="self.linear = nn.Linear(96, 64)",
+    x="torch.randn(128, 96)",
+)
 HEAD = """
 import torch
 import torch.nn as nn
@@ -86,16 +63,7 @@ PACKED_AT_FIRST_CALL = """
         return torch.relu(x @ cache["weight"] + self.linear.bias)
 """
 DERIVED = """
-import torch
-import torch.nn as nn
-
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(96, 64)
-
-    def forward(self, x):
-        if not hasattr(self, "packed"):
+        if self.packed is None:
             self.packed = self.linear.weight.t().contiguous()
         return torch.relu(x @ self.packed + self.linear.bias)
 """
@@ -113,25 +81,17 @@ class ModelNew(nn.Module):
     def forward(self, x):
         return torch.relu(nn.functional.linear(x, self.first.weight, self.first.bias) / 2.0)
 """
-RAISES_IN_EVAL = (
-    HEAD
-    + """
+RAISES_IN_EVAL = """
         if not self.training:
             raise RuntimeError("for training alone")
         return torch.relu(self.linear(x))
 """
-)
 
 
 @pytest.fixture(scope="module")
 def lived() -> Callable[[str, str], dict[Life, LifeTrial]]:
     def tried(source: str, reference: str) -> dict[Life, LifeTrial]:
-        request = EvaluationRequest(
-            problem_id="made",
-            reference=reference,
-            candidate=Candidate(source=source, backend=Backend.CPP),
-            settings=Settings(timing_seconds=0.2, audit="always"),
-        )
+        request = evaluation_request(source, reference, timing_seconds=0.2, audit="always")
         evaluation = executor.evaluate(request)
         assert evaluation.status is Status.CORRECT, evaluation.message
         assert evaluation.audit is not None
@@ -165,8 +125,8 @@ def test_the_module_itself_holds(lived: Callable[..., dict[Life, LifeTrial]]) ->
             {Life.MODE: "it is wrong in eval()"},
             marks=pytest.mark.slow,
         ),
-        (RAISES_IN_EVAL, PLAIN, {Life.MODE: "RuntimeError: for training alone"}),
-        pytest.param(DERIVED, PLAIN, {}, marks=pytest.mark.slow),
+        (HEAD + RAISES_IN_EVAL, PLAIN, {Life.MODE: "RuntimeError: for training alone"}),
+        pytest.param(HEAD + DERIVED, PLAIN, {}, marks=pytest.mark.slow),
         pytest.param(
             FOLDED, PLAIN, {Life.STATE_DICT: "judged as constructed"}, marks=pytest.mark.slow
         ),

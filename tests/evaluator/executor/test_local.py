@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 
 from evaluator.errors import JudgeDiedError
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, ProblemRequest, Status
+from evaluator.evaluation import EvaluationRequest, ProblemRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.device_lock import device_lock
-from evaluator.settings import Settings
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request
 from tests.evaluator.processes import descendants, descendants_once, still_running
 
 SLOW = f"import time\ntime.sleep(30)\n{HONEST}"
@@ -31,24 +30,7 @@ def executor() -> Iterator[LocalExecutor]:
 
 
 def request(source: str) -> EvaluationRequest:
-    return EvaluationRequest(
-        problem_id="test",
-        reference=SCALE_AND_BIAS,
-        candidate=Candidate(source=source, backend=Backend.CPP),
-        settings=Settings(timing_seconds=0.2, import_timeout_s=60.0),
-    )
-
-
-@pytest.mark.slow
-def test_the_judge_is_there_before_the_first_candidate() -> None:
-    with LocalExecutor("cpu") as early:
-        assert early.judge_pids == {}
-        early.prepare()
-        started = early.judge_pids
-        assert set(started) == {"cpu"}
-        early.prepare()
-        assert early.evaluate(request(HONEST)).status is Status.CORRECT
-        assert early.judge_pids == started
+    return evaluation_request(source, timing_seconds=0.2, import_timeout_s=60.0)
 
 
 @pytest.mark.slow

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from evaluator.errors import DeviceError, JudgeDiedError
-from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest
+from evaluator.evaluation import Backend, Evaluation
 from evaluator.executor import local
 from evaluator.executor.local import LocalExecutor, builders_for
-from evaluator.settings import Settings
 from tests.evaluator.executor.stand_in_builder import REFUSED
+from tests.evaluator.made_requests import evaluation_request
 
 DEVICES = ("cuda:0", "cuda:1", "cuda:3", "cuda:4")
 
@@ -47,12 +47,7 @@ class Lab:
 
 
 def request(source: str, reference: str = "a", backend: Backend = Backend.TRITON):
-    return EvaluationRequest(
-        problem_id="test",
-        reference=reference,
-        candidate=Candidate(source=source, backend=backend),
-        settings=Settings(device="cuda:0"),
-    )
+    return evaluation_request(source, reference, backend=backend, device="cuda:0")
 
 
 @pytest.fixture
@@ -80,12 +75,6 @@ def overlapping(entries: Sequence[dict[str, Any]]) -> int:
         now += step
         most = max(most, now)
     return most
-
-
-def test_all_judges_are_at_work_at_once(lab: Lab) -> None:
-    verdicts = lab.judge(["judge meet all 4"] * 4)
-    assert {judged_on(verdict) for verdict in verdicts} == set(DEVICES)
-    assert set(lab.executor.judge_pids) == set(DEVICES)
 
 
 def test_no_more_judges_start_than_there_are_candidates_at_a_time(lab: Lab) -> None:
@@ -132,16 +121,6 @@ def test_forty_candidates_keep_four_devices_busy(lab: Lab) -> None:
     span = max(e["end"] for e in entries) - min(e["begin"] for e in entries)
     together = sum(e["end"] - e["begin"] for e in entries) / span
     assert together > 2.5, "devices at work, on average"
-
-
-def test_whoever_is_free_takes_the_next(lab: Lab) -> None:
-    slow = lab.begin("judge come slow\njudge await release")
-    first = lab.begin("judge await slow\njudge come first")
-    first.result()
-    others = lab.judge(["judge sleep 0.01"] * 12)
-    assert not slow.done()
-    lab.begin("judge come release").result()
-    assert judged_on(slow.result()) not in {judged_on(verdict) for verdict in others}
 
 
 @pytest.mark.parametrize(("order", "error"), [("die", JudgeDiedError), ("no device", DeviceError)])

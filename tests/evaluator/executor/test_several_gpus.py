@@ -7,12 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
+from evaluator.evaluation import Backend, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.devices import list_gpus
-from evaluator.settings import Settings
-from tests.evaluator.conftest import HONEST
 from tests.evaluator.judge.test_judge_gpu import CUDA, LARGE
+from tests.evaluator.made_requests import HONEST, evaluation_request
 from tools.profile import profile
 
 pytestmark = [
@@ -34,11 +33,8 @@ def both() -> Iterator[LocalExecutor]:
 
 
 def request(source: str) -> EvaluationRequest:
-    return EvaluationRequest(
-        problem_id="test",
-        reference=LARGE,
-        candidate=Candidate(source=source, backend=Backend.CUDA),
-        settings=Settings(device="cuda:0", timing_seconds=1.0, audit="never"),
+    return evaluation_request(
+        source, LARGE, backend=Backend.CUDA, device="cuda:0", timing_seconds=1.0, audit="never"
     )
 
 

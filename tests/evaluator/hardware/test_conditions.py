@@ -24,4 +24,6 @@ def test_children_are_ours_and_nobody_else():
 def test_a_processor_has_no_state_of_a_gpu():
     state = conditions("cpu")
     assert state["cores"] == usable_cores()
+    assert state["load_average_1m"] >= 0
+    assert state["cpu_steal_s"] >= 0
     assert "sm_clock_mhz" not in state

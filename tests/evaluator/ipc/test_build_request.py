@@ -54,18 +54,6 @@ def test_noise_is_a_value_error(noise, magic):
             continue
 
 
-@given(requests, st.data())
-def test_a_damaged_request_is_refused_or_another_request(request, data):
-    message = bytearray(encode_request(request))
-    where = data.draw(st.integers(0, len(message) - 1))
-    message[where] ^= data.draw(st.integers(1, 255))
-    try:
-        damaged = decode_request(bytes(message))
-    except ValueError:
-        return
-    assert isinstance(damaged, BuildRequest)
-
-
 @given(requests, st.integers(1, 30))
 def test_every_truncation_and_every_addition_is_refused(request, size):
     message = encode_request(request)

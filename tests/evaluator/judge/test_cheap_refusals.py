@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evaluator.evaluation import Backend, Evaluation, Status
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS, Evaluate
+from tests.evaluator.conftest import Evaluate
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 
 BUILDS_NOT = (
     "from torch.utils.cpp_extension import load_inline\n"

@@ -7,7 +7,8 @@ import pytest
 from evaluator.evaluation import Status, Verdict
 from evaluator.metrics import sol_score
 from evaluator.settings import BaselineName
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
+from tests.task import as_candidate, task
 from tools.diagnosis.diagnose import explain
 
 
@@ -77,18 +78,6 @@ def test_wrong_forms_are_incorrect(evaluate, body, reason):
     assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, reason)
 
 
-@pytest.mark.parametrize(
-    ("second", "reason"), [("y.sum(0)", "wrong_shape"), ("y.sum(1).double()", "wrong_dtype")]
-)
-def test_a_wrong_form_behind_a_right_output_is_the_kernels_fault(evaluate, second, reason):
-    body = "y = torch.relu(x * self.scale + self.bias) * 2.0\nreturn y, y.sum(1)"
-    reference = forward(body).replace("ModelNew", "Model")
-    reference += SCALE_AND_BIAS[SCALE_AND_BIAS.index("ROWS,") :]
-    evaluation = evaluate(forward(body.replace("y.sum(1)", second)), reference)
-    assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, reason)
-    assert evaluation.correctness.mismatch.output == 1
-
-
 def test_a_view_into_a_much_larger_tensor_is_read_as_it_lies(evaluate):
     body = (
         "wide = x.new_empty(256, 4, 8, 512)\nview = wide[:, 2, 5]\n"
@@ -107,11 +96,6 @@ def test_a_view_that_is_spread_over_gigabytes_is_refused(evaluate):
     )
 
 
-def test_an_ignored_bias_fails_although_the_reference_starts_with_zeros(evaluate):
-    evaluation = evaluate(forward("return torch.relu(x) * 2.0"))
-    assert evaluation.status is Status.INCORRECT
-
-
 @pytest.mark.thorough
 def test_a_result_that_depends_on_chance_is_called_a_race(evaluate):
     body = (
@@ -122,24 +106,6 @@ def test_a_result_that_depends_on_chance_is_called_a_race(evaluate):
     assert "race" in evaluation.correctness.mismatch.patterns
 
 
-def test_keeping_the_first_result_fails(evaluate):
-    source = forward(
-        "if not CACHE:\n    CACHE.append(torch.relu(x * self.scale + self.bias) * 2.0)\n"
-        "return CACHE[0]",
-        head="CACHE = []",
-    )
-    assert evaluate(source).status is Status.INCORRECT
-
-
-def test_being_right_only_at_first_fails_while_timed(evaluate):
-    source = forward(
-        "CALLS.append(1)\ny = torch.relu(x * self.scale + self.bias) * 2.0\n"
-        "return y if len(CALLS) < 5 else torch.empty_like(y)",
-        head="CALLS = []",
-    )
-    assert evaluate(source, timing_seconds=3.0).status is Status.INCORRECT
-
-
 @pytest.mark.parametrize(
     ("source", "status", "reason"),
     [
@@ -147,26 +113,9 @@ def test_being_right_only_at_first_fails_while_timed(evaluate):
         ("class ModelNew(:\n", Status.RUNTIME_ERROR, "syntax_error"),
         ("import nothing_of_that_name\n", Status.RUNTIME_ERROR, "import_raised"),
         (forward("raise ValueError('oh dear')"), Status.RUNTIME_ERROR, "forward_raised"),
-        (forward("import os\nos._exit(0)"), Status.RUNTIME_ERROR, "exited"),
-        (forward("raise SystemExit(0)"), Status.RUNTIME_ERROR, "forward_raised"),
-        (
-            forward("import ctypes\nctypes.string_at(8)\nreturn x"),
-            Status.RUNTIME_ERROR,
-            "segfault",
-        ),
         (forward("import os\nos.abort()"), Status.RUNTIME_ERROR, "abort"),
-        (forward("return f(x)", "def f(x): return f(x)"), Status.RUNTIME_ERROR, "forward_raised"),
-        (
-            forward("return torch.empty(2 ** 36).fill_(1.0)"),
-            Status.RUNTIME_ERROR,
-            "forward_raised",
-        ),
         (forward("x.zero_()\nreturn x"), Status.INTEGRITY, "input_modified"),
-        (
-            forward("return torch.cat([x] * 20)"),
-            Status.INCORRECT,
-            "wrong_shape",
-        ),
+        (forward("return torch.cat([x] * 20)"), Status.INCORRECT, "wrong_shape"),
     ],
 )
 def test_every_end_has_its_reason(evaluate, source, status, reason):
@@ -182,36 +131,9 @@ def test_the_message_quotes_the_candidates_own_line(evaluate):
     assert "candidate.py" in evaluation.detail
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("source", "reason"),
-    [
-        (forward("while True: pass"), "call_timeout"),
-        ("import time\ntime.sleep(60)\n", "import_timeout"),
-        (forward("import os, signal\nsignal.pause()"), "call_timeout"),
-    ],
-)
-def test_what_never_ends_is_ended(evaluate, source, reason):
-    evaluation = evaluate(source, import_timeout_s=1.0, call_timeout_s=1.0)
-    assert (evaluation.status, evaluation.reason) == (Status.TIMEOUT, reason)
-
-
-def test_the_judge_goes_on_after_all_that(evaluate):
-    assert evaluate(forward("import os\nos.abort()")).status is Status.RUNTIME_ERROR
-    assert evaluate(HONEST).status is Status.CORRECT
-
-
 def test_a_chatty_candidate_does_not_disturb(evaluate):
     source = forward("print('a' * 10000)\nreturn torch.relu(x * self.scale + self.bias) * 2.0")
     assert evaluate(source).status is Status.CORRECT
-
-
-def test_keys_do_not_reach_the_worker(evaluate, monkeypatch):
-    body = "import os\nraise ValueError(sorted(os.environ))"
-    monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    evaluation = evaluate(forward(body))
-    assert "PATH" in evaluation.message
-    assert "OPENAI_API_KEY" not in evaluation.message
 
 
 def test_renamed_parameters_fit_by_order(evaluate):
@@ -232,11 +154,6 @@ class ModelNew(nn.Module):
     def forward(self, x):
         return torch.relu(x * self.both[1] + self.both[0]) * 2.0
 """
-
-
-def test_weights_that_fit_nowhere_are_not_the_default_ones(evaluate):
-    evaluation = evaluate(SEEDED)
-    assert (evaluation.status, evaluation.weights) == (Status.INCORRECT, "seeded")
 
 
 MANY = """
@@ -274,20 +191,7 @@ def test_a_later_output_of_the_wrong_form_is_incorrect(evaluate):
         assert evaluation.correctness.mismatch.output == 3
 
 
-STRIDED = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def forward(self, x, y):
-        return x @ y
-
-def get_inputs():
-    return [torch.randn(64, 48).t(), torch.randn(1, 32).expand(64, 32)]
-
-def get_init_inputs():
-    return []
-"""
+STRIDED = task("return x @ y", x="torch.randn(64, 48).t()", y="torch.randn(1, 32).expand(64, 32)")
 
 
 def test_strides_reach_the_candidate(evaluate):
@@ -305,14 +209,6 @@ def test_a_reference_that_no_seed_repeats_is_refused_as_a_problem(evaluate):
     reference = SCALE_AND_BIAS.replace("return torch.relu(", "return random.random() + torch.relu(")
     with pytest.raises(UnusableReferenceError, match="same random seed"):
         evaluate(HONEST, reference.replace("import torch\n", "import random\nimport torch\n", 1))
-
-
-def test_a_module_that_works_in_place_is_judged(evaluate):
-    reference = SCALE_AND_BIAS.replace("return torch.relu(", "return x.mul_(1.0) + torch.relu(")
-    reference = reference.replace("x.mul_(1.0)", "x.mul_(0.5)")
-    candidate = reference.split("ROWS,")[0].replace("class Model(", "class ModelNew(")
-    evaluation = evaluate(candidate, reference)
-    assert evaluation.status is Status.CORRECT, evaluation.message
 
 
 def test_what_a_reference_does_to_its_input_is_an_output(evaluate):
@@ -339,15 +235,6 @@ def test_a_view_of_the_input_is_refused_in_a_late_call_as_well(evaluate):
     late = "self.calls = getattr(self, 'calls', 0) + 1\nreturn x.clone() if self.calls < 6 else x"
     evaluation = evaluate(forward(late), reference)
     assert evaluation.reason == "borrowed_output", evaluation
-
-
-def test_batch_norm_in_train_mode(evaluate):
-    reference = SCALE_AND_BIAS.replace(
-        "self.bias =", "self.norm = nn.BatchNorm1d(features)\n        self.bias ="
-    ).replace("torch.relu(x", "torch.relu(self.norm(x)")
-    candidate = reference.split("ROWS,")[0].replace("class Model(", "class ModelNew(")
-    assert evaluate(candidate, reference).status is Status.CORRECT
-    assert evaluate(HONEST, reference).status is not Status.CORRECT
 
 
 def test_an_epsilon_beside_a_running_variance_is_seen(evaluate):
@@ -384,29 +271,7 @@ def test_an_honest_kernel_is_called_at_hidden_sizes_too(evaluate):
     assert evaluation.correctness.calls_made >= 9 + evaluation.timing.calls
 
 
-def test_a_crash_at_hidden_sizes_says_where(evaluate):
-    other = SCALE_AND_BIAS.replace("256, 512", "3, 37")
-    evaluation = evaluate(forward("return x.view(256, 512)"), hidden=(other,))
-    assert evaluation.status is Status.INCORRECT  # at the sizes shown it is wrong already
-    crash = forward("y = torch.relu(x * self.scale + self.bias) * 2.0\nreturn y.view(256, 512)")
-    evaluation = evaluate(crash, hidden=(other,))
-    assert (evaluation.status, evaluation.reason) == (Status.RUNTIME_ERROR, "forward_raised")
-    assert evaluation.message.startswith("with other sizes, inputs of shape (3, 37)")
-
-
-TWO_OUTPUTS = """
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return x + 1.0, x.clone()
-
-def get_inputs():
-    return [torch.randn(64, 32)]
-
-def get_init_inputs():
-    return []
-"""
+TWO_OUTPUTS = task("return x + 1.0, x.clone()", x="torch.randn(64, 32)")
 
 
 @pytest.mark.parametrize(
@@ -426,36 +291,13 @@ def test_views_of_inputs_are_refused_and_shared_buffers_are_not(evaluate, output
     assert evaluate(source, TWO_OUTPUTS).reason == reason
 
 
-def test_two_outputs_that_are_the_same_memory_are_refused(evaluate):
-    twice = TWO_OUTPUTS.replace("x + 1.0, x.clone()", "x + 1.0, x + 1.0")
-    source = (
-        "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
-        "        y = x + 1.0\n        return y, y\n"
-    )
-    evaluation = evaluate(source, twice)
-    assert (evaluation.status, evaluation.reason) == (Status.INTEGRITY, "borrowed_output")
-
-
-PRODUCT = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def forward(self, x):
-        return torch.prod(x, dim=1)
-
-def get_inputs():
-    return [torch.randn(64, 256) * 0.3]
-
-def get_init_inputs():
-    return []
-"""
+PRODUCT = task("return torch.prod(x, dim=1)", x="torch.randn(64, 256) * 0.3")
 
 
 @pytest.mark.thorough
 def test_outputs_that_vanish_are_judged_and_the_record_says_so(evaluate):
     """Products of so many small numbers are nil in fp32 and not in fp64."""
-    own = PRODUCT.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
+    own = as_candidate(PRODUCT)
     evaluation = evaluate(own, reference=PRODUCT)
     assert evaluation.status is Status.CORRECT, evaluation.message
     assert "outputs are 0 all over" in evaluation.notes[0]

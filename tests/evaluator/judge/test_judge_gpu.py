@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationRequest, Status, Verdict
+from evaluator.evaluation import Backend, Evaluation, Status, Verdict
 from evaluator.executor.local import LocalExecutor
-from evaluator.settings import Settings
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS, Evaluate
+from tests.evaluator.conftest import Evaluate
 from tests.evaluator.judge.test_judge import MANY, forward
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request
+from tests.task import as_candidate, task
 
 pytestmark = pytest.mark.gpu
 
@@ -104,12 +105,7 @@ def gpu() -> Iterator[Evaluate]:
             **settings: object,
         ) -> Evaluation:
             chosen = {"device": "cuda:0", "timing_seconds": 1.0}
-            request = EvaluationRequest(
-                problem_id="test",
-                reference=reference,
-                candidate=Candidate(source=source, backend=backend),
-                settings=Settings.model_validate(chosen | settings),
-            )
+            request = evaluation_request(source, reference, backend=backend, **(chosen | settings))
             return executor.evaluate(request)
 
         yield judge
@@ -186,43 +182,17 @@ def test_a_wrong_output_is_explained_by_a_worker_on_the_device(gpu):
 
 def test_a_change_that_reads_out_of_range_ends_its_worker_alone(gpu):
     """Over the other axis the indices are too large: an assertion on the device."""
-    rows = (
-        LARGE.split("class Model(")[0]
-        + """
-class Model(nn.Module):
-    def forward(self, x, rows):
-        return torch.index_select(x, 0, rows) * 2.0
-
-def get_inputs():
-    return [torch.randn(4096, 64), torch.randint(64, 4096, (4096,))]
-
-def get_init_inputs():
-    return []
-"""
+    rows = task(
+        "return torch.index_select(x, 0, rows) * 2.0",
+        x="torch.randn(4096, 64)",
+        rows="torch.randint(64, 4096, (4096,))",
     )
-    right = rows.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
+    right = as_candidate(rows)
     evaluation = gpu(right.replace("* 2.0", "* torch.linspace(1, 3, 64, device=x.device)"), rows)
     assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_values")
     assert evaluation.correctness.mismatch.patterns
     assert "counterfactual" not in evaluation.correctness.mismatch.details
     assert gpu(right, rows).status is Status.CORRECT
-
-
-def test_a_write_to_the_inputs_is_found_out(gpu):
-    evaluation = gpu(forward("x.zero_()\nreturn x"))
-    assert (evaluation.status, evaluation.reason) == (Status.INTEGRITY, "input_modified")
-    assert gpu(HONEST).status is Status.CORRECT
-
-
-def test_work_on_a_side_stream_does_not_look_fast(gpu):
-    body = (
-        "stream = torch.cuda.Stream()\nwith torch.cuda.stream(stream):\n"
-        "    y = torch.relu(x * self.scale + self.bias) * 2.0\nreturn y"
-    )
-    evaluation = gpu(forward(body))
-    assert (
-        evaluation.status is not Status.CORRECT or evaluation.timing.verdict is not Verdict.FASTER
-    )
 
 
 @pytest.mark.parametrize("precision", ["fp16", "bf16", "tf32"])
@@ -238,24 +208,11 @@ def test_what_a_user_gets_for_one_line_is_a_baseline_too(gpu):
     assert set(evaluation.timing.baselines) == set(asked), evaluation.notes
 
 
-CONVOLUTION = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv2d(128, 128, 3, padding=1)
-
-    def forward(self, x):
-        return self.conv(x)
-
-def get_inputs():
-    return [torch.randn(32, 128, 56, 56)]
-
-def get_init_inputs():
-    return []
-"""
+CONVOLUTION = task(
+    "return self.conv(x)",
+    init="self.conv = nn.Conv2d(128, 128, 3, padding=1)",
+    x="torch.randn(32, 128, 56, 56)",
+)
 
 
 def test_pytorchs_default_flags_are_a_rival_where_they_matter(gpu):
@@ -269,24 +226,11 @@ def test_pytorchs_default_flags_are_a_rival_where_they_matter(gpu):
     assert rivals["default_flags"].speedup < rivals["eager"].speedup
 
 
-RECURRENT = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.rnn = nn.LSTM(256, 256, num_layers=4, batch_first=True)
-
-    def forward(self, x):
-        return self.rnn(x)[0]
-
-def get_inputs():
-    return [torch.randn(8, 16, 256)]
-
-def get_init_inputs():
-    return []
-"""
+RECURRENT = task(
+    "return self.rnn(x)[0]",
+    init="self.rnn = nn.LSTM(256, 256, num_layers=4, batch_first=True)",
+    x="torch.randn(8, 16, 256)",
+)
 
 
 def test_a_graph_over_weights_that_moving_the_module_frees(gpu):

@@ -9,13 +9,11 @@ import pytest
 import torch
 
 from evaluator.build.builder import Builder
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest
 from evaluator.hardware import host_memory
 from evaluator.judge import judge as judge_module
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.judge import Judge
-from evaluator.settings import Settings
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tests.evaluator.made_requests import SCALE_AND_BIAS, evaluation_request
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +29,7 @@ def context_of(judge: Judge) -> Iterator[Callable[[int], ProblemContext]]:
 
     def set_up(number: int) -> ProblemContext:
         return judge.context_for(
-            EvaluationRequest(
-                problem_id="test",
-                reference=f"# {number}\n{SCALE_AND_BIAS}",
-                candidate=Candidate(source=HONEST, backend=Backend.CPP),
-                settings=Settings(threads=1),
-            )
+            evaluation_request(reference=f"# {number}\n{SCALE_AND_BIAS}", threads=1)
         )
 
     yield set_up

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from evaluator.evaluation import Status
-from tests.evaluator.conftest import HONEST
 from tests.evaluator.judge.test_judge import SEEDED, forward
+from tests.evaluator.made_requests import HONEST
+from tests.task import task
 
 
 def test_under_kernelbenchs_protocol_both_sides_are_as_the_public_seed_makes_them(evaluate):
@@ -66,36 +69,36 @@ def test_a_lazy_result_is_a_finding_under_kernelbenchs_protocol(evaluate):
     assert evaluate(wrong, protocol="kernelbench").reason == "wrong_values"
 
 
-def test_a_kept_address_is_a_finding_under_kernelbenchs_protocol(evaluate):
-    """KernelBench's inputs lie where those of the trial before lay."""
-    body = (
-        "if not hasattr(self, 'kept'):\n    self.kept = x\n"
-        "return torch.relu(self.kept * self.scale + self.bias) * 2.0"
-    )
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        # KernelBench's inputs lie where those of the trial before lay.
+        (
+            "if not hasattr(self, 'kept'):\n    self.kept = x\n"
+            "return torch.relu(self.kept * self.scale + self.bias) * 2.0",
+            "kept_address",
+        ),
+        # Wrong in a timed call.
+        (
+            "self.calls = getattr(self, 'calls', 0) + 1\n"
+            "y = torch.relu(x * self.scale + self.bias) * 2.0\n"
+            "return y if self.calls < 9 else y * 1.5",
+            "wrong_later",
+        ),
+    ],
+)
+def test_what_kernelbench_would_not_see_is_a_finding_there(evaluate, body, found):
     assert evaluate(forward(body)).reason == "wrong_values"
     evaluation = evaluate(forward(body), protocol="kernelbench")
     assert evaluation.status is Status.CORRECT, evaluation.message
-    assert [finding.partition(":")[0] for finding in evaluation.findings] == ["kept_address"]
+    assert [finding.partition(":")[0] for finding in evaluation.findings] == [found]
 
 
-FLAGS = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(8))
-
-    def forward(self, x):
-        return x * self.weight * (2.0 if torch.backends.cudnn.benchmark else 1.0)
-
-def get_inputs():
-    return [torch.randn(16, 8)]
-
-def get_init_inputs():
-    return []
-"""
+FLAGS = task(
+    "return x * self.weight * (2.0 if torch.backends.cudnn.benchmark else 1.0)",
+    init="self.weight = nn.Parameter(torch.ones(8))",
+    x="torch.randn(16, 8)",
+)
 
 
 def test_under_kernelbenchs_protocol_the_reference_has_the_flags_that_the_candidate_sets(evaluate):
@@ -116,21 +119,13 @@ def test_kernelbenchs_protocol_moves_a_module_to_the_tasks_dtype_before_each_cal
     assert evaluate(undone, FLAGS, protocol="kernelbench").status is Status.CORRECT
 
 
-OF_ITS_PROCESS = """
-import os
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def forward(self, x):
-        return x * (1 + 5e-3 * (os.getpid() * 0.618 % 1))
-
-def get_inputs():
-    return [torch.randn(64, 64)]
-
-def get_init_inputs():
-    return []
-"""
+OF_ITS_PROCESS = task(
+    """
+    import os
+    return x * (1 + 5e-3 * (os.getpid() * 0.618 % 1))
+    """,
+    x="torch.randn(64, 64)",
+)
 
 
 def test_the_reference_runs_in_the_same_process_there(evaluate):
@@ -150,20 +145,7 @@ def test_a_reference_that_the_candidate_has_changed_is_not_believed(evaluate):
     assert evaluate(zeros, protocol="kernelbench").reason == "wrong_values"
 
 
-INDICES = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def forward(self, x):
-        return x.argmax(dim=1)
-
-def get_inputs():
-    return [torch.randn(64, 2000)]
-
-def get_init_inputs():
-    return []
-"""
+INDICES = task("return x.argmax(dim=1)", x="torch.randn(64, 2000)")
 
 
 def test_a_reference_that_is_off_by_a_few_indices_is_not_believed(evaluate):
@@ -179,18 +161,6 @@ def test_small_values_are_no_excuse_for_a_changed_reference(evaluate):
     head = "import torch\ntorch.softmax = lambda x, dim: torch.zeros_like(x)\n"
     source = head + softmax.replace("class Model(", "class ModelNew(")
     assert evaluate(source, softmax, protocol="kernelbench").reason == "wrong_values"
-
-
-def test_a_wrong_result_in_a_timed_call_is_a_finding_there(evaluate):
-    body = (
-        "self.calls = getattr(self, 'calls', 0) + 1\n"
-        "y = torch.relu(x * self.scale + self.bias) * 2.0\n"
-        "return y if self.calls < 9 else y * 1.5"
-    )
-    assert evaluate(forward(body)).reason == "wrong_values"
-    evaluation = evaluate(forward(body), protocol="kernelbench")
-    assert evaluation.status is Status.CORRECT, evaluation.message
-    assert [finding.partition(":")[0] for finding in evaluation.findings] == ["wrong_later"]
 
 
 def test_what_the_reference_raises_beside_a_candidate_is_said_to_be_the_references(evaluate):

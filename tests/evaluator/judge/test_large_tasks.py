@@ -6,32 +6,23 @@ import pytest
 import torch
 
 from evaluator.evaluation import Status
-from evaluator.hardware import host_memory
 from evaluator.judge.blockwise import close, same, same_bytes
 from evaluator.judge.correctness.comparison import compare
 from evaluator.judge.problem.footprint import footprint_of
 from evaluator.settings import Precision
 from evaluator.worker.initial_values import repeated_initial_values
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
+from tests.task import task
 
-ELEMENTWISE = """
-import torch
-
-class Model(torch.nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.linear = torch.nn.Linear(features, 2 * features, bias=False)
-
-    def forward(self, x):
-        y = self.linear(x)
-        return torch.sigmoid(y) * y
-
-def get_inputs():
-    return [torch.rand(ROWS, 1024)]
-
-def get_init_inputs():
-    return [1024]
-"""
+ELEMENTWISE = task(
+    """
+    y = self.linear(x)
+    return torch.sigmoid(y) * y
+    """,
+    init="self.linear = torch.nn.Linear(features, 2 * features, bias=False)",
+    sizes={"features": "1024"},
+    x="torch.rand(ROWS, 1024)",
+)
 
 
 def test_the_footprint_of_a_task_is_what_its_tensors_take() -> None:
@@ -65,12 +56,6 @@ def test_a_task_that_grows_beyond_memory_from_small_inputs_is_no_crash(evaluate)
     with pytest.raises(DeviceError, match="to be judged"):
         evaluate(HONEST, reference)
     assert evaluate(HONEST).status is Status.CORRECT
-
-
-def test_growth_is_limited_and_set_free_again() -> None:
-    with host_memory.growth_limited(2**28), pytest.raises(RuntimeError, match="allocate memory"):
-        torch.empty(2**29, dtype=torch.uint8).fill_(1)
-    assert torch.empty(2**29, dtype=torch.uint8).numel() == 2**29
 
 
 def test_an_error_of_ours_ends_one_evaluation_and_not_the_judge(

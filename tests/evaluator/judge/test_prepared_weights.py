@@ -8,28 +8,19 @@ from __future__ import annotations
 import pytest
 
 from evaluator.evaluation import Status
+from tests.task import task
 
-PROBLEM = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.linear = nn.Linear(features, features)
-        self.norm = nn.LayerNorm(features)
-        self.scale = nn.Parameter(torch.ones(1, features))
-        self.shift = nn.Parameter(torch.randn(features))
-
-    def forward(self, x):
-        return self.norm(self.linear(x) / 3.0 - 0.5) * self.scale + self.shift
-
-def get_inputs():
-    return [torch.randn(32, 48)]
-
-def get_init_inputs():
-    return [48]
-"""
+PROBLEM = task(
+    "return self.norm(self.linear(x) / 3.0 - 0.5) * self.scale + self.shift",
+    init="""
+    self.linear = nn.Linear(features, features)
+    self.norm = nn.LayerNorm(features)
+    self.scale = nn.Parameter(torch.ones(1, features))
+    self.shift = nn.Parameter(torch.randn(features))
+    """,
+    sizes={"features": "48"},
+    x="torch.randn(32, 48)",
+)
 
 _HEAD = """
 import math

@@ -19,7 +19,7 @@ from evaluator.walls.demands import (
     remedy,
 )
 from evaluator.walls.environment import python_path
-from tests.evaluator.conftest import HONEST
+from tests.evaluator.made_requests import HONEST
 
 HERE = Path(__file__).parent
 

@@ -17,8 +17,8 @@ from evaluator.evaluation import Status
 from evaluator.walls.environment import clean_environment, python_path
 from evaluator.walls.seccomp import WAKING
 from evaluator.walls.syscall_table import NUMBERS
-from tests.evaluator.conftest import HONEST
 from tests.evaluator.judge.test_judge import forward
+from tests.evaluator.made_requests import HONEST
 
 PROBES = {
     "own_uid": "os.getuid() < 1000 or os.access('/proc/1/environ', os.R_OK)",
@@ -146,16 +146,6 @@ def test_pytorchs_own_address_space_does_not_count(evaluate):
     evaluation = evaluate(forward(body, "import mmap, resource"), **small)
     assert evaluation.status is Status.RUNTIME_ERROR
     assert "Cannot allocate memory" in evaluation.message, evaluation.message
-
-
-def test_what_one_worker_leaves_in_shared_folders_the_next_one_does_not_find(evaluate):
-    folders = ("/tmp", "/var/tmp", "/dev/shm", ".")
-    leave = "for folder in FOLDERS:\n    open(folder + '/answer', 'w').close()"
-    look = "raise ValueError([folder for folder in FOLDERS if os.path.exists(folder + '/answer')])"
-    head = f"import os\nFOLDERS = {folders}"
-    first = evaluate(forward(leave + "\n" + look, head))
-    assert str(list(folders)) in first.message
-    assert "ValueError: []" in evaluate(forward(look, head)).message
 
 
 @pytest.mark.parametrize("leave", ["", "start_new_session=True"])

@@ -14,14 +14,6 @@ class Layer(nn.Module):
         self.transposed = self.linear.weight.detach().t() * self.scale.detach()
 
 
-class Folded(Layer):
-    def __init__(self):
-        super().__init__()
-        with torch.no_grad():
-            self.linear.bias.sub_(1)
-        nn.init.normal_(self.scale)
-
-
 def weights(**tensors: torch.Tensor) -> dict[str, torch.Tensor]:
     return {name.replace("__", "."): tensor for name, tensor in tensors.items()}
 
@@ -36,20 +28,6 @@ WEIGHTS = weights(
 def build(kind: type[nn.Module]) -> nn.Module:
     torch.manual_seed(0)
     return kind()
-
-
-def test_a_constructor_derives_from_the_weights_that_the_module_will_have():
-    made = with_weights(lambda: build(Layer), Layer, WEIGHTS)
-    assert (made.fit, made.changed) == ("named", False)
-    assert torch.equal(made.module.transposed, WEIGHTS["linear.weight"].t() * WEIGHTS["scale"])
-    assert torch.equal(made.module.scale.detach(), WEIGHTS["scale"])
-
-
-def test_what_is_derived_stays_and_what_is_initialised_is_replaced():
-    made = with_weights(lambda: build(Folded), Folded, WEIGHTS)
-    assert (made.fit, made.changed) == ("derived", True)
-    assert torch.equal(made.module.linear.bias.detach(), WEIGHTS["linear.bias"] - 1)
-    assert torch.equal(made.module.scale.detach(), WEIGHTS["scale"])
 
 
 def test_by_order_nothing_is_derived_from_some_of_the_weights():
@@ -73,8 +51,3 @@ def test_a_constructor_may_convert_its_weights():
     made = with_weights(lambda: build(Converted), Converted, WEIGHTS)
     assert made.fit == "derived"
     assert torch.equal(made.module.scale.detach(), WEIGHTS["scale"].double())
-
-
-def test_nothing_is_filled_afterwards():
-    with_weights(lambda: build(Layer), Layer, WEIGHTS)
-    assert torch.equal(build(Layer).scale.detach(), torch.ones(2))

@@ -12,7 +12,6 @@ from experiments.analysis.statistics import (
     difference,
     sign_flip_chance,
     student_t,
-    tail_share,
     wilson,
 )
 
@@ -37,12 +36,6 @@ def test_the_same_seed_gives_the_same_interval(values: list[float]):
     assert first == second
 
 
-def test_each_resample_draws_as_many_problems_as_there_are():
-    counts = Resamples.of(7, draws=50).counts
-    assert counts.shape == (50, 7)
-    assert (counts.sum(axis=1) == 7).all()
-
-
 def test_columns_are_resampled_together():
     values = np.arange(8.0)
     resamples = Resamples.of(8)
@@ -64,12 +57,6 @@ def test_one_problem_has_no_spread_to_speak_of():
 )
 def test_students_quantile_is_that_of_the_tables(freedom: int, quantile: float):
     assert student_t(0.975, freedom) == pytest.approx(quantile, rel=0.006)
-
-
-def test_tails_are_thinner_the_fewer_problems_there_are():
-    shares = [tail_share(problems) for problems in (2, 3, 6, 12, 50, 1000)]
-    assert shares == sorted(shares)
-    assert shares[-1] == pytest.approx(0.025, abs=2e-4)
 
 
 def coverage(problems: int, trials: int, draw) -> float:

@@ -8,34 +8,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from evaluator.evaluation import BaselineTiming, Timing, Verdict
-from evaluator.settings import BaselineName
+from evaluator.evaluation import Timing, Verdict
 from experiments.bench.repeats import app, lines, read, repeats
 from problems.errors import UsageError
+from tests.evaluator.made_evaluations import timing as made_timing
 
 
 def timing(speedup: float, half: float, verdict: Verdict, latency_us: float = 500.0) -> Timing:
     low, high = speedup * (1 - half), speedup * (1 + half)
-    baseline = BaselineTiming(
-        latency_us=latency_us * speedup,
-        speedup=speedup,
-        speedup_low=low,
-        speedup_high=high,
-        verdict=verdict,
-        pairs=20,
-    )
-    return Timing(
-        verdict=verdict,
-        latency_us=latency_us,
-        latency_low_us=latency_us,
-        latency_high_us=latency_us,
-        speedup=speedup,
-        speedup_low=low,
-        speedup_high=high,
-        baselines={BaselineName.EAGER: baseline},
-        calls=20,
-        stopped="time",
-    )
+    return made_timing(speedup, latency_us, low=low, high=high, verdict=verdict)
 
 
 FIRST = {

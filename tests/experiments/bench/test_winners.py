@@ -7,20 +7,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Verdict
+from evaluator.evaluation import Verdict
 from evaluator.hardware.devices import describe
-from evaluator.settings import Settings
 from experiments.bench.winners import Again, Pair, Winner, app, lines
 from problems.errors import UsageError
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tests.evaluator.made_requests import evaluation_request
 from tests.experiments.bench.test_repeats import timing
 
-REQUEST = EvaluationRequest(
-    problem_id="scale_and_bias",
-    reference=SCALE_AND_BIAS,
-    candidate=Candidate(source=HONEST, backend=Backend.CPP),
-    settings=Settings(timing_seconds=0.2, audit="never"),
-)
+REQUEST = evaluation_request(timing_seconds=0.2, audit="never")
 WINNER = Winner(
     run="a-run",
     request=REQUEST,

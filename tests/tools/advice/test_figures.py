@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.collect.collected import Collected, CollectedKernel, Hint, KernelTrace
+from evaluator.collect.collected import Collected, CollectedKernel, KernelTrace
 from evaluator.collect.nsight.ncu_export import parse_hints, parse_raw, with_hints
 from evaluator.collect.nsight.ncu_metrics import QUANTITIES
 from tests.tools.profiling.test_bottleneck import DATA, WORK, cpu, gpu, kernel
@@ -114,12 +114,6 @@ def test_stalls_are_shares_and_issuing_warps_are_none() -> None:
     assert known["stalls"] == 8.0
     assert known["stall_barrier_share"] == pytest.approx(0.25)
     assert known["memory_weight"] == pytest.approx(0.75)
-
-
-def test_estimates_of_ncu_are_figures() -> None:
-    hint = Hint(rule="TheoreticalOccupancy", kind="OPT", text="", speedup_pct=31.0)
-    hot = kernel().model_copy(update={"hints": (hint,)})
-    assert figures(gpu(hot))["ncu.TheoreticalOccupancy_pct"] == 31.0
 
 
 def test_code_that_never_ran_still_tells_of_spills_and_doubles() -> None:

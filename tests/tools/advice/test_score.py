@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tools.advice.score import score, time_change
-from tools.advice.units import unit
+from tools.advice.score import score
 from tools.advice.words import advice_lines, score_lines
 from tools.profiling.advice import Advice, AdviceScore, Direction
 from tools.profiling.profile_report import Bottleneck, Profile, ProfilerTier
@@ -74,12 +73,6 @@ def test_a_figure_that_is_gone_is_not_known() -> None:
     assert score(FEWER, profile(), profile()).moved is None
 
 
-def test_change_of_time() -> None:
-    found = score(WIDER, profile(), profile(latency_us=154.0))
-    assert time_change(found) == pytest.approx(-0.23)
-    assert time_change(score(WIDER, profile(latency_us=None), profile())) is None
-
-
 def test_advice_in_words() -> None:
     first, second = advice_lines(profile())
     assert first == (
@@ -117,7 +110,3 @@ def test_a_rule_of_another_version_is_told_by_its_name() -> None:
     old = scored(512.0, 154.0).model_copy(update={"rule": "lost_rule", "figure": "lost_figure"})
     (line,) = score_lines([old])
     assert line.startswith("lost_rule: lost figure 128 -> 512")
-
-
-def test_a_figure_without_an_entry_is_told_by_its_name() -> None:
-    assert unit("some_new_figure").words == "some new figure"

@@ -160,10 +160,6 @@ BROKEN = {
         ),
         "no match for 'operator<'", "std::sort(rows.begin(), rows.end())", full=True,
     ),
-    "ambiguous": Broken(
-        host("  size_t k = std::abs(size_t(n) - 3);\n" + LOOP),
-        "is ambiguous", "std::abs(size_t(n) - 3)",
-    ),
     "overload": Broken(
         host(
             LOOP + "\n  apply(to, n);",
@@ -184,14 +180,6 @@ BROKEN = {
         host(LOOP, "static float twice(float v) { v * 2.0f; }"), "no return statement",
         "static float twice", cflags=("-Werror=return-type",),
     ),
-    "const_write": Broken(
-        host("  for (int64_t i = 0; i < n; ++i) from[i] = 0;"), "assignment of read-only location",
-        "from[i] = 0",
-    ),
-    "static_assert": Broken(
-        host(LOOP, "static_assert(sizeof(float) == 8, \"the tile needs 8 bytes\");"),
-        "the tile needs 8 bytes", "static_assert(sizeof(float) == 8",
-    ),
     "redefinition": Broken(
         host(LOOP, "static float half(float v) { return v / 2; }\n"
              "static float half(float w) { return w * 0.5f; }"),
@@ -205,14 +193,6 @@ BROKEN = {
     "unbalanced": Broken(
         host("  for (int64_t i = 0; i < n; ++i) {\n    to[i] = from[i];\n"),
         "expected '}' at end of input", "}", also=("to match this '{', line 10",), full=True,
-    ),
-    "cpp20": Broken(
-        host("  std::span<float> all(to, n);\n" + LOOP, "#include <span>"),
-        "'span' is not a member of 'std'", "std::span<float> all(to, n)", cflags=("-std=c++17",),
-    ),
-    "openmp": Broken(
-        host("  #pragma omp parallel for\n  for (int64_t i = 0; from[i] > 0; ++i) to[i] = 1;"),
-        "invalid controlling predicate", "from[i] > 0; ++i", cflags=("-fopenmp",),
     ),
     "pybind_signature": Broken(
         "\n#include <torch/extension.h>\ntorch::Tensor run(torch::Tensor x, float** rows) {\n"
@@ -252,10 +232,6 @@ BROKEN = {
         DECLARED, "run(at::Tensor)", "", cuda="\n#include <torch/extension.h>\n" + kernel("x[i]"),
         also=("declared but nowhere defined",),
     ),
-    "link_types": Broken(
-        "torch::Tensor run(torch::Tensor x, double by);", "run(", "", cuda=device(kernel("x[i]")),
-        also=("declared but nowhere defined",),
-    ),
     "cuda_syntax": Broken(
         DECLARED, "expected a \";\"", "if (i < n)", also=("|   int j = i\n",), cuda=device(
             kernel("x[i]").replace("  if", "  int j = i\n  if")), full=True,
@@ -264,21 +240,9 @@ BROKEN = {
         DECLARED, 'identifier "width" is undefined', "x[i * width]", cuda=device(
             kernel("x[i * width]")), full=True,
     ),
-    "cuda_intrinsic": Broken(
-        DECLARED, 'identifier "__shfl_down_all" is undefined', "__shfl_down_all(0xffffffff",
-        cuda=device(kernel("__shfl_down_all(0xffffffff, x[i], 16)")),
-    ),
     "cuda_global_value": Broken(
         DECLARED, "must have a void return type", "__global__ float scale",
         cuda=device(kernel("x[i]").replace("void scale", "float scale")),
-    ),
-    "cuda_global_call": Broken(
-        DECLARED, "a __global__ function call must be configured", "scale(from, to, n)",
-        cuda=device(kernel("x[i]"), "scale(from, to, n);"),
-    ),
-    "cuda_host_call": Broken(
-        DECLARED, 'calling a __host__ function("twice(float)")', "twice(x[i])",
-        cuda=device(kernel("twice(x[i])", "float twice(float v) { return 2 * v; }")),
     ),
     "cuda_too_few_arguments": Broken(
         DECLARED, "too few arguments in function call", "scale<<<(n + 255) / 256, 256>>>(from, to)",
@@ -310,10 +274,6 @@ BROKEN = {
             "  __device__ T operator()(T a, T b) const { return a + b; }\n};\n")),
         also=("return a + b",),
     ),
-    "cuda_redefinition": Broken(
-        DECLARED, "has already been", "__global__ void scale(const float* a", cuda=device(
-            kernel("x[i]") + "__global__ void scale(const float* a, float* b, int m) {}\n"),
-    ),
     "cuda_brace": Broken(
         DECLARED, "expected a \";\"", "torch::Tensor run(torch::Tensor x) {",
         also=('to match this "{"',), cuda=device(kernel("x[i]").rstrip().removesuffix("}")),
@@ -321,10 +281,6 @@ BROKEN = {
     "cuda_asm": Broken(
         DECLARED, "Not a name of any known instruction", "", cuda=device(
             kernel("x[i]").replace("  if", '  asm volatile("fastadd.f32 %f1, %f2;");\n  if')),
-    ),
-    "cuda_constexpr": Broken(
-        DECLARED, "a variable length array cannot", "float tile[n]", cuda=device(
-            kernel("x[i]").replace("  if", "  __shared__ float tile[n];\n  if")),
     ),
     "cuda_flag": Broken(
         DECLARED, "'--use_fast_maths' is not allowed", "", cuda=device(kernel("x[i]")),

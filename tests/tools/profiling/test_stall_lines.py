@@ -65,10 +65,6 @@ def test_lines_of_other_files_are_left_out_and_few_are_told() -> None:
     assert "waiting for new_in_this_chip" in told[1]
 
 
-def test_a_cpu_has_none() -> None:
-    assert stall_lines(Facts(Collected(), own=frozenset()), CUDA) == []
-
-
 def test_every_line_of_an_inline_source_is_found_again() -> None:
     for case in CASES:
         request, mapped = case.build_request("planted"), SourceMap(case.source("planted"))

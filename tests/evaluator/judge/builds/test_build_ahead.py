@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from evaluator.built_ahead import BuiltAhead
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
+from evaluator.evaluation import EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.ipc.service import Service
-from evaluator.settings import Settings
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.judge.builds.test_inline_sources import LATER
+from tests.evaluator.made_requests import HONEST, evaluation_request
 from tests.evaluator.test_survival import TEMPLATES
 
 KERNEL = '''
@@ -75,13 +74,8 @@ IN_A_LOOP = HONEST.replace(
 
 
 def request(source: str, **settings: float) -> EvaluationRequest:
-    return EvaluationRequest(
-        problem_id="test",
-        reference=SCALE_AND_BIAS,
-        candidate=Candidate(source=source, backend=Backend.CPP),
-        settings=Settings.model_validate(
-            {"timing_seconds": 0.2, "import_timeout_s": 20.0, "audit": "never"} | settings
-        ),
+    return evaluation_request(
+        source, **({"timing_seconds": 0.2, "import_timeout_s": 20.0, "audit": "never"} | settings)
     )
 
 

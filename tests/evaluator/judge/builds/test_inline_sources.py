@@ -66,14 +66,6 @@ LATER = {
 }
 
 
-@pytest.mark.parametrize("phase", LATER)
-def test_inline_sources_may_be_built_later_than_at_import(evaluate, phase):
-    evaluation = evaluate(LATER[phase])
-    assert evaluation.status is Status.CORRECT, evaluation.message
-    assert evaluation.build.ok and evaluation.build.headers == "light"
-    assert evaluation.timing is not None
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("phase", LATER)
 def test_what_does_not_build_later_says_why(evaluate, phase):
@@ -93,11 +85,3 @@ def test_a_failed_check_in_compiled_code_is_the_candidates_own_error(evaluate):
     evaluation = evaluate(BUILT.replace("x.dim() == 2", "x.dim() == 3"))
     assert (evaluation.status, evaluation.reason) == (Status.RUNTIME_ERROR, "forward_raised")
     assert "two dimensions" in evaluation.message
-
-
-def test_a_write_out_of_bounds_is_contained(evaluate):
-    evaluation = evaluate(
-        BUILT.replace("const int64_t rows = x.size(0)", "const int64_t rows = 1L << 30")
-    )
-    assert evaluation.status is Status.RUNTIME_ERROR
-    assert evaluation.reason == "segfault"

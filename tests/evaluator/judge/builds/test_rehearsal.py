@@ -12,7 +12,7 @@ import pytest
 from evaluator.build.builder import Builder
 from evaluator.built_ahead import BuiltAhead
 from evaluator.errors import IsolationError
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
+from evaluator.evaluation import Backend, Status
 from evaluator.hardware.devices import DeviceInfo, describe
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.builds import rehearsal
@@ -20,8 +20,7 @@ from evaluator.judge.builds.rehearsal import Rehearsal
 from evaluator.judge.workers import conversation
 from evaluator.judge.workers.worker_limits import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
-from evaluator.settings import Settings
-from tests.evaluator.conftest import SCALE_AND_BIAS
+from tests.evaluator.made_requests import SCALE_AND_BIAS, evaluation_request
 
 H200 = DeviceInfo(
     name="NVIDIA H200",
@@ -66,11 +65,11 @@ def builder(tmp_path: Path) -> Notebook:
 def rehearse(
     zygote: Zygote, builder: Builder, source: str, device: DeviceInfo = H200, **settings: object
 ) -> BuiltAhead:
-    request = EvaluationRequest(
-        problem_id="test",
-        reference=SCALE_AND_BIAS.replace("256, 512", "2**20, 2**20"),
-        candidate=Candidate(source=source, backend=Backend.CUDA),
-        settings=Settings.model_validate({"device": "cuda:0"} | settings),
+    request = evaluation_request(
+        source,
+        SCALE_AND_BIAS.replace("256, 512", "2**20, 2**20"),
+        backend=Backend.CUDA,
+        **({"device": "cuda:0"} | settings),
     )
     return Rehearsal(request, builder, device, zygote.fork(LIMITS)).run()
 
@@ -141,19 +140,6 @@ def test_what_fails_is_left_to_the_judge(
 ) -> None:
     monkeypatch.setattr(rehearsal, "_PATIENCE_S", 0.5)
     assert rehearse(zygote, builder, source, **settings).refused is None
-
-
-def test_a_reference_that_is_unusable_is_left_to_the_judge(
-    zygote: Zygote, builder: Notebook
-) -> None:
-    request = EvaluationRequest(
-        problem_id="test",
-        reference="raise ValueError('no problem')",
-        candidate=Candidate(source=candidate(init="build('a')"), backend=Backend.CUDA),
-        settings=Settings(device="cuda:0"),
-    )
-    built = Rehearsal(request, builder, H200, zygote.fork(LIMITS)).run()
-    assert built == BuiltAhead()
 
 
 def test_a_compiler_that_ran_into_its_limit_is_the_end_in_each_step(
@@ -257,11 +243,8 @@ def test_where_there_is_no_gpu_nothing_is_said_of_one(zygote: Zygote, builder: N
 
 
 def test_strict_isolation_holds_for_a_rehearsal(zygote: Zygote, builder: Notebook) -> None:
-    request = EvaluationRequest(
-        problem_id="test",
-        reference=SCALE_AND_BIAS,
-        candidate=Candidate(source=candidate("build('a')"), backend=Backend.CUDA),
-        settings=Settings(device="cuda:0", isolation="strict"),
+    request = evaluation_request(
+        candidate("build('a')"), backend=Backend.CUDA, device="cuda:0", isolation="strict"
     )
     worker = zygote.fork(LIMITS)
     worker.isolation = ("seccomp",)
@@ -276,16 +259,14 @@ def test_strict_isolation_holds_for_a_rehearsal(zygote: Zygote, builder: Noteboo
         "def get_init_inputs():\n    return [slice(0, 1)]\n",
         "def get_init_inputs():\n    return None\n",
         "def get_inputs():\n    return [torch.rand(4), {1, 2}]\n",
+        "raise ValueError('no problem')\n",
         "class P(collections.namedtuple('P', 'a b')): ...\n"
         "def get_inputs():\n    return [P(torch.rand(4), 1)]\n",
     ],
 )
 def test_a_problem_that_cannot_be_asked_is_left_to_the_judge(zygote, builder, file):
-    request = EvaluationRequest(
-        problem_id="test",
-        reference=f"{SCALE_AND_BIAS}\nimport collections\n{file}",
-        candidate=Candidate(source=LATE, backend=Backend.CUDA),
-        settings=Settings.model_validate({"device": "cuda:0"}),
+    request = evaluation_request(
+        LATE, f"{SCALE_AND_BIAS}\nimport collections\n{file}", backend=Backend.CUDA, device="cuda:0"
     )
     assert Rehearsal(request, builder, H200, zygote.fork(LIMITS)).run().refused is None
 

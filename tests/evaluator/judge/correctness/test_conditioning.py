@@ -15,24 +15,18 @@ from evaluator.judge.correctness.conditioning import MULTIPLE, nudged_outputs
 from evaluator.judge.problem.exact_reference import ExactReference
 from evaluator.judge.problem.reference import Reference
 from evaluator.settings import Precision
+from tests.task import task
 
 CPU = torch.device("cpu")
 DRAWS = 800
-BY_ITS_MEAN = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def forward(self, x, y):
-        a = x * 2 + y
-        return a * a.mean()
-
-def get_inputs():
-    return [torch.randn(30, 40), torch.randn(30, 40)]
-
-def get_init_inputs():
-    return []
-"""
+BY_ITS_MEAN = task(
+    """
+    a = x * 2 + y
+    return a * a.mean()
+    """,
+    x="torch.randn(30, 40)",
+    y="torch.randn(30, 40)",
+)
 OVER_A_HALF = BY_ITS_MEAN.replace("return a * a.mean()", "return torch.where(x > 0.5, a, -a)")
 IN_PLACE = BY_ITS_MEAN.replace("a = x * 2 + y", "a = x.add_(y)")
 

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from evaluator.errors import InfrastructureError
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.explaining import counterfactual, counterfactual_search
 from evaluator.judge.explaining.counterfactual import CLOSE, find_counterfactual, search
@@ -24,31 +23,22 @@ from evaluator.judge.problem.reference import Reference
 from evaluator.judge.problem.variation import fresh_seed
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.zygote import Zygote
-from evaluator.settings import Precision, Settings
+from evaluator.settings import Precision
+from tests.evaluator.made_requests import evaluation_request
+from tests.task import task
 
 CPU = torch.device("cpu")
 
-SOURCE = """
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(48, 48)
-        self.scale = nn.Parameter(torch.ones(48))
-        self.norm = nn.LayerNorm(48)
-
-    def forward(self, x, y):
-        {body}
-
-def get_inputs():
-    return [torch.randn(48, 48), torch.rand(48, 48) + 0.5]
-
-def get_init_inputs():
-    return []
-"""
+SOURCE = task(
+    "{body}",
+    init="""
+    self.linear = nn.Linear(48, 48)
+    self.scale = nn.Parameter(torch.ones(48))
+    self.norm = nn.LayerNorm(48)
+    """,
+    x="torch.randn(48, 48)",
+    y="torch.rand(48, 48) + 0.5",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -118,11 +108,6 @@ def test_the_mistake_is_named(right, wrong, code, words):
     assert words in found.words, found
 
 
-def test_half_precision_too():
-    found = explained(CHAIN, CHAIN.replace("torch.relu", ""), Precision.BF16)
-    assert (found.code, "relu" in found.words) == ("missing_operation", True)
-
-
 def test_nothing_is_made_up():
     reference = Reference(SOURCE.format(body=CHAIN), CPU, Precision.FP32)
     values = reference.fresh_inputs(1)
@@ -187,12 +172,7 @@ def context_of(zygote: Zygote) -> Iterator[Callable[..., ProblemContext]]:
     with ExitStack() as contexts:
 
         def made(source: str, precision: Precision = Precision.FP32) -> ProblemContext:
-            request = EvaluationRequest(
-                problem_id="test",
-                reference=source,
-                candidate=Candidate(source="", backend=Backend.CPP),
-                settings=Settings(device="cpu", precision=precision),
-            )
+            request = evaluation_request("", source, device="cpu", precision=precision)
             context = ProblemContext(request, CPU, zygote)
             context.reference.set_state(context.reference.randomised(7))
             return contexts.enter_context(closing(context))

@@ -12,20 +12,9 @@ from evaluator.judge.problem.reference import Reference
 from evaluator.judge.problem.variation import Kind
 from evaluator.settings import Precision
 from evaluator.worker.values import decode
+from tests.task import task
 
-LOOK_UP = """
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return x
-
-def get_inputs():
-    return [torch.randint(0, 100, (4096,))]
-
-def get_init_inputs():
-    return []
-"""
+LOOK_UP = task("return x", x="torch.randint(0, 100, (4096,))")
 
 
 def test_a_call_gets_its_own_inputs_after_others_were_drawn_in_the_same_memory():

@@ -11,20 +11,9 @@ from evaluator.judge.inputs.input_kinds import InputKinds
 from evaluator.judge.problem.reference import Reference
 from evaluator.judge.problem.variation import Kind
 from evaluator.settings import Precision
+from tests.task import task
 
-RELU = """
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return torch.relu(x)
-
-def get_inputs():
-    return [torch.rand(128, 512)]
-
-def get_init_inputs():
-    return []
-"""
+RELU = task("return torch.relu(x)", x="torch.rand(128, 512)")
 SOFTMAX = RELU.replace("torch.relu(x)", "torch.softmax(x, 1)")
 MEAN = RELU.replace("torch.relu(x)", "x.abs().mean()").replace("torch.rand(", "torch.randn(")
 LOGARITHM = RELU.replace("torch.relu(x)", "torch.log(x + 0.5)")

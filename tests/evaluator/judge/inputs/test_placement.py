@@ -8,6 +8,7 @@ import torch
 from evaluator.judge.inputs.laid import stage
 from evaluator.judge.inputs.placement import MARGINS, Placement
 from evaluator.worker.values import decode
+from tests.task import task
 
 FLOATING = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 
@@ -59,21 +60,6 @@ def _around(dtype: torch.dtype, margin: int) -> torch.Tensor:
     return values[1 : last + 100][~inside[1 : last + 100]]
 
 
-REFERENCE = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def forward(self, x):
-        return x.{reduced}()
-
-def get_inputs():
-    return [torch.rand(1000)]
-
-def get_init_inputs():
-    return []
-"""
-
 ONE_TOO_MANY = """
 import ctypes
 import torch
@@ -101,7 +87,7 @@ def test_it_shows_in_a_maximum_which_passes_nan_over(evaluate, reduced, fold) ->
 
 def _one_too_many(evaluate, reduced: str, offset: int, result: str):
     source = ONE_TOO_MANY.format(offset=offset, result=result)
-    return evaluate(source, REFERENCE.format(reduced=reduced))
+    return evaluate(source, task(f"return x.{reduced}()", x="torch.rand(1000)"))
 
 
 def test_large_tensors_are_laid_once_from_where_they_were_made() -> None:

@@ -9,26 +9,17 @@ from evaluator.hardware.host_memory import growth_limited
 from evaluator.judge.problem.exact_reference import ExactReference
 from evaluator.judge.problem.reference import Reference
 from evaluator.settings import Precision
+from tests.task import task
 
-TASK = """
-import torch
-
-class Model(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = torch.nn.Linear(32, 16)
-        self.batch_norm = torch.nn.BatchNorm1d(32)
-        self.plain = torch.randn(32)
-
-    def forward(self, x):
-        return BODY
-
-def get_inputs():
-    return [torch.randn(100, 32)]
-
-def get_init_inputs():
-    return []
-"""
+TASK = task(
+    "return BODY",
+    init="""
+    self.linear = torch.nn.Linear(32, 16)
+    self.batch_norm = torch.nn.BatchNorm1d(32)
+    self.plain = torch.randn(32)
+    """,
+    x="torch.randn(100, 32)",
+)
 
 
 def made(body: str) -> tuple[Reference, ExactReference]:

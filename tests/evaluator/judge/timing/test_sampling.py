@@ -18,10 +18,9 @@ from evaluator.judge.timing.samples import Samples
 from evaluator.judge.timing.sampling import Sampling
 from evaluator.judge.timing.timing_result import timing_of
 from evaluator.settings import BaselineName, Settings
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 
 ON_CPU = Settings()
-TAIL = SCALE_AND_BIAS[len(HONEST.replace("ModelNew", "Model")) :]
 NO_BOUNDS = Bounds(floor_us=None, bound_us=None, bytes_us=None)
 
 
@@ -201,7 +200,7 @@ def test_a_state_from_call_to_call_is_timed_in_several_workers_too(evaluate):
         HONEST.replace("ModelNew", "Model").replace(
             "return ", "self.calls = getattr(self, 'calls', 0) + 1\n        return self.calls * ", 1
         )
-        + TAIL
+        + SCALE_AND_BIAS[SCALE_AND_BIAS.index("ROWS,") :]
     )
     own = reference.replace("class Model(", "class ModelNew(")
     evaluation = evaluate(own, reference, timing_seconds=1.0, relative_width=1e-9, audit="always")

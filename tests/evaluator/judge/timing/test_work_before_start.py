@@ -9,11 +9,10 @@ import pytest
 import torch
 
 from evaluator.build.builder import Builder
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
+from evaluator.evaluation import EvaluationRequest, Status
 from evaluator.judge import trial
 from evaluator.judge.judge import Judge
-from evaluator.settings import Settings
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request
 
 SLOW_TO_GET_READY = f"""
 import json
@@ -40,12 +39,7 @@ def judge(tmp_path: Path) -> Iterator[Judge]:
 
 
 def request(source: str) -> EvaluationRequest:
-    return EvaluationRequest(
-        problem_id="test",
-        reference=SCALE_AND_BIAS,
-        candidate=Candidate(source=source, backend=Backend.CPP),
-        settings=Settings(timing_seconds=0.2, audit="never"),
-    )
+    return evaluation_request(source, timing_seconds=0.2, audit="never")
 
 
 @pytest.mark.thorough

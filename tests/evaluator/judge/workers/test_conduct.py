@@ -26,32 +26,6 @@ def _process(code: str) -> Iterator[subprocess.Popen[bytes]]:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def test_one_that_sleeps_comes_to_rest() -> None:
-    with _process("import time; time.sleep(60)") as process:
-        assert conduct.comes_to_rest(process.pid, patience_s=20.0)
-
-
-def test_a_thread_that_computes_never_rests() -> None:
-    code = (
-        "import threading, time\n"
-        "threading.Thread(target=lambda: [None for _ in iter(int, 1)], daemon=True).start()\n"
-        "time.sleep(60)"
-    )
-    with _process(code) as process:
-        assert not conduct.comes_to_rest(process.pid, patience_s=0.3)
-
-
-def test_neither_does_a_child_in_a_session_of_its_own() -> None:
-    code = (
-        "import os, time\nif os.fork() == 0:\n    os.setsid()\n    while True: pass\ntime.sleep(60)"
-    )
-    with _process(code) as process:
-        assert not conduct.comes_to_rest(process.pid, patience_s=0.5)
-        children = {task.process for task in conduct.tasks(process.pid)} - {process.pid}
-        assert len(children) == 1
-        os.kill(children.pop(), signal.SIGKILL)
-
-
 def test_a_machine_that_stood_still_blames_nobody(monkeypatch) -> None:
     """A look that takes longer than all patience: it can say nothing about the time between."""
     looks = []

@@ -8,6 +8,7 @@ from evaluator.evaluation import Status
 from evaluator.ipc.reply import OutputLayout
 from evaluator.judge.workers.output_memory import any_overlap, any_repeats
 from tests.evaluator.conftest import Evaluate
+from tests.task import task
 
 
 def at(place: int, shape: tuple[int, ...], stride: tuple[int, ...], dtype: str = "float32"):
@@ -53,21 +54,13 @@ def test_an_output_with_two_elements_at_one_address(output, repeats):
     assert any_repeats([output]) is repeats
 
 
-TWO = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def forward(self, x):
-        y = torch.relu(x)
-        return y, y.clone()
-
-def get_inputs():
-    return [torch.randn(64, 128)]
-
-def get_init_inputs():
-    return []
-"""
+TWO = task(
+    """
+    y = torch.relu(x)
+    return y, y.clone()
+    """,
+    x="torch.randn(64, 128)",
+)
 SAME_VIEW = """
 import torch
 

@@ -19,20 +19,6 @@ def test_the_end_is_kept():
     assert text.endswith("\nlast\n") and "first" not in text and len(text) == 16384
 
 
-def test_nothing_printed():
-    printed = Printed()
-    printed.give_away()
-    assert printed.close() == ""
-
-
-def test_a_flood_does_not_block():
-    printed = Printed()
-    for _ in range(64):
-        os.write(printed.for_worker, b"x" * 2**20)
-    printed.give_away()
-    assert len(printed.close()) == 16384
-
-
 def test_somebody_who_goes_on_printing_is_left_behind():
     printed = Printed()
     other = os.dup(printed.for_worker)

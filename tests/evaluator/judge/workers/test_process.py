@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from evaluator.judge.workers.worker_limits import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
+from tests.evaluator.processes import still_running
 
 
 @pytest.fixture
@@ -21,26 +21,11 @@ def zygote() -> Iterator[Zygote]:
     started.close()
 
 
-def gone(pid: int) -> bool:
-    """Within ten seconds; a zombie that nobody has reaped yet counts as gone."""
-    deadline = time.monotonic() + 10.0
-    while time.monotonic() < deadline:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            return True
-        if state in "ZX":
-            return True
-        time.sleep(0.01)
-    return False
-
-
 def test_nobody_outlives_the_zygote(zygote):
     worker = zygote.fork(WorkerLimits(memory_bytes=16 * 2**30, cpu_seconds=60))
     assert "dies_with_parent" in worker.isolation
     os.kill(zygote._process.pid, 9)
-    assert gone(worker.pid)
-    assert worker._init is None or gone(worker._init)
+    assert not still_running({worker.pid, worker._init} - {None})
     worker.end()
 
 
@@ -49,8 +34,8 @@ def test_how_a_worker_ended_is_told(zygote):
     os.kill(killed.pid, 11)
     assert killed.end(grace_s=10.0).signal_name == "SIGSEGV"
     ended = zygote.fork(WorkerLimits(memory_bytes=16 * 2**30, cpu_seconds=60))
-    assert ended.end().status is None and gone(ended.pid)
-    assert ended._init is None or gone(ended._init)
+    assert ended.end().status is None
+    assert not still_running({ended.pid, ended._init} - {None})
 
 
 def test_a_gpu_worker_has_no_memory_limit(zygote):

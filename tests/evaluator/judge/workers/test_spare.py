@@ -17,7 +17,7 @@ import torch
 
 from evaluator.build.builder import Builder
 from evaluator.errors import DeviceError, InfrastructureError
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
+from evaluator.evaluation import Status
 from evaluator.hardware.device_lock import device_lock
 from evaluator.ipc.wire import Kind
 from evaluator.judge import judge
@@ -30,10 +30,8 @@ from evaluator.judge.workers.process import WorkerProcess
 from evaluator.judge.workers.spare import Spare
 from evaluator.judge.workers.worker_limits import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
-from evaluator.settings import Settings
 from evaluator.walls.environment import python_path
-from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
-from tests.evaluator.judge.workers.test_process import gone
+from tests.evaluator.made_requests import HONEST, evaluation_request
 from tests.evaluator.processes import descendants, still_running
 
 LIMITS = WorkerLimits(memory_bytes=16 * 2**30, cpu_seconds=60, family_bytes=16 * 2**30)
@@ -64,11 +62,7 @@ def shared_judge(shared_cache: Path) -> Iterator[Judge]:
 @pytest.fixture
 def verdict(shared_judge: Judge) -> Callable[..., Status]:
     def judged(source: str) -> Status:
-        settings = Settings(timing_seconds=0.05, call_timeout_s=5.0, audit="never")
-        candidate = Candidate(source=source, backend=Backend.CPP)
-        request = EvaluationRequest(
-            problem_id="test", reference=SCALE_AND_BIAS, candidate=candidate, settings=settings
-        )
+        request = evaluation_request(source, timing_seconds=0.05, call_timeout_s=5.0, audit="never")
         evaluation = shared_judge.evaluate(request)
         print(evaluation.status, evaluation.reason, evaluation.message)  # shown where a test fails
         return evaluation.status
@@ -175,18 +169,18 @@ def test_with_other_limits_it_is_of_no_use_and_ended(running):
     running.prepare(LIMITS)
     waits = made(running)
     with running.fork(WorkerLimits(8 * 2**30, cpu_seconds=60)) as fresh:
-        assert fresh is not waits and gone(waits.pid)
+        assert fresh is not waits and not still_running({waits.pid})
     running.prepare(LIMITS)
     waits = made(running)
     running.prepare(WorkerLimits(8 * 2**30, cpu_seconds=60))
-    assert made(running) is not waits and gone(waits.pid)
+    assert made(running) is not waits and not still_running({waits.pid})
 
 
 def test_one_that_died_meanwhile_is_nobodys_failure(running):
     running.prepare(LIMITS)
     waits = made(running)
     os.kill(waits.pid, signal.SIGKILL)
-    assert gone(waits.pid)
+    assert not still_running({waits.pid})
     with running.fork(LIMITS) as fresh:
         assert fresh is not waits and answers(fresh)
 
@@ -206,7 +200,7 @@ def test_one_that_never_answers_is_given_up(running, monkeypatch):
     running.prepare(LIMITS)
     running.settle()
     monkeypatch.undo()
-    assert gone(stopped[0].pid)
+    assert not still_running({stopped[0].pid})
     with running.fork(LIMITS) as fresh:
         assert answers(fresh)
 
@@ -232,7 +226,7 @@ def test_one_that_has_gone_bad_meanwhile_is_not_handed_out(running, monkeypatch,
         # A context that was lost with its device fails where it is used next.
         monkeypatch.setattr(running._spare, "_device", "cuda:99")
     with running.fork(LIMITS) as fresh:
-        assert fresh is not waits and gone(waits.pid)
+        assert fresh is not waits and not still_running({waits.pid})
         assert answers(fresh)
 
 
@@ -291,30 +285,6 @@ def test_it_ends_with_its_zygote(settled, killed):
     assert "spare" not in {thread.name for thread in threading.enumerate()}
 
 
-JUDGE = """
-import time
-from evaluator.judge.workers.worker_limits import WorkerLimits
-from evaluator.judge.workers.zygote import Zygote
-
-zygote = Zygote()
-zygote.prepare(WorkerLimits(16 * 2**30, cpu_seconds=60))
-zygote.settle()
-print(zygote._spare.worker.pid, flush=True)
-time.sleep(600)
-"""
-
-
-def test_it_ends_with_its_judge():
-    """Who is killed, and says nothing to anybody."""
-    with subprocess.Popen([sys.executable, "-c", JUDGE], stdout=subprocess.PIPE) as dies:
-        assert dies.stdout is not None
-        waits = int(dies.stdout.readline())
-        left = descendants(dies.pid)
-        dies.kill()
-    assert waits in left
-    assert not still_running(left)
-
-
 @pytest.mark.thorough
 def test_the_next_candidate_has_it_however_the_last_one_ended(verdict, shared_judge, handed):
     for source, status in (
@@ -334,47 +304,11 @@ def test_the_next_candidate_has_it_however_the_last_one_ended(verdict, shared_ju
             assert ready is not None and ready.worker is not None
 
 
-def test_one_that_died_costs_no_verdict(verdict, shared_judge, handed):
-    assert verdict(HONEST) is Status.CORRECT
-    waits = made(shared_judge._zygote)
-    os.kill(waits.pid, signal.SIGKILL)
-    assert gone(waits.pid)
-    assert verdict(HONEST) is Status.CORRECT
-    assert waits.pid not in handed
-
-
-def test_without_a_thread_for_it_the_device_is_given_back_all_the_same(
-    verdict, shared_judge, monkeypatch, capsys
-):
-    def refused(self):
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", refused)
-        shared_judge._zygote.drop_spare()
-        with shared_judge.holding("cpu"):
-            pass
-    assert "no spare worker: can't start new thread" in capsys.readouterr().err
-    assert verdict(HONEST) is Status.CORRECT
-
-
 def test_whoever_raises_gives_the_device_back(verdict, shared_judge):
     assert verdict(HONEST) is Status.CORRECT
     with pytest.raises(KeyError, match="ours"), shared_judge.holding("cpu"):
         raise KeyError("ours")
     assert verdict(HONEST) is Status.CORRECT
-
-
-@pytest.mark.slow
-def test_a_zygote_that_died_takes_it_along(verdict, shared_judge, handed):
-    assert verdict(HONEST) is Status.CORRECT
-    old = shared_judge._zygote
-    waits = made(old)
-    old._process.kill()
-    old._process.wait()
-    assert verdict(HONEST) is Status.CORRECT
-    assert waits.pid not in handed and gone(waits.pid)
-    assert not old._folder.exists()
 
 
 @pytest.mark.thorough

@@ -76,11 +76,6 @@ def test_what_came_after_the_verdict_does_not_count_until_it():
     assert run.headers == "none"
 
 
-def test_figures_read_back_as_they_were_written():
-    made = figures(row("cpp/a", 20.0, 4.0))
-    assert LatencyFigures.model_validate_json(made.model_dump_json()) == made
-
-
 def test_figures_of_another_device_are_not_gone_on_with():
     with pytest.raises(UsageError, match="another --out"):
         measure_latency(catalogue([Backend.CPP], 1), before=figures(device="another device"))

@@ -5,15 +5,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 
 
-def command(module: str, *words: object) -> subprocess.CompletedProcess[str]:
-    """`python -m module words...`, from the repository's root."""
+def command(
+    module: str, *words: object, cwd: Path = ROOT, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """`python -m module words...`, from the repository's root if nothing else is said."""
     return subprocess.run(
         [sys.executable, "-W", "error", "-m", module, *map(str, words)],
-        cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"},
+        cwd=cwd,
+        env=os.environ
+        | {"OMP_NUM_THREADS": "1", "COLUMNS": "200", "PYTHONPATH": str(ROOT)}
+        | environment,
         capture_output=True,
         text=True,
         check=False,
