@@ -152,34 +152,6 @@ static inline float erf_(float x) {
 }
 """,
     ),
-    # x = n pi / 2 + r; good for |x| up to some 10^4.
-    "sincos_": (
-        "",
-        """\
-static inline float sincos_(float x, int32_t shift) {
-  const float n = nearbyintf(x * 0.636619772f);
-  float r = fmaf(n, -1.5707962513e0f, x);
-  r = fmaf(n, -7.5497894159e-8f, r);
-  r = fmaf(n, -5.3903029534e-15f, r);
-  const float z = r * r;
-  float s = 2.718220717e-6f;
-  s = fmaf(s, z, -1.983932551e-4f);
-  s = fmaf(s, z, 8.333329358e-3f);
-  s = fmaf(s, z, -1.666666664e-1f);
-  s = fmaf(s * z, r, r);
-  float c = -2.720937472e-7f;
-  c = fmaf(c, z, 2.479950972e-5f);
-  c = fmaf(c, z, -1.388888372e-3f);
-  c = fmaf(c, z, 4.166666662e-2f);
-  c = fmaf(c * z, z, fmaf(-0.5f, z, 1.0f));
-  const int32_t k = (int32_t)n + shift;
-  const float v = (k & 1) ? c : s;
-  return (k & 2) ? -v : v;
-}
-""",
-    ),
-    "sin_": ("sincos_", "static inline float sin_(float x) { return sincos_(x, 0); }\n"),
-    "cos_": ("sincos_", "static inline float cos_(float x) { return sincos_(x, 1); }\n"),
     "rsqrt_": ("", "static inline float rsqrt_(float x) { return 1.0f / sqrtf(x); }\n"),
 }
 
@@ -227,8 +199,6 @@ _LIBM: Mapping[str, tuple[str, str]] = {
         "sigmoid_": "1.0f / (1.0f + expf(-x))",
         "tanh_": "tanhf(x)",
         "erf_": "erff(x)",
-        "sin_": "sinf(x)",
-        "cos_": "cosf(x)",
         "rsqrt_": "1.0f / sqrtf(x)",
     }.items()
 }

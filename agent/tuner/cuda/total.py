@@ -5,9 +5,9 @@ No atomic addition: the same inputs give the same bits in every run.
 
 from __future__ import annotations
 
-from agent.tuner.cpp.sums import START, combined
 from agent.tuner.cuda.sums import OPERATIONS, CudaSums
 from agent.tuner.cuda.values import CudaValues
+from agent.tuner.kernel_text import START, combined
 from agent.tuner.planning.expression import CTYPES
 from agent.tuner.tracing.graph import Node
 
@@ -24,38 +24,31 @@ class CudaTotal(CudaValues):
     def text(self) -> str:
         """The whole translation of the kernel."""
         kernel, name = self.kernel, self.kernel.name
-        per = self.threads * int(self.choice("items") or "1") * self.vector
-        self.blocks = max(1, min(MOST_BLOCKS, -(-kernel.row // per)))
+        per = self.threads * int(self.items) * self.vector
+        self.blocks = max(1, min(MOST_BLOCKS, -(-kernel.width // per)))
         self.last = self.choice("join") == "last"
-        full = [i for i, o in enumerate(kernel.outputs) if o.full]
         launches = []
         for level in range(1, kernel.passes + 1):
-            found = [n for n in kernel.reductions if kernel.level[n] == level]
             launches.append((f"{name}_part{level}", str(self.blocks)))
-            self._part(level, found)
+            self._part(level)
             if not self.last:
                 launches.append((f"{name}_join{level}", "1"))
                 self.open_device(f"{name}_join{level}", ["double* work"])
                 self._known(level)
-                self._join(level, found)
+                self._join(level)
                 self.put("}", "")
-        if full:
+        if any(o.full for o in kernel.outputs):
             launches.append((f"{name}_store", str(self.blocks)))
             self.open_device(f"{name}_store", ["double* work"])
             self._known(kernel.passes + 1)
             self._open_walk()
-            self.outputs([(i, f"o{i} + i") for i in full])
+            self.store("o{i} + i")
             self.put("}", "}", "")
-        self.open_launcher(f"{name}_launch", ["double* work"])
+        self.open_launcher(["double* work"])
         for function, blocks in launches:
             self.launch(function, blocks, extra=["work"])
         self.put("}", "")
-        self.open_host()
-        first = next(i for i, o in enumerate(kernel.operands) if o.node.op != "scalar")
-        size = len(kernel.body) + len(kernel.reductions) * self.blocks
-        options = f"t{first}.options().dtype(torch::kFloat64)"
-        self.put(f"auto work = torch::empty({{{size}}}, {options});")
-        self.close_host(f"{name}_launch", ["work.data_ptr<double>()"])
+        self.host(len(kernel.body) + len(kernel.reductions) * self.blocks)
         return "\n".join(self.lines) + "\n"
 
     def place(self, position: int) -> str:
@@ -71,7 +64,7 @@ class CudaTotal(CudaValues):
         """Operands that are numbers, and the values that earlier levels have left."""
         kernel = self.kernel
         for i, operand in enumerate(kernel.operands):
-            if operand.node.op != "scalar" and not self.along(i):
+            if operand.node.op != "scalar" and not operand.along:
                 self.put(f"const {CTYPES[operand.node.dtype]} x{i} = a{i}[0];")
         for node in kernel.body:
             if node in kernel.full or kernel.level[node] >= level:
@@ -85,19 +78,20 @@ class CudaTotal(CudaValues):
     def _open_walk(self) -> None:
         step = f"({self.index})V * {self.threads * self.blocks}"
         start = f"(({self.index})blockIdx.x * {self.threads} + threadIdx.x) * V"
-        self.put(f"#pragma unroll {self.choice('items')}")
-        self.put(f"for ({self.index} i = {start}; i < {self.kernel.row}; i += {step}) {{")
+        self.put(f"#pragma unroll {self.items}")
+        self.put(f"for ({self.index} i = {start}; i < {self.kernel.width}; i += {step}) {{")
 
-    def _part(self, level: int, found: list[Node]) -> None:
+    def _part(self, level: int) -> None:
         name = f"{self.kernel.name}_part{level}"
         if self.last:
             self.put(f"__device__ unsigned int {name}_ticket;")
         self.open_device(name, ["double* work"])
         self._known(level)
+        found = self.kernel.found(level)
         sums = CudaSums(self, found, {})
         self.put(*sums.declarations())
         self._open_walk()
-        self.elements(sums.roots(), sums.updates())
+        self.elements(sums.roots, sums.updates())
         self.put("}")
         for node in found:
             n = self.number[node]
@@ -111,21 +105,22 @@ class CudaTotal(CudaValues):
             ticket = f"atomicInc(&{name}_ticket, {self.blocks - 1})"
             self.put(f"last = {ticket} == {self.blocks - 1};", "}")
             self.put("__syncthreads();", "if (!last) return;", "__threadfence();")
-            self._join(level, found)
+            self._join(level)
         self.put("}", "")
 
-    def _join(self, level: int, found: list[Node]) -> None:
+    def _join(self, level: int) -> None:
         """The results of a level and what follows from them, by one block."""
-        kernel, sums = self.kernel, CudaSums(self, found, {})
+        kernel, found = self.kernel, self.kernel.found(level)
+        sums = CudaSums(self, found, {})
         for node in found:
-            n, kind = self.number[node], sums.kind(node)
+            n, kind = self.number[node], sums.kind(node.op)
             self.put(f"{kind} t{n} = {START[node.op]};")
             self.put(f"for (int b = threadIdx.x; b < {self.blocks}; b += {self.threads}) {{")
             self.put(f"const {kind} part = __ldcg({self._parts(node)} + b);")
             self.put(f"t{n} = {combined(node.op, f't{n}', 'part')};", "}")
             call = f"team_reduce<{self.threads}, {OPERATIONS[node.op]}>(t{n})"
             self.put(f"const float v{n} = (float){call};")
-        ready = self.row_values(level)
+        ready = kernel.row_values(level)
         self.put(*(self.define(n) for n in ready))
         self.put("if (threadIdx.x == 0) {")
         self.put(*(f"work[{self.number[n]}] = v{self.number[n]};" for n in [*found, *ready]))

@@ -42,7 +42,6 @@ CUDA: Mapping[str, tuple[str, ...]] = {
         "stage=smem team=all",
         "passes=fewest",
         "loads=plain",
-        "split=8",
     ),
     "cache_bandwidth": (
         "vec=4",
@@ -52,12 +51,10 @@ CUDA: Mapping[str, tuple[str, ...]] = {
         "loads=ldg",
     ),
     "too_few_blocks": (
-        "split=8",
         "threads=128",
         "team=all",
         "threads=64",
         "items=1",
-        "split=16",
         "grid=full",
     ),
     # The more threads share a row, the less of it each must hold.
@@ -74,7 +71,6 @@ CUDA: Mapping[str, tuple[str, ...]] = {
         "items=4",
         "team=all threads=512",
         "stage=regs",
-        "split=8",
         "items=8",
         "passes=fewest",
     ),

@@ -7,74 +7,58 @@ the second before what it follows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from agent.tuner.tracing.graph import (
+    Graph,
+    Kind,
+    Node,
+    Shape,
+    pointwise,
+    reduce,
+    remake,
+    users,
+    view,
+)
 
-from agent.tuner.tracing.graph import Builder, Graph, Kind, Node, Shape, users
 
-Readers = Mapping[Node, int]
-"""How many nodes read each node."""
-Rule = Callable[[Builder, Node, tuple[Node, ...], Readers], Node]
-"""How one node is made again over its new operands: itself, or what takes its place."""
-
-
-def normalise(graph: Graph, b: Builder) -> Graph:
+def normalise(graph: Graph) -> Graph:
     """The same graph with its views moved."""
-    graph = _rebuild(graph, b, _hoist)
-    return _rebuild(graph, b, _sink)
+    graph = graph.rebuilt(remake)
+    readers = {n: len(r) for n, r in users(graph.nodes()).items()}
+
+    def hoist(node: Node, args: tuple[Node, ...]) -> Node:
+        if node.kind is Kind.VIEW and readers.get(node.args[0], 0) == 1:
+            return _view_first(args[0], node.shape)
+        return remake(node, args)
+
+    return graph.rebuilt(hoist).rebuilt(_sink)
 
 
-def _rebuild(graph: Graph, b: Builder, rule: Rule) -> Graph:
-    nodes = graph.nodes()
-    readers = {n: len(r) for n, r in users(nodes).items()}
-    new: dict[Node, Node] = {}
-    for node in nodes:
-        args = tuple(new[a] for a in node.args)
-        new[node] = rule(b, node, args, readers)
-    return Graph(graph.arguments, tuple(new[o] for o in graph.outputs), graph.returns)
-
-
-def remake(b: Builder, node: Node, args: tuple[Node, ...]) -> Node:
-    """`node` with other operands of the same shapes."""
-    if args == node.args:
-        return node
-    if node.kind is Kind.VIEW:
-        return b.view(args[0], node.shape)
-    fields = {f: getattr(node, f) for f in node.__dataclass_fields__}
-    return b.add(Node(**{**fields, "args": args}))
-
-
-def _hoist(b: Builder, node: Node, args: tuple[Node, ...], readers: Readers) -> Node:
-    if node.kind is Kind.VIEW and readers.get(node.args[0], 0) == 1:
-        return _view_first(b, args[0], node.shape)
-    return remake(b, node, args)
-
-
-def _view_first(b: Builder, value: Node, shape: Shape) -> Node:
+def _view_first(value: Node, shape: Shape) -> Node:
     """`value.view(shape)` with the view at the operands, where every operand is whole."""
     if value.shape == shape:
         return value
     whole = value.kind is Kind.POINTWISE and all(a.shape in (value.shape, ()) for a in value.args)
     if not whole or _unit(value.shape) == _unit(shape):
-        return b.view(value, shape)
-    args = tuple(_view_first(b, a, shape) if a.shape else a for a in value.args)
-    return b.pointwise(value.op, *args, dtype=value.dtype)
+        return view(value, shape)
+    args = tuple(_view_first(a, shape) if a.shape else a for a in value.args)
+    return pointwise(value.op, *args, dtype=value.dtype)
 
 
 def _unit(shape: Shape) -> Shape:
     return tuple(n for n in shape if n != 1)
 
 
-def _sink(b: Builder, node: Node, args: tuple[Node, ...], readers: Readers) -> Node:
+def _sink(node: Node, args: tuple[Node, ...]) -> Node:
     if node.kind is Kind.POINTWISE:
         args = tuple(_unsqueezed(a, len(node.shape)) for a in args)
         for argument in args:
             if _squeezed(argument) and len(argument.shape) == len(node.shape):
-                return _after(b, node, args, argument)
+                return _after(node, args, argument)
     if node.kind is Kind.REDUCE and _squeezed(args[0]):
         kept = _kept(args[0])
         dims = tuple(kept[d] for d in node.dims)
-        return b.view(b.reduce(node.op, args[0].args[0], dims), node.shape)
-    return remake(b, node, args)
+        return view(reduce(node.op, args[0].args[0], dims), node.shape)
+    return remake(node, args)
 
 
 def _squeezed(node: Node) -> bool:
@@ -97,11 +81,11 @@ def _unsqueezed(node: Node, rank: int) -> Node:
     return source if same and len(source.shape) <= rank else node
 
 
-def _kept(view: Node) -> list[int]:
+def _kept(squeezing: Node) -> list[int]:
     """For each dimension of a squeezing view, the dimension of its source that it is."""
-    source, kept, position = view.args[0].shape, [], 0
-    spare = len(source) - len(view.shape)
-    for size in view.shape:
+    source, kept, position = squeezing.args[0].shape, [], 0
+    spare = len(source) - len(squeezing.shape)
+    for size in squeezing.shape:
         while source[position] != size and spare:
             position += 1
             spare -= 1
@@ -110,9 +94,9 @@ def _kept(view: Node) -> list[int]:
     return kept
 
 
-def _after(b: Builder, node: Node, args: tuple[Node, ...], view: Node) -> Node:
+def _after(node: Node, args: tuple[Node, ...], squeezing: Node) -> Node:
     """The operation on the view's source, then the view."""
-    rank, kept = len(view.args[0].shape), _kept(view)
+    rank, kept = len(squeezing.args[0].shape), _kept(squeezing)
 
     def raised(shape: Shape) -> Shape:
         result = [1] * rank
@@ -121,9 +105,9 @@ def _after(b: Builder, node: Node, args: tuple[Node, ...], view: Node) -> Node:
         return tuple(result)
 
     def inside(argument: Node) -> Node:
-        if argument is view or (_squeezed(argument) and argument.args[0].shape == (1,) * rank):
+        whole = _squeezed(argument) and argument.args[0].shape == (1,) * rank
+        if argument is squeezing or whole:
             return argument.args[0]
-        return b.view(argument, raised(argument.shape)) if argument.shape else argument
+        return view(argument, raised(argument.shape)) if argument.shape else argument
 
-    new = tuple(inside(a) for a in args)
-    return b.view(b.pointwise(node.op, *new, dtype=node.dtype), node.shape)
+    return view(pointwise(node.op, *map(inside, args), dtype=node.dtype), node.shape)

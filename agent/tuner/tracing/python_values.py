@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.tuner.errors import CannotTrace
-from agent.tuner.tracing.graph import Node
+from agent.tuner.tracing.graph import Kind, Node
 from agent.tuner.tracing.layers import Layer
 
 
@@ -30,9 +30,8 @@ class Method:
 class Function:
     """A function or method of the file."""
 
-    node: ast.FunctionDef | ast.Lambda
-    scope: dict[str, Any]
-    owner: Any = None
+    node: ast.FunctionDef
+    owner: Instance | None = None
 
 
 @dataclass(eq=False)
@@ -40,42 +39,40 @@ class Class:
     """A class of the file."""
 
     node: ast.ClassDef
-    scope: dict[str, Any]
+
+    def method(self, name: str) -> ast.FunctionDef | None:
+        """Its definition, if it has one."""
+        found = (s for s in self.node.body if isinstance(s, ast.FunctionDef) and s.name == name)
+        return next(found, None)
 
 
 @dataclass(eq=False)
 class Instance:
-    """An instance of a class of the file, or one of PyTorch's containers."""
+    """An instance of a class of the file, or a Sequential."""
 
     cls: Class | None
     attributes: dict[str, Any] = field(default_factory=dict)
-    items: list[Any] | None = None
-    """What a Sequential or ModuleList holds."""
-    path: str = ""
-    training: bool = True
+    items: tuple[Any, ...] = ()
+    """What a Sequential holds."""
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """A tensor that an instance will own: parameter, buffer, or plain attribute."""
-
-    value: Node
-
-
-def set_mode(module: Layer | Instance, name: str, mode: Any = True) -> Layer | Instance:
-    """`eval()` and `train()` of a module and of all below it; `to()` changes nothing here."""
-    if name != "to":
-        module.training = name == "train" and bool(mode)
-    if isinstance(module, Instance):
-        for child in (*module.attributes.values(), *(module.items or ())):
-            if isinstance(child, (Layer, Instance)):
-                set_mode(child, name, mode)
-    return module
+def place(value: Any, path: str) -> Any:
+    """`value` once it is known by which Python expression it is reached: tensors are weights."""
+    if isinstance(value, Node):
+        return Node(Kind.WEIGHT, value.shape, value.dtype, name=path)
+    if isinstance(value, Layer):
+        value.path = path
+    elif isinstance(value, Instance):
+        for index, item in enumerate(value.items):
+            place(item, f"{path}[{index}]")
+        for name, item in value.attributes.items():
+            value.attributes[name] = place(item, f"{path}.{name}")
+    return value
 
 
 def plainly(function: Any, *args: Any, **kwargs: Any) -> Any:
     """Ordinary Python on ordinary values; what fails there is beyond us."""
     try:
         return function(*args, **kwargs)
-    except (TypeError, ValueError, IndexError, KeyError, ZeroDivisionError, OverflowError) as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise CannotTrace(f"a computation ({error})") from None
