@@ -12,13 +12,7 @@ CPP: Mapping[str, tuple[str, ...]] = {
     "single_thread": ("threads=all", "threads=half"),
     "not_vectorised": ("vec=16", "maths=poly", "vec=8"),
     "compute": ("maths=poly", "vec=16", "stage=stack", "unroll=on"),
-    "memory_bandwidth": (
-        "stores=stream",
-        "passes=fewest",
-        "threads=all",
-        "vec=16",
-        "chunk=16",
-    ),
+    "memory_bandwidth": ("stores=stream", "passes=fewest", "threads=all", "vec=16", "chunk=16"),
     "cache_bandwidth": ("stage=stack", "passes=fewest", "chunk=16"),
     "redundant_traffic": ("stage=stack", "passes=fewest", "stores=plain"),
     "latency": ("unroll=on", "acc=blocked", "chunk=16"),
@@ -43,29 +37,10 @@ CUDA: Mapping[str, tuple[str, ...]] = {
         "passes=fewest",
         "loads=plain",
     ),
-    "cache_bandwidth": (
-        "vec=4",
-        "stage=regs team=all",
-        "passes=fewest",
-        "team=32",
-        "loads=ldg",
-    ),
-    "too_few_blocks": (
-        "threads=128",
-        "team=all",
-        "threads=64",
-        "items=1",
-        "grid=full",
-    ),
+    "cache_bandwidth": ("vec=4", "stage=regs team=all", "passes=fewest", "team=32", "loads=ldg"),
+    "too_few_blocks": ("threads=128", "team=all", "threads=64", "items=1", "grid=full"),
     # The more threads share a row, the less of it each must hold.
-    "occupancy": (
-        "team=all threads=256",
-        "min=2",
-        "stage=none",
-        "threads=128",
-        "min=4",
-        "items=1",
-    ),
+    "occupancy": ("team=all threads=256", "min=2", "stage=none", "threads=128", "min=4", "items=1"),
     "latency": (
         "vec=4",
         "items=4",
@@ -74,21 +49,9 @@ CUDA: Mapping[str, tuple[str, ...]] = {
         "items=8",
         "passes=fewest",
     ),
-    "compute": (
-        "maths=fast",
-        "acc=fp32",
-        "vec=4",
-        "items=4",
-        "maths=flags",
-        "passes=exact",
-    ),
+    "compute": ("maths=fast", "acc=fp32", "vec=4", "items=4", "maths=flags", "passes=exact"),
     "launch_overhead": ("join=last", "passes=fewest", "threads=1024"),
-    "at_the_bound": (
-        "stores=stream",
-        "loads=once",
-        "threads=512",
-        "threads=128",
-    ),
+    "at_the_bound": ("stores=stream", "loads=once", "threads=512", "threads=128"),
 }
 """`library` has no move: the time is not ours."""
 

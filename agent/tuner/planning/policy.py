@@ -119,7 +119,7 @@ def _fresh(request: Request, space: Space, heat: float, random: Random) -> Choic
     default = space.default()
     chosen = {k.name: k.draw(random) if random.random() < heat else k.default for k in space.knobs}
     schedule, reason = Schedule(space.family, chosen), "a first draft"
-    if any(not r.correct for r in request.reports):
+    if any(r.status != "correct" for r in request.reports):
         for knob in space.knobs:
             if schedule[knob.name] in knob.risky:
                 schedule = schedule.replace(knob.name, default[knob.name])

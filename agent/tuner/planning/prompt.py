@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from agent.tuner.planning.schedule import Schedule
 
@@ -16,26 +17,17 @@ _BULLET = re.compile(r"^- ([\w ]+): (.*)$", re.MULTILINE)
 _SPEEDUP = re.compile(r"(\d+(?:\.\d+)?)\s*x")
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """What execution said about one turn."""
 
     turn: int | None
     status: str
     speedup: float | None
-    text: str
-
-    @property
-    def correct(self) -> bool:
-        """Whether the kernel was accepted."""
-        return self.status == "correct"
 
 
-@dataclass(frozen=True)
-class Attempt:
+class Attempt(NamedTuple):
     """A row of the table of earlier attempts. Plans come with G, the rest with E."""
 
-    turn: int | None
     plan: Schedule | None
     status: str
     speedup: float | None
@@ -143,7 +135,7 @@ def _reports(text: str) -> tuple[Report, ...]:
         named = facts.get("turn", "")
         turn = int(named) if named.isdigit() else titles[index - 1] if index else None
         speedup = _number(facts.get("speedup over eager", ""))
-        reports.append(Report(turn, facts["status"].strip("` "), speedup, block))
+        reports.append(Report(turn, facts["status"].strip("` "), speedup))
     return tuple(reports)
 
 
@@ -158,20 +150,8 @@ def _attempts(text: str) -> tuple[Attempt, ...]:
     header = [cell.lower() for cell in rows[0]]
     attempts = []
     for row in rows[1:]:
-        # A plan holds a bar of its own: what is too much belongs to it.
-        extra = len(row) - len(header)
-        if "plan" in header and extra > 0:
-            at = header.index("plan")
-            row[at : at + extra + 1] = [" | ".join(row[at : at + extra + 1])]
         cells = dict(zip(header, row, strict=False))
-        plan = cells.get("plan", "").strip("` ").replace("\\|", "|")
-        turn = cells.get("turn", "")
-        attempts.append(
-            Attempt(
-                int(turn) if turn.isdigit() else None,
-                Schedule.parse(plan) if plan else None,
-                cells.get("status", "").strip("` "),
-                _number(cells.get("speedup", "")),
-            )
-        )
+        plan = Schedule.parse(cells.get("plan", "").strip("` "))
+        status, speedup = cells.get("status", "").strip("` "), _number(cells.get("speedup", ""))
+        attempts.append(Attempt(plan, status, speedup))
     return tuple(attempts)

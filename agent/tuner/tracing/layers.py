@@ -27,37 +27,28 @@ class Layer:
         return Node(Kind.WEIGHT, shape, name=f"{self.path}.{attribute}")
 
 
+def _unchanged(x: Shape, *args: Any, **kwargs: Any) -> Shape:
+    return x
+
+
 LEFT: Mapping[str, Callable[..., Shape]] = {
     "Linear": linear,
     **{f"Conv{n}d": conv for n in (1, 2, 3)},
     **{f"ConvTranspose{n}d": conv_transpose for n in (1, 2, 3)},
     **{f"{kind}Pool{n}d": pool for kind in ("Max", "Avg") for n in (1, 2, 3)},
-    "GroupNorm": lambda x, *args, **kwargs: x,
-    **{f"BatchNorm{n}d": lambda x, *args, **kwargs: x for n in (1, 2, 3)},
+    "GroupNorm": _unchanged,
+    **{f"BatchNorm{n}d": _unchanged for n in (1, 2, 3)},
 }
 """Modules that stay with PyTorch -> the shape of their result."""
 
 ALIKE: Mapping[str, str] = {
-    "ReLU": "relu",
-    "ReLU6": "relu6",
-    "LeakyReLU": "leaky_relu",
-    "ELU": "elu",
-    "SELU": "selu",
-    "GELU": "gelu",
-    "SiLU": "silu",
-    "Mish": "mish",
-    "Sigmoid": "sigmoid",
-    "Tanh": "tanh",
-    "Softplus": "softplus",
-    "Hardswish": "hardswish",
-    "Hardtanh": "hardtanh",
-    "Softmax": "softmax",
-    "LogSoftmax": "log_softmax",
-    "CosineSimilarity": "cosine_similarity",
-    "HuberLoss": "huber_loss",
-    "TripletMarginLoss": "triplet_margin_loss",
+    "ReLU": "relu", "ReLU6": "relu6", "LeakyReLU": "leaky_relu", "ELU": "elu", "SELU": "selu",
+    "GELU": "gelu", "SiLU": "silu", "Mish": "mish", "Sigmoid": "sigmoid", "Tanh": "tanh",
+    "Softplus": "softplus", "Hardswish": "hardswish", "Hardtanh": "hardtanh",
+    "Softmax": "softmax", "LogSoftmax": "log_softmax", "CosineSimilarity": "cosine_similarity",
+    "HuberLoss": "huber_loss", "TripletMarginLoss": "triplet_margin_loss",
     **{f"AdaptiveAvgPool{n}d": f"adaptive_avg_pool{n}d" for n in (1, 2, 3)},
-}
+}  # fmt: skip
 """Modules whose constructor takes what an operator takes after its tensors."""
 
 
@@ -65,7 +56,7 @@ def run(layer: Layer, inputs: tuple[Any, ...]) -> Any:
     """Call an instance; CannotTrace where it is unknown or doesn't take these inputs."""
     if layer.name in ALIKE:
         return apply(ALIKE[layer.name], (*inputs, *layer.args), layer.kwargs)
-    forward = SPELT.get(layer.name, _left)
+    forward: Callable[..., Any] = SPELT.get(layer.name, _left)
     try:
         return forward(layer, *inputs, *layer.args, **layer.kwargs)
     except (AttributeError, IndexError, TypeError, ValueError) as error:
@@ -97,7 +88,6 @@ def _instance_norm(layer: Layer, x: Node, num_features: int, eps: float = 1e-5) 
 SPELT: Mapping[str, Callable[..., Any]] = {
     "LayerNorm": _layer_norm,
     **{f"InstanceNorm{n}d": _instance_norm for n in (1, 2, 3)},
-    "Flatten": lambda layer, x, start=1, end=-1: apply("flatten", (x, start, end)),
-    "Identity": lambda layer, x: x,
+    "Flatten": lambda _, x, start=1, end=-1: apply("flatten", (x, start, end)),
 }
 """Modules with a formula of their own."""

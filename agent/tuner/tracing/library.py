@@ -65,13 +65,12 @@ def conv_transpose(
     output_padding: Size = 0,
     groups: int = 1,
     bias: bool = True,
-    dilation: Size = 1,
 ) -> Shape:
     """Of a transposed convolution of a batch."""
     rank = len(x) - 2
-    k, s, p = spread(kernel_size, rank), spread(stride, rank), spread(padding, rank)
-    o, d = spread(output_padding, rank), spread(dilation, rank)
-    sizes = [(x[2 + i] - 1) * s[i] - 2 * p[i] + d[i] * (k[i] - 1) + o[i] + 1 for i in range(rank)]
+    k, s = spread(kernel_size, rank), spread(stride, rank)
+    p, o = spread(padding, rank), spread(output_padding, rank)
+    sizes = [(x[2 + i] - 1) * s[i] - 2 * p[i] + k[i] + o[i] for i in range(rank)]
     return (x[0], out_channels, *sizes)
 
 

@@ -1,8 +1,7 @@
 """Rewrites that make room for fusion: views out of the way, nothing computed changes.
 
-A reduction that drops its dimension leaves a view behind, and so does a `flatten` between two
-elementwise operations: both would cut a kernel in two. The first kind moves after what follows it,
-the second before what it follows.
+A reduction that drops its dimension leaves a view behind, which would cut a kernel in two. It moves
+after what follows it.
 """
 
 from __future__ import annotations
@@ -15,33 +14,13 @@ from agent.tuner.tracing.graph import (
     pointwise,
     reduce,
     remake,
-    users,
     view,
 )
 
 
 def normalise(graph: Graph) -> Graph:
     """The same graph with its views moved."""
-    graph = graph.rebuilt(remake)
-    readers = {n: len(r) for n, r in users(graph.nodes()).items()}
-
-    def hoist(node: Node, args: tuple[Node, ...]) -> Node:
-        if node.kind is Kind.VIEW and readers.get(node.args[0], 0) == 1:
-            return _view_first(args[0], node.shape)
-        return remake(node, args)
-
-    return graph.rebuilt(hoist).rebuilt(_sink)
-
-
-def _view_first(value: Node, shape: Shape) -> Node:
-    """`value.view(shape)` with the view at the operands, where every operand is whole."""
-    if value.shape == shape:
-        return value
-    whole = value.kind is Kind.POINTWISE and all(a.shape in (value.shape, ()) for a in value.args)
-    if not whole or _unit(value.shape) == _unit(shape):
-        return view(value, shape)
-    args = tuple(_view_first(a, shape) if a.shape else a for a in value.args)
-    return pointwise(value.op, *args, dtype=value.dtype)
+    return graph.rebuilt(remake).rebuilt(_sink)
 
 
 def _unit(shape: Shape) -> Shape:
