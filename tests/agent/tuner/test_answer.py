@@ -41,7 +41,7 @@ def test_the_kernel_depends_on_nothing_but_the_computation() -> None:
 
 def test_parameters_and_helpers_are_kept() -> None:
     reference = (
-        "import math\nimport torch\nfrom torch import nn\n\nSCALE = math.sqrt(2.0)\nUNUSED = 3\n\n"
+        "import math\nimport torch\nfrom torch import nn\n\nSCALE = math.sqrt(2.0)\n\n"
         "class Gate(nn.Module):\n"
         "    def __init__(self, n):\n"
         "        super().__init__()\n"
@@ -60,7 +60,7 @@ def test_parameters_and_helpers_are_kept() -> None:
     code = kernel(reference)
     assert "super(ModelNew, self)" in code
     assert "class Gate(nn.Module)" in code
-    assert "SCALE = math.sqrt(2.0)" in code and "UNUSED" not in code
+    assert "SCALE = math.sqrt(2.0)" in code and "get_inputs" not in code
     assert "self.blocks[0].weight" in code and "self.blocks[1](" in code
 
 
@@ -71,6 +71,7 @@ def test_parameters_and_helpers_are_kept() -> None:
         (module("return x @ x", x="torch.randn(3, 3)"), {}, "leave to PyTorch"),
         ("not python at all (", {}, "not Python"),
         ("", {}, "Model"),
+        (module("return x.sum(dim=0)", x="torch.randn(3, 3)"), {}, "leave to PyTorch"),
         (SOFTMAX, {"backend": "triton"}, "`triton`"),
         (SOFTMAX, {"precision": "fp16"}, "`fp16`"),
     ],
