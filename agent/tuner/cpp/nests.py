@@ -153,30 +153,18 @@ class CppKernel(KernelText):
         self.staged.update({n: self.buffers[n] for n in stored})
 
     def _total(self, chunk: int) -> None:
-        kernel = self.kernel
+        """A part of the only row for each task, and the tasks' parts in order."""
+        kernel, found = self.kernel, self.kernel.reductions
         blocks = -(-kernel.width // chunk)
         self.point_at_row("0")
         self.put(*map(self.define, kernel.row_values(0)))
-        for level in range(1, kernel.passes + 1):
-            found = kernel.found(level)
-            self.put(*(f"std::vector<double> part{self.number[n]}({blocks});" for n in found))
-            self._open_part(blocks, chunk)
-            self._pass(level, "first", "last")
-            self.put(*(f"part{self.number[n]}[task] = v{self.number[n]}_;" for n in found), "}")
-            self.put(*Accumulators(self, found).combine(blocks))
-            self.put(*map(self.define, kernel.row_values(level)))
-        for i, output in enumerate(kernel.outputs):
-            if not output.full:
-                self.put(f"o{i}[0] = {self.name(output.node)};")
-        full = [(i, o) for i, o in enumerate(kernel.outputs) if o.full]
-        if full:
-            self._open_part(blocks, chunk)
-            for i, output in full:
-                self.put(f"{CTYPES[output.node.dtype]}* __restrict__ q{i} = o{i};")
-            self._store("first", "last")
-            self.put("}")
-
-    def _open_part(self, blocks: int, chunk: int) -> None:
+        self.put(*(f"std::vector<double> part{self.number[n]}({blocks});" for n in found))
         self._parallel(blocks)
         self.put(f"const int64_t first = task * {chunk};")
-        self.put(f"const int64_t last = std::min<int64_t>({self.kernel.width}, first + {chunk});")
+        self.put(f"const int64_t last = std::min<int64_t>({kernel.width}, first + {chunk});")
+        self._pass(1, "first", "last")
+        self.put(*(f"part{self.number[n]}[task] = v{self.number[n]}_;" for n in found), "}")
+        self.put(*Accumulators(self, found).combine(blocks))
+        self.put(*map(self.define, kernel.row_values(1)))
+        for i, output in enumerate(kernel.outputs):
+            self.put(f"o{i}[0] = {self.name(output.node)};")

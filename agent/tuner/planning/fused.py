@@ -27,7 +27,7 @@ class Nest(StrEnum):
     ROWS = "rows"
     """Reductions over trailing dimensions, which are a row."""
     TOTAL = "total"
-    """Reductions over everything: there is one row."""
+    """Reductions over everything in one pass over one row; the results are numbers."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,9 @@ def fuse(name: str, body: Iterable[Node], outputs: Sequence[Node]) -> Fused:
     if reduced and len(groups) > 1 and groups[-2][0] >= reduced[0]:
         raise Unfusable("an operand that is broadcast along a part of the row")
     nest = Nest.MAP if not reduced else Nest.ROWS if len(groups) > 1 else Nest.TOTAL
+    level = _levels(order)
+    if nest is Nest.TOTAL and (max(level.values()) > 1 or any(n in full for n in outputs)):
+        raise Unfusable("one row that is needed again once it is reduced")
     return Fused(
         name=name,
         nest=nest,
@@ -139,7 +142,7 @@ def fuse(name: str, body: Iterable[Node], outputs: Sequence[Node]) -> Fused:
         outputs=tuple(Output(n, n in full) for n in outputs),
         body=tuple(order),
         full=frozenset(full),
-        level=_levels(order),
+        level=level,
     )
 
 

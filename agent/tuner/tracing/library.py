@@ -117,7 +117,7 @@ def adaptive_avg_pool(rank: int, input: Node, output_size: Size) -> Node:
     """To size 1 it is a mean."""
     sizes = spread(output_size, rank)
     if sizes == (1,) * rank:
-        return mean(input, tuple(range(-rank, 0)), True)
+        return mean(input, tuple(range(-rank, 0)))
     shape = (*input.shape[:-rank], *sizes)
     return call(f"F.adaptive_avg_pool{rank}d", shape, input, output_size)
 

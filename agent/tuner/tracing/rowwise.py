@@ -1,15 +1,15 @@
 """PyTorch's reductions, normalisations and losses, spelt in the graph's primitives.
 
-Formulas are those of PyTorch's documentation. A reduction keeps its dimensions in the graph; a
-free view drops them where PyTorch does.
+Formulas are those of PyTorch's documentation. A reduction keeps its dimensions, so that what
+follows goes into the same kernel; where PyTorch drops them, a free view does so at the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agent.tuner.errors import CannotTrace
 from agent.tuner.tracing.graph import Node, Operand, binary, floating, unary, view
@@ -36,23 +36,26 @@ def every(x: Node, dim: Dims) -> tuple[int, ...]:
     return tuple(sorted(d % len(x.shape) for d in dims))
 
 
-def _kept_or_not(kept: Node, x: Node, dim: Dims, keepdim: bool) -> Node:
-    """`kept` without the dimensions of `x` that were reduced, unless they stay."""
+def reduce(op: str, x: Node, dim: Dims = None) -> Node:
+    """A reduction that keeps its dimensions; over those of size 1 it is the value itself."""
     dims = every(x, dim)
-    return kept if keepdim else view(kept, tuple(n for d, n in enumerate(x.shape) if d not in dims))
+    return x if all(x.shape[d] == 1 for d in dims) else reduction_node(op, floating(x), dims)
 
 
-def reduce(op: str, input: Node, dim: Dims = None, keepdim: bool = False) -> Node:
-    """A reduction; over dimensions of size 1 it is the value itself."""
-    dims = every(input, dim)
-    alone = all(input.shape[d] == 1 for d in dims)
-    kept = input if alone else reduction_node(op, floating(input), dims)
-    return _kept_or_not(kept, input, dim, keepdim)
+def reducing(kept: Callable[..., Node]) -> Callable[..., Node]:
+    """`kept(input, dim, ...)`, which keeps the reduced dimensions, as PyTorch's operator."""
+
+    def operator(input: Node, dim: Dims = None, keepdim: bool = False, **options: Any) -> Node:
+        result, dims = kept(input, dim, **options), every(input, dim)
+        shape = tuple(n for d, n in enumerate(input.shape) if d not in dims)
+        return result if keepdim else view(result, shape)
+
+    return operator
 
 
-def mean(input: Node, dim: Dims = None, keepdim: bool = False) -> Node:
+def mean(x: Node, dim: Dims = None) -> Node:
     """Over some or all dimensions."""
-    return reduce("sum", input, dim, keepdim) * (1.0 / _count(input, dim))
+    return reduce("sum", x, dim) * (1.0 / _count(x, dim))
 
 
 def _count(x: Node, dim: Dims) -> int:
@@ -66,54 +69,45 @@ def extreme(
     """All three forms: everything, one dimension, another tensor."""
     if isinstance(dim, Node):
         return binary(op, input, dim)
-    if dim is None:
-        return reduce(op, input)
-    return Extremes(reduce(op, input, int(dim), keepdim))
+    values = reducing(partial(reduce, op))(input, dim, keepdim)
+    return values if dim is None else Extremes(values)
 
 
 def _centred(x: Node, dim: Dims) -> tuple[Node, Node]:
     """x minus its mean, and the sum of its squares; both keep the dimensions."""
-    difference = x - mean(x, dim, True)
-    return difference, reduce("sum", unary("square", difference), dim, True)
+    difference = x - mean(x, dim)
+    return difference, reduce("sum", unary("square", difference), dim)
 
 
-def var(
-    input: Node,
-    dim: Dims = None,
-    unbiased: bool = True,
-    keepdim: bool = False,
-    correction: int | None = None,
-) -> Node:
+def var(x: Node, dim: Dims = None, unbiased: bool = True) -> Node:
     """Two passes: the mean, then the squares about it."""
-    less = correction if correction is not None else int(unbiased)
-    _, squares = _centred(input, dim)
-    return _kept_or_not(squares * (1.0 / (_count(input, dim) - less)), input, dim, keepdim)
+    _, squares = _centred(x, dim)
+    return squares * (1.0 / (_count(x, dim) - unbiased))
 
 
-def norm(input: Node, p: float | str | None = 2, dim: Dims = None, keepdim: bool = False) -> Node:
+def norm(x: Node, dim: Dims = None, p: float | str | None = 2) -> Node:
     """p = 2 or Frobenius."""
     if p not in (2, "fro", None):
         raise CannotTrace(f"the {p}-norm")
-    return unary("sqrt", reduce("sum", unary("square", input), dim, keepdim))
+    return unary("sqrt", reduce("sum", unary("square", x), dim))
 
 
-def logsumexp(input: Node, dim: Dims, keepdim: bool = False) -> Node:
+def logsumexp(x: Node, dim: Dims) -> Node:
     """With the maximum taken out."""
-    top = reduce("max", input, dim, True)
-    total = reduce("sum", unary("exp", input - top), dim, True)
-    return _kept_or_not(unary("log", total) + top, input, dim, keepdim)
+    top = reduce("max", x, dim)
+    return unary("log", reduce("sum", unary("exp", x - top), dim)) + top
 
 
 def softmax(input: Node, dim: int) -> Node:
     """With the maximum taken out."""
-    weights = unary("exp", input - reduce("max", input, dim, True))
-    return weights / reduce("sum", weights, dim, True)
+    weights = unary("exp", input - reduce("max", input, dim))
+    return weights / reduce("sum", weights, dim)
 
 
 def log_softmax(input: Node, dim: int) -> Node:
     """(x - max) - log(sum(exp(x - max)))."""
-    shifted = input - reduce("max", input, dim, True)
-    return shifted - unary("log", reduce("sum", unary("exp", shifted), dim, True))
+    shifted = input - reduce("max", input, dim)
+    return shifted - unary("log", reduce("sum", unary("exp", shifted), dim))
 
 
 def _standardised(x: Node, dims: tuple[int, ...], eps: float) -> Node:
@@ -143,20 +137,15 @@ def instance_norm(input: Node, eps: float = 1e-5) -> Node:
 
 def cosine_similarity(x1: Node, x2: Node, dim: int = 1, eps: float = 1e-8) -> Node:
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps))."""
-    first, second = (binary("max", norm(x, 2, dim), eps) for x in (x1, x2))
-    return reduce("sum", x1 * x2, dim) / (first * second)
-
-
-def pairwise_distance(x1: Node, x2: Node, p: float = 2.0, eps: float = 1e-6) -> Node:
-    """Norm of x1 - x2 + eps along the last dimension."""
-    return norm(x1 - x2 + eps, p, -1)
+    first, second = (binary("max", norm(x, dim), eps) for x in (x1, x2))
+    return reducing(lambda x, dim: reduce("sum", x, dim) / (first * second))(x1 * x2, dim)
 
 
 def _reduced(loss: Node, reduction: str) -> Node:
     """A loss as its `reduction` asks."""
     if reduction == "none":
         return loss
-    return mean(loss) if reduction == "mean" else reduce("sum", loss)
+    return reducing(mean if reduction == "mean" else partial(reduce, "sum"))(loss)
 
 
 def huber_loss(input: Node, target: Node, reduction: str = "mean", delta: float = 1.0) -> Node:
@@ -169,28 +158,28 @@ def huber_loss(input: Node, target: Node, reduction: str = "mean", delta: float 
 def triplet_margin_loss(
     anchor: Node, positive: Node, negative: Node, margin: float = 1.0, reduction: str = "mean"
 ) -> Node:
-    """max(d(a, p) - d(a, n) + margin, 0)."""
-    apart = pairwise_distance(anchor, positive) - pairwise_distance(anchor, negative)
-    return _reduced(binary("max", apart + margin, 0.0), reduction)
+    """max(d(a, p) - d(a, n) + margin, 0), where d(x, y) = |x - y + 1e-6| along rows."""
+    near, far = (norm(anchor - x + 1e-6, -1) for x in (positive, negative))
+    each = binary("max", near - far + margin, 0.0)
+    return _reduced(view(each, each.shape[:-1]), reduction)
 
 
 ROWWISE: Mapping[str, Operator] = {
-    "sum": partial(reduce, "sum"),
-    "amax": partial(reduce, "max"),
-    "amin": partial(reduce, "min"),
+    "sum": reducing(partial(reduce, "sum")),
+    "amax": reducing(partial(reduce, "max")),
+    "amin": reducing(partial(reduce, "min")),
     "max": partial(extreme, "max"),
     "min": partial(extreme, "min"),
-    "mean": mean,
-    "var": var,
-    "var_mean": lambda input, dim=None: (var(input, dim), mean(input, dim)),
-    "norm": norm,
-    "logsumexp": logsumexp,
+    "mean": reducing(mean),
+    "var": reducing(var),
+    "var_mean": lambda input, dim=None: (reducing(var)(input, dim), reducing(mean)(input, dim)),
+    "norm": lambda input, p=2, dim=None, keepdim=False: reducing(norm)(input, dim, keepdim, p=p),
+    "logsumexp": reducing(logsumexp),
     "softmax": softmax,
     "log_softmax": log_softmax,
     "layer_norm": layer_norm,
     "instance_norm": instance_norm,
     "cosine_similarity": cosine_similarity,
-    "pairwise_distance": pairwise_distance,
     "huber_loss": huber_loss,
     "triplet_margin_loss": triplet_margin_loss,
 }

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.tuner.errors import CannotTrace
-from agent.tuner.tracing.graph import Graph, Kind, Node
+from agent.tuner.tracing.graph import Graph, Kind, Node, remake
 from agent.tuner.tracing.interpreter import Interpreter
-from agent.tuner.tracing.normalise import normalise
 from agent.tuner.tracing.python_values import Class, place
 from agent.tuner.tracing.torch_names import FRESH
 
@@ -29,7 +28,7 @@ def trace(source: str) -> Traced:
     except SyntaxError as error:
         raise CannotTrace(f"line {error.lineno}, which is not Python") from None
     try:
-        return Traced(tree, normalise(_graph(Interpreter(tree))))
+        return Traced(tree, _graph(Interpreter(tree)).rebuilt(remake))
     except RecursionError:
         raise CannotTrace("a computation this deep") from None
 
