@@ -79,8 +79,8 @@ class KernelText:
 
     def make_results(self) -> None:
         """Allocate the outputs and point at them."""
-        for i, output in enumerate(self.kernel.outputs):
-            node, ctype = output.node, CTYPES[output.node.dtype]
+        for i, node in enumerate(self.kernel.outputs):
+            ctype = CTYPES[node.dtype]
             sizes = ", ".join(map(str, node.shape))
             options = f"t{self.first}.options().dtype({TORCH_TYPES[node.dtype]})"
             self.put(f"auto r{i} = torch::empty({{{sizes}}}, {options});")

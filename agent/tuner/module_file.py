@@ -59,7 +59,7 @@ def statements(program: Program) -> list[str]:
     for step in program.steps:
         if isinstance(step, Fused):
             made = [f"t{len(names) + i}" for i in range(len(step.outputs))]
-            names.update(zip((o.node for o in step.outputs), made, strict=True))
+            names.update(zip(step.outputs, made, strict=True))
             given = ", ".join(name(o.node) for o in step.operands)
             lines.append(f"{', '.join(made)} = kernels.{step.name}({given})")
         else:

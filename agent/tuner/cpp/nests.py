@@ -82,17 +82,17 @@ class CppKernel(KernelText):
 
     def _results(self, begin: str, end: str) -> None:
         """Store a row's numbers, and elements `begin` to `end` of full outputs."""
-        for i, output in enumerate(self.kernel.outputs):
-            if output.full:
+        for i, node in enumerate(self.kernel.outputs):
+            if node in self.kernel.full:
                 at = f"o{i} + row * {self.kernel.width}"
-                self.put(f"{CTYPES[output.node.dtype]}* __restrict__ q{i} = {at};")
+                self.put(f"{CTYPES[node.dtype]}* __restrict__ q{i} = {at};")
             else:
-                self.put(f"o{i}[row] = {self.name(output.node)};")
+                self.put(f"o{i}[row] = {self.name(node)};")
         self._store(begin, end)
 
     def _store(self, begin: str, end: str) -> None:
         """Compute the full outputs for elements `begin` to `end` of a row and store them."""
-        full = [(i, o.node) for i, o in enumerate(self.kernel.outputs) if o.full]
+        full = self.kernel.stored
         if not full:
             return
         streaming = self.schedule["stores"] == "stream"
@@ -166,5 +166,4 @@ class CppKernel(KernelText):
         self.put(*(f"part{self.number[n]}[task] = v{self.number[n]}_;" for n in found), "}")
         self.put(*Accumulators(self, found).combine(blocks))
         self.put(*map(self.define, kernel.row_values(1)))
-        for i, output in enumerate(kernel.outputs):
-            self.put(f"o{i}[0] = {self.name(output.node)};")
+        self.put(*(f"o{i}[0] = {self.name(n)};" for i, n in enumerate(kernel.outputs)))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from agent.tuner.cpp.maths import prelude
 from agent.tuner.cpp.nests import CppKernel
-from agent.tuner.planning.expression import SPELLINGS
+from agent.tuner.planning.expression import FUNCTIONS
 from agent.tuner.planning.fused import Fused
 from agent.tuner.planning.schedule import Schedule
 
@@ -31,7 +31,7 @@ static inline void stream_out(float* to, const float* from, int64_t n) {
 def source(kernels: Sequence[Fused], schedule: Schedule) -> str:
     """All kernels as one C++ file."""
     body = "\n".join(CppKernel(k, schedule).text() for k in kernels)
-    used = sorted(set(re.findall(r"\b(\w+_)\(", body)) & {f"{op}_" for op in SPELLINGS})
+    used = sorted(set(re.findall(r"\b(\w+_)\(", body)) & {f"{op}_" for op in FUNCTIONS})
     width = schedule.number("vec")
     lines = ["#include <torch/extension.h>", "#include <cmath>", "#include <cstring>"]
     lines += ["#include <vector>", "#include <algorithm>", "#include <omp.h>"]

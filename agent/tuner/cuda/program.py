@@ -16,7 +16,7 @@ from agent.tuner.cuda.maths import FLAGS, prelude
 from agent.tuner.cuda.rows import CudaRows
 from agent.tuner.cuda.total import CudaTotal
 from agent.tuner.kernel_text import declaration
-from agent.tuner.planning.expression import SPELLINGS
+from agent.tuner.planning.expression import FUNCTIONS
 from agent.tuner.planning.fused import Fused, Nest
 from agent.tuner.planning.schedule import Schedule
 
@@ -30,7 +30,7 @@ WRITERS: Mapping[Nest, type[CudaMap | CudaRows | CudaTotal]] = {
 def source(kernels: Sequence[Fused], schedule: Schedule) -> str:
     """All kernels as one CUDA file."""
     body = "\n".join(WRITERS[k.nest](k, schedule).text() for k in kernels)
-    used = set(re.findall(r"\b(\w+_)\(", body)) & {f"{op}_" for op in SPELLINGS}
+    used = set(re.findall(r"\b(\w+_)\(", body)) & {f"{op}_" for op in FUNCTIONS}
     online = "team_online" in body
     parts = [
         cuda_device.INCLUDES,

@@ -44,7 +44,7 @@ class CudaRows(CudaValues):
         Each is staged by the first pass that needs it.
         """
         roots = [[n.args[0] for n in found] for found in self.passes]
-        roots.append([o.node for o in self.kernel.outputs if o.full])
+        roots.append([n for _, n in self.kernel.stored])
         needed: list[set[Node]] = []
         for wanted in roots:
             seen: set[Node] = set()
@@ -151,10 +151,10 @@ class CudaRows(CudaValues):
 
     def _results(self) -> None:
         live = "" if self.whole else " && live"
-        for i, output in enumerate(self.kernel.outputs):
-            if not output.full:
-                self.put(f"if (lane == 0{live}) o{i}[row] = {self.name(output.node)};")
-        if any(o.full for o in self.kernel.outputs):
+        for i, node in enumerate(self.kernel.outputs):
+            if node not in self.kernel.full:
+                self.put(f"if (lane == 0{live}) o{i}[row] = {self.name(node)};")
+        if self.kernel.stored:
             self._open_walk()
             self.store("o{i} + row * ROW + i", "" if self.whole else "if (live) ")
             self.put("}")

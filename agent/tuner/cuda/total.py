@@ -96,6 +96,4 @@ class CudaTotal(CudaValues):
             self.put(f"const float v{n} = (float){self._reduced(op, f't{n}')};")
         self.put(*map(self.define, self.kernel.row_values(1)))
         self.put("if (threadIdx.x == 0) {")
-        for i, output in enumerate(self.kernel.outputs):
-            self.put(f"o{i}[0] = {self.name(output.node)};")
-        self.put("}")
+        self.put(*(f"o{i}[0] = {self.name(n)};" for i, n in enumerate(self.kernel.outputs)), "}")

@@ -38,9 +38,7 @@ class CudaValues(KernelText):
         """Values that an earlier pass has left behind, and where: a pattern over `i`."""
         self.threads = int(self.choice("threads"))
         self.items = self.choice("items")
-        self.space = max(
-            *(o.node.numel for o in kernel.operands), *(o.node.numel for o in kernel.outputs)
-        )
+        self.space = max(n.numel for n in (*(o.node for o in kernel.operands), *kernel.outputs))
         self.index = "int" if self.space < FAR else "int64_t"
         self.vector = gcd(int(self.choice("vec")), kernel.width)
 
@@ -60,7 +58,7 @@ class CudaValues(KernelText):
             for i, o in enumerate(self.kernel.operands)
         ]
         outputs = enumerate(self.kernel.outputs)
-        return given + [f"{CTYPES[o.node.dtype]}* __restrict__ o{i}" for i, o in outputs]
+        return given + [f"{CTYPES[n.dtype]}* __restrict__ o{i}" for i, n in outputs]
 
     @property
     def given(self) -> list[str]:
@@ -170,7 +168,7 @@ class CudaValues(KernelText):
 
     def store(self, address: str, guard: str = "") -> None:
         """Compute full outputs and store them; `address` is a pattern over the number of each."""
-        full = [(i, o.node) for i, o in enumerate(self.kernel.outputs) if o.full]
+        full = self.kernel.stored
         self.put(*(f"Pack<{CTYPES[node.dtype]}, V> y{i};" for i, node in full))
         self.elements([n for _, n in full], [f"y{i}.v[j] = {self.name(n)};" for i, n in full])
         hint = "STREAM" if self.choice("stores") == "stream" else "PLAIN"

@@ -42,15 +42,6 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Output:
-    """A tensor that the kernel writes: contiguous, of `node.shape`."""
-
-    node: Node
-    full: bool
-    """True: one element per element of the space; False: one per row."""
-
-
-@dataclass(frozen=True)
 class Fused:
     """A kernel."""
 
@@ -61,11 +52,12 @@ class Fused:
     width: int
     """Elements of a row."""
     operands: tuple[Operand, ...]
-    outputs: tuple[Output, ...]
+    outputs: tuple[Node, ...]
+    """Tensors that the kernel writes: contiguous, of their nodes' shapes."""
     body: tuple[Node, ...]
     """The POINTWISE and REDUCE nodes, operands before users."""
     full: frozenset[Node]
-    """The values that vary along a row (MAP: every body node)."""
+    """The values that vary along a row; the others are one number a row (MAP: every body node)."""
     level: dict[Node, int]
     """How many passes over the row must have ended before a value is known."""
 
@@ -87,12 +79,16 @@ class Fused:
     @property
     def traffic(self) -> int:
         """Elements read and written, each once."""
-        read = sum(o.node.numel for o in self.operands)
-        return read + sum(o.node.numel for o in self.outputs)
+        return sum(n.numel for n in (*(o.node for o in self.operands), *self.outputs))
 
     def operand(self, node: Node) -> int:
         """Position of `node` among the operands."""
         return next(i for i, o in enumerate(self.operands) if o.node is node)
+
+    @property
+    def stored(self) -> list[tuple[int, Node]]:
+        """The full outputs and their positions."""
+        return [(i, n) for i, n in enumerate(self.outputs) if n in self.full]
 
     def found(self, level: int) -> list[Node]:
         """The reductions of one level."""
@@ -139,7 +135,7 @@ def fuse(name: str, body: Iterable[Node], outputs: Sequence[Node]) -> Fused:
         outer=tuple(prod(space[d] for d in g) for g in groups[:-1]),
         width=prod(space[d] for d in groups[-1]) if groups else 1,
         operands=tuple(_operand(n, groups, rank) for n in reads),
-        outputs=tuple(Output(n, n in full) for n in outputs),
+        outputs=tuple(outputs),
         body=tuple(order),
         full=frozenset(full),
         level=level,

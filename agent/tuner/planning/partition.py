@@ -58,7 +58,6 @@ class _Partition:
                 self.group.update(dict.fromkeys(best, best))
             elif node.kind is Kind.POINTWISE:
                 raise CannotTrace("arithmetic without a tensor")
-        self._join_siblings()
         return Program(self.graph, tuple(self._in_order()))
 
     def _unions(self, node: Node) -> Iterable[frozenset[Node]]:
@@ -68,18 +67,6 @@ class _Partition:
             yield frozenset([node]).union(*groups)
         for one in sorted(groups, key=lambda g: -sum(n.numel for n in g)):
             yield one | {node}
-
-    def _join_siblings(self) -> None:
-        """Join kernels that read the same tensor, so that it is read once."""
-        for node in self.nodes:
-            if node.kind is Kind.CONST or node in self.group:
-                continue
-            kernels = [r for r in self.readers.get(node, ()) if r in self.group]
-            for one in kernels:
-                for other in kernels:
-                    union = self.group[one] | self.group[other]
-                    if self.group[one] != self.group[other] and self._fits(union):
-                        self.group.update(dict.fromkeys(union, union))
 
     def _fits(self, union: frozenset[Node]) -> bool:
         if self._loops_back(union):

@@ -10,14 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from math import log
 from random import Random
 from typing import NamedTuple
 
 from agent.tuner.planning.effects import Effects, fit
 from agent.tuner.planning.moves import BLAME, MOVES
-from agent.tuner.planning.prompt import Request
+from agent.tuner.planning.prompt import Request, Trial
 from agent.tuner.planning.schedule import Knob, Schedule, Space
 
 
@@ -26,20 +25,6 @@ class Choice(NamedTuple):
 
     schedule: Schedule
     reason: str
-
-
-@dataclass(frozen=True)
-class Trial:
-    """An earlier schedule and what is known about it."""
-
-    schedule: Schedule
-    status: str
-    speedup: float | None
-
-    @property
-    def failed(self) -> bool:
-        """Known not to be correct."""
-        return self.status not in ("", "correct")
 
 
 Emit = Callable[[Schedule], str]
@@ -133,7 +118,7 @@ def _fresh(request: Request, space: Space, heat: float, random: Random) -> Choic
 
 def known_trials(request: Request, space: Space) -> list[Trial]:
     """Earlier schedules, with what E said about them."""
-    trials = [Trial(space.adopt(a.plan), a.status, a.speedup) for a in request.attempts if a.plan]
+    trials = [a._replace(schedule=space.adopt(a.schedule)) for a in request.attempts]
     shown = [(request.kernel, request.report(request.kernel_turn))]
     if request.reports:
         last = request.reports[0]

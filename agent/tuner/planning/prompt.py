@@ -25,12 +25,17 @@ class Report(NamedTuple):
     speedup: float | None
 
 
-class Attempt(NamedTuple):
-    """A row of the table of earlier attempts. Plans come with G, the rest with E."""
+class Trial(NamedTuple):
+    """An earlier schedule (told by G) and what became of it (told by E, else empty)."""
 
-    plan: Schedule | None
+    schedule: Schedule
     status: str
     speedup: float | None
+
+    @property
+    def failed(self) -> bool:
+        """Known not to be correct."""
+        return self.status not in ("", "correct")
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class Request:
     """The plan of the last kernel, shown apart where it failed (G)."""
     reports: tuple[Report, ...] = ()
     """About the last turn first, then about the kernel to refine where that is another (E)."""
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[Trial, ...] = ()
     bottleneck: str = ""
     """As the profiler named it (P)."""
 
@@ -139,7 +144,8 @@ def _reports(text: str) -> tuple[Report, ...]:
     return tuple(reports)
 
 
-def _attempts(text: str) -> tuple[Attempt, ...]:
+def _attempts(text: str) -> tuple[Trial, ...]:
+    """The rows of the table of earlier attempts that tell a plan of ours."""
     rows = [
         [cell.strip() for cell in line.strip().strip("|").split(" | ")]
         for line in text.split("\n")
@@ -153,5 +159,6 @@ def _attempts(text: str) -> tuple[Attempt, ...]:
         cells = dict(zip(header, row, strict=False))
         plan = Schedule.parse(cells.get("plan", "").strip("` "))
         status, speedup = cells.get("status", "").strip("` "), _number(cells.get("speedup", ""))
-        attempts.append(Attempt(plan, status, speedup))
+        if plan is not None:
+            attempts.append(Trial(plan, status, speedup))
     return tuple(attempts)

@@ -181,10 +181,6 @@ def _cuda(family: str) -> tuple[Knob, ...]:
     return tuple(knobs)
 
 
-FAMILIES = ("map", "rows", "total")
-"""Loop nests; see `fused.Nest`."""
-
-
 def space(backend: str, family: str) -> Space:
     """The schedules known for `family` on `backend`; KeyError where none are."""
     return Space(backend, family, {"cpp": _cpp, "cuda": _cuda}[backend](family))

@@ -18,7 +18,7 @@ def plan_staging(kernel: Fused) -> tuple[dict[Node, int], dict[int, list[Node]]]
     filled: dict[int, list[Node]] = {}
     body = set(kernel.body) & kernel.full
     passes = [[n.args[0] for n in kernel.found(p)] for p in range(1, kernel.passes + 1)]
-    passes.append([o.node for o in kernel.outputs if o.full])
+    passes.append([n for _, n in kernel.stored])
     computed: dict[Node, int] = {}
     for level, wanted in enumerate(passes, start=1):
         stack, seen = list(wanted), set[Node]()
