@@ -77,11 +77,9 @@ def choose(
     for moved in _ranked(space, base, trials, effects, random, heat):
         if allowed(moved):
             return Choice(moved, f"one change: {_said(base, moved)}")
-    for _ in range(200):
-        other = space.draw(random)
-        if allowed(other):
-            return Choice(other, "every single change has been tried: a fresh draw")
-    return Choice(base, "nothing is left to try")
+    drawn = (space.draw(random) for _ in range(_DRAWS))
+    other = next((d for d in drawn if allowed(d)), base)
+    return Choice(other, "every single change has been tried: a fresh draw")
 
 
 def _turns_without_gain(trials: Sequence[Trial]) -> int:

@@ -8,7 +8,6 @@ syntax tree is walked, so nothing in a reference can touch this process.
 from __future__ import annotations
 
 import ast
-import math
 import operator
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -17,9 +16,9 @@ from typing import Any
 from agent.tuner.errors import CannotTrace
 from agent.tuner.tracing import torch_names
 from agent.tuner.tracing.graph import Node
-from agent.tuner.tracing.layers import Layer, run
 from agent.tuner.tracing.operators import apply
-from agent.tuner.tracing.python_values import Class, Dotted, Function, Instance, Method, plainly
+from agent.tuner.tracing.python_values import Instance, plainly
+from agent.tuner.tracing.torch_names import Dotted
 
 STEPS = 100_000
 """Expressions and statements walked before the tuner gives up."""
@@ -83,9 +82,9 @@ class Interpreter:
             case ast.Import() | ast.ImportFrom():
                 self._import(node, scope)
             case ast.FunctionDef():
-                scope[node.name] = Function(node)
+                scope[node.name] = self._function(node)
             case ast.ClassDef():
-                scope[node.name] = Class(node)
+                scope[node.name] = self._class(node)
             case ast.Assign():
                 value = self.value(node.value, scope)
                 for target in node.targets:
@@ -163,7 +162,7 @@ class Interpreter:
                 sign = {ast.USub: operator.neg, ast.Invert: operator.invert, ast.Not: _not}
                 return plainly(sign.get(type(node.op)), self.value(node.operand, scope))
             case ast.Attribute():
-                return self.attribute(self.value(node.value, scope), node.attr)
+                return self._attribute(self.value(node.value, scope), node.attr)
             case ast.Subscript():
                 owner, key = self.value(node.value, scope), self._key(node.slice, scope)
                 if isinstance(owner, Node):
@@ -205,19 +204,12 @@ class Interpreter:
 
     # Attributes and calls -------------------------------------------------------------------------
 
-    def attribute(self, owner: Any, name: str) -> Any:
-        """`owner.name`."""
+    def _attribute(self, owner: Any, name: str) -> Any:
         match owner:
-            case Dotted("math") if name == "pi":
-                return math.pi
-            case Dotted(path):
-                return Dotted(f"{path}.{name}")
-            case Instance():
-                if name in owner.attributes:
-                    return owner.attributes[name]
-                method = owner.cls.method(name) if owner.cls else None
-                if method is not None:
-                    return Function(method, owner)
+            case Dotted():
+                return owner.attribute(name)
+            case Instance() if name in owner.attributes:
+                return owner.attributes[name]
             case Node():
                 return torch_names.attribute(owner, name)
             case tuple() if name in getattr(owner, "_fields", ()):
@@ -228,64 +220,48 @@ class Interpreter:
         if ast.unparse(node.func).startswith("super("):
             return None
         called = self.value(node.func, scope)
-        args = tuple(self._items(node.args, scope))
+        args = self._items(node.args, scope)
         if any(k.arg is None for k in node.keywords):
             raise CannotTrace("`**` in a call")
         kwargs = {str(k.arg): self.value(k.value, scope) for k in node.keywords}
-        return self.call(called, args, kwargs)
-
-    def call(self, called: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call whatever it is."""
-        match called:
-            case Function():
-                return self._call_function(called, args, kwargs)
-            case Class():
-                return self.construct(called, args, kwargs)
-            case Instance(cls=None):
-                for item in called.items:
-                    args = (self.call(item, args, {}),)
-                return args[0]
-            case Instance():
-                return self.call(self.attribute(called, "forward"), args, kwargs)
-            case Layer():
-                return run(called, args)
-            case Method():
-                return torch_names.call_method(called, args, kwargs)
-            case Dotted():
-                return torch_names.call_function(called.path, args, kwargs)
         return plainly(called, *args, **kwargs)
 
-    def _call_function(
-        self, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        spec = function.node.args
-        names = [a.arg for a in spec.args]
-        given = args if function.owner is None else (function.owner, *args)
-        if len(given) > len(names):
-            raise CannotTrace("these arguments")
-        defaults = dict(zip(reversed(names), reversed(spec.defaults), strict=False))
-        scope = dict(zip(names, given, strict=False)) | kwargs
-        for name in names:
-            if name not in scope:
-                if name not in defaults:
-                    raise CannotTrace(f"a call without `{name}`")
-                scope[name] = self.value(defaults[name], {})
-        try:
-            self._block(function.node.body, scope)
-        except _Return as returned:
-            return returned.value
-        return None
+    def _function(self, node: ast.FunctionDef, *bound: Any) -> Callable[..., Any]:
+        """A function of the file, or a method with its instance in `bound`."""
+        names = [a.arg for a in node.args.args]
+        defaults = dict(zip(reversed(names), reversed(node.args.defaults), strict=False))
 
-    def construct(self, cls: Class, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Instance:
-        """Make an instance of a class of the file."""
-        bases = {ast.unparse(b).rpartition(".")[2] for b in cls.node.bases}
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = (*bound, *args)
+            scope = dict(zip(names, given, strict=False)) | kwargs
+            missing = [n for n in names if n not in scope and n not in defaults]
+            if len(given) > len(names) or missing:
+                raise CannotTrace(f"a call of `{node.name}` with these arguments")
+            scope = {n: self.value(d, {}) for n, d in defaults.items() if n not in scope} | scope
+            try:
+                self._block(node.body, scope)
+            except _Return as returned:
+                return returned.value
+            return None
+
+        return call
+
+    def _class(self, node: ast.ClassDef) -> Callable[..., Instance]:
+        """What makes an instance of a class of the file."""
+        bases = {ast.unparse(b).rpartition(".")[2] for b in node.bases}
         if bases != {"Module"}:
             raise CannotTrace(f"a class derived from {', '.join(sorted(bases))}")
-        instance = Instance(cls)
-        method = cls.method("__init__")
-        if method is not None:
-            self.call(Function(method, instance), args, kwargs)
-        return instance
+
+        def construct(*args: Any, **kwargs: Any) -> Instance:
+            instance = Instance()
+            for statement in node.body:
+                if isinstance(statement, ast.FunctionDef):
+                    instance.attributes[statement.name] = self._function(statement, instance)
+            if "__init__" in instance.attributes:
+                instance.attributes["__init__"](*args, **kwargs)
+            return instance
+
+        return construct
 
 
 def _not(value: Any) -> bool:

@@ -22,6 +22,16 @@ class Layer:
     path: str = ""
     """The Python expression that names it, e.g. `self.net[0]`; known once the model stands."""
 
+    def __call__(self, *inputs: Any) -> Any:
+        """What its forward returns; CannotTrace where it is unknown or takes no such inputs."""
+        if self.name in ALIKE:
+            return apply(ALIKE[self.name], (*inputs, *self.args), self.kwargs)
+        forward: Callable[..., Any] = SPELT.get(self.name, _left)
+        try:
+            return forward(self, *inputs, *self.args, **self.kwargs)
+        except (AttributeError, IndexError, TypeError, ValueError) as error:
+            raise CannotTrace(f"`nn.{self.name}` of these arguments ({error})") from None
+
     def weight(self, attribute: str, shape: Shape) -> Node:
         """A parameter."""
         return Node(Kind.WEIGHT, shape, name=f"{self.path}.{attribute}")
@@ -50,17 +60,6 @@ ALIKE: Mapping[str, str] = {
     **{f"AdaptiveAvgPool{n}d": f"adaptive_avg_pool{n}d" for n in (1, 2, 3)},
 }  # fmt: skip
 """Modules whose constructor takes what an operator takes after its tensors."""
-
-
-def run(layer: Layer, inputs: tuple[Any, ...]) -> Any:
-    """Call an instance; CannotTrace where it is unknown or doesn't take these inputs."""
-    if layer.name in ALIKE:
-        return apply(ALIKE[layer.name], (*inputs, *layer.args), layer.kwargs)
-    forward: Callable[..., Any] = SPELT.get(layer.name, _left)
-    try:
-        return forward(layer, *inputs, *layer.args, **layer.kwargs)
-    except (AttributeError, IndexError, TypeError, ValueError) as error:
-        raise CannotTrace(f"`nn.{layer.name}` of these arguments ({error})") from None
 
 
 def _left(layer: Layer, x: Node, *args: Any, **kwargs: Any) -> Node:

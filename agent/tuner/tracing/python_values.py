@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,49 +10,28 @@ from agent.tuner.tracing.graph import Kind, Node
 from agent.tuner.tracing.layers import Layer
 
 
-@dataclass(frozen=True)
-class Dotted:
-    """A name in PyTorch or the standard library, e.g. `torch.nn.functional.relu`."""
-
-    path: str
-
-
-@dataclass(frozen=True)
-class Method:
-    """An operator bound to a tensor."""
-
-    name: str
-    owner: Node
-
-
-@dataclass(eq=False)
-class Function:
-    """A function or method of the file."""
-
-    node: ast.FunctionDef
-    owner: Instance | None = None
-
-
-@dataclass(eq=False)
-class Class:
-    """A class of the file."""
-
-    node: ast.ClassDef
-
-    def method(self, name: str) -> ast.FunctionDef | None:
-        """Its definition, if it has one."""
-        found = (s for s in self.node.body if isinstance(s, ast.FunctionDef) and s.name == name)
-        return next(found, None)
-
-
 @dataclass(eq=False)
 class Instance:
-    """An instance of a class of the file, or a Sequential."""
+    """An instance of a class of the file, with its methods among the attributes."""
 
-    cls: Class | None
     attributes: dict[str, Any] = field(default_factory=dict)
-    items: tuple[Any, ...] = ()
-    """What a Sequential holds."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What its forward returns."""
+        return self.attributes["forward"](*args, **kwargs)
+
+
+@dataclass(eq=False)
+class Sequential:
+    """PyTorch's container of modules that follow each other."""
+
+    items: tuple[Any, ...]
+
+    def __call__(self, x: Any) -> Any:
+        """What the last module returns."""
+        for item in self.items:
+            x = item(x)
+        return x
 
 
 def place(value: Any, path: str) -> Any:
@@ -62,9 +40,9 @@ def place(value: Any, path: str) -> Any:
         return Node(Kind.WEIGHT, value.shape, value.dtype, name=path)
     if isinstance(value, Layer):
         value.path = path
+    elif isinstance(value, Sequential):
+        value.items = tuple(place(item, f"{path}[{i}]") for i, item in enumerate(value.items))
     elif isinstance(value, Instance):
-        for index, item in enumerate(value.items):
-            place(item, f"{path}[{index}]")
         for name, item in value.attributes.items():
             value.attributes[name] = place(item, f"{path}.{name}")
     return value

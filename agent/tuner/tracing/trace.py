@@ -9,7 +9,7 @@ from typing import Any
 from agent.tuner.errors import CannotTrace
 from agent.tuner.tracing.graph import Graph, Kind, Node, remake
 from agent.tuner.tracing.interpreter import Interpreter
-from agent.tuner.tracing.python_values import Class, place
+from agent.tuner.tracing.python_values import place, plainly
 from agent.tuner.tracing.torch_names import FRESH
 
 
@@ -28,33 +28,40 @@ def trace(source: str) -> Traced:
     except SyntaxError as error:
         raise CannotTrace(f"line {error.lineno}, which is not Python") from None
     try:
-        return Traced(tree, _graph(Interpreter(tree)).rebuilt(remake))
+        return Traced(tree, _graph(tree).rebuilt(remake))
     except RecursionError:
         raise CannotTrace("a computation this deep") from None
 
 
-def _graph(interpreter: Interpreter) -> Graph:
+def _graph(tree: ast.Module) -> Graph:
+    interpreter = Interpreter(tree)
     names = interpreter.globals
-    model = names.get("Model")
-    if not isinstance(model, Class) or not {"get_inputs", "get_init_inputs"} <= set(names):
+    if not {"Model", "get_inputs", "get_init_inputs"} <= set(names):
         raise CannotTrace("a file without `Model`, `get_inputs` and `get_init_inputs`")
-    given = interpreter.call(names["get_init_inputs"], (), {})
-    instance = place(interpreter.construct(model, tuple(given), {}), "self")
-    inputs = interpreter.call(names["get_inputs"], (), {})
-    forward = interpreter.attribute(instance, "forward")
-    arguments = tuple(a.arg for a in forward.node.args.args)[1:]
+    model = place(plainly(names["Model"], *plainly(names["get_init_inputs"])), "self")
+    inputs = plainly(names["get_inputs"])
+    arguments = _parameters(tree)
     if len(arguments) != len(inputs):
         raise CannotTrace(
             f"a forward that takes {len(arguments)} arguments and is given {len(inputs)}"
         )
-    leaves = tuple(_leaf(n, value) for n, value in zip(arguments, inputs, strict=True))
+    leaves = [_leaf(n, value) for n, value in zip(arguments, inputs, strict=True)]
     interpreter.forward = True
     outputs: list[Node] = []
-    returns = _returns(interpreter.call(forward, leaves, {}), outputs)
+    returns = _returns(plainly(model, *leaves), outputs)
     graph = Graph(arguments, tuple(outputs), returns)
     if any(n.name == FRESH for n in graph.nodes()):
         raise CannotTrace("a tensor made inside `forward`")
     return graph
+
+
+def _parameters(tree: ast.Module) -> tuple[str, ...]:
+    """The names of the arguments of `Model.forward`."""
+    model = next(s for s in tree.body if isinstance(s, ast.ClassDef) and s.name == "Model")
+    for statement in model.body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == "forward":
+            return tuple(a.arg for a in statement.args.args)[1:]
+    raise CannotTrace("a `Model` without `forward`")
 
 
 def _leaf(argument: str, value: Any) -> Any:
