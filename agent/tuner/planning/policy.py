@@ -52,8 +52,8 @@ def choose(
     trials = known_trials(request, space)
     tried = {emit(t.schedule) for t in trials} | {emit(base)}
 
-    def new(schedule: Schedule | None) -> bool:
-        return schedule is not None and emit(schedule) not in tried
+    def new(schedule: Schedule) -> bool:
+        return emit(schedule) not in tried
 
     mine = next((t for t in trials if t.schedule.key() == base.key()), None)
     if mine is not None and mine.failed:
@@ -61,8 +61,8 @@ def choose(
     banned = _banned(base, trials, space)
     effects = fit([(t.schedule, t.speedup) for t in trials if t.speedup and not t.failed])
 
-    def allowed(moved: Schedule | None) -> bool:
-        return new(moved) and moved is not None and not banned & _differences(base, moved)
+    def allowed(moved: Schedule) -> bool:
+        return new(moved) and not banned & _differences(base, moved)
 
     if _turns_without_gain(trials) >= _PATIENCE:
         # What is known of the choices, and luck for what isn't.
@@ -77,8 +77,8 @@ def choose(
     for moved in _ranked(space, base, trials, effects, random, heat):
         if allowed(moved):
             return Choice(moved, f"one change: {_said(base, moved)}")
-    drawn = (space.draw(random) for _ in range(_DRAWS))
-    other = next((d for d in drawn if allowed(d)), base)
+    others = (space.draw(random) for _ in range(_DRAWS))
+    other = next((d for d in others if allowed(d)), base)
     return Choice(other, "every single change has been tried: a fresh draw")
 
 
