@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 
 from agent.tuner.errors import CannotTrace
 from agent.tuner.planning.fused import Fused, Nest, Unfusable, fuse
@@ -58,6 +59,7 @@ class _Partition:
                 self.group.update(dict.fromkeys(best, best))
             elif node.kind is Kind.POINTWISE:
                 raise CannotTrace("arithmetic without a tensor")
+        self._join_siblings()
         return Program(self.graph, tuple(self._in_order()))
 
     def _unions(self, node: Node) -> Iterable[frozenset[Node]]:
@@ -67,6 +69,17 @@ class _Partition:
             yield frozenset([node]).union(*groups)
         for one in sorted(groups, key=lambda g: -sum(n.numel for n in g)):
             yield one | {node}
+
+    def _join_siblings(self) -> None:
+        """Join kernels that read the same tensor, so that it is read once."""
+        for node in self.nodes:
+            kernels = [r for r in self.readers.get(node, ()) if r in self.group]
+            if node.kind is Kind.CONST or node in self.group:
+                continue
+            for one, other in product(kernels, kernels):
+                union = self.group[one] | self.group[other]
+                if self.group[one] != self.group[other] and self._fits(union):
+                    self.group.update(dict.fromkeys(union, union))
 
     def _fits(self, union: frozenset[Node]) -> bool:
         if self._loops_back(union):

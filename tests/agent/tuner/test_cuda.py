@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from agent.tuner import answer
+from agent.tuner.planning.fused import Nest
 from agent.tuner.planning.moves import MOVES
 from agent.tuner.planning.prompt import fenced
-from agent.tuner.planning.schedule import FAMILIES as NESTS
 from agent.tuner.planning.schedule import Schedule, space
 from evaluator.build.builder import Builder
 from problems.problem import SizeClass
@@ -140,7 +140,7 @@ def test_nvcc_takes_every_problem_that_is_claimed(builder: Builder, draw: str) -
     assert not refused
 
 
-@pytest.mark.parametrize("nest", NESTS)
+@pytest.mark.parametrize("nest", list(Nest))
 def test_a_plan_is_a_line_that_reads_back(nest: str) -> None:
     known = space("cuda", nest)
     longest = Schedule(nest, {k.name: max(k.choices, key=len) for k in known.knobs})
