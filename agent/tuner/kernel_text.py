@@ -21,13 +21,6 @@ START = {"sum": "0", "max": "-INFINITY", "min": "INFINITY"}
 """Of a running result."""
 
 
-def combined(op: str, total: str, value: str) -> str:
-    """The C expression that takes one more value into a running result."""
-    if op == "sum":
-        return f"{total} + {value}"
-    return f"{value} {'>' if op == 'max' else '<'} {total} ? {value} : {total}"
-
-
 def declaration(kernel: Fused) -> str:
     """The C++ signature, without its semicolon."""
     result = "torch::Tensor" if len(kernel.outputs) == 1 else "std::vector<torch::Tensor>"
@@ -45,6 +38,8 @@ class KernelText:
     """When an operand is refused, and how: patterns over `i` and `n`, the number of elements."""
     RESTRICT: ClassVar[str] = ""
     """After a pointer's type."""
+    MASK: ClassVar[str] = "bool"
+    """C type of the elements of a mask as they are read."""
 
     def __init__(self, kernel: Fused, schedule: Schedule) -> None:
         self.kernel = kernel
@@ -69,12 +64,13 @@ class KernelText:
     def take_arguments(self) -> None:
         """Check the operands and point at them."""
         for i, operand in enumerate(self.kernel.operands):
-            node, ctype = operand.node, CTYPES[operand.node.dtype]
+            node, ctype = operand.node, self.memory_type(operand.node)
             if node.op == "scalar":
                 self.put(f"const float s{i} = (float)a{i};")
                 continue
             self.put(self.WRONG.format(i=i, n=node.numel, name=self.kernel.name))
-            self.put(f"t{i} = t{i}.contiguous();")
+            wide = ".to(torch::kInt32)" if ctype == "int32_t" else ""
+            self.put(f"t{i} = t{i}{wide}.contiguous();")
             self.put(f"const {ctype}*{self.RESTRICT} a{i} = t{i}.data_ptr<{ctype}>();")
 
     def make_results(self) -> None:
@@ -95,6 +91,10 @@ class KernelText:
     def first(self) -> int:
         """The first operand that is a tensor."""
         return next(i for i, o in enumerate(self.kernel.operands) if o.node.op != "scalar")
+
+    def memory_type(self, node: Node) -> str:
+        """C type of an operand's elements."""
+        return self.MASK if node.dtype == "bool" else CTYPES[node.dtype]
 
     # Values ---------------------------------------------------------------------------------------
 
@@ -117,12 +117,12 @@ class KernelText:
         for i, operand in enumerate(self.kernel.operands):
             if operand.node.op == "scalar":
                 continue
-            ctype, offset = CTYPES[operand.node.dtype], self.offset(operand.outer, row)
+            node, offset = operand.node, self.offset(operand.outer, row)
             if operand.along:
                 at = f" + {offset}" if offset != "0" else ""
-                self.put(f"const {ctype}* __restrict__ p{i} = a{i}{at};")
+                self.put(f"const {self.memory_type(node)}* __restrict__ p{i} = a{i}{at};")
             else:
-                self.put(f"const {ctype} x{i} = a{i}[{offset}];")
+                self.put(f"const {CTYPES[node.dtype]} x{i} = a{i}[{offset}];")
 
     def offset(self, strides: Sequence[int], row: str = "row") -> str:
         """Offset of an operand for the flattened outer index `row`."""
@@ -157,3 +157,38 @@ class KernelText:
     def read(self, demanded: Iterable[Node], roots: Iterable[Node]) -> set[Node]:
         """What has to be known for `demanded` to be computed and for `roots` to be used."""
         return {a for n in demanded if n not in self.staged for a in n.args} | set(roots)
+
+
+class Sums:
+    """The running results `c<n>` of the reductions of one pass."""
+
+    def __init__(self, writer: KernelText, reductions: Sequence[Node]) -> None:
+        self.items = [(writer.number[n], n.op, writer.name(n.args[0])) for n in reductions]
+        """Number, operation, and the value of an element."""
+        self.roots = [n.args[0] for n in reductions]
+        """What has to be known of each element."""
+        self.acc = writer.schedule.choices.get("acc", "fp64")
+
+    def kind(self, op: str) -> str:
+        """C type of the running result."""
+        return "double" if op == "sum" and self.acc != "fp32" else "float"
+
+    def running(self, n: int, op: str) -> str:
+        """What takes in an element."""
+        return f"c{n}"
+
+    def declarations(self) -> list[str]:
+        """Before the pass."""
+        return [f"{self.kind(op)} c{n} = {START[op]};" for n, op, _ in self.items]
+
+    def updates(self) -> list[str]:
+        """For one element."""
+        running = [(self.running(n, op), op, value) for n, op, value in self.items]
+        return [f"{name} = {combined(op, name, value)};" for name, op, value in running]
+
+
+def combined(op: str, total: str, value: str) -> str:
+    """The C expression that takes one more value into a running result."""
+    if op == "sum":
+        return f"{total} + {value}"
+    return f"{value} {'>' if op == 'max' else '<'} {total} ? {value} : {total}"

@@ -18,6 +18,8 @@ class CppKernel(KernelText):
 
     WRONG = 'TORCH_CHECK(t{i}.numel() == {n}, "{name}: operand {i} has another size");'
     RESTRICT = " __restrict__"
+    # Bytes among floats would make the compiler leave a loop without any vectors.
+    MASK = "int32_t"
 
     def __init__(self, kernel: Fused, schedule: Schedule) -> None:
         super().__init__(kernel, schedule)
@@ -143,7 +145,7 @@ class CppKernel(KernelText):
             self.put(*sums.block_declarations())
         self._open_elements(begin, end, sums.clauses())
         stored = self.filled.get(level, [])
-        self._elements([*(n.args[0] for n in found), *stored])
+        self._elements([*sums.roots, *stored])
         for node in stored:
             self.put(f"g{self.buffers[node]}[i] = v{self.number[node]};")
         self.put(*sums.updates(), "}")

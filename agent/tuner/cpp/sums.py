@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.tuner.kernel_text import START, KernelText, combined
+from agent.tuner.kernel_text import START, KernelText, Sums, combined
 from agent.tuner.planning.fused import Nest
 from agent.tuner.tracing.graph import Node
 
@@ -12,32 +12,25 @@ BLOCK = 256
 """Elements that one float accumulator sees before it is added to a double."""
 
 
-class Accumulators:
-    """The running results of the reductions of one pass along contiguous elements.
+class Accumulators(Sums):
+    """Along contiguous elements.
 
     `fp32`: one float for the whole stretch. `fp64`: one double. `blocked`: a float for each block
     of BLOCK elements, added to a double.
     """
 
     def __init__(self, writer: KernelText, reductions: Sequence[Node]) -> None:
+        super().__init__(writer, reductions)
         self.total = writer.kernel.nest is Nest.TOTAL
-        self.acc = writer.schedule["acc"]
-        self.items = [(writer.number[n], n.op, writer.name(n.args[0])) for n in reductions]
         self.blocked = any(self._in_blocks(op) for _, op, _ in self.items)
         """Whether the pass has to go by blocks."""
-
-    def _kind(self, op: str) -> str:
-        return "double" if op == "sum" and self.acc != "fp32" else "float"
 
     def _in_blocks(self, op: str) -> bool:
         return op == "sum" and self.acc == "blocked"
 
-    def _running(self, n: int, op: str) -> str:
+    def running(self, n: int, op: str) -> str:
+        """A block's result where there are blocks."""
         return f"b{n}" if self._in_blocks(op) else f"c{n}"
-
-    def declarations(self) -> list[str]:
-        """Before the pass."""
-        return [f"{self._kind(op)} c{n} = {START[op]};" for n, op, _ in self.items]
 
     def block_declarations(self) -> list[str]:
         """Before a block."""
@@ -46,12 +39,7 @@ class Accumulators:
     def clauses(self) -> list[str]:
         """Of `omp simd`."""
         signs = {"sum": "+", "max": "max", "min": "min"}
-        return [f"reduction({signs[op]}:{self._running(n, op)})" for n, op, _ in self.items]
-
-    def updates(self) -> list[str]:
-        """For one element."""
-        running = [(self._running(n, op), op, value) for n, op, value in self.items]
-        return [f"{name} = {combined(op, name, value)};" for name, op, value in running]
+        return [f"reduction({signs[op]}:{self.running(n, op)})" for n, op, _ in self.items]
 
     def block_ends(self) -> list[str]:
         """After a block."""
@@ -68,7 +56,7 @@ class Accumulators:
         """TOTAL: the tasks' parts in order, so that every run gives the same sum."""
         lines = []
         for n, op, _ in self.items:
-            kind = self._kind(op)
+            kind = self.kind(op)
             lines += [
                 f"{kind} total{n} = {START[op]};",
                 f"for (int64_t t = 0; t < {blocks}; ++t) {{",

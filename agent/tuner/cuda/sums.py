@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from agent.tuner.cuda.values import CudaValues
-from agent.tuner.kernel_text import START, combined
+from agent.tuner.kernel_text import KernelText, Sums
 from agent.tuner.tracing.graph import Node
 
 OPERATIONS = {"sum": "Sum", "max": "Max", "min": "Min"}
 
 
-class CudaSums:
-    """The reductions of one pass; `c<n>` runs.
+class CudaSums(Sums):
+    """Of a team of threads.
 
     A thread adds up what it sees in the type that the schedule says; threads are joined by a tree
     in the same type, so a row's sum has the same bits in every run. `online` maps a maximum to the
@@ -20,35 +19,21 @@ class CudaSums:
     """
 
     def __init__(
-        self, writer: CudaValues, reductions: Sequence[Node], online: Mapping[Node, Node]
+        self, writer: KernelText, reductions: Sequence[Node], online: Mapping[Node, Node]
     ) -> None:
-        self.writer = writer
-        self.nodes = reductions
+        super().__init__(writer, reductions)
         self.online = {writer.number[m]: writer.number[s] for m, s in online.items()}
-        self.roots = [n.args[0] for n in reductions]
-        """What has to be known of each element."""
-        self.items = [(writer.number[n], n.op, writer.name(n.args[0])) for n in reductions]
-
-    def kind(self, op: str) -> str:
-        """C type of the running result."""
-        return "double" if op == "sum" and self.writer.choice("acc") == "fp64" else "float"
 
     def declarations(self) -> list[str]:
         """Before the pass."""
-        lines = []
-        for n, op, _ in self.items:
-            lines.append(f"{self.kind(op)} c{n} = {START[op]};")
-            if n in self.online:
-                lines.append(f"float c{self.online[n]} = 0.0f;")
-        return lines
+        pairs = [self.online[n] for n, _, _ in self.items if n in self.online]
+        return [*super().declarations(), *(f"float c{s} = 0.0f;" for s in pairs)]
 
     def updates(self) -> list[str]:
         """For one element."""
         return [
-            f"online(c{n}, c{self.online[n]}, {value});"
-            if n in self.online
-            else f"c{n} = {combined(op, f'c{n}', value)};"
-            for n, op, value in self.items
+            f"online(c{n}, c{self.online[n]}, {value});" if n in self.online else line
+            for (n, _, value), line in zip(self.items, super().updates(), strict=True)
         ]
 
     def join(self) -> list[str]:
