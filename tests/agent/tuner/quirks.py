@@ -8,29 +8,6 @@ import torch.nn.functional as F
 """
 
 QUIRKS = {
-    "gemm_gn_min": HEAD
-    + """
-class Model(nn.Module):
-
-    def __init__(self, a, b, groups, bias_shape):
-        super(Model, self).__init__()
-        self.gemm = nn.Linear(a, b)
-        self.group_norm = nn.GroupNorm(groups, b)
-        self.bias = nn.Parameter(torch.randn(bias_shape))
-
-    def forward(self, x):
-        x = self.gemm(x)
-        x = self.group_norm(x)
-        x = torch.min(x, dim=1, keepdim=True)[0]
-        x = x + self.bias
-        return x
-
-def get_inputs():
-    return [torch.rand(64, 96)]
-
-def get_init_inputs():
-    return [96, 128, 8, (1, 128, 1, 1)]
-""",
     "newgelu": HEAD
     + """
 class Model(nn.Module):
@@ -49,19 +26,6 @@ dim = 300
 
 def get_inputs():
     return [torch.randn(batch_size, dim)]
-
-def get_init_inputs():
-    return []
-""",
-    "hinge": HEAD
-    + """
-class Model(nn.Module):
-
-    def forward(self, predictions, targets):
-        return torch.mean(torch.clamp(1 - predictions * targets, min=0))
-
-def get_inputs():
-    return [torch.rand(100, 77), torch.rand(77) * 2 - 1]
 
 def get_init_inputs():
     return []
