@@ -28,9 +28,10 @@ def write(plan: str, tree: ast.Module, program: Program, kernels: str) -> str:
 
 def _is_dropped(statement: ast.stmt) -> bool:
     """What the candidate has no use for; the reference's sizes and helpers stay."""
-    if isinstance(statement, (ast.Expr, ast.If)) or getattr(statement, "name", "") in DROPPED:
+    if isinstance(statement, ast.Expr) or getattr(statement, "name", "") in DROPPED:
         return True
-    return ast.unparse(statement) in IMPORTS.split("\n")
+    text = ast.unparse(statement)
+    return text in IMPORTS.split("\n") or text.startswith(("from __future__", "if __name__"))
 
 
 def _model(model: ast.ClassDef, program: Program) -> str:

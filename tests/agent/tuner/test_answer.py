@@ -41,6 +41,7 @@ def test_the_kernel_depends_on_nothing_but_the_computation() -> None:
 
 def test_parameters_and_helpers_are_kept() -> None:
     reference = (
+        "from __future__ import annotations\n"
         "import math\nimport torch\nfrom torch import nn\n\nSCALE = math.sqrt(2.0)\n\n"
         "class Gate(nn.Module):\n"
         "    def __init__(self, n):\n"
@@ -55,10 +56,12 @@ def test_parameters_and_helpers_are_kept() -> None:
         "    def forward(self, x):\n"
         "        return self.blocks(x) + 1\n\n"
         "def get_inputs():\n    return [torch.randn(4, 8)]\n\n"
-        "def get_init_inputs():\n    return [8]\n"
+        "def get_init_inputs():\n    return [8]\n\n"
+        "if __name__ == '__main__':\n    print(Model(8))\n"
     )
     code = kernel(reference)
-    assert "super(ModelNew, self)" in code
+    compile(code, "candidate", "exec")
+    assert "super(ModelNew, self)" in code and "__main__" not in code
     assert "class Gate(nn.Module)" in code
     assert "SCALE = math.sqrt(2.0)" in code and "get_inputs" not in code
     assert "self.blocks[0].weight" in code and "self.blocks[1](" in code
