@@ -26,9 +26,6 @@ EMITTERS: Mapping[str, Callable[[Sequence[Fused], Schedule], str]] = {
 }
 """Backend -> the Python text that builds the kernels and calls the result `kernels`."""
 
-MOST_TENSORS: Mapping[str, int] = {"cuda": cuda.MOST_TENSORS}
-"""Backend -> how many tensors a kernel of it may read and write; as many as there are elsewhere."""
-
 PRECISIONS = ("fp32", "tf32", "")
 
 
@@ -45,16 +42,15 @@ def answer(
         return _sorry("my kernels hold the sizes that I am shown, and this one must know others")
     try:
         traced = trace(request.reference)
+        program = partition(traced.graph)
     except CannotTrace as limit:
         return _sorry(f"I can't follow this module: {limit} is beyond me")
-    most = MOST_TENSORS.get(request.backend)
-    program = partition(traced.graph, most)
     if not program.kernels:
         return _sorry(
             "the module's work is in operators that I leave to PyTorch, and nothing follows them "
             "that I could fuse"
         )
-    rewritten = partition(fewest_passes(traced.graph, traced.builder), most)
+    rewritten = partition(fewest_passes(traced.graph))
 
     def kernels(schedule: Schedule) -> str:
         return EMITTERS[request.backend](_variant(program, rewritten, schedule).kernels, schedule)

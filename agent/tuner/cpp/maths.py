@@ -8,20 +8,13 @@ for every element. `crude` keeps some 5 to 7 bits: fast, and wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable
 
-_BITS = """\
+_POLY = """\
 static inline float from_bits(int32_t i) { float f; std::memcpy(&f, &i, 4); return f; }
 static inline int32_t to_bits(float f) { int32_t i; std::memcpy(&i, &f, 4); return i; }
-"""
-
-_POLY: Mapping[str, tuple[str, str]] = {
-    "bits": ("", _BITS),
-    # x = n ln 2 + r, |r| <= ln 2 / 2; expm1(r) = r + r^2 P(r). Below 2^-125 exp is taken for 0:
-    # denormal numbers are slow, and nobody needs them.
-    "reduce_exp_": (
-        "bits",
-        """\
+// x = n ln 2 + r, |r| <= ln 2 / 2; expm1(r) = r + r^2 P(r).
 static inline float reduce_exp_(float x, float& q) {
   const float n = nearbyintf(x * 1.442695041f);
   const float r = fmaf(n, -1.428606820e-6f, fmaf(n, -0.693145752f, x));
@@ -33,11 +26,7 @@ static inline float reduce_exp_(float x, float& q) {
   q = fmaf(p * r, r, r);
   return n;
 }
-""",
-    ),
-    "exp_": (
-        "reduce_exp_",
-        """\
+// Below 2^-125 exp is taken for 0: denormal numbers are slow, and nobody needs them.
 static inline float exp_(float x) {
   const float y = x > 88.72284f ? 89.0f : (x < -86.9f ? -86.9f : x);
   float q;
@@ -45,11 +34,43 @@ static inline float exp_(float x) {
   const float value = (q + 1.0f) * 2.0f * from_bits((n + 126) << 23);
   return x < -86.9f ? 0.0f : value;
 }
-""",
-    ),
-    "expm1_": (
-        "reduce_exp_",
-        """\
+// x + x^3 P(x^2) near zero, else 1 - 2 / (exp(2 |x|) + 1).
+static inline float tanh_(float x) {
+  const float a = fabsf(x);
+  const float z = x * x;
+  float p = 2.122953687e-3f;
+  p = fmaf(p, z, -8.156539382e-3f);
+  p = fmaf(p, z, 2.169272892e-2f);
+  p = fmaf(p, z, -5.394540506e-2f);
+  p = fmaf(p, z, 1.333319618e-1f);
+  p = fmaf(p, z, -3.333333058e-1f);
+  const float near = fmaf(p * z, x, x);
+  const float far = 1.0f - 2.0f / (exp_(2.0f * (a > 10.0f ? 10.0f : a)) + 1.0f);
+  return a < 0.6f ? near : (x < 0.0f ? -far : far);
+}
+// x P(x^2) near zero, else 1 - exp(-Q(|x|)).
+static inline float erf_(float x) {
+  const float a = fabsf(x);
+  const float z = x * x;
+  float p = 7.889119540e-5f;
+  p = fmaf(p, z, -8.020841282e-4f);
+  p = fmaf(p, z, 5.189535340e-3f);
+  p = fmaf(p, z, -2.685444459e-2f);
+  p = fmaf(p, z, 1.128360018e-1f);
+  p = fmaf(p, z, -3.761262714e-1f);
+  p = fmaf(p, z, 1.128379166e0f);
+  const float b = a > 4.0f ? 4.0f : a;
+  float q = 2.168685001e-5f;
+  q = fmaf(q, b, -4.413363778e-4f);
+  q = fmaf(q, b, 4.204561878e-3f);
+  q = fmaf(q, b, -2.520825675e-2f);
+  q = fmaf(q, b, 1.084185774e-1f);
+  q = fmaf(q, b, 6.332198931e-1f);
+  q = fmaf(q, b, 1.129578424e0f);
+  q = fmaf(q, b, -1.880402330e-4f);
+  const float far = 1.0f - exp_(-q);
+  return a < 1.0f ? x * p : (x < 0.0f ? -far : far);
+}
 static inline float expm1_(float x) {
   const float y = x > 87.0f ? 87.0f : (x < -30.0f ? -30.0f : x);
   float q;
@@ -58,12 +79,7 @@ static inline float expm1_(float x) {
   const float value = fmaf(scale, q, scale - 1.0f);
   return x > 87.0f ? INFINITY : value;
 }
-""",
-    ),
-    # x = 2^k m, m in [sqrt(1/2), sqrt(2)); log(1 + f) = f - f^2 / 2 + f^3 P(f).
-    "log_": (
-        "bits",
-        """\
+// x = 2^k m, m in [sqrt(1/2), sqrt(2)); log(1 + f) = f - f^2 / 2 + f^3 P(f).
 static inline float log_(float x) {
   const bool tiny = x < 1.17549435e-38f;
   const float y = tiny ? x * 8388608.0f : x;
@@ -87,167 +103,60 @@ static inline float log_(float x) {
   r = x == INFINITY ? INFINITY : r;
   return x < 0.0f ? NAN : r;
 }
-""",
-    ),
-    # The rounding of 1 + x is paid back.
-    "log1p_": (
-        "log_",
-        """\
+// The rounding of 1 + x is paid back.
 static inline float log1p_(float x) {
   const float u = 1.0f + x;
   return log_(u) + (x - (u - 1.0f)) / u;
 }
-""",
-    ),
-    "sigmoid_": (
-        "exp_",
-        """\
+static inline float rsqrt_(float x) { return 1.0f / sqrtf(x); }
 static inline float sigmoid_(float x) { return 1.0f / (1.0f + exp_(-x)); }
-""",
-    ),
-    # x + x^3 P(x^2) near zero, else 1 - 2 / (exp(2 |x|) + 1).
-    "tanh_": (
-        "exp_",
-        """\
-static inline float tanh_(float x) {
-  const float a = fabsf(x);
-  const float z = x * x;
-  float p = 2.122953687e-3f;
-  p = fmaf(p, z, -8.156539382e-3f);
-  p = fmaf(p, z, 2.169272892e-2f);
-  p = fmaf(p, z, -5.394540506e-2f);
-  p = fmaf(p, z, 1.333319618e-1f);
-  p = fmaf(p, z, -3.333333058e-1f);
-  const float near = fmaf(p * z, x, x);
-  const float far = 1.0f - 2.0f / (exp_(2.0f * (a > 10.0f ? 10.0f : a)) + 1.0f);
-  return a < 0.6f ? near : (x < 0.0f ? -far : far);
-}
-""",
-    ),
-    # x P(x^2) near zero, else 1 - exp(-Q(|x|)).
-    "erf_": (
-        "exp_",
-        """\
-static inline float erf_(float x) {
-  const float a = fabsf(x);
-  const float z = x * x;
-  float p = 7.889119540e-5f;
-  p = fmaf(p, z, -8.020841282e-4f);
-  p = fmaf(p, z, 5.189535340e-3f);
-  p = fmaf(p, z, -2.685444459e-2f);
-  p = fmaf(p, z, 1.128360018e-1f);
-  p = fmaf(p, z, -3.761262714e-1f);
-  p = fmaf(p, z, 1.128379166e0f);
-  const float b = a > 4.0f ? 4.0f : a;
-  float q = 2.168685001e-5f;
-  q = fmaf(q, b, -4.413363778e-4f);
-  q = fmaf(q, b, 4.204561878e-3f);
-  q = fmaf(q, b, -2.520825675e-2f);
-  q = fmaf(q, b, 1.084185774e-1f);
-  q = fmaf(q, b, 6.332198931e-1f);
-  q = fmaf(q, b, 1.129578424e0f);
-  q = fmaf(q, b, -1.880402330e-4f);
-  const float far = 1.0f - exp_(-q);
-  return a < 1.0f ? x * p : (x < 0.0f ? -far : far);
-}
-""",
-    ),
-    # x = n pi / 2 + r; good for |x| up to some 10^4.
-    "sincos_": (
-        "",
-        """\
-static inline float sincos_(float x, int32_t shift) {
-  const float n = nearbyintf(x * 0.636619772f);
-  float r = fmaf(n, -1.5707962513e0f, x);
-  r = fmaf(n, -7.5497894159e-8f, r);
-  r = fmaf(n, -5.3903029534e-15f, r);
-  const float z = r * r;
-  float s = 2.718220717e-6f;
-  s = fmaf(s, z, -1.983932551e-4f);
-  s = fmaf(s, z, 8.333329358e-3f);
-  s = fmaf(s, z, -1.666666664e-1f);
-  s = fmaf(s * z, r, r);
-  float c = -2.720937472e-7f;
-  c = fmaf(c, z, 2.479950972e-5f);
-  c = fmaf(c, z, -1.388888372e-3f);
-  c = fmaf(c, z, 4.166666662e-2f);
-  c = fmaf(c * z, z, fmaf(-0.5f, z, 1.0f));
-  const int32_t k = (int32_t)n + shift;
-  const float v = (k & 1) ? c : s;
-  return (k & 2) ? -v : v;
-}
-""",
-    ),
-    "sin_": ("sincos_", "static inline float sin_(float x) { return sincos_(x, 0); }\n"),
-    "cos_": ("sincos_", "static inline float cos_(float x) { return sincos_(x, 1); }\n"),
-    "rsqrt_": ("", "static inline float rsqrt_(float x) { return 1.0f / sqrtf(x); }\n"),
-}
+"""
+"""Functions stand after those that they call."""
 
-_CRUDE: Mapping[str, tuple[str, str]] = {
-    **_POLY,
-    # The exponent's bits from a scaled argument: up to 4 % off.
-    "exp_": (
-        "bits",
-        """\
+_CRUDE = """\
+// The exponent's bits from a scaled argument: up to 4 % off.
 static inline float exp_(float x) {
   x = x > 88.0f ? 88.0f : (x < -87.0f ? -87.0f : x);
   return from_bits((int32_t)(x * 12102203.0f) + 1064866805);
 }
-""",
-    ),
-    "expm1_": ("exp_", "static inline float expm1_(float x) { return exp_(x) - 1.0f; }\n"),
-    "log_": (
-        "bits",
-        """\
+static inline float tanh_(float x) { return 1.0f - 2.0f / (exp_(2.0f * x) + 1.0f); }
+static inline float erf_(float x) { return tanh_(1.128379f * x + 0.1009f * x * x * x); }
+static inline float expm1_(float x) { return exp_(x) - 1.0f; }
 static inline float log_(float x) {
   return (float)(to_bits(x) - 1064866805) * 8.26295829e-8f;
 }
-""",
-    ),
-    "log1p_": ("log_", "static inline float log1p_(float x) { return log_(1.0f + x); }\n"),
-    "tanh_": (
-        "exp_",
-        "static inline float tanh_(float x) { return 1.0f - 2.0f / (exp_(2.0f * x) + 1.0f); }\n",
-    ),
-    "erf_": (
-        "tanh_",
-        """\
-static inline float erf_(float x) { return tanh_(1.128379f * x + 0.1009f * x * x * x); }
-""",
-    ),
-}
+static inline float log1p_(float x) { return log_(1.0f + x); }
+"""
 
-_LIBM: Mapping[str, tuple[str, str]] = {
-    name: ("", f"static inline float {name}(float x) {{ return {body}; }}\n")
-    for name, body in {
-        "exp_": "expf(x)",
-        "expm1_": "expm1f(x)",
-        "log_": "logf(x)",
-        "log1p_": "log1pf(x)",
-        "sigmoid_": "1.0f / (1.0f + expf(-x))",
-        "tanh_": "tanhf(x)",
-        "erf_": "erff(x)",
-        "sin_": "sinf(x)",
-        "cos_": "cosf(x)",
-        "rsqrt_": "1.0f / sqrtf(x)",
-    }.items()
-}
+_LIBM = """\
+static inline float exp_(float x) { return expf(x); }
+static inline float expm1_(float x) { return expm1f(x); }
+static inline float log_(float x) { return logf(x); }
+static inline float log1p_(float x) { return log1pf(x); }
+static inline float sigmoid_(float x) { return 1.0f / (1.0f + expf(-x)); }
+static inline float tanh_(float x) { return tanhf(x); }
+static inline float erf_(float x) { return erff(x); }
+static inline float rsqrt_(float x) { return 1.0f / sqrtf(x); }
+"""
 
-STYLES = {"poly": _POLY, "crude": _CRUDE, "libm": _LIBM}
+_FUNCTION = re.compile(
+    r"^((?://.*\n)?static inline \w+ (\w+).*(?:\n(?!//|static inline).*)*\n)", re.MULTILINE
+)
+"""A definition with its comment, and its name."""
+
+STYLES = {"poly": (_POLY,), "crude": (_POLY, _CRUDE), "libm": (_LIBM,)}
+"""Style -> texts of which a later one replaces what an earlier one defines."""
 
 
 def prelude(style: str, names: Iterable[str]) -> str:
     """Definitions of the functions `names` (`exp_`, ...) and of what they call."""
-    table = STYLES[style]
-    wanted: dict[str, None] = {}
-
-    def want(name: str) -> None:
-        needs, _ = table[name]
-        if needs and needs not in wanted:
-            want(needs)
-        wanted[name] = None
-
-    for name in names:
-        if name not in wanted:
-            want(name)
-    return "".join(table[name][1] for name in wanted)
+    table: dict[str, str] = {}
+    for text in STYLES[style]:
+        table |= {name: function for function, name in _FUNCTION.findall(text)}
+    wanted, pending = set[str](), [*names]
+    while pending:
+        name = pending.pop()
+        if name in table and name not in wanted:
+            wanted.add(name)
+            pending += re.findall(r"(\w+)\(", table[name])
+    return "".join(function for name, function in table.items() if name in wanted)

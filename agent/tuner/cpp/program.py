@@ -1,7 +1,7 @@
 """Writes fused kernels as C++ for `load_inline`.
 
 The schedule's knobs (`schedule.py`) decide threads, vector width, how sums are accumulated, what is
-staged, and stores; `cpp_nests.py` writes the loops, `cpp_maths.py` the functions they call.
+staged, and stores; `nests.py` writes the loops, `maths.py` the functions they call.
 """
 
 from __future__ import annotations
@@ -12,18 +12,9 @@ from collections.abc import Sequence
 
 from agent.tuner.cpp.maths import prelude
 from agent.tuner.cpp.nests import CppKernel
-from agent.tuner.planning.expression import SPELLINGS
+from agent.tuner.planning.expression import FUNCTIONS
 from agent.tuner.planning.fused import Fused
 from agent.tuner.planning.schedule import Schedule
-
-_ROWS_APART = """\
-static inline bool rows_apart(const torch::Tensor& t) {
-  if (t.stride(t.dim() - 1) != 1) return false;
-  for (int64_t d = t.dim() - 3; d >= 0; --d)
-    if (t.stride(d) != t.stride(d + 1) * t.size(d + 1)) return false;
-  return true;
-}
-"""
 
 _STREAM = """\
 static inline void stream_out(float* to, const float* from, int64_t n) {
@@ -40,7 +31,7 @@ static inline void stream_out(float* to, const float* from, int64_t n) {
 def source(kernels: Sequence[Fused], schedule: Schedule) -> str:
     """All kernels as one C++ file."""
     body = "\n".join(CppKernel(k, schedule).text() for k in kernels)
-    used = sorted(set(re.findall(r"\b(\w+_)\(", body)) & {f"{op}_" for op in SPELLINGS})
+    used = sorted(set(re.findall(r"\b(\w+_)\(", body)) & {f"{op}_" for op in FUNCTIONS})
     width = schedule.number("vec")
     lines = ["#include <torch/extension.h>", "#include <cmath>", "#include <cstring>"]
     lines += ["#include <vector>", "#include <algorithm>", "#include <omp.h>"]
@@ -57,8 +48,6 @@ def source(kernels: Sequence[Fused], schedule: Schedule) -> str:
     text = "\n".join(lines) + "\n\n" + prelude(schedule["maths"], used)
     if schedule["stores"] == "stream":
         text += _STREAM
-    if "rows_apart(" in body:
-        text += _ROWS_APART
     return text + "\n" + body
 
 

@@ -65,7 +65,6 @@ static bool aligned(const T* pointer, int v) {
 
 REDUCTIONS = """\
 struct Sum { template <class T> static __device__ T of(T a, T b) { return a + b; } };
-struct Prod { template <class T> static __device__ T of(T a, T b) { return a * b; } };
 struct Max { template <class T> static __device__ T of(T a, T b) { return b > a ? b : a; } };
 struct Min { template <class T> static __device__ T of(T a, T b) { return b < a ? b : a; } };
 
@@ -85,34 +84,6 @@ __device__ __forceinline__ T team_reduce(T value) {
     for (int w = 1; w < TEAM / 32; ++w) value = Op::of(value, parts[w]);
   }
   return value;
-}
-
-// An extreme and its first place.
-template <bool GREATEST>
-__device__ __forceinline__ void better(float& best, int& place, float other, int there) {
-  const bool beats = GREATEST ? other > best : other < best;
-  if (beats || (other == best && there < place)) { best = other; place = there; }
-}
-
-template <int TEAM, bool GREATEST>
-__device__ __forceinline__ void team_place(float& best, int& place) {
-#pragma unroll
-  for (int d = (TEAM < 32 ? TEAM : 32) / 2; d > 0; d /= 2) {
-    const float other = __shfl_xor_sync(0xffffffffu, best, d);
-    const int there = __shfl_xor_sync(0xffffffffu, place, d);
-    better<GREATEST>(best, place, other, there);
-  }
-  if constexpr (TEAM > 32) {
-    __shared__ float bests[TEAM / 32];
-    __shared__ int places[TEAM / 32];
-    __syncthreads();
-    if (threadIdx.x % 32 == 0) {
-      bests[threadIdx.x / 32] = best;
-      places[threadIdx.x / 32] = place;
-    }
-    __syncthreads();
-    for (int w = 0; w < TEAM / 32; ++w) better<GREATEST>(best, place, bests[w], places[w]);
-  }
 }
 """
 
@@ -154,48 +125,6 @@ __device__ __forceinline__ void team_online(float& top, float& sum) {
     top = tops[0];
     sum = sums[0];
     for (int w = 1; w < TEAM / 32; ++w) online_join(top, sum, tops[w], sums[w]);
-  }
-}
-"""
-
-COLUMNS = """\
-// Threads are X columns wide and Y deep; every thread gets the results of its V columns.
-template <int X, int Y, class Op, class T, int V>
-__device__ __forceinline__ void column_reduce(T (&value)[V]) {
-  if constexpr (Y > 1) {
-    __shared__ T parts[X * Y * V];
-    __syncthreads();
-#pragma unroll
-    for (int j = 0; j < V; ++j) parts[j * X * Y + threadIdx.x] = value[j];
-    __syncthreads();
-#pragma unroll
-    for (int j = 0; j < V; ++j) {
-      value[j] = parts[j * X * Y + threadIdx.x % X];
-      for (int y = 1; y < Y; ++y)
-        value[j] = Op::of(value[j], parts[j * X * Y + y * X + threadIdx.x % X]);
-    }
-  }
-}
-
-template <int X, int Y, bool GREATEST, int V>
-__device__ __forceinline__ void column_place(float (&best)[V], int (&place)[V]) {
-  if constexpr (Y > 1) {
-    __shared__ float bests[X * Y * V];
-    __shared__ int places[X * Y * V];
-    __syncthreads();
-#pragma unroll
-    for (int j = 0; j < V; ++j) {
-      bests[j * X * Y + threadIdx.x] = best[j];
-      places[j * X * Y + threadIdx.x] = place[j];
-    }
-    __syncthreads();
-#pragma unroll
-    for (int j = 0; j < V; ++j) {
-      for (int y = 0; y < Y; ++y) {
-        const int at = j * X * Y + y * X + threadIdx.x % X;
-        better<GREATEST>(best[j], place[j], bests[at], places[at]);
-      }
-    }
   }
 }
 """

@@ -18,68 +18,60 @@ class CudaMap(CudaValues):
     def text(self) -> str:
         """The whole translation of the kernel."""
         name, size = self.kernel.name, self.kernel.rows * self.kernel.width
-        per = self.threads * int(self.choice("items"))
+        per = self.threads * int(self.items)
+        waves = self.choice("grid") == "waves"
         self.open_device(f"{name}_kernel")
         self.put(f"constexpr {self.index} PACKS = {size} / V;")
-        if self.choice("grid") == "waves":
+        if waves:
             self.put(f"const {self.index} step = ({self.index})gridDim.x * {self.threads};")
             start = f"({self.index})blockIdx.x * {self.threads} + threadIdx.x"
-            self.put(f"#pragma unroll {self.choice('items')}")
+            self.put(f"#pragma unroll {self.items}")
             self.put(f"for ({self.index} pack = {start}; pack < PACKS; pack += step) {{")
         else:
             start = f"({self.index})blockIdx.x * {per} + threadIdx.x"
             self.put(f"const {self.index} first = {start};")
             self.put("#pragma unroll")
-            self.put(f"for (int item = 0; item < {self.choice('items')}; ++item) {{")
+            self.put(f"for (int item = 0; item < {self.items}; ++item) {{")
             self.put(f"const {self.index} pack = first + item * {self.threads};")
             self.put(f"if (PACKS % {per} != 0 && pack >= PACKS) continue;")
         self._pack()
         self.put("}", "}", "")
-        self.open_launcher(f"{name}_launch")
+        self.open_launcher()
         self.put(f"const int64_t blocks = ({size} / V + {per - 1}) / {per};")
-        if self.choice("grid") == "waves":
+        if waves:
             most = "at::cuda::getCurrentDeviceProperties()->multiProcessorCount"
             self.put(f"const int64_t most = (int64_t){most} * {SM_BLOCKS};")
-            self.launch(f"{name}_kernel", "blocks < most ? blocks : most")
-        else:
-            self.launch(f"{name}_kernel", "blocks")
+        self.launch(f"{name}_kernel", "blocks < most ? blocks : most" if waves else "blocks")
         self.put("}", "")
-        self.open_host()
-        self.close_host(f"{name}_launch")
+        self.host()
         return "\n".join(self.lines) + "\n"
 
     def _pack(self) -> None:
         kernel = self.kernel
+        operands = [(i, o) for i, o in enumerate(kernel.operands) if o.node.op != "scalar"]
         self.put(f"const {self.index} e = pack * V;")
-        walked = [o for i, o in enumerate(kernel.operands) if self.along(i)]
-        tags = {tag for tag, _ in kernel.counters.values()}
-        inside = "i" in tags or not all(map(self._flat, walked))
-        if kernel.outer and (inside or "o" in tags or any(any(o.outer) for o in self._scattered)):
+        inside = any(o.along and not self._flat(o) for _, o in operands)
+        scattered = any(not o.along and any(o.outer) for _, o in operands)
+        if kernel.outer and (inside or scattered):
             self.put(f"const {self.index} row = e / {kernel.width};")
         if inside:
             at = f"e - row * {kernel.width}" if kernel.outer else "e"
             self.put(f"const {self.index} i = {at};")
-        for position, operand in enumerate(kernel.operands):
-            if operand.node.op == "scalar" or self._flat(operand):
+        for position, operand in operands:
+            if self._flat(operand):
                 continue
             ctype, offset = CTYPES[operand.node.dtype], self.offset(operand.outer)
-            if self.along(position):
+            if operand.along:
                 self.put(f"const {ctype}* p{position} = a{position} + {offset} + i;")
             else:
                 self.put(f"const {ctype} x{position} = a{position}[{offset}];")
-        self.outputs([(i, f"o{i} + e") for i in range(len(kernel.outputs))])
-
-    @property
-    def _scattered(self) -> list[Operand]:
-        """Operands with one value for the whole of a contiguous run."""
-        operands = enumerate(self.kernel.operands)
-        return [o for i, o in operands if o.node.op != "scalar" and not self.along(i)]
+        self.store("o{i} + e")
 
     def _flat(self, operand: Operand) -> bool:
         """Walked as the space itself is."""
         sizes, width = self.kernel.outer, self.kernel.width
         natural = tuple(prod(sizes[d + 1 :]) * width for d in range(len(sizes)))
-        return operand.inner == (1,) and operand.outer == natural
+        return operand.along and operand.outer == natural
 
     def place(self, position: int) -> str:
         """Flat operands need neither row nor place in it."""

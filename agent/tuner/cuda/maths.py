@@ -18,8 +18,6 @@ _LIBM = {
     "sigmoid_": "1.0f / (1.0f + expf(-x))",
     "tanh_": "tanhf(x)",
     "erf_": "erff(x)",
-    "sin_": "sinf(x)",
-    "cos_": "cosf(x)",
     "rsqrt_": "rsqrtf(x)",
 }
 _FAST = {

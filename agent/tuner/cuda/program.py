@@ -1,7 +1,7 @@
 """Writes fused kernels as CUDA for `load_inline`.
 
 The schedule's knobs (`schedule.py`) decide blocks, vectors, staging and the rest; a file for each
-nest (`cuda_map.py`, `cuda_rows.py`, `cuda_columns.py`, `cuda_total.py`) writes its loops.
+nest (`map.py`, `rows.py`, `total.py`) writes its loops.
 """
 
 from __future__ import annotations
@@ -11,23 +11,18 @@ import re
 from collections.abc import Mapping, Sequence
 
 from agent.tuner.cuda import device as cuda_device
-from agent.tuner.cuda.columns import CudaColumns
 from agent.tuner.cuda.map import CudaMap
 from agent.tuner.cuda.maths import FLAGS, prelude
 from agent.tuner.cuda.rows import CudaRows
 from agent.tuner.cuda.total import CudaTotal
 from agent.tuner.kernel_text import declaration
-from agent.tuner.planning.expression import SPELLINGS
+from agent.tuner.planning.expression import FUNCTIONS
 from agent.tuner.planning.fused import Fused, Nest
 from agent.tuner.planning.schedule import Schedule
 
-MOST_TENSORS = 64
-"""A kernel may read and write: more pointers than registers make it slow, and slow to compile."""
-
-WRITERS: Mapping[Nest, type[CudaMap | CudaRows | CudaColumns | CudaTotal]] = {
+WRITERS: Mapping[Nest, type[CudaMap | CudaRows | CudaTotal]] = {
     Nest.MAP: CudaMap,
     Nest.ROWS: CudaRows,
-    Nest.COLUMNS: CudaColumns,
     Nest.TOTAL: CudaTotal,
 }
 
@@ -35,7 +30,7 @@ WRITERS: Mapping[Nest, type[CudaMap | CudaRows | CudaColumns | CudaTotal]] = {
 def source(kernels: Sequence[Fused], schedule: Schedule) -> str:
     """All kernels as one CUDA file."""
     body = "\n".join(WRITERS[k.nest](k, schedule).text() for k in kernels)
-    used = set(re.findall(r"\b(\w+_)\(", body)) & {f"{op}_" for op in SPELLINGS}
+    used = set(re.findall(r"\b(\w+_)\(", body)) & {f"{op}_" for op in FUNCTIONS}
     online = "team_online" in body
     parts = [
         cuda_device.INCLUDES,
@@ -43,7 +38,6 @@ def source(kernels: Sequence[Fused], schedule: Schedule) -> str:
         prelude(schedule["maths"], sorted(used | {"exp_"} if online else used)),
         cuda_device.REDUCTIONS if any(k.reductions for k in kernels) else "",
         cuda_device.ONLINE if online else "",
-        cuda_device.COLUMNS if any(k.nest is Nest.COLUMNS for k in kernels) else "",
         body,
     ]
     return "\n".join(p for p in parts if p)

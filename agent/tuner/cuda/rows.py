@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from agent.tuner.cuda.sums import CudaSums
 from agent.tuner.cuda.values import CudaValues
-from agent.tuner.planning.expression import CTYPES
 from agent.tuner.planning.fused import Fused
 from agent.tuner.planning.schedule import Schedule
 from agent.tuner.tracing.graph import Kind, Node
@@ -21,22 +20,23 @@ class CudaRows(CudaValues):
 
     def __init__(self, kernel: Fused, schedule: Schedule) -> None:
         super().__init__(kernel, schedule)
-        team = self.choice("team") or "all"
+        team = self.choice("team")
         self.team = self.threads if team == "all" else min(int(team), self.threads)
         self.teams = self.threads // self.team
+        self.whole = kernel.rows % self.teams == 0
+        """Whether the teams of all blocks have a row each."""
         self.online = online_pairs(kernel) if self.choice("passes") == "fewest" else {}
         late = set(self.online.values())
         levels = range(1, kernel.passes + 1)
-        self.passes = [
-            [n for n in kernel.reductions if kernel.level[n] == level and n not in late]
-            for level in levels
-        ]
-        self.stage = self.choice("stage") or "none"
-        self.stored = self._plan() if self.stage != "none" else []
+        self.passes = [[n for n in kernel.found(level) if n not in late] for level in levels]
+        self.stage = self.choice("stage")
+        self.stored = self._plan() if self.stage != "none" else [[] for _ in levels]
         """By pass, the values that it stages."""
-        held = -(-kernel.row // (self.team * self.vector)) * self.vector * len(self.staging)
+        self.staging = [n for found in self.stored for n in found]
+        """All staged values: their numbers are their places here."""
+        held = -(-kernel.width // (self.team * self.vector)) * self.vector * len(self.staging)
         if self.stage == "regs" and held > MOST_HELD:
-            self.stage, self.stored = "none", []
+            self.stored, self.staging = [[] for _ in levels], []
 
     def _plan(self) -> list[list[Node]]:
         """Values that no reduction precedes and that more than one pass needs, as large as can be.
@@ -44,71 +44,55 @@ class CudaRows(CudaValues):
         Each is staged by the first pass that needs it.
         """
         roots = [[n.args[0] for n in found] for found in self.passes]
-        roots.append([o.node for o in self.kernel.outputs if o.full])
+        roots.append([n for _, n in self.kernel.stored])
         needed: list[set[Node]] = []
         for wanted in roots:
             seen: set[Node] = set()
             stack = list(wanted)
             while stack:
                 node = stack.pop()
-                if node not in self.kernel.full or node in seen:
-                    continue
-                if node.kind in (Kind.CONST, Kind.IOTA):
+                if node not in self.kernel.full or node in seen or node.kind is Kind.CONST:
                     continue
                 if self.kernel.level.get(node, 0) == 0 and node.dtype == "float32":
                     seen.add(node)
                 else:
                     stack.extend(node.args)
             needed.append(seen)
+        leaves = [o.node for o in self.kernel.operands if o.node.op != "scalar"]
         plan: list[list[Node]] = []
         known: set[Node] = set()
         for at, here in enumerate(needed):
             later = set[Node]().union(*needed[at + 1 :])
-            fresh = [n for n in [*self.kernel.body, *self._leaves()] if n in (here & later) - known]
+            fresh = [n for n in [*self.kernel.body, *leaves] if n in (here & later) - known]
             known.update(fresh)
             plan.append(fresh)
         return plan
-
-    def _leaves(self) -> list[Node]:
-        return [o.node for o in self.kernel.operands if o.node.op != "scalar"]
-
-    @property
-    def staging(self) -> list[Node]:
-        """All staged values: their numbers are their places here."""
-        return [n for found in self.stored for n in found]
-
-    @property
-    def whole(self) -> bool:
-        """Whether the teams of all blocks have a row each."""
-        return self.kernel.rows % self.teams == 0
 
     def text(self) -> str:
         """The whole translation of the kernel."""
         name, kernel = self.kernel.name, self.kernel
         self.open_device(f"{name}_kernel")
-        self.put(f"constexpr int ROW = {kernel.row}, TEAM = {self.team};")
+        self.put(f"constexpr int ROW = {kernel.width}, TEAM = {self.team};")
         self._row()
         self._buffers()
-        self._row_pointers()
-        self.put(*(self.define(n) for n in self.row_values(0)))
+        self.point_at_row()
+        self.put(*map(self.define, kernel.row_values(0)))
         for level, found in enumerate(self.passes, start=1):
             if found:
-                self._pass(level, found)
-            self.put(*(self.define(n) for n in self.row_values(level)))
+                self._pass(found, self.stored[level - 1])
+            self.put(*map(self.define, kernel.row_values(level)))
         self._results()
         self.put("}", "")
-        self.open_launcher(f"{name}_launch")
-        shared = "0"
+        self.open_launcher()
+        shared = 0
         if self.stage == "smem" and self.staging:
-            size = 4 * kernel.row * self.teams * len(self.staging)
-            shared = str(size)
+            shared = 4 * kernel.width * self.teams * len(self.staging)
             attribute = "cudaFuncAttributeMaxDynamicSharedMemorySize"
-            call = f"cudaFuncSetAttribute({name}_kernel<V>, {attribute}, {size})"
+            call = f"cudaFuncSetAttribute({name}_kernel<V>, {attribute}, {shared})"
             self.put(f"C10_CUDA_CHECK({call});")
         self.launch(f"{name}_kernel", str(-(-kernel.rows // self.teams)), shared)
         self.put("}", "")
-        self.open_host()
-        self.close_host(f"{name}_launch")
+        self.host()
         return "\n".join(self.lines) + "\n"
 
     def _row(self) -> None:
@@ -125,38 +109,21 @@ class CudaRows(CudaValues):
         self.put(f"const bool live = mine < {self.kernel.rows};")
         self.put(f"const {self.index} row = live ? mine : {self.kernel.rows - 1};")
 
-    @property
-    def _live(self) -> str:
-        return "" if self.whole else "if (live) "
-
     def _buffers(self) -> None:
-        staged, row = self.staging, self.kernel.row
+        staged, size = len(self.staging), self.kernel.width * self.teams
         if not staged:
             return
         if self.stage == "regs":
             self.put("constexpr int K = (ROW / V + TEAM - 1) / TEAM;")
-            self.put(*(f"float g{s}[K * V];" for s in range(len(staged))))
+            self.put(*(f"float g{s}[K * V];" for s in range(staged)))
             return
         if self.stage == "fix":
-            size = row * self.teams * len(staged)
-            self.put(f"__shared__ __align__(16) float pool[{size}];")
+            self.put(f"__shared__ __align__(16) float pool[{size * staged}];")
         else:
             self.put("extern __shared__ __align__(16) unsigned char raw[];")
             self.put("float* pool = reinterpret_cast<float*>(raw);")
         mine = "" if self.teams == 1 else " + threadIdx.x / TEAM * ROW"
-        for s in range(len(staged)):
-            self.put(f"float* g{s} = pool + {s * row * self.teams}{mine};")
-
-    def _row_pointers(self) -> None:
-        for i, operand in enumerate(self.kernel.operands):
-            if operand.node.op == "scalar":
-                continue
-            ctype, offset = CTYPES[operand.node.dtype], self.offset(operand.outer)
-            if self.along(i):
-                at = f" + {offset}" if offset != "0" else ""
-                self.put(f"const {ctype}* __restrict__ p{i} = a{i}{at};")
-            else:
-                self.put(f"const {ctype} x{i} = a{i}[{offset}];")
+        self.put(*(f"float* g{s} = pool + {s * size}{mine};" for s in range(staged)))
 
     def _open_walk(self) -> None:
         """The loop over this thread's vectors of the row."""
@@ -166,35 +133,30 @@ class CudaRows(CudaValues):
             self.put("const int i = (lane + k * TEAM) * V;")
             self.put("if (ROW % (V * TEAM) != 0 && i >= ROW) continue;")
         else:
-            self.put(f"#pragma unroll {self.choice('items')}")
+            self.put(f"#pragma unroll {self.items}")
             self.put("for (int i = lane * V; i < ROW; i += TEAM * V) {")
 
     def _pattern(self, node: Node) -> str:
         number = self.staging.index(node)
         return f"g{number}[k * V + j]" if self.stage == "regs" else f"*(g{number} + i)"
 
-    def _pass(self, level: int, found: list[Node]) -> None:
+    def _pass(self, found: list[Node], stored: list[Node]) -> None:
         sums = CudaSums(self, found, self.online)
         self.put(*sums.declarations())
         self._open_walk()
-        stored = self.stored[level - 1] if self.stored else []
         keep = [(n, self._pattern(n)) for n in stored]
-        self.elements([*sums.roots(), *stored], sums.updates(), keep)
-        self.put("}")
-        self.put(*sums.join("TEAM"))
+        self.elements([*sums.roots, *stored], sums.updates(), keep)
+        self.put("}", *sums.join())
         self.staged.update(keep)
 
     def _results(self) -> None:
-        full = []
-        for i, output in enumerate(self.kernel.outputs):
-            if output.full:
-                full.append((i, f"o{i} + row * ROW + i"))
-            else:
-                live = "lane == 0" if self.whole else "lane == 0 && live"
-                self.put(f"if ({live}) o{i}[row] = {self.name(output.node)};")
-        if full:
+        live = "" if self.whole else " && live"
+        for i, node in enumerate(self.kernel.outputs):
+            if node not in self.kernel.full:
+                self.put(f"if (lane == 0{live}) o{i}[row] = {self.name(node)};")
+        if self.kernel.stored:
             self._open_walk()
-            self.outputs(full, self._live)
+            self.store("o{i} + row * ROW + i", "" if self.whole else "if (live) ")
             self.put("}")
 
 

@@ -9,81 +9,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from agent.tuner.tracing.graph import Kind, Node
+from agent.tuner.tracing.graph import Node
+
+_INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+    "eq": "==", "ne": "!=", "and": "&", "or": "|",
+}  # fmt: skip
+FUNCTIONS = ("exp", "expm1", "log", "log1p", "sigmoid", "tanh", "erf", "rsqrt")
+"""Operations `f` that a function `f_` carries out."""
 
 SPELLINGS: Mapping[str, str] = {
-    "add": "({0} + {1})",
-    "sub": "({0} - {1})",
-    "mul": "({0} * {1})",
-    "div": "({0} / {1})",
+    **{op: f"({{0}} {sign} {{1}})" for op, sign in _INFIX.items()},
+    **{op: f"{op}_({{0}})" for op in FUNCTIONS},
     "neg": "(-{0})",
+    "not": "(!{0})",
     "abs": "fabsf({0})",
     "square": "({0} * {0})",
     "cube": "({0} * {0} * {0})",
     "recip": "(1.0f / {0})",
     "sqrt": "sqrtf({0})",
-    "rsqrt": "rsqrt_({0})",
-    "exp": "exp_({0})",
-    "expm1": "expm1_({0})",
-    "log": "log_({0})",
-    "log1p": "log1p_({0})",
-    "sigmoid": "sigmoid_({0})",
-    "tanh": "tanh_({0})",
-    "erf": "erf_({0})",
-    "sin": "sin_({0})",
-    "cos": "cos_({0})",
     "pow": "powf({0}, {1})",
-    "floor": "floorf({0})",
-    "ceil": "ceilf({0})",
-    "round": "nearbyintf({0})",
-    "trunc": "truncf({0})",
     "max": "({0} > {1} ? {0} : {1})",
     "min": "({0} < {1} ? {0} : {1})",
-    "lt": "({0} < {1})",
-    "le": "({0} <= {1})",
-    "gt": "({0} > {1})",
-    "ge": "({0} >= {1})",
-    "eq": "({0} == {1})",
-    "ne": "({0} != {1})",
-    "and": "({0} & {1})",
-    "or": "({0} | {1})",
-    "not": "(!{0})",
     "where": "({0} ? {1} : {2})",
-    "float": "(float)({0})",
 }
 """Operation -> C expression over the operands' names."""
 
-COSTLY = frozenset(
-    [
-        "exp",
-        "expm1",
-        "log",
-        "log1p",
-        "sigmoid",
-        "tanh",
-        "erf",
-        "sin",
-        "cos",
-        "pow",
-        "div",
-        "sqrt",
-        "rsqrt",
-        "recip",
-    ]
-)
+COSTLY = frozenset([*FUNCTIONS, "pow", "div", "sqrt", "recip"])
 """Operations worth not doing twice."""
 
-CTYPES = {"float32": "float", "int64": "int64_t", "bool": "bool"}
+CTYPES = {"float32": "float", "bool": "bool"}
 
 
 def literal(node: Node) -> str:
     """A CONST node as C text."""
-    if node.dtype == "bool":
-        return "true" if node.value else "false"
-    if node.dtype == "int64":
-        return f"(int64_t){int(node.value)}"
-    if node.value != node.value:
-        return "NAN"
     if node.value in (float("inf"), float("-inf")):
         return "INFINITY" if node.value > 0 else "(-INFINITY)"
     text = repr(float(node.value))
@@ -92,5 +51,4 @@ def literal(node: Node) -> str:
 
 def spell(node: Node, name: Callable[[Node], str]) -> str:
     """The C expression of a POINTWISE node; `name` says how its operands are called."""
-    assert node.kind is Kind.POINTWISE
     return SPELLINGS[node.op].format(*(name(a) for a in node.args))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 
-from agent.tuner.planning.expression import CTYPES
+from agent.tuner.errors import CannotTrace
 from agent.tuner.planning.fused import Fused, Nest, Unfusable, fuse
 from agent.tuner.tracing.graph import Graph, Kind, Node, users
 
@@ -32,137 +33,100 @@ class Program:
         return max(reducing or self.kernels, key=lambda k: k.traffic).nest
 
 
-def fusible(node: Node) -> bool:
-    """Whether a kernel of ours can compute it."""
-    known = all(a.dtype in CTYPES for a in (node, *node.args))
-    return node.kind in (Kind.POINTWISE, Kind.REDUCE) and known
+def partition(graph: Graph) -> Program:
+    """Every node joins the kernels of its operands where the union still is one kernel.
 
-
-def partition(graph: Graph, most: int | None = None) -> Program:
-    """Greedy: every node joins the kernels of its operands where the union still is one kernel.
-
-    `most` tensors go in and out of a kernel; None: as many as there are.
+    CannotTrace where numbers are computed that no tensor goes into.
     """
-    nodes = graph.nodes()
-    readers = dict(users(nodes))
-    group: dict[Node, frozenset[Node]] = {}
-    for node in nodes:
-        if not fusible(node):
-            continue
-        best = frozenset([node])
-        if not _fits(best, readers, graph.outputs, group, most):
-            continue
-        candidates = {group[a] for a in node.args if a in group}
-        for union in _unions(node, candidates):
-            if _fits(union, readers, graph.outputs, group, most):
-                best = union
-                break
-        for member in best:
-            group[member] = best
-    _join_siblings(nodes, readers, graph.outputs, group, most)
-    kernels = dict.fromkeys(group.values())
-    return Program(graph, tuple(_in_order(nodes, kernels, group, readers, graph.outputs)))
+    return _Partition(graph).program()
 
 
-def _join_siblings(
-    nodes: Sequence[Node],
-    readers: dict[Node, list[Node]],
-    outputs: Sequence[Node],
-    group: dict[Node, frozenset[Node]],
-    most: int | None,
-) -> None:
-    """Join kernels that read the same tensor, so that it is read once."""
-    for node in nodes:
-        kernels = list(dict.fromkeys(group[r] for r in readers.get(node, ()) if r in group))
-        if node.kind is Kind.CONST or node in group:
-            continue
-        for one in kernels:
-            for other in kernels:
-                first, second = group[next(iter(one))], group[next(iter(other))]
-                union = first | second
-                if first != second and _fits(union, readers, outputs, group, most):
-                    group.update(dict.fromkeys(union, union))
+class _Partition:
+    """Greedy; `group` maps each node of a kernel to all of them."""
 
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.nodes = graph.nodes()
+        self.readers: Mapping[Node, list[Node]] = users(self.nodes)
+        self.group: dict[Node, frozenset[Node]] = {}
 
-def _unions(node: Node, groups: set[frozenset[Node]]) -> Iterable[frozenset[Node]]:
-    """What `node` might join, best first: all of its operands' kernels, then single ones."""
-    if groups:
-        yield frozenset([node]).union(*groups)
-    for one in sorted(groups, key=lambda g: -sum(n.numel for n in g)):
-        yield one | {node}
+    def program(self) -> Program:
+        """The steps."""
+        for node in self.nodes:
+            alone = frozenset([node])
+            if node.kind in (Kind.POINTWISE, Kind.REDUCE) and self._fits(alone):
+                best = next((u for u in self._unions(node) if self._fits(u)), alone)
+                self.group.update(dict.fromkeys(best, best))
+            elif node.kind is Kind.POINTWISE:
+                raise CannotTrace("arithmetic without a tensor")
+        self._join_siblings()
+        return Program(self.graph, tuple(self._in_order()))
 
+    def _unions(self, node: Node) -> Iterable[frozenset[Node]]:
+        """What `node` might join, best first: all of its operands' kernels, then single ones."""
+        groups = {self.group[a] for a in node.args if a in self.group}
+        if groups:
+            yield frozenset([node]).union(*groups)
+        for one in sorted(groups, key=lambda g: -sum(n.numel for n in g)):
+            yield one | {node}
 
-def _fits(
-    union: frozenset[Node],
-    readers: dict[Node, list[Node]],
-    outputs: Sequence[Node],
-    group: dict[Node, frozenset[Node]],
-    most: int | None,
-) -> bool:
-    if _loops_back(union, readers, group):
+    def _join_siblings(self) -> None:
+        """Join kernels that read the same tensor, so that it is read once."""
+        for node in self.nodes:
+            kernels = [r for r in self.readers.get(node, ()) if r in self.group]
+            if node.kind is Kind.CONST or node in self.group:
+                continue
+            for one, other in product(kernels, kernels):
+                union = self.group[one] | self.group[other]
+                if self.group[one] != self.group[other] and self._fits(union):
+                    self.group.update(dict.fromkeys(union, union))
+
+    def _fits(self, union: frozenset[Node]) -> bool:
+        if self._loops_back(union):
+            return False
+        try:
+            fuse("", union, self._leaving(union))
+        except Unfusable:
+            return False
+        return True
+
+    def _leaving(self, body: frozenset[Node]) -> list[Node]:
+        """The nodes of `body` that somebody outside needs."""
+        return [
+            n
+            for n in self.nodes
+            if n in body
+            and (n in self.graph.outputs or any(r not in body for r in self.readers.get(n, ())))
+        ]
+
+    def _loops_back(self, union: frozenset[Node]) -> bool:
+        """Whether a path leaves the union and comes back, other kernels taken as one step each."""
+        stack = [r for n in union for r in self.readers.get(n, ()) if r not in union]
+        seen: set[Node] = set()
+        while stack:
+            node = stack.pop()
+            if node in union:
+                return True
+            for member in self.group.get(node, (node,)):
+                if member not in seen and member not in union:
+                    seen.add(member)
+                    stack.extend(self.readers.get(member, ()))
         return False
-    try:
-        kernel = fuse("", union, leaving(union, readers, outputs))
-    except Unfusable:
-        return False
-    return most is None or len(kernel.operands) + len(kernel.outputs) <= most
 
-
-def leaving(
-    body: Iterable[Node], readers: dict[Node, list[Node]], outputs: Sequence[Node]
-) -> list[Node]:
-    """The nodes of `body` that somebody outside needs, in a stable order."""
-    inside = set(body)
-    return [
-        n
-        for n in readers.keys() | set(outputs)
-        if n in inside and (n in outputs or any(r not in inside for r in readers.get(n, ())))
-    ]
-
-
-def _loops_back(
-    union: frozenset[Node],
-    readers: dict[Node, list[Node]],
-    group: dict[Node, frozenset[Node]],
-) -> bool:
-    """Whether a path leaves the union and comes back, other kernels taken as one step each."""
-    stack = [r for n in union for r in readers.get(n, ()) if r not in union]
-    seen: set[Node] = set()
-    while stack:
-        node = stack.pop()
-        if node in union:
-            return True
-        for member in group.get(node, (node,)):
-            if member not in seen and member not in union:
-                seen.add(member)
-                stack.extend(readers.get(member, ()))
-    return False
-
-
-def _in_order(
-    nodes: Sequence[Node],
-    kernels: Iterable[frozenset[Node]],
-    group: dict[Node, frozenset[Node]],
-    readers: dict[Node, list[Node]],
-    outputs: Sequence[Node],
-) -> list[Step]:
-    position = {n: i for i, n in enumerate(nodes)}
-    pending: list[frozenset[Node]] = [
-        *kernels,
-        *(frozenset([n]) for n in nodes if n not in group and not n.is_leaf),
-    ]
-    pending.sort(key=lambda g: max(position[n] for n in g))
-    made = {n for n in nodes if n.is_leaf}
-    steps: list[Step] = []
-    while pending:
-        ready = next(g for g in pending if all(a in made or a in g for n in g for a in n.args))
-        pending.remove(ready)
-        made |= ready
-        only = next(iter(ready))
-        if only in group:
-            wanted = sorted(leaving(ready, readers, outputs), key=position.__getitem__)
-            name = f"fused_{sum(isinstance(s, Fused) for s in steps)}"
-            steps.append(fuse(name, sorted(ready, key=position.__getitem__), wanted))
-        else:
-            steps.append(only)
-    return steps
+    def _in_order(self) -> Iterable[Step]:
+        position = {n: i for i, n in enumerate(self.nodes)}
+        apart = (frozenset([n]) for n in self.nodes if n not in self.group and not n.is_leaf)
+        pending = [*dict.fromkeys(self.group.values()), *apart]
+        pending.sort(key=lambda g: max(position[n] for n in g))
+        made = {n for n in self.nodes if n.is_leaf}
+        kernels = 0
+        while pending:
+            ready = next(g for g in pending if all(a in made or a in g for n in g for a in n.args))
+            pending.remove(ready)
+            made |= ready
+            if ready <= set(self.group):
+                body = sorted(ready, key=position.__getitem__)
+                yield fuse(f"fused_{kernels}", body, self._leaving(ready))
+                kernels += 1
+            else:
+                yield from ready

@@ -10,14 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from math import log
 from random import Random
 from typing import NamedTuple
 
 from agent.tuner.planning.effects import Effects, fit
 from agent.tuner.planning.moves import BLAME, MOVES
-from agent.tuner.planning.prompt import Request
+from agent.tuner.planning.prompt import Request, Trial
 from agent.tuner.planning.schedule import Knob, Schedule, Space
 
 
@@ -26,20 +25,6 @@ class Choice(NamedTuple):
 
     schedule: Schedule
     reason: str
-
-
-@dataclass(frozen=True)
-class Trial:
-    """An earlier schedule and what is known about it."""
-
-    schedule: Schedule
-    status: str
-    speedup: float | None
-
-    @property
-    def failed(self) -> bool:
-        """Known not to be correct."""
-        return self.status not in ("", "correct")
 
 
 Emit = Callable[[Schedule], str]
@@ -67,8 +52,8 @@ def choose(
     trials = known_trials(request, space)
     tried = {emit(t.schedule) for t in trials} | {emit(base)}
 
-    def new(schedule: Schedule | None) -> bool:
-        return schedule is not None and emit(schedule) not in tried
+    def new(schedule: Schedule) -> bool:
+        return emit(schedule) not in tried
 
     mine = next((t for t in trials if t.schedule.key() == base.key()), None)
     if mine is not None and mine.failed:
@@ -76,8 +61,8 @@ def choose(
     banned = _banned(base, trials, space)
     effects = fit([(t.schedule, t.speedup) for t in trials if t.speedup and not t.failed])
 
-    def allowed(moved: Schedule | None) -> bool:
-        return new(moved) and moved is not None and not banned & _differences(base, moved)
+    def allowed(moved: Schedule) -> bool:
+        return new(moved) and not banned & _differences(base, moved)
 
     if _turns_without_gain(trials) >= _PATIENCE:
         # What is known of the choices, and luck for what isn't.
@@ -92,11 +77,9 @@ def choose(
     for moved in _ranked(space, base, trials, effects, random, heat):
         if allowed(moved):
             return Choice(moved, f"one change: {_said(base, moved)}")
-    for _ in range(200):
-        other = space.draw(random)
-        if allowed(other):
-            return Choice(other, "every single change has been tried: a fresh draw")
-    return Choice(base, "nothing is left to try")
+    others = (space.draw(random) for _ in range(_DRAWS))
+    other = next((d for d in others if allowed(d)), base)
+    return Choice(other, "every single change has been tried: a fresh draw")
 
 
 def _turns_without_gain(trials: Sequence[Trial]) -> int:
@@ -119,7 +102,7 @@ def _fresh(request: Request, space: Space, heat: float, random: Random) -> Choic
     default = space.default()
     chosen = {k.name: k.draw(random) if random.random() < heat else k.default for k in space.knobs}
     schedule, reason = Schedule(space.family, chosen), "a first draft"
-    if any(not r.correct for r in request.reports):
+    if any(r.status != "correct" for r in request.reports):
         for knob in space.knobs:
             if schedule[knob.name] in knob.risky:
                 schedule = schedule.replace(knob.name, default[knob.name])
@@ -133,7 +116,7 @@ def _fresh(request: Request, space: Space, heat: float, random: Random) -> Choic
 
 def known_trials(request: Request, space: Space) -> list[Trial]:
     """Earlier schedules, with what E said about them."""
-    trials = [Trial(space.adopt(a.plan), a.status, a.speedup) for a in request.attempts if a.plan]
+    trials = [a._replace(schedule=space.adopt(a.schedule)) for a in request.attempts]
     shown = [(request.kernel, request.report(request.kernel_turn))]
     if request.reports:
         last = request.reports[0]

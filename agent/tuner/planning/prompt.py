@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from agent.tuner.planning.schedule import Schedule
 
@@ -16,29 +17,25 @@ _BULLET = re.compile(r"^- ([\w ]+): (.*)$", re.MULTILINE)
 _SPEEDUP = re.compile(r"(\d+(?:\.\d+)?)\s*x")
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """What execution said about one turn."""
 
     turn: int | None
     status: str
     speedup: float | None
-    text: str
-
-    @property
-    def correct(self) -> bool:
-        """Whether the kernel was accepted."""
-        return self.status == "correct"
 
 
-@dataclass(frozen=True)
-class Attempt:
-    """A row of the table of earlier attempts. Plans come with G, the rest with E."""
+class Trial(NamedTuple):
+    """An earlier schedule (told by G) and what became of it (told by E, else empty)."""
 
-    turn: int | None
-    plan: Schedule | None
+    schedule: Schedule
     status: str
     speedup: float | None
+
+    @property
+    def failed(self) -> bool:
+        """Known not to be correct."""
+        return self.status not in ("", "correct")
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,7 @@ class Request:
     """The plan of the last kernel, shown apart where it failed (G)."""
     reports: tuple[Report, ...] = ()
     """About the last turn first, then about the kernel to refine where that is another (E)."""
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[Trial, ...] = ()
     bottleneck: str = ""
     """As the profiler named it (P)."""
 
@@ -143,11 +140,12 @@ def _reports(text: str) -> tuple[Report, ...]:
         named = facts.get("turn", "")
         turn = int(named) if named.isdigit() else titles[index - 1] if index else None
         speedup = _number(facts.get("speedup over eager", ""))
-        reports.append(Report(turn, facts["status"].strip("` "), speedup, block))
+        reports.append(Report(turn, facts["status"].strip("` "), speedup))
     return tuple(reports)
 
 
-def _attempts(text: str) -> tuple[Attempt, ...]:
+def _attempts(text: str) -> tuple[Trial, ...]:
+    """The rows of the table of earlier attempts that tell a plan of ours."""
     rows = [
         [cell.strip() for cell in line.strip().strip("|").split(" | ")]
         for line in text.split("\n")
@@ -158,20 +156,9 @@ def _attempts(text: str) -> tuple[Attempt, ...]:
     header = [cell.lower() for cell in rows[0]]
     attempts = []
     for row in rows[1:]:
-        # A plan holds a bar of its own: what is too much belongs to it.
-        extra = len(row) - len(header)
-        if "plan" in header and extra > 0:
-            at = header.index("plan")
-            row[at : at + extra + 1] = [" | ".join(row[at : at + extra + 1])]
         cells = dict(zip(header, row, strict=False))
-        plan = cells.get("plan", "").strip("` ").replace("\\|", "|")
-        turn = cells.get("turn", "")
-        attempts.append(
-            Attempt(
-                int(turn) if turn.isdigit() else None,
-                Schedule.parse(plan) if plan else None,
-                cells.get("status", "").strip("` "),
-                _number(cells.get("speedup", "")),
-            )
-        )
+        plan = Schedule.parse(cells.get("plan", "").strip("` "))
+        status, speedup = cells.get("status", "").strip("` "), _number(cells.get("speedup", ""))
+        if plan is not None:
+            attempts.append(Trial(plan, status, speedup))
     return tuple(attempts)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from agent.tuner.tracing.graph import Builder, Graph, Kind, Node
-from agent.tuner.tracing.normalise import remake
+from agent.tuner.tracing.graph import Graph, Kind, Node, binary, reduce, remake, unary
 
 
-def fewest_passes(graph: Graph, b: Builder) -> Graph:
+def fewest_passes(graph: Graph) -> Graph:
     """The squares about a mean from the sum of squares: one pass less, and cancellation.
 
     sum((x - m)^2) = sum(x^2) - m sum(x), where m is the mean of x over the same dimensions.
     """
-    new: dict[Node, Node] = {}
-    for node in graph.nodes():
-        args = tuple(new[a] for a in node.args)
-        new[node] = _about_mean(b, node, args) or remake(b, node, args)
-    return Graph(graph.arguments, tuple(new[o] for o in graph.outputs), graph.returns)
+    return graph.rebuilt(lambda node, args: _about_mean(node, args) or remake(node, args))
 
 
-def _about_mean(b: Builder, node: Node, args: tuple[Node, ...]) -> Node | None:
+def _about_mean(node: Node, args: tuple[Node, ...]) -> Node | None:
     if node.kind is not Kind.REDUCE or node.op != "sum" or args[0].op != "square":
         return None
     difference = args[0].args[0]
@@ -33,6 +28,4 @@ def _about_mean(b: Builder, node: Node, args: tuple[Node, ...]) -> Node | None:
         return None
     if total.dims != node.dims or abs(mean.args[1].value * elements - 1.0) > 1e-9:
         return None
-    squares = b.reduce("sum", b.pointwise("square", x), node.dims)
-    rest = b.pointwise("sub", squares, b.pointwise("mul", mean, total))
-    return b.pointwise("max", rest, b.const(0.0))
+    return binary("max", reduce("sum", unary("square", x), node.dims) - mean * total, 0.0)

@@ -176,16 +176,9 @@ def _cuda(family: str) -> tuple[Knob, ...]:
                 frozenset({"smem", "fix"}),
             )
         )
-    if family == "columns":
-        # Threads a column.
-        knobs.append(Knob("split", ("1", "4", "8", "16", "32"), "1"))
     if family == "total":
         knobs.append(Knob("join", ("kernel", "last"), "kernel"))
     return tuple(knobs)
-
-
-FAMILIES = ("map", "rows", "columns", "total")
-"""Loop nests; see `fused.Nest`."""
 
 
 def space(backend: str, family: str) -> Space:

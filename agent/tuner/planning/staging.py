@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Set
 
 from agent.tuner.planning.expression import COSTLY
 from agent.tuner.planning.fused import Fused
 from agent.tuner.tracing.graph import Node
 
 
-@dataclass
-class Staging:
-    """Buffers of a row's length."""
+def plan_staging(kernel: Fused) -> tuple[dict[Node, int], dict[int, list[Node]]]:
+    """Costly full values that a later pass needs again, each from the pass that first has it.
 
-    buffers: dict[Node, int] = field(default_factory=dict)
-    """Value -> number of its buffer."""
-    filled: dict[int, list[Node]] = field(default_factory=dict)
-    """Pass (1, 2, ...) -> the values that it leaves in their buffers."""
-
-
-def plan_staging(kernel: Fused) -> Staging:
-    """Costly full values that a later pass needs again, each from the pass that first has it."""
-    staging = Staging()
+    Value -> number of its buffer of a row's length, and pass (1, 2, ...) -> what it leaves there.
+    """
+    buffers: dict[Node, int] = {}
+    filled: dict[int, list[Node]] = {}
     body = set(kernel.body) & kernel.full
-    passes = [
-        [n.args[0] for n in kernel.reductions if kernel.level[n] == level]
-        for level in range(1, kernel.passes + 1)
-    ]
-    passes.append([o.node for o in kernel.outputs if o.full])
+    passes = [[n.args[0] for n in kernel.found(p)] for p in range(1, kernel.passes + 1)]
+    passes.append([n for _, n in kernel.stored])
     computed: dict[Node, int] = {}
     for level, wanted in enumerate(passes, start=1):
         stack, seen = list(wanted), set[Node]()
@@ -37,15 +28,15 @@ def plan_staging(kernel: Fused) -> Staging:
                 continue
             seen.add(node)
             if node in computed and node.dtype == "float32" and _costly(node, body):
-                if node not in staging.buffers:
-                    staging.buffers[node] = len(staging.buffers)
-                    staging.filled.setdefault(computed[node], []).append(node)
+                if node not in buffers:
+                    buffers[node] = len(buffers)
+                    filled.setdefault(computed[node], []).append(node)
                 continue
             stack.extend(node.args)
         for node in seen:
             computed.setdefault(node, level)
-    return staging
+    return buffers, filled
 
 
-def _costly(node: Node, body: set[Node]) -> bool:
+def _costly(node: Node, body: Set[Node]) -> bool:
     return node.op in COSTLY or any(_costly(a, body) for a in node.args if a in body)

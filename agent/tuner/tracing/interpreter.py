@@ -1,68 +1,58 @@
 """Runs the Python of a reference module without PyTorch: numbers as numbers, tensors as nodes.
 
-A small part of Python is enough: assignments, arithmetic, calls, `if` and `for` over known values,
-comprehensions, classes and functions of the file itself. Everything else raises CannotTrace. No
-code is executed: the syntax tree is walked, so nothing in a reference can touch this process.
+A small part of Python is enough: assignments, arithmetic, calls, `if` over known values, classes
+and functions of the file itself. Everything else raises CannotTrace. No code is executed: the
+syntax tree is walked, so nothing in a reference can touch this process.
 """
 
 from __future__ import annotations
 
 import ast
-import math
 import operator
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
 from agent.tuner.errors import CannotTrace
-from agent.tuner.tracing.apply import apply
-from agent.tuner.tracing.graph import Builder, Kind, Node
-from agent.tuner.tracing.layers import Layer, run
-from agent.tuner.tracing.library import index
-from agent.tuner.tracing.pointwise import binary, logical_not, power, unary
-from agent.tuner.tracing.python_values import (
-    Class,
-    Dotted,
-    Function,
-    Instance,
-    Method,
-    Parameter,
-    plainly,
-    set_mode,
-)
-from agent.tuner.tracing.torch_names import TorchNames
+from agent.tuner.tracing import torch_names
+from agent.tuner.tracing.graph import Node
+from agent.tuner.tracing.operators import apply
+from agent.tuner.tracing.python_values import Instance, plainly
+from agent.tuner.tracing.torch_names import Dotted
 
-STEPS = 200_000
+STEPS = 100_000
 """Expressions and statements walked before the tuner gives up."""
 
-ARITHMETIC: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
-    ast.Add: ("add", operator.add),
-    ast.Sub: ("sub", operator.sub),
-    ast.Mult: ("mul", operator.mul),
-    ast.Div: ("div", operator.truediv),
-    ast.FloorDiv: ("", operator.floordiv),
-    ast.Mod: ("", operator.mod),
-    ast.Pow: ("pow", operator.pow),
-    ast.BitAnd: ("and", operator.and_),
-    ast.BitOr: ("or", operator.or_),
-    ast.MatMult: ("matmul", operator.matmul),
+ARITHMETIC: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.Pow: operator.pow,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
 }
-COMPARISON: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
-    ast.Lt: ("lt", operator.lt),
-    ast.LtE: ("le", operator.le),
-    ast.Gt: ("gt", operator.gt),
-    ast.GtE: ("ge", operator.ge),
-    ast.Eq: ("eq", operator.eq),
-    ast.NotEq: ("ne", operator.ne),
-    ast.Is: ("", operator.is_),
-    ast.IsNot: ("", operator.is_not),
-    ast.In: ("", lambda a, b: a in b),
-    ast.NotIn: ("", lambda a, b: a not in b),
+NAMED: dict[type[ast.AST], str] = {
+    ast.Pow: "pow",
+    ast.MatMult: "matmul",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
 }
+"""Operators on tensors that go by the name of PyTorch's function."""
 BUILTINS: dict[str, Any] = {
-    f.__name__: f
-    for f in (len, range, int, float, bool, min, max, sum, abs, tuple, list, zip, enumerate, round)
-} | {"True": True, "False": False, "None": None, "print": None}
+    **{f.__name__: f for f in (len, range, int, float, bool, min, max, sum, tuple, list)},
+    "super": Dotted("super"),
+}
 
 
 class _Return(Exception):  # noqa: N818
@@ -71,12 +61,12 @@ class _Return(Exception):  # noqa: N818
 
 
 class Interpreter:
-    """Walks one file. `builder` receives the operations on tensors."""
+    """Walks one file."""
 
-    def __init__(self, tree: ast.Module, builder: Builder) -> None:
-        self.builder = builder
+    def __init__(self, tree: ast.Module) -> None:
         self.steps = 0
-        self.torch = TorchNames(builder)
+        self.forward = False
+        """Whether the module runs: what it does to tensors counts now."""
         self.globals: dict[str, Any] = {"__name__": "reference"}
         for statement in tree.body:
             # What fails here may never be needed; a name that is missed says so.
@@ -92,33 +82,22 @@ class Interpreter:
             case ast.Import() | ast.ImportFrom():
                 self._import(node, scope)
             case ast.FunctionDef():
-                scope[node.name] = Function(node, scope)
+                scope[node.name] = self._function(node)
             case ast.ClassDef():
-                scope[node.name] = Class(node, scope)
+                scope[node.name] = self._class(node)
             case ast.Assign():
                 value = self.value(node.value, scope)
                 for target in node.targets:
                     self._assign(target, value, scope)
-            case ast.AnnAssign():
-                if node.value is not None:
-                    self._assign(node.target, self.value(node.value, scope), scope)
-            case ast.AugAssign():
-                left = self.value(_loaded(node.target), scope)
-                right = self.value(node.value, scope)
-                self._assign(node.target, self._arithmetic(node.op, left, right), scope)
             case ast.Return():
                 raise _Return(None if node.value is None else self.value(node.value, scope))
             case ast.If():
-                chosen = node.body if self._truth(self.value(node.test, scope)) else node.orelse
-                self._block(chosen, scope)
-            case ast.For():
-                for item in self._iterate(self.value(node.iter, scope)):
-                    self._assign(node.target, item, scope)
-                    self._block(node.body, scope)
-            case ast.With():
-                self._block(node.body, scope)
+                test = self.value(node.test, scope)
+                if isinstance(test, Node):
+                    raise CannotTrace("a decision that depends on a tensor's values")
+                self._block(node.body if test else node.orelse, scope)
             case ast.Expr():
-                self._expression_statement(node.value, scope)
+                self.value(node.value, scope)
             case ast.Pass() | ast.Assert():
                 pass
             case _:
@@ -128,29 +107,20 @@ class Interpreter:
         for statement in body:
             self.statement(statement, scope)
 
-    def _expression_statement(self, node: ast.expr, scope: dict[str, Any]) -> None:
-        if isinstance(node, ast.Constant):
-            return
-        value = self.value(node, scope)
-        if isinstance(value, Node) and self.torch.anchor is not None:
-            raise CannotTrace("an operation in place")
-
     def _import(self, node: ast.Import | ast.ImportFrom, scope: dict[str, Any]) -> None:
         for alias in node.names:
+            top = alias.name if alias.asname else alias.name.partition(".")[0]
             if isinstance(node, ast.ImportFrom):
                 scope[alias.asname or alias.name] = Dotted(f"{node.module}.{alias.name}")
-            elif alias.asname:
-                scope[alias.asname] = Dotted(alias.name)
             else:
-                top = alias.name.partition(".")[0]
-                scope[top] = Dotted(top)
+                scope[alias.asname or top] = Dotted(top)
 
     def _assign(self, target: ast.expr, value: Any, scope: dict[str, Any]) -> None:
         match target:
             case ast.Name():
                 scope[target.id] = value
             case ast.Tuple() | ast.List():
-                items = list(self._iterate(value))
+                items = plainly(tuple, value)
                 if len(items) != len(target.elts):
                     raise CannotTrace("unpacking")
                 for part, item in zip(target.elts, items, strict=True):
@@ -159,17 +129,12 @@ class Interpreter:
                 owner = self.value(target.value, scope)
                 if not isinstance(owner, Instance):
                     raise CannotTrace(f"setting `{ast.unparse(target)}`")
-                owner.attributes[target.attr] = (
-                    Parameter(value) if isinstance(value, Node) else value
-                )
-            case ast.Subscript():
-                owner = self.value(target.value, scope)
-                if isinstance(owner, (dict, list)):
-                    owner[self.value(target.slice, scope)] = value
-                elif not isinstance(owner, Node) or self.torch.anchor is not None:
-                    raise CannotTrace("writing into a tensor")
+                owner.attributes[target.attr] = value
+            case ast.Subscript() if not self.forward:
+                # In `get_inputs`, where only a tensor's shape counts.
+                pass
             case _:
-                raise CannotTrace(f"assigning to `{ast.unparse(target)}`")
+                raise CannotTrace(f"writing into `{ast.unparse(target)}`")
 
     # Expressions ----------------------------------------------------------------------------------
 
@@ -180,41 +145,31 @@ class Interpreter:
             case ast.Constant():
                 return node.value
             case ast.Name():
-                return self._name(node.id, scope)
+                for table in (scope, self.globals, BUILTINS):
+                    if node.id in table:
+                        return table[node.id]
+                raise CannotTrace(f"the name `{node.id}`")
             case ast.Tuple():
                 return tuple(self._items(node.elts, scope))
             case ast.List():
                 return self._items(node.elts, scope)
-            case ast.Dict():
-                return {
-                    self.value(k, scope): self.value(v, scope)
-                    for k, v in zip(node.keys, node.values, strict=True)
-                    if k is not None
-                }
             case ast.BinOp():
                 left, right = self.value(node.left, scope), self.value(node.right, scope)
                 return self._arithmetic(node.op, left, right)
+            case ast.Compare(ops=[op], comparators=[other]):
+                return self._arithmetic(op, self.value(node.left, scope), self.value(other, scope))
             case ast.UnaryOp():
-                return self._unary(node.op, self.value(node.operand, scope))
-            case ast.Compare():
-                return self._compare(node, scope)
-            case ast.BoolOp():
-                return self._boolean(node, scope)
-            case ast.IfExp():
-                chosen = node.body if self._truth(self.value(node.test, scope)) else node.orelse
-                return self.value(chosen, scope)
+                sign = {ast.USub: operator.neg, ast.Invert: operator.invert, ast.Not: _not}
+                return plainly(sign.get(type(node.op)), self.value(node.operand, scope))
             case ast.Attribute():
-                return self.attribute(self.value(node.value, scope), node.attr)
+                return self._attribute(self.value(node.value, scope), node.attr)
             case ast.Subscript():
-                return self._subscript(self.value(node.value, scope), self._key(node.slice, scope))
+                owner, key = self.value(node.value, scope), self._key(node.slice, scope)
+                if isinstance(owner, Node):
+                    return apply("[]", (owner, key))
+                return plainly(operator.getitem, owner, key)
             case ast.Call():
                 return self._call(node, scope)
-            case ast.ListComp() | ast.GeneratorExp():
-                return list(self._comprehend(node, scope))
-            case ast.Lambda():
-                return Function(node, scope)
-            case ast.JoinedStr():
-                return ""
             case _:
                 raise CannotTrace(f"the expression `{ast.unparse(node)}`")
 
@@ -223,93 +178,21 @@ class Interpreter:
         if self.steps > STEPS:
             raise CannotTrace("a computation this long")
 
-    def _name(self, name: str, scope: dict[str, Any]) -> Any:
-        for table in (scope, self.globals, BUILTINS):
-            if name in table:
-                return table[name]
-        if name in ("super", "dict", "set"):
-            return Dotted(name)
-        raise CannotTrace(f"the name `{name}`")
-
     def _items(self, nodes: Iterable[ast.expr], scope: dict[str, Any]) -> list[Any]:
         items: list[Any] = []
         for node in nodes:
             if isinstance(node, ast.Starred):
-                items.extend(self._iterate(self.value(node.value, scope)))
+                items.extend(plainly(tuple, self.value(node.value, scope)))
             else:
                 items.append(self.value(node, scope))
         return items
 
-    def _arithmetic(self, op: ast.operator, left: Any, right: Any) -> Any:
+    def _arithmetic(self, op: ast.AST, left: Any, right: Any) -> Any:
+        if type(op) in NAMED and (isinstance(left, Node) or isinstance(right, Node)):
+            return apply(NAMED[type(op)], (left, right))
         if type(op) not in ARITHMETIC:
             raise CannotTrace(f"the operator {type(op).__name__}")
-        name, plain = ARITHMETIC[type(op)]
-        if not isinstance(left, Node) and not isinstance(right, Node):
-            return plainly(plain, left, right)
-        if not name:
-            raise CannotTrace(f"the operator {type(op).__name__} on tensors")
-        if name == "matmul":
-            return apply(self.builder, "matmul", (left, right), {})
-        return (
-            power(self.builder, left, right)
-            if name == "pow"
-            else binary(self.builder, name, left, right)
-        )
-
-    def _unary(self, op: ast.unaryop, value: Any) -> Any:
-        if isinstance(value, Node):
-            if isinstance(op, ast.USub):
-                return unary(self.builder, "neg", value)
-            if isinstance(op, ast.Invert):
-                return logical_not(self.builder, value)
-            raise CannotTrace("`not` of a tensor")
-        if isinstance(op, ast.Not):
-            return not self._truth(value)
-        return plainly(operator.neg if isinstance(op, ast.USub) else operator.pos, value)
-
-    def _compare(self, node: ast.Compare, scope: dict[str, Any]) -> Any:
-        left = self.value(node.left, scope)
-        result: Any = True
-        for op, right_node in zip(node.ops, node.comparators, strict=True):
-            right = self.value(right_node, scope)
-            name, plain = COMPARISON[type(op)]
-            if name and (isinstance(left, Node) or isinstance(right, Node)):
-                return binary(self.builder, name, left, right)
-            result = result and plainly(plain, left, right)
-            left = right
-        return result
-
-    def _boolean(self, node: ast.BoolOp, scope: dict[str, Any]) -> Any:
-        result: Any = None
-        for part in node.values:
-            result = self.value(part, scope)
-            if self._truth(result) != isinstance(node.op, ast.And):
-                break
-        return result
-
-    def _truth(self, value: Any) -> bool:
-        if isinstance(value, Node):
-            raise CannotTrace("a decision that depends on a tensor's values")
-        return bool(value)
-
-    def _iterate(self, value: Any) -> Iterable[Any]:
-        if isinstance(value, Instance) and value.items is not None:
-            return value.items
-        if isinstance(value, (Node, Instance, Dotted, Layer, int, float)) or value is None:
-            raise CannotTrace("a loop over this")
-        return value  # type: ignore[no-any-return]
-
-    def _comprehend(
-        self, node: ast.ListComp | ast.GeneratorExp, scope: dict[str, Any]
-    ) -> Iterable[Any]:
-        if len(node.generators) != 1:
-            raise CannotTrace("a nested comprehension")
-        generator = node.generators[0]
-        inner = dict(scope)
-        for item in self._iterate(self.value(generator.iter, scope)):
-            self._assign(generator.target, item, inner)
-            if all(self._truth(self.value(test, inner)) for test in generator.ifs):
-                yield self.value(node.elt, inner)
+        return plainly(ARITHMETIC[type(op)], left, right)
 
     def _key(self, node: ast.expr, scope: dict[str, Any]) -> Any:
         if isinstance(node, ast.Tuple):
@@ -319,157 +202,69 @@ class Interpreter:
             return slice(*(None if n is None else self.value(n, scope) for n in ends))
         return self.value(node, scope)
 
-    def _subscript(self, owner: Any, key: Any) -> Any:
-        if isinstance(owner, Node):
-            return index(self.builder, owner, key)
-        if isinstance(owner, Instance):
-            return plainly(operator.getitem, owner.items, key)
-        return plainly(operator.getitem, owner, key)
-
     # Attributes and calls -------------------------------------------------------------------------
 
-    def attribute(self, owner: Any, name: str) -> Any:
-        """`owner.name`."""
+    def _attribute(self, owner: Any, name: str) -> Any:
         match owner:
-            case Dotted("math"):
-                return getattr(math, name, None)
             case Dotted():
-                return Dotted(f"{owner.path}.{name}")
-            case Instance():
-                return self._instance_attribute(owner, name)
-            case Layer():
-                if name in ("eval", "train", "to"):
-                    return lambda *mode: set_mode(owner, name, *mode)
-                weight = owner.weight(self.builder, name)
-                return owner.options.get(name) if weight is None else weight
+                return owner.attribute(name)
+            case Instance() if name in owner.attributes:
+                return owner.attributes[name]
             case Node():
-                return self.torch.attribute(owner, name)
-        if isinstance(owner, tuple) and name in getattr(owner, "_fields", ()):
-            return getattr(owner, name)
-        if isinstance(owner, list) and name in ("append", "extend"):
-            return getattr(owner, name)
+                return torch_names.attribute(owner, name)
+            case tuple() if name in getattr(owner, "_fields", ()):
+                return getattr(owner, name)
         raise CannotTrace(f"the attribute `{name}`")
 
-    def _instance_attribute(self, owner: Instance, name: str) -> Any:
-        if name in owner.attributes:
-            value = owner.attributes[name]
-            if isinstance(value, Parameter):
-                tensor = value.value
-                if not owner.path:
-                    return tensor
-                return self.builder.leaf(
-                    Kind.WEIGHT, f"{owner.path}.{name}", tensor.shape, tensor.dtype
-                )
-            return value
-        if name == "training":
-            return owner.training
-        if name in ("eval", "train", "to"):
-            return lambda *mode: set_mode(owner, name, *mode)
-        if owner.cls is not None:
-            for statement in owner.cls.node.body:
-                if isinstance(statement, ast.FunctionDef) and statement.name == name:
-                    static = any("static" in ast.unparse(d) for d in statement.decorator_list)
-                    return Function(statement, owner.cls.scope, None if static else owner)
-                if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == name:
-                    return self.value(statement.value, owner.cls.scope)
-        if name == "append" and owner.items is not None:
-            return owner.items.append
-        if name in ("register_buffer", "register_parameter"):
-            return lambda key, value=None, **_: owner.attributes.__setitem__(
-                key, Parameter(value) if isinstance(value, Node) else value
-            )
-        raise CannotTrace(f"the attribute `self.{name}`")
-
     def _call(self, node: ast.Call, scope: dict[str, Any]) -> Any:
-        if (
-            isinstance(node.func, ast.Attribute)
-            and isinstance(node.func.value, ast.Call)
-            and isinstance(node.func.value.func, ast.Name)
-            and node.func.value.func.id == "super"
-        ):
+        if ast.unparse(node.func).startswith("super("):
             return None
         called = self.value(node.func, scope)
-        args = tuple(self._items(node.args, scope))
-        kwargs: dict[str, Any] = {}
-        for keyword in node.keywords:
-            given = self.value(keyword.value, scope)
-            kwargs.update(given if keyword.arg is None else {keyword.arg: given})
-        return self.call(called, args, kwargs)
-
-    def call(self, called: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call whatever it is."""
-        match called:
-            case Function():
-                return self.function(called, args, kwargs)
-            case Class():
-                return self.construct(called, args, kwargs)
-            case Instance():
-                return self._call_instance(called, args, kwargs)
-            case Layer():
-                return run(self.builder, called, (*args, *kwargs.values()))
-            case Method():
-                return self.torch.call_method(called, args, kwargs)
-            case Dotted():
-                return self.torch.call(called.path, args, kwargs)
-            case None:
-                return None
-        if any(isinstance(a, Node) for a in args) and called in (min, max, sum, abs):
-            if called is abs:
-                return unary(self.builder, "abs", args[0])
-            raise CannotTrace("a Python builtin on tensors")
+        args = self._items(node.args, scope)
+        if any(k.arg is None for k in node.keywords):
+            raise CannotTrace("`**` in a call")
+        kwargs = {str(k.arg): self.value(k.value, scope) for k in node.keywords}
         return plainly(called, *args, **kwargs)
 
-    def function(self, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a function of the file."""
-        spec = function.node.args
-        names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
-        given = (function.owner, *args) if function.owner is not None else args
-        scope: dict[str, Any] = dict(function.scope) if function.scope is not self.globals else {}
-        if len(given) > len(names) and spec.vararg is None:
-            raise CannotTrace("these arguments")
-        defaults = dict(zip(reversed(names), reversed(spec.defaults), strict=False))
-        for keyword, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
-            names.append(keyword.arg)
-            if default is not None:
-                defaults[keyword.arg] = default
-        bound = dict(zip(names, given, strict=False)) | kwargs
-        for name in names:
-            if name not in bound and name not in defaults:
-                raise CannotTrace(f"a call without `{name}`")
-            scope[name] = bound[name] if name in bound else self.value(defaults[name], scope)
-        if spec.vararg is not None:
-            scope[spec.vararg.arg] = tuple(given[len(spec.args) :])
-        if isinstance(function.node, ast.Lambda):
-            return self.value(function.node.body, scope)
-        try:
-            self._block(function.node.body, scope)
-        except _Return as returned:
-            return returned.value
-        return None
+    def _function(self, node: ast.FunctionDef, *bound: Any) -> Callable[..., Any]:
+        """A function of the file, or a method with its instance in `bound`."""
+        names = [a.arg for a in node.args.args]
+        defaults = dict(zip(reversed(names), reversed(node.args.defaults), strict=False))
 
-    def construct(self, cls: Class, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Instance:
-        """Make an instance of a class of the file."""
-        bases = {ast.unparse(b).rpartition(".")[2] for b in cls.node.bases}
-        if not bases <= {"Module"}:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = (*bound, *args)
+            scope = dict(zip(names, given, strict=False)) | kwargs
+            missing = [n for n in names if n not in scope and n not in defaults]
+            if len(given) > len(names) or missing:
+                raise CannotTrace(f"a call of `{node.name}` with these arguments")
+            scope = {n: self.value(d, {}) for n, d in defaults.items() if n not in scope} | scope
+            try:
+                self._block(node.body, scope)
+            except _Return as returned:
+                return returned.value
+            return None
+
+        return call
+
+    def _class(self, node: ast.ClassDef) -> Callable[..., Instance]:
+        """What makes an instance of a class of the file."""
+        bases = {ast.unparse(b).rpartition(".")[2] for b in node.bases}
+        if bases != {"Module"}:
             raise CannotTrace(f"a class derived from {', '.join(sorted(bases))}")
-        instance = Instance(cls)
-        for statement in cls.node.body:
-            if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
-                self.function(Function(statement, cls.scope, instance), args, kwargs)
-        return instance
 
-    def _call_instance(
-        self, instance: Instance, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        if instance.items is not None:
-            value = args
-            for item in instance.items:
-                result = self.call(item, value, {})
-                value = (result,)
-            return value[0]
-        return self.call(self.attribute(instance, "forward"), args, kwargs)
+        def construct(*args: Any, **kwargs: Any) -> Instance:
+            instance = Instance()
+            for statement in node.body:
+                if isinstance(statement, ast.FunctionDef):
+                    instance.attributes[statement.name] = self._function(statement, instance)
+            if "__init__" in instance.attributes:
+                instance.attributes["__init__"](*args, **kwargs)
+            return instance
+
+        return construct
 
 
-def _loaded(target: ast.expr) -> ast.expr:
-    """The same name or attribute, read instead of written."""
-    return ast.parse(ast.unparse(target), mode="eval").body
+def _not(value: Any) -> bool:
+    if isinstance(value, Node):
+        raise CannotTrace("`not` of a tensor")
+    return not value

@@ -1,41 +1,23 @@
-"""The table of PyTorch operators that the tuner understands; `apply.py` imports what fills it."""
+"""The table of PyTorch's operators that the tuner understands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from agent.tuner.errors import CannotTrace
-from agent.tuner.tracing.graph import Builder, Node
+from agent.tuner.tracing.library import LIBRARY
+from agent.tuner.tracing.pointwise import POINTWISE, Operator
+from agent.tuner.tracing.rowwise import ROWWISE
 
-Operand = Node | int | float | bool
-Operator = Callable[..., Any]
-
-OPERATORS: dict[str, Operator] = {}
-"""Bare name (`softmax` of `torch.softmax`, `F.softmax`, `x.softmax`) -> what it does."""
+OPERATORS: Mapping[str, Operator] = {**POINTWISE, **ROWWISE, **LIBRARY}
 
 
-Registered = TypeVar("Registered", bound=Operator)
-
-
-def known(*names: str) -> Callable[[Registered], Registered]:
-    """Register an operator under its names."""
-
-    def register(operator: Registered) -> Registered:
-        OPERATORS.update(dict.fromkeys(names, operator))
-        return operator
-
-    return register
-
-
-def lift(b: Builder, value: Operand) -> Node:
-    """A node, made of a number where it is one."""
-    if isinstance(value, Node):
-        return value
-    if isinstance(value, bool):
-        return b.const(value, "bool")
-    if isinstance(value, int):
-        return b.const(value, "int64")
-    if isinstance(value, float):
-        return b.const(value)
-    raise CannotTrace(f"a {type(value).__name__} where a tensor is expected")
+def apply(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None) -> Any:
+    """Call an operator by its bare name; CannotTrace where it or its arguments are unknown."""
+    if name not in OPERATORS:
+        raise CannotTrace(f"the operator `{name}`")
+    try:
+        return OPERATORS[name](*args, **(kwargs or {}))
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise CannotTrace(f"`{name}` of these arguments ({error})") from None

@@ -41,7 +41,8 @@ def test_the_kernel_depends_on_nothing_but_the_computation() -> None:
 
 def test_parameters_and_helpers_are_kept() -> None:
     reference = (
-        "import math\nimport torch\nfrom torch import nn\n\nSCALE = math.sqrt(2.0)\nUNUSED = 3\n\n"
+        "from __future__ import annotations\n"
+        "import math\nimport torch\nfrom torch import nn\n\nSCALE = math.sqrt(2.0)\n\n"
         "class Gate(nn.Module):\n"
         "    def __init__(self, n):\n"
         "        super().__init__()\n"
@@ -55,12 +56,14 @@ def test_parameters_and_helpers_are_kept() -> None:
         "    def forward(self, x):\n"
         "        return self.blocks(x) + 1\n\n"
         "def get_inputs():\n    return [torch.randn(4, 8)]\n\n"
-        "def get_init_inputs():\n    return [8]\n"
+        "def get_init_inputs():\n    return [8]\n\n"
+        "if __name__ == '__main__':\n    print(Model(8))\n"
     )
     code = kernel(reference)
-    assert "super(ModelNew, self)" in code
+    compile(code, "candidate", "exec")
+    assert "super(ModelNew, self)" in code and "__main__" not in code
     assert "class Gate(nn.Module)" in code
-    assert "SCALE = math.sqrt(2.0)" in code and "UNUSED" not in code
+    assert "SCALE = math.sqrt(2.0)" in code and "get_inputs" not in code
     assert "self.blocks[0].weight" in code and "self.blocks[1](" in code
 
 
@@ -71,6 +74,7 @@ def test_parameters_and_helpers_are_kept() -> None:
         (module("return x @ x", x="torch.randn(3, 3)"), {}, "leave to PyTorch"),
         ("not python at all (", {}, "not Python"),
         ("", {}, "Model"),
+        (module("return x.sum(dim=0)", x="torch.randn(3, 3)"), {}, "leave to PyTorch"),
         (SOFTMAX, {"backend": "triton"}, "`triton`"),
         (SOFTMAX, {"precision": "fp16"}, "`fp16`"),
     ],

@@ -7,17 +7,17 @@ from random import Random
 import pytest
 
 from agent.tuner import answer
+from agent.tuner.planning.fused import Nest
 from agent.tuner.planning.moves import MOVES
 from agent.tuner.planning.prompt import fenced
-from agent.tuner.planning.schedule import FAMILIES as NESTS
 from agent.tuner.planning.schedule import Schedule, space
 from evaluator.build.builder import Builder
 from problems.problem import SizeClass
-from tests.agent.tuner.cuda_written import candidate, chosen, claimed, request, safe
 from tests.agent.tuner.families import FAMILIES
 from tests.agent.tuner.prompts import POINTWISE, SOFTMAX, Turn, prompt
 from tests.agent.tuner.test_numerics import failures, run
 from tests.agent.tuner.variants import renamed, resized
+from tests.agent.tuner.written import candidate, chosen, claimed, request, safe
 from tests.nvcc import needs_nvcc
 from tools.profiling.profile_report import Bottleneck
 
@@ -25,24 +25,24 @@ EVEN = {"129": "136", "19)": "24)", "517": "516", "70001": "70008", "31)": "32)"
 """Sizes that vectors divide in place of those that they don't."""
 
 BOLD = {
-    "vec": "4", "threads": "64", "team": "8", "stage": "regs", "passes": "fewest", "split": "4",
+    "vec": "4", "threads": "64", "team": "8", "stage": "regs", "passes": "fewest",
     "items": "2", "grid": "waves", "join": "last", "maths": "fast", "stores": "stream",
     "acc": "fp32",
 }  # fmt: skip
 OTHERS: tuple[dict[str, str], ...] = (
     {
-        "vec": "8", "threads": "128", "team": "32", "stage": "smem", "split": "32", "items": "4",
+        "vec": "8", "threads": "128", "team": "32", "stage": "smem", "items": "4",
         "loads": "once", "stores": "stream", "acc": "fp64",
     },
     {
         "vec": "2", "threads": "1024", "team": "8", "stage": "fix", "passes": "fewest",
-        "split": "8", "grid": "waves", "join": "last", "maths": "fast",
+        "grid": "waves", "join": "last", "maths": "fast",
     },
     {
-        "vec": "4", "threads": "64", "stage": "regs", "passes": "fewest", "split": "4",
+        "vec": "4", "threads": "64", "stage": "regs", "passes": "fewest",
         "items": "8", "join": "last", "acc": "fp64", "loads": "ldg",
     },
-    {"vec": "4", "threads": "32", "team": "1", "acc": "fp64", "split": "16", "items": "8"},
+    {"vec": "4", "threads": "32", "team": "1", "acc": "fp64", "items": "8"},
 )  # fmt: skip
 
 
@@ -102,10 +102,9 @@ def test_every_family_with_other_schedules(cache: Path, choices: dict[str, str])
 def test_every_problem_that_is_claimed_renamed_and_resized(cache: Path) -> None:
     cases = {}
     for name, text in claimed(SizeClass.CPU).items():
-        if "recurrence" not in name:
-            reference = resized(renamed(text))
-            cases[name] = emulated_case(reference, vec="4", stage="regs", team="32", split="4")
-    assert len(cases) >= 30
+        reference = resized(renamed(text))
+        cases[name] = emulated_case(reference, vec="4", stage="regs", team="32")
+    assert len(cases) >= 24
     assert not failures(run(cache, cases))
 
 
@@ -141,7 +140,7 @@ def test_nvcc_takes_every_problem_that_is_claimed(builder: Builder, draw: str) -
     assert not refused
 
 
-@pytest.mark.parametrize("nest", NESTS)
+@pytest.mark.parametrize("nest", list(Nest))
 def test_a_plan_is_a_line_that_reads_back(nest: str) -> None:
     known = space("cuda", nest)
     longest = Schedule(nest, {k.name: max(k.choices, key=len) for k in known.knobs})

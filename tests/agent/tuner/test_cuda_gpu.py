@@ -24,7 +24,7 @@ from evaluator.hardware.devices import describe
 from evaluator.ipc.build_request import BuildOutcome
 from evaluator.settings import Settings
 from problems.problem import SizeClass
-from tests.agent.tuner.cuda_written import candidate, chosen, claimed, request, safe
+from tests.agent.tuner.written import candidate, chosen, claimed, request, safe
 
 pytestmark = pytest.mark.gpu
 
@@ -32,8 +32,7 @@ DEVICE = "cuda:0"
 BUDGET_S = float(os.environ.get("TUNER_GPU_BUDGET_S", "330"))
 """Of the whole test; what hasn't been judged by then is told as such."""
 FAST = {
-    "vec": "4", "stage": "regs", "stores": "stream", "split": "8", "items": "2", "join": "last",
-    "acc": "fp32",
+    "vec": "4", "stage": "regs", "stores": "stream", "items": "2", "join": "last", "acc": "fp32",
 }  # fmt: skip
 """What one would write by hand: tells how far the default is from good."""
 

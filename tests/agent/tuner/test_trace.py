@@ -8,17 +8,8 @@ import pytest
 from agent.tuner.errors import CannotTrace
 from agent.tuner.tracing.graph import Kind
 from agent.tuner.tracing.trace import trace
-from problems.loader import load_suite
-from problems.problem import SizeClass
 from tests.agent.tuner.families import FAMILIES, module
 from tests.agent.tuner.prompts import POINTWISE
-
-
-@pytest.mark.parametrize("size", list(SizeClass))
-def test_all_our_problems_are_read_at_both_sizes(size: SizeClass) -> None:
-    for problem in load_suite():
-        graph = trace(problem.reference(size)).graph
-        assert graph.outputs, problem.id
 
 
 def test_shapes_and_leaves() -> None:
@@ -39,7 +30,7 @@ def test_spelling_makes_no_difference() -> None:
         "return x.relu()",
         "return x.clamp(min=0.0)",
         "return nn.ReLU()(x)",
-        "y = x\nfor f in (lambda v: v.clamp_min(0),):\n    y = f(y)\nreturn y",
+        "if x.dim() == 2:\n    y = x\nreturn torch.maximum(y, y.shape[0] - 4.0)",
     ]
     graphs = [trace(module(s, x="torch.randn(4, 5)")).graph.nodes() for s in spellings]
     kinds = [[(n.kind, n.op, n.shape, n.value) for n in nodes] for nodes in graphs]
@@ -63,22 +54,27 @@ def test_a_product_with_a_diagonal_matrix_is_a_scaling() -> None:
     assert not any("matmul" in n.call or "diag" in n.call for n in nodes)
 
 
-def test_double_transposes_vanish() -> None:
-    nodes = trace(module("return x.t().t() + 1", x="torch.randn(4, 5)")).graph.nodes()
-    assert not any(n.kind is Kind.LIBRARY for n in nodes)
-
-
 @pytest.mark.parametrize(
     ("body", "said"),
     [
         ("return torch.linalg.svd(x)", "svd"),
-        ("return x.sum() if x.sum() > 0 else x", "values"),
+        ("if x.sum() > 0:\n    x = x * 2\nreturn x", "values"),
         ("x[0] = 1.0\nreturn x", "writing"),
-        ("x.add_(1.0)\nreturn x", "in place"),
-        ("return x + torch.rand(5)", "rand"),
+        ("x.add_(1.0)\nreturn x", "add_"),
+        ("return x + torch.rand(5)", "made inside"),
         ("while True:\n    pass", "while"),
-        ("n = 0\nfor i in range(10 ** 9):\n    n += i\nreturn x * n", "this long"),
+        ("for i in range(10 ** 9):\n    x = x + i\nreturn x", "for"),
+        ("return self.forward(x)", "this deep"),
         ("return nn.LSTM(5, 5)(x)", "LSTM"),
+        ("return nn.Linear(6, 5)(x)", "Linear"),
+        ("return x.argmax(1)", "argmax"),
+        ("return x.max(dim=1)", "NoneType"),
+        ("return x[:, 1:]", "picks elements"),
+        ("return x.softmax(dim=2)", "dimension 2"),
+        ("return x.relu(5, 6)", "arguments"),
+        ("return x & 1", "bitwise"),
+        ("return not x", "not"),
+        ("return x * missing", "missing"),
     ],
 )
 def test_what_is_beyond_it_is_said(body: str, said: str) -> None:
