@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.built_ahead import BuiltAhead
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.ipc.service import Service
+from evaluator.judge.builds.built_ahead import BuiltAhead
 from evaluator.settings import Settings
 from tests.evaluator.conftest import HONEST, SCALE_AND_BIAS
 from tests.evaluator.judge.builds.test_inline_sources import LATER

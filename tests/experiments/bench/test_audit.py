@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.audit import Finding, audit
-from evaluator.cheats import Cheat
+from experiments.bench.audit import Finding, audit
+from experiments.bench.cheats import Cheat
 from problems.loader import load_problem, load_suite
 
 HEAD = """import torch
@@ -99,7 +99,7 @@ def test_a_problem_that_can_not_run_is_told(tmp_path: Path) -> None:
 
 
 def test_tf32_keeps_ten_bits_of_mantissa() -> None:
-    from evaluator.cheats import _with_mantissa
+    from experiments.bench.cheats import _with_mantissa
 
     x = torch.randn(10000) * torch.exp(3 * torch.randn(10000))
     rounded = _with_mantissa(x, 10)
@@ -111,7 +111,9 @@ def test_tf32_keeps_ten_bits_of_mantissa() -> None:
 
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "evaluator.audit", *arguments], capture_output=True, text=True
+        [sys.executable, "-m", "experiments.bench.audit", *arguments],
+        capture_output=True,
+        text=True,
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.bound_check import Row, faults, read, table
+from experiments.bench.bound_check import Row, faults, read, table
 
 PROBLEM = """
 import torch
@@ -22,7 +22,7 @@ def get_init_inputs():
 """
 CEILINGS = """
 import torch
-from evaluator import bound_check
+from experiments.bench import bound_check
 from evaluator.judge.bounds import ceilings
 torch.set_num_threads(1)
 ceilings._SECONDS = 0.0

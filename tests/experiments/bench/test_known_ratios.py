@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from evaluator.evaluation import Verdict
-from evaluator.known_ratios import Run, at_most, table
+from experiments.bench.known_ratios import Run, at_most, table
 
 
 def run(true_ratio: float, verdict: Verdict, speedup: float = 1.0) -> Run:
@@ -59,7 +59,7 @@ def test_the_table_counts_each_ratio():
 @pytest.mark.slow
 def test_the_command_measures_appends_and_prints_a_table(tmp_path):
     out = tmp_path / "runs.jsonl"
-    command = [sys.executable, "-m", "evaluator.known_ratios", "--out", str(out)]
+    command = [sys.executable, "-m", "experiments.bench.known_ratios", "--out", str(out)]
     options = ["--device", "cpu", "--runs", "0", "--equal", "1", "--seconds", "0.1"]
     for count in (1, 2):
         done = subprocess.run(
