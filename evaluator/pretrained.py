@@ -14,10 +14,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from evaluator.configuration_cache import Configurations, keep
+from evaluator.configuration_cache import Configuration, Configurations, keep
 from evaluator.errors import UnusableReferenceError
 
-_Find = Callable[..., tuple[dict[str, Any], dict[str, Any]]]
+_Found = tuple[Configuration, dict[str, Any]]
+"""With the options that finding it did not use up."""
+_Find = Callable[..., _Found]
 _IMPORTS = re.compile(r"^\s*(?:from|import)\s+transformers\b", re.MULTILINE)
 _HUB = frozenset(
     ("cache_dir", "force_download", "local_files_only", "proxies", "revision", "subfolder", "token")
@@ -47,7 +49,7 @@ def find_configurations() -> Configurations:
         ) from None
     original = PreTrainedConfig.get_config_dict.__func__
 
-    def find(cls: type, name: Any, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    def find(cls: type, name: Any, **options: Any) -> _Found:
         try:
             values, rest = original(cls, name, **options)
         except OSError as error:
@@ -72,7 +74,7 @@ def know_configurations(known: Configurations) -> None:
     A later `from_pretrained` raises `OSError` for any other name.
     """
 
-    def find(cls: type, name: Any, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    def find(cls: type, name: Any, **options: Any) -> _Found:
         if str(name) not in known:
             names = ", ".join(known) or "none"
             raise OSError(f"no configuration of {name} here; the problem's own: {names}")
@@ -117,13 +119,13 @@ def is_configuration(value: Any) -> bool:
     return package is not None and isinstance(value, package.PreTrainedConfig)
 
 
-def to_values(configuration: Any) -> dict[str, Any]:
+def to_values(configuration: Any) -> Configuration:
     """A configuration as JSON values."""
-    values: dict[str, Any] = json.loads(configuration.to_json_string(use_diff=False))
+    values: Configuration = json.loads(configuration.to_json_string(use_diff=False))
     return values
 
 
-def from_values(values: dict[str, Any]) -> Any:
+def from_values(values: Configuration) -> Any:
     """The configuration that `to_values` was given."""
     from transformers import AutoConfig
 

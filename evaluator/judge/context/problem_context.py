@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,9 @@ from evaluator.hardware.cuda_memory import reset_persisting_l2
 from evaluator.hardware.devices import cache_bytes, describe, peaks
 from evaluator.ipc.reply import OutputLayout
 from evaluator.judge.blockwise import all_close, same
-from evaluator.judge.bounds.speed_of_light import bounds, count_work, measure_ceilings
+from evaluator.judge.bounds.ceilings import measure_ceilings
+from evaluator.judge.bounds.speed_of_light import bounds
+from evaluator.judge.bounds.work import count_work
 from evaluator.judge.context.baselines import Baselines
 from evaluator.judge.context.call_sequence import CallSequence
 from evaluator.judge.context.judge_memory import JudgeMemory
@@ -41,7 +43,9 @@ from evaluator.judge.workers.side import Side
 from evaluator.judge.workers.worker_limits import worker_limits
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.settings import BaselineName, Precision
+from evaluator.worker.orders import LoadOrder
 from evaluator.worker.steps import Result, SourceText, Step
+from evaluator.worker.values import dtype_name
 
 _SLACK = 2**20
 _RUNS = 4
@@ -59,7 +63,6 @@ class ProblemContext:
         is_timed: bool = True,
     ) -> None:
         """`is_timed`: the eager baseline will be needed."""
-        self.key = request.context_key
         self._request = request
         self._hidden: dict[str, ProblemContext] = {}
         self.settings = request.settings
@@ -416,18 +419,18 @@ class ProblemContext:
         """
         text: SourceText = "none" if self.settings.protocol == "kernelbench" else "lines"
         sides = (side, *others)
+        order = LoadOrder(
+            source,
+            class_name,
+            threads=self.threads,
+            dtype=dtype_name(self.reference.dtype),
+            flags=astuple(self._flags(baseline)),
+            text="file" if triton else text,
+            reference=reference,
+            configurations=self.reference.problem.configurations,
+        )
         for each in sides:
-            each.load(
-                source,
-                class_name,
-                threads=self.threads,
-                dtype=self.reference.dtype,
-                flags=self._flags(baseline),
-                reference=reference,
-                text="file" if triton else text,
-                build=build,
-                configurations=self.reference.problem.configurations,
-            )
+            each.load(order, build)
         for each in sides:
             # They share the processors.
             each.loaded(len(sides) * self.settings.import_timeout_s)

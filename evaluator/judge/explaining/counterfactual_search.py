@@ -90,7 +90,7 @@ class _Errors:
     """The candidate's over the other's."""
 
 
-class CounterfactualSearch(torch.nn.Module):  # type: ignore[misc]
+class CounterfactualSearch(torch.nn.Module):
     """Called on a candidate's output and the inputs that led to it, it answers with words."""
 
     kind: ClassVar[type[torch.nn.Module]]

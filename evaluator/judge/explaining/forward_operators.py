@@ -7,41 +7,33 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch._ops import OpOverload
 from torch.utils._pytree import tree_leaves
 
 from evaluator.judge.explaining.operation_changes import Change, changes
+from evaluator.judge.operator_mode import OperatorMode, operator_name
 
 _TURNS = ("aten::t", "aten::transpose", "aten::permute")
 
 
-class _Counting(TorchDispatchMode):  # type: ignore[misc]
+class _Counting(OperatorMode):
     """Counts the operators that make something, from 1 on."""
 
     def __init__(self) -> None:
         super().__init__()
         self.count = 0
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Asking to be skipped would import the compiler."""
-        return False
-
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        kwargs = kwargs or {}
+    def run(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the operator gives, counted."""
         result = func(*args, **kwargs)
         if _is_view(func, args, result):
             return result
         self.count += 1
         return self._made(func, args, kwargs, result)
 
-    def _made(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    def _made(
+        self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+    ) -> Any:
         """What to give on in place of `result`."""
         return result
 
@@ -54,7 +46,9 @@ class Recorder(_Counting):
         self.names: list[str] = []
         self.changes: list[list[Change]] = []
 
-    def _made(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    def _made(
+        self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+    ) -> Any:
         self.names.append(_told(func, args))
         self.changes.append(list(changes(func, args, kwargs, result)))
         return result
@@ -67,7 +61,9 @@ class Onlooker(_Counting):
         super().__init__()
         self._look = look
 
-    def _made(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    def _made(
+        self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+    ) -> Any:
         with torch.utils._python_dispatch._disable_current_modes():
             self._look(self.count, result)
         return result
@@ -84,7 +80,9 @@ class Altered(_Counting):
         self._change = change
         self._buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
 
-    def _made(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    def _made(
+        self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+    ) -> Any:
         if self.count != self._number:
             return result
         for buffer, before in self._buffers:
@@ -96,7 +94,7 @@ class Altered(_Counting):
         return other
 
 
-def _is_view(func: Any, args: tuple[Any, ...], result: Any) -> bool:
+def _is_view(func: OpOverload, args: tuple[Any, ...], result: Any) -> bool:
     """Whether an operator only looks at a tensor in another way. Transposing a square one is more:
     it can be forgotten."""
     if func._schema.is_mutable or not isinstance(result, Tensor):
@@ -113,13 +111,12 @@ def _first(result: Any) -> Tensor:
     return next(t for t in tree_leaves(result) if isinstance(t, Tensor))
 
 
-def _told(func: Any, args: tuple[Any, ...]) -> str:
+def _told(func: OpOverload, args: tuple[Any, ...]) -> str:
     """`mul by 0.125`; `sum over 1`; `mm`."""
-    name = str(func._schema.name).removeprefix("aten::").strip("_")
-    return f"{name}{''.join(_figures(func, args))}"
+    return f"{operator_name(func).strip('_')}{''.join(_figures(func, args))}"
 
 
-def _figures(func: Any, args: tuple[Any, ...]) -> Iterator[str]:
+def _figures(func: OpOverload, args: tuple[Any, ...]) -> Iterator[str]:
     for known, value in zip(func._schema.arguments, args, strict=False):
         if known.name == "dim" and value is not None:
             yield f" over {value}"

@@ -9,10 +9,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._ops import OpOverload
 
+from evaluator.judge.operator_mode import operator_name
 from evaluator.mismatch_pattern import Pattern
 
-Apply = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+Apply = Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], Any]
 
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -62,10 +64,10 @@ class Change:
 
 
 def changes(
-    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+    func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
 ) -> Iterator[Change]:
     """What could be mistaken about this call, likeliest first."""
-    name = str(func._schema.name).removeprefix("aten::").strip("_")
+    name = operator_name(func).strip("_")
     if isinstance(result, Tensor) and not func._schema.is_mutable:
         yield from _left_out(args, result)
     yield from _in_parts(func, name, args)
@@ -95,7 +97,7 @@ def _left_out(args: tuple[Any, ...], result: Tensor) -> Iterator[Change]:
             yield Change(Pattern.MISSING_OPERATION, f"is left out{beside}", _operand(number))
 
 
-def _short_reductions(func: Any, name: str, args: tuple[Any, ...]) -> Iterator[Change]:
+def _short_reductions(func: OpOverload, name: str, args: tuple[Any, ...]) -> Iterator[Change]:
     """Sums that end too early or begin too late, and factors that are transposed."""
     tensors = [place for place, a in enumerate(args) if isinstance(a, Tensor) and a.dim()]
     if name in _PRODUCTS and len(tensors) >= 2:
@@ -142,7 +144,7 @@ def _zeroed(dim: int, piece: slice) -> Callable[[Tensor], Tensor]:
     return zeroed
 
 
-def _in_parts(func: Any, name: str, args: tuple[Any, ...]) -> Iterator[Change]:
+def _in_parts(func: OpOverload, name: str, args: tuple[Any, ...]) -> Iterator[Change]:
     """Scans and softmaxes that begin again in each part of an axis."""
     if name not in _ALONG_AN_AXIS or not isinstance(args[1], int):
         return
@@ -157,7 +159,7 @@ def _in_parts(func: Any, name: str, args: tuple[Any, ...]) -> Iterator[Change]:
 
 
 def _each_part(parts: int, scale: float = 1.0) -> Apply:
-    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def apply(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         pieces = args[0].chunk(parts, args[1])
         whole = torch.cat([func(piece, *args[1:], **kwargs) for piece in pieces], args[1])
         return whole if scale == 1.0 else whole * scale
@@ -166,20 +168,20 @@ def _each_part(parts: int, scale: float = 1.0) -> Apply:
 
 
 def _changed_operand(place: int, change: Callable[[Tensor], Tensor]) -> Apply:
-    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def apply(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return func(*args[:place], change(args[place]), *args[place + 1 :], **kwargs)
 
     return apply
 
 
 def _operand(number: int) -> Apply:
-    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def apply(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return [a for a in args if isinstance(a, Tensor)][number].clone()
 
     return apply
 
 
-def _over_other_axes(func: Any, args: tuple[Any, ...]) -> Iterator[Change]:
+def _over_other_axes(func: OpOverload, args: tuple[Any, ...]) -> Iterator[Change]:
     for place, known in enumerate(func._schema.arguments[: len(args)]):
         value = args[place]
         if known.name != "dim" or not args or not isinstance(args[0], Tensor):
@@ -199,21 +201,21 @@ def _over_other_axes(func: Any, args: tuple[Any, ...]) -> Iterator[Change]:
 
 
 def _argument(place: int, value: Any) -> Apply:
-    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def apply(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return func(*args[:place], value, *args[place + 1 :], **kwargs)
 
     return apply
 
 
 def _keyword(name: str, value: Any) -> Apply:
-    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def apply(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return func(*args, **{**kwargs, name: value})
 
     return apply
 
 
 def _swapped(one: int, other: int) -> Apply:
-    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def apply(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         moved = list(args)
         moved[one], moved[other] = moved[other], moved[one]
         return func(*moved, **kwargs)
@@ -222,13 +224,15 @@ def _swapped(one: int, other: int) -> Apply:
 
 
 def _function(function: Callable[[Tensor], Tensor]) -> Apply:
-    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def apply(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return function(args[0])
 
     return apply
 
 
-def _other_constants(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Change]:
+def _other_constants(
+    func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Iterator[Change]:
     named = [(known.name, place) for place, known in enumerate(func._schema.arguments[: len(args)])]
     for name, place in named:
         if name not in ("dim", "keepdim", "dtype"):

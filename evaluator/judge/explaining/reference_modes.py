@@ -15,12 +15,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._ops import OpOverload
 from torch.func import functional_call
 from torch.nn.modules.batchnorm import _NormBase
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 from evaluator.backend_flags import BackendFlags
+from evaluator.judge.operator_mode import OperatorMode, operator_name
 
 Run = Callable[[Callable[..., Any], list[Any]], Tensor]
 """A call of a module, and which of its outputs is looked at."""
@@ -152,7 +153,7 @@ def _narrowed(value: Any, dtype: torch.dtype) -> Any:
     return value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
 
 
-class _RoundedProducts(TorchDispatchMode):  # type: ignore[misc]
+class _RoundedProducts(OperatorMode):
     """The operands of products and convolutions are rounded; their sums are not."""
 
     def __init__(self, rounded: Callable[[Tensor], Tensor], only: int | None = None) -> None:
@@ -162,15 +163,9 @@ class _RoundedProducts(TorchDispatchMode):  # type: ignore[misc]
         self._only = only
         self.count = 0
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Asking to be skipped would import the compiler."""
-        return False
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        name = str(func._schema.name).removeprefix("aten::").strip("_")
+    def run(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the operator gives for the rounded operands."""
+        name = operator_name(func).strip("_")
         if name in _PRODUCTS:
             self.count += 1
         if name in _PRODUCTS and self._only in (None, self.count):
@@ -178,7 +173,7 @@ class _RoundedProducts(TorchDispatchMode):  # type: ignore[misc]
             first = 1 if name in ("addmm", "baddbmm") else 0
             factors = slice(first, first + 2)
             args = (*args[:first], *map(self._factor, args[factors]), *args[first + 2 :])
-        return func(*args, **(kwargs or {}))
+        return func(*args, **kwargs)
 
     def _factor(self, value: Any) -> Any:
         return self._rounded(value) if isinstance(value, Tensor) else value
