@@ -276,10 +276,10 @@ def is_plain(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-def _printed(sink: IO[bytes], most: int = _LOG_BYTES) -> str:
+def _printed(sink: IO[bytes]) -> str:
     # A candidate may print as much as the disk holds.
-    sink.seek(max(0, sink.seek(0, os.SEEK_END) - most))
-    return sink.read(most).decode(errors="replace")
+    sink.seek(max(0, sink.seek(0, os.SEEK_END) - _LOG_BYTES))
+    return sink.read(_LOG_BYTES).decode(errors="replace")
 
 
 def why_broken_off(error: Exception, what: str, timeout_s: float) -> str:

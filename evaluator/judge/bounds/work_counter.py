@@ -100,11 +100,7 @@ class WorkCounter(OperatorMode):
         in_place = func._schema.is_mutable
         free_of_zeros = [self._dense.get(storage_of(t), False) or t.dim() == 0 for t in operands]
         reach = work_rules.reach(
-            name,
-            func,
-            args,
-            kwargs,
-            list(zip(map(self._read, operands), free_of_zeros, strict=True)),
+            name, args, list(zip(map(self._read, operands), free_of_zeros, strict=True))
         )
         sums = max((self._sums.get(storage_of(t), 1) for t in operands), default=1)
         result = func(*args, **kwargs)

@@ -70,9 +70,7 @@ _ASSERTING = frozenset({"binary_cross_entropy", "multinomial", "bernoulli", "poi
 
 def reach(
     name: str,
-    func: Any,
     args: tuple[Any, ...],
-    kwargs: dict[str, Any],
     operands: Sequence[tuple[Reach, bool]],
 ) -> Reach | None:
     """Which inputs reach the result as a whole; None: nothing is known about the operator.

@@ -213,7 +213,7 @@ class _Search:
     def _less_precise_in_eval(self) -> Counterfactual | None:
         if not depends_on_mode(self._model):
             return None
-        with in_eval(self._model, list(self._model.modules())):
+        with in_eval(list(self._model.modules())):
             base = self._tried(lambda: self._call(self._model))
             if base is None or base.shape != self._actual.shape:
                 return None

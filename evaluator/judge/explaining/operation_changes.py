@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 import torch
@@ -83,7 +84,7 @@ def changes(
                 yield Change(
                     Pattern.OTHER_FUNCTION,
                     f"is {other} instead",
-                    _function(function),
+                    partial(_of_first, function),
                     Turn.LATE,
                 )
     yield from _other_constants(func, args, kwargs)
@@ -167,18 +168,14 @@ def _each_part(parts: int, scale: float = 1.0) -> Apply:
     return apply
 
 
-def _changed_operand(place: int, change: Callable[[Tensor], Tensor]) -> Apply:
-    def apply(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return func(*args[:place], change(args[place]), *args[place + 1 :], **kwargs)
-
-    return apply
+def _changed_operand(place: int, change: Callable[[Any], Any]) -> Apply:
+    return lambda func, args, kwargs: func(
+        *args[:place], change(args[place]), *args[place + 1 :], **kwargs
+    )
 
 
 def _operand(number: int) -> Apply:
-    def apply(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return [a for a in args if isinstance(a, Tensor)][number].clone()
-
-    return apply
+    return lambda func, args, kwargs: [a for a in args if isinstance(a, Tensor)][number].clone()
 
 
 def _over_other_axes(func: OpOverload, args: tuple[Any, ...]) -> Iterator[Change]:
@@ -201,17 +198,11 @@ def _over_other_axes(func: OpOverload, args: tuple[Any, ...]) -> Iterator[Change
 
 
 def _argument(place: int, value: Any) -> Apply:
-    def apply(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return func(*args[:place], value, *args[place + 1 :], **kwargs)
-
-    return apply
+    return _changed_operand(place, lambda _: value)
 
 
 def _keyword(name: str, value: Any) -> Apply:
-    def apply(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return func(*args, **{**kwargs, name: value})
-
-    return apply
+    return lambda func, args, kwargs: func(*args, **{**kwargs, name: value})
 
 
 def _swapped(one: int, other: int) -> Apply:
@@ -223,11 +214,13 @@ def _swapped(one: int, other: int) -> Apply:
     return apply
 
 
-def _function(function: Callable[[Tensor], Tensor]) -> Apply:
-    def apply(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return function(args[0])
-
-    return apply
+def _of_first(
+    function: Callable[[Tensor], Tensor],
+    func: OpOverload,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Tensor:
+    return function(args[0])
 
 
 def _other_constants(

@@ -7,7 +7,7 @@ Most wrong kernels that other systems write are right in one of these ways. Whic
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -46,7 +46,7 @@ def eval_modes(model: torch.nn.Module, call: Callable[[], Tensor]) -> Iterator[M
     """The whole model in eval(), then each of its batch norms alone."""
     if not depends_on_mode(model):
         return
-    yield Mode(IN_EVAL, lambda: _in_eval(model, list(model.modules()), call))
+    yield Mode(IN_EVAL, partial(_in_eval, list(model.modules()), call))
     norms = {
         name: module
         for name, module in model.named_modules()
@@ -55,7 +55,7 @@ def eval_modes(model: torch.nn.Module, call: Callable[[], Tensor]) -> Iterator[M
     if len(norms) > 1:
         for name, norm in norms.items():
             words = f"`{name}` uses its running statistics, as in eval()"
-            yield Mode(words, lambda norm=norm: _in_eval(model, [norm], call))  # type: ignore[misc]
+            yield Mode(words, partial(_in_eval, [norm], call))
 
 
 def depends_on_mode(model: torch.nn.Module) -> bool:
@@ -92,11 +92,11 @@ def precision_modes(
     if device.type == "cuda":
         yield Mode("TF32", flagged)
     # Operands rounded to fp16 are those rounded to TF32, unless they are very large or small.
-    yield Mode("TF32 or fp16", lambda: products(_to_tf32))
-    yield Mode("bf16", lambda: products(_to_bf16))
+    yield Mode("TF32 or fp16", partial(products, _to_tf32))
+    yield Mode("bf16", partial(products, _to_bf16))
     for name, dtype in (("fp16", torch.float16), ("bf16", torch.bfloat16)):
         for how in (weights, autocast, whole):
-            yield Mode(name, lambda how=how, dtype=dtype: how(dtype))  # type: ignore[misc]
+            yield Mode(name, partial(how, dtype))
 
 
 def one_product_modes(model: torch.nn.Module, arguments: list[Any], run: Run) -> Iterator[Mode]:
@@ -117,8 +117,8 @@ def one_product_modes(model: torch.nn.Module, arguments: list[Any], run: Run) ->
 
 
 @contextmanager
-def in_eval(model: torch.nn.Module, modules: list[torch.nn.Module]) -> Iterator[None]:
-    """While this lasts, these modules of a model are in eval mode."""
+def in_eval(modules: Sequence[torch.nn.Module]) -> Iterator[None]:
+    """While this lasts, these modules are in eval mode, and none that they contain."""
     before = [module.training for module in modules]
     for module in modules:
         module.training = False
@@ -129,10 +129,8 @@ def in_eval(model: torch.nn.Module, modules: list[torch.nn.Module]) -> Iterator[
             module.training = training
 
 
-def _in_eval(
-    model: torch.nn.Module, modules: list[torch.nn.Module], call: Callable[[], Tensor]
-) -> Tensor:
-    with in_eval(model, modules):
+def _in_eval(modules: Sequence[torch.nn.Module], call: Callable[[], Tensor]) -> Tensor:
+    with in_eval(modules):
         return call()
 
 
