@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evaluator.errors import DeviceError
 
@@ -62,7 +62,7 @@ def _driver() -> ctypes.CDLL:
         raise DeviceError("libcuda.so.1 cannot be loaded: no NVIDIA driver here") from None
 
 
-def driver_call(name: str, *arguments: Any) -> None:
+def driver_call(name: str, *arguments: object) -> None:
     """Call a function of the driver's library; raises `DeviceError` with what the driver says."""
     code = getattr(_driver(), name)(*arguments)
     if code:

@@ -8,7 +8,8 @@ import platform
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from types import ModuleType
+from typing import Literal
 
 from evaluator.hardware.cores import usable_cores
 from evaluator.hardware.kernel_files import read_text
@@ -131,7 +132,7 @@ def describe_gpu(index: int = 0) -> DeviceInfo:
     return gpus[index]
 
 
-def _gpu(nvml: Any, handle: Any) -> DeviceInfo:
+def _gpu(nvml: ModuleType, handle: object) -> DeviceInfo:
     name = _text(nvml.nvmlDeviceGetName(handle))
     major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
     capability = (int(major), int(minor))
