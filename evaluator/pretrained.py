@@ -8,15 +8,21 @@ network: it knows the configurations that the judge has found, and no others.
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from evaluator.configuration_cache import Configuration, Configurations, keep
 from evaluator.errors import UnusableReferenceError
+from problems.cache_folder import cache_folder, keep
 
+Configuration = dict[str, Any]
+"""What a `config.json` holds."""
+Configurations = dict[str, Configuration]
+"""Each by the name that the problem gives."""
 _Found = tuple[Configuration, dict[str, Any]]
 """With the options that finding it did not use up."""
 _Find = Callable[..., _Found]
@@ -59,13 +65,25 @@ def find_configurations() -> Configurations:
                 " config.json`, or name a local folder that holds a config.json"
             ) from None
         _found[-1][str(name)] = copy.deepcopy(values)
-        keep(str(name), values)
+        digest = hashlib.sha256(str(name).encode()).hexdigest()[:16]
+        # For a target; where nothing can be kept, it will miss it, and say so.
+        keep(_kept() / f"{digest}.json", json.dumps({"name": str(name), "values": values}))
         return values, rest
 
     if original.__module__ != __name__:
         _install(find)
     _found[:] = [{}]
     return _found[-1]
+
+
+def kept_for(source: str) -> Configurations:
+    """Those that a judge has found whose names stand in a problem's source."""
+    kept = [json.loads(file.read_text()) for file in _kept().glob("*.json")]
+    return {each["name"]: each["values"] for each in kept if each["name"] in source}
+
+
+def _kept() -> Path:
+    return cache_folder() / "configurations"
 
 
 def know_configurations(known: Configurations) -> None:

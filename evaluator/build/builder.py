@@ -115,7 +115,6 @@ class Builder:
                 tools = Toolchain.find(self._architecture, with_cuda=with_cuda)
                 sweep(self._folder)
                 light_folder = headers.install(self._folder)
-                headers.forget_old(self._folder)
                 enclosure = Enclosure((*tools.visible, light_folder), tools.environment)
                 self._workshops[with_cuda] = Workshop(
                     self._folder, tools, enclosure, self._objects, self._slots

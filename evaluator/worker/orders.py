@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict
 if TYPE_CHECKING:
     # Some of these import torch, which a zygote may not before its walls stand.
     from evaluator.baseline import CompileOptions
-    from evaluator.configuration_cache import Configurations
+    from evaluator.pretrained import Configurations
     from evaluator.worker.stated_gpu import Properties
     from evaluator.worker.steps import Earlier, Result, SourceText, Step
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import astuple, replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 
@@ -39,12 +39,12 @@ from evaluator.judge.problem.reference import Reference, flatten_arguments
 from evaluator.judge.problem.variation import Kind, fresh_seed
 from evaluator.judge.workers.call import Call
 from evaluator.judge.workers.output_memory import any_repeats
-from evaluator.judge.workers.side import Side
+from evaluator.judge.workers.side import CallOptions, Side
 from evaluator.judge.workers.worker_limits import worker_limits
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.settings import BaselineName, Precision
 from evaluator.worker.orders import LoadOrder
-from evaluator.worker.steps import Result, SourceText, Step
+from evaluator.worker.steps import SourceText
 from evaluator.worker.values import dtype_name
 
 _SLACK = 2**20
@@ -252,14 +252,8 @@ class ProblemContext:
         side: Side,
         draw: Draw,
         *,
-        timeout_s: float | None = None,
-        steps: Sequence[Step] = (),
-        result: Result = "new",
-        word: int | None = None,
-        reference: bool = False,
         flushes: bool = False,
-        hold_s: float = 0.0,
-        reads: bool = True,
+        **options: Unpack[CallOptions],
     ) -> AbstractContextManager[Call]:
         """One call of a side with the inputs of a draw; see `Side.call`.
 
@@ -274,14 +268,8 @@ class ProblemContext:
         return side.call(
             self.draws.laid(draw),
             random_seed=draw.random_seed,
-            timeout_s=timeout_s,
-            steps=steps,
-            result=result,
-            word=word,
-            reference=reference,
             flush=self.flush if flushes else None,
-            hold_s=hold_s,
-            reads=reads,
+            **options,
         )
 
     def expected(self, draw: Draw) -> list[torch.Tensor]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TypedDict
 
 import torch
 
@@ -50,6 +51,18 @@ _SLOT_REST_S = 0.005
 _SLOWLY_LAID_BYTES = 2**24
 """A worker could watch more than that arrive, and work meanwhile: the copy takes so long that what
 is charged of getting ready, on a busy machine, leaves less."""
+
+
+class CallOptions(TypedDict, total=False):
+    """How a call is made, where that is not the usual way; see `Side.call`."""
+
+    timeout_s: float
+    steps: Sequence[Step]
+    result: Result
+    word: int | None
+    reference: bool
+    hold_s: float
+    reads: bool
 
 
 class Side:
@@ -231,10 +244,10 @@ class Side:
             reference=reference,
         ).encode()
         gate = Gate(self._outputs.bytes) if self.device.type == "cuda" else None
-        is_laid = self.device.type == "cpu" and laid.tensors.size > _SLOWLY_LAID_BYTES
+        is_laid = self.device.type == "cpu" and laid.size > _SLOWLY_LAID_BYTES
         if is_laid:
             self._stop()
-            laid.tensors.lay()
+            laid.lay()
         asked = time.perf_counter_ns()
         if self.device.type == "cpu":
             conduct.let_go(self.worker.pid)
@@ -253,7 +266,7 @@ class Side:
             self._taken = None
             return
         if not is_laid:
-            laid.tensors.lay()
+            laid.lay()
         begin = time.perf_counter_ns()
         self._said.send(Kind.GO)
         message = self._receive("call", limit, Kind.RETURNED)
@@ -289,7 +302,7 @@ class Side:
         was_held = hold_s > 0 and self.worker.channel.ready(hold_s)
         before = torch.cuda.Event(enable_timing=True)
         before.record()
-        laid.tensors.lay()
+        laid.lay()
         if flush is not None:
             flush.add_(1)
         gate.open()
