@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import torch
 
@@ -269,7 +268,7 @@ class Trial:
             self.timing_seconds = time.monotonic() - begin
 
     def _time(self, context: ProblemContext, side: Side) -> None:
-        samplings = sampled_in_workers(context, self, side, partial(self._fair_sampling, context))
+        samplings = sampled_in_workers(context, self, side)
         self.seen = dict(samplings[-1].seen)
         if context.device.type == "cuda":
             workers = Samplings(samplings, context.device)
@@ -338,7 +337,7 @@ class Trial:
             for _ in range(_CALLS_OF_ANOTHER):
                 self._verified_call(context, side, context.draws.next())
 
-    def _fair_sampling(
+    def sampled(
         self,
         context: ProblemContext,
         side: Side,
@@ -346,12 +345,13 @@ class Trial:
         before: Sequence[Sampling],
         several: bool,
     ) -> Sampling:
-        """Raises `Refusal`."""
+        """Timed calls of one of the candidate's workers, for so many seconds, after those of the
+        workers before it. `several`: it is one of several. Raises `Refusal`."""
         # On a busy machine one of two workers may get its processor late for a whole short sample,
         # hardly twice. Of the first nothing counts, so nobody gains by being early in it alone.
-        sampling = self._sampled(context, side, seconds, before, several)
+        sampling = self._sample(context, side, seconds, before, several)
         if _is_early(sampling):
-            sampling = self._sampled(context, side, seconds, before, several)
+            sampling = self._sample(context, side, seconds, before, several)
         if _is_early(sampling):
             self._hold_against(
                 context,
@@ -360,7 +360,7 @@ class Trial:
             )
         return sampling
 
-    def _sampled(
+    def _sample(
         self,
         context: ProblemContext,
         side: Side,
