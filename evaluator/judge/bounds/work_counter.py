@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor
-from torch._ops import OpOverload
-from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from evaluator.judge.bounds import work_rules
-from evaluator.judge.operator_mode import OperatorMode, operator_name, storage_of
+from evaluator.judge.operator_mode import OperatorCall, OperatorMode, storage_of, tensors_in
 from evaluator.settings import Precision
 from evaluator.worker.values import dtype_name
 
@@ -92,19 +90,18 @@ class WorkCounter(OperatorMode):
         held = self._sizes.get(storage_of(tensor))
         return int(tensor.untyped_storage().nbytes()) if held is None else held
 
-    def run(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def result_of(self, call: OperatorCall) -> Any:
         """What the operator gives, noted."""
-        operands = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
-        name = operator_name(func)
+        name, args, operands = call.name, call.args, call.operands
         before = {storage_of(t) for t in operands}
-        in_place = func._schema.is_mutable
+        in_place = call.func._schema.is_mutable
         free_of_zeros = [self._dense.get(storage_of(t), False) or t.dim() == 0 for t in operands]
         reach = work_rules.reach(
             name, args, list(zip(map(self._read, operands), free_of_zeros, strict=True))
         )
         sums = max((self._sums.get(storage_of(t), 1) for t in operands), default=1)
-        result = func(*args, **kwargs)
-        made = [t for t in tree_leaves(result) if isinstance(t, Tensor)]
+        result = call.run()
+        made = tensors_in(result)
         if not in_place and made and all(storage_of(t) in before for t in made):
             return result
         self.operators += 1
@@ -112,7 +109,7 @@ class WorkCounter(OperatorMode):
         self.uses_cudnn |= "convolution" in name or work_rules.is_recurrent(name)
         self.asserts_values |= work_rules.asserts_values(name, operands, made)
         self._note_reads(name, operands)
-        self._note_operations(func, name, args, kwargs, operands, made, result)
+        self._note_operations(call, made, result)
         own = work_rules.accumulation(name, args, operands, made)
         linear = name.rstrip("_") in work_rules.SUMS
         total = own * sums if linear else own
@@ -152,22 +149,14 @@ class WorkCounter(OperatorMode):
         row = table.numel() // table.shape[0] if name != "gather" and table.dim() else 1
         return int(count * row * table.element_size())
 
-    def _note_operations(
-        self,
-        func: OpOverload,
-        name: str,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        operands: Sequence[Tensor],
-        made: Sequence[Tensor],
-        result: Any,
-    ) -> None:
-        formula = flop_registry.get(func._overloadpacket)
+    def _note_operations(self, call: OperatorCall, made: Sequence[Tensor], result: Any) -> None:
+        name, operands = call.name, call.operands
+        formula = flop_registry.get(call.func._overloadpacket)
         count = None
         if work_rules.is_recurrent(name):
             count = work_rules.recurrent_flops(operands)
         elif formula is not None:
-            count = float(formula(*args, **kwargs, out_val=result))
+            count = float(formula(*call.args, **call.kwargs, out_val=result))
         if count is not None:
             kind = dtype_name(operands[0].dtype)
             if kind == "float32" and self._precision is Precision.TF32:

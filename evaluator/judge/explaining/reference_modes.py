@@ -15,13 +15,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._ops import OpOverload
 from torch.func import functional_call
 from torch.nn.modules.batchnorm import _NormBase
 from torch.utils._pytree import tree_map
 
 from evaluator.backend_flags import BackendFlags
-from evaluator.judge.operator_mode import OperatorMode, operator_name
+from evaluator.judge.operator_mode import OperatorCall, OperatorMode
 
 Run = Callable[[Callable[..., Any], list[Any]], Tensor]
 """A call of a module, and which of its outputs is looked at."""
@@ -161,17 +160,21 @@ class _RoundedProducts(OperatorMode):
         self._only = only
         self.count = 0
 
-    def run(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def result_of(self, call: OperatorCall) -> Any:
         """What the operator gives for the rounded operands."""
-        name = operator_name(func).strip("_")
-        if name in _PRODUCTS:
-            self.count += 1
-        if name in _PRODUCTS and self._only in (None, self.count):
-            # What is added to the product keeps its precision.
-            first = 1 if name in ("addmm", "baddbmm") else 0
-            factors = slice(first, first + 2)
-            args = (*args[:first], *map(self._factor, args[factors]), *args[first + 2 :])
-        return func(*args, **kwargs)
+        if call.plain_name not in _PRODUCTS:
+            return call.run()
+        self.count += 1
+        if self._only not in (None, self.count):
+            return call.run()
+        # What is added to the product keeps its precision.
+        first = 1 if call.plain_name in ("addmm", "baddbmm") else 0
+        added, factors, others = (
+            call.args[:first],
+            call.args[first : first + 2],
+            call.args[first + 2 :],
+        )
+        return call.with_args(*added, *map(self._factor, factors), *others)
 
     def _factor(self, value: Any) -> Any:
         return self._rounded(value) if isinstance(value, Tensor) else value

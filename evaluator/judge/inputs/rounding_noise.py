@@ -7,11 +7,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._ops import OpOverload
-from torch.utils._pytree import tree_leaves
 
 from evaluator.judge.bounds import work_rules
-from evaluator.judge.operator_mode import OperatorMode, operator_name, storage_of
+from evaluator.judge.operator_mode import OperatorCall, OperatorMode, storage_of, tensors_in
 
 _FP32_ROUND_OFF = 2.0**-24
 
@@ -28,18 +26,16 @@ class RoundingNoise(OperatorMode):
         super().__init__()
         self._generator = torch.Generator(device=device).manual_seed(seed)
 
-    def run(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def result_of(self, call: OperatorCall) -> Any:
         """What the operator gives, rounded."""
-        operands = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
-        result = func(*args, **kwargs)
-        made = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
+        operands, result = call.operands, call.run()
+        made = tensors_in(result)
         given = {storage_of(tensor) for tensor in operands}
-        name = operator_name(func)
-        terms = work_rules.accumulation(name, args, operands, made)
+        terms = work_rules.accumulation(call.name, call.args, operands, made)
         for tensor in made:
             fresh = storage_of(tensor) not in given
             if fresh and tensor.is_floating_point() and tensor.numel():
-                self._round(tensor, terms, relative="softmax" in name)
+                self._round(tensor, terms, relative="softmax" in call.name)
         return result
 
     def _round(self, tensor: Tensor, terms: int, *, relative: bool) -> None:

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch._ops import OpOverload
-from torch.utils._pytree import tree_leaves
 
-from evaluator.judge.operator_mode import OperatorMode, storage_of
+from evaluator.judge.operator_mode import OperatorCall, OperatorMode, storage_of, tensors_in
 from evaluator.judge.problem.problem_file import ProblemFile
 
 _FP64_PER_FP32 = 2
@@ -96,8 +94,7 @@ def footprint_of(source: str, dtype: torch.dtype) -> Footprint | None:
 
 
 def _bytes(value: Any) -> int:
-    tensors = [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors_in(value))
 
 
 class _TooLongError(Exception):
@@ -114,12 +111,12 @@ class _LiveBytes(OperatorMode):
         self._alive: dict[int, weakref.ref[Any]] = {}
         self._end = time.monotonic() + _SECONDS
 
-    def run(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def result_of(self, call: OperatorCall) -> Any:
         if time.monotonic() > self._end:
             raise _TooLongError
-        given = {storage_of(leaf) for leaf in tree_leaves((args, kwargs)) if _is_tensor(leaf)}
-        result = func(*args, **kwargs)
-        for made in filter(_is_tensor, tree_leaves(result)):
+        given = {storage_of(tensor) for tensor in call.operands}
+        result = call.run()
+        for made in tensors_in(result):
             if storage_of(made) not in given:
                 self._watch(made.untyped_storage())
         self.most = max(self.most, self._now)
@@ -137,7 +134,3 @@ class _LiveBytes(OperatorMode):
 
         self._alive[key] = weakref.ref(storage, gone)
         self._now += size
-
-
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, torch.Tensor)
