@@ -91,8 +91,8 @@ def precision_modes(
     if device.type == "cuda":
         yield Mode("TF32", flagged)
     # Operands rounded to fp16 are those rounded to TF32, unless they are very large or small.
-    yield Mode("TF32 or fp16", partial(products, _to_tf32))
-    yield Mode("bf16", partial(products, _to_bf16))
+    yield Mode("TF32 or fp16", partial(products, to_tf32))
+    yield Mode("bf16", partial(products, to_bf16))
     for name, dtype in (("fp16", torch.float16), ("bf16", torch.bfloat16)):
         for how in (weights, autocast, whole):
             yield Mode(name, partial(how, dtype))
@@ -105,12 +105,12 @@ def one_product_modes(model: torch.nn.Module, arguments: list[Any], run: Run) ->
         with _RoundedProducts(how, only):
             return run(model, arguments)
 
-    with _RoundedProducts(_to_tf32, only=0) as counting:
+    with _RoundedProducts(to_tf32, only=0) as counting:
         run(model, arguments)
     if not 1 < counting.count <= _MOST_PRODUCTS:
         return
     for number in range(1, counting.count + 1):
-        for name, how in (("TF32 or fp16", _to_tf32), ("bf16", _to_bf16)):
+        for name, how in (("TF32 or fp16", to_tf32), ("bf16", to_bf16)):
             words = f"{name} in product {number} of {counting.count} alone"
             yield Mode(words, partial(rounded, how, number))
 
@@ -133,11 +133,12 @@ def _in_eval(modules: Sequence[torch.nn.Module], call: Callable[[], Tensor]) -> 
         return call()
 
 
-def _to_bf16(tensor: Tensor) -> Tensor:
+def to_bf16(tensor: Tensor) -> Tensor:
+    """Rounded to bf16, in its own dtype."""
     return tensor.bfloat16().to(tensor.dtype)
 
 
-def _to_tf32(tensor: Tensor) -> Tensor:
+def to_tf32(tensor: Tensor) -> Tensor:
     """fp32 rounded to TF32, the nearest and then the even one; others as they are."""
     if tensor.dtype is not torch.float32:
         return tensor

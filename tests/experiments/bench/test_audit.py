@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from evaluator.judge.explaining.reference_modes import to_tf32
 from experiments.bench.audit import Finding, audit
 from experiments.bench.cheats import Cheat
 from problems.loader import load_problem, load_suite
@@ -99,14 +100,11 @@ def test_a_problem_that_can_not_run_is_told(tmp_path: Path) -> None:
 
 
 def test_tf32_keeps_ten_bits_of_mantissa() -> None:
-    from experiments.bench.cheats import _with_mantissa
-
     x = torch.randn(10000) * torch.exp(3 * torch.randn(10000))
-    rounded = _with_mantissa(x, 10)
+    rounded = to_tf32(x)
     off = ((rounded - x) / x).abs()
     assert 2**-12 < float(off.max()) <= 2**-11
-    assert torch.equal(_with_mantissa(rounded, 10), rounded)
-    assert torch.equal(_with_mantissa(x, 7), x.to(torch.bfloat16).float())
+    assert torch.equal(to_tf32(rounded), rounded)
 
 
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
