@@ -366,7 +366,6 @@ class Trial:
                 several=several,
                 held=before[0].held if before else None,
                 seconds=seconds,
-                relative_width=context.settings.relative_width,
             )
             self.verified.made += sampling.blocks
             self.device_seconds += sampling.device_seconds
