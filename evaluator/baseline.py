@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from types import MappingProxyType
+from typing import TypedDict
 
 from evaluator.settings import BaselineName, Precision, Settings
 from problems.errors import UsageError
+
+
+class CompileOptions(TypedDict, total=False):
+    """Arguments of `torch.compile`."""
+
+    backend: str
+    mode: str
 
 
 @dataclass(frozen=True)
@@ -20,8 +27,8 @@ class Baseline:
     default_flags: bool = False
     """PyTorch's flags for TF32, and not those of the task's precision."""
     cudnn_benchmark: bool = False
-    compile: MappingProxyType[str, str] | None = None
-    """Arguments of `torch.compile`; None: not compiled."""
+    compile: CompileOptions | None = None
+    """None: not compiled."""
 
 
 BASELINES: dict[BaselineName, Baseline] = {
@@ -37,11 +44,11 @@ BASELINES: dict[BaselineName, Baseline] = {
     BaselineName.CUDA_GRAPH: Baseline(
         "eager in a CUDA graph (torch.compile with backend='cudagraphs', which copies the weights)",
         needs_gpu=True,
-        compile=MappingProxyType({"backend": "cudagraphs"}),
+        compile={"backend": "cudagraphs"},
     ),
-    BaselineName.COMPILE: Baseline("torch.compile", compile=MappingProxyType({})),
+    BaselineName.COMPILE: Baseline("torch.compile", compile={}),
     BaselineName.MAX_AUTOTUNE: Baseline(
-        "torch.compile with mode='max-autotune'", compile=MappingProxyType({"mode": "max-autotune"})
+        "torch.compile with mode='max-autotune'", compile={"mode": "max-autotune"}
     ),
 }
 

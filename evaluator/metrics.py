@@ -26,18 +26,6 @@ def geometric_mean(values: Sequence[float]) -> float:
     return math.exp(math.fsum(math.log(v) for v in values) / len(values))
 
 
-def pass_at_k(samples: int, correct: int, k: int) -> float:
-    """Chance that at least one of k samples is correct, unbiased, from n samples of which c are.
-
-    1 - C(n-c, k) / C(n, k), as a product (Chen et al. 2021, arXiv 2107.03374).
-    """
-    if not 0 <= correct <= samples or not 1 <= k <= samples:
-        raise ValueError(f"pass@{k} of {correct} correct among {samples} samples is not defined")
-    if samples - correct < k:
-        return 1.0
-    return 1.0 - math.prod(1.0 - k / n for n in range(samples - correct + 1, samples + 1))
-
-
 def sol_score(latency_us: float, baseline_us: float, bound_us: float) -> float:
     """Where a kernel stands between the baseline (0.5) and the speed of light (1.0).
 

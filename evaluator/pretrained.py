@@ -8,16 +8,24 @@ network: it knows the configurations that the judge has found, and no others.
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from evaluator.configuration_cache import Configurations, keep
 from evaluator.errors import UnusableReferenceError
+from problems.cache_folder import cache_folder, keep
 
-_Find = Callable[..., tuple[dict[str, Any], dict[str, Any]]]
+Configuration = dict[str, Any]
+"""What a `config.json` holds."""
+Configurations = dict[str, Configuration]
+"""Each by the name that the problem gives."""
+_Found = tuple[Configuration, dict[str, Any]]
+"""With the options that finding it did not use up."""
+_Find = Callable[..., _Found]
 _IMPORTS = re.compile(r"^\s*(?:from|import)\s+transformers\b", re.MULTILINE)
 _HUB = frozenset(
     ("cache_dir", "force_download", "local_files_only", "proxies", "revision", "subfolder", "token")
@@ -47,7 +55,7 @@ def find_configurations() -> Configurations:
         ) from None
     original = PreTrainedConfig.get_config_dict.__func__
 
-    def find(cls: type, name: Any, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    def find(cls: type, name: Any, **options: Any) -> _Found:
         try:
             values, rest = original(cls, name, **options)
         except OSError as error:
@@ -57,7 +65,9 @@ def find_configurations() -> Configurations:
                 " config.json`, or name a local folder that holds a config.json"
             ) from None
         _found[-1][str(name)] = copy.deepcopy(values)
-        keep(str(name), values)
+        digest = hashlib.sha256(str(name).encode()).hexdigest()[:16]
+        # For a target; where nothing can be kept, it will miss it, and say so.
+        keep(_kept() / f"{digest}.json", json.dumps({"name": str(name), "values": values}))
         return values, rest
 
     if original.__module__ != __name__:
@@ -66,13 +76,23 @@ def find_configurations() -> Configurations:
     return _found[-1]
 
 
+def kept_for(source: str) -> Configurations:
+    """Those that a judge has found whose names stand in a problem's source."""
+    kept = [json.loads(file.read_text()) for file in _kept().glob("*.json")]
+    return {each["name"]: each["values"] for each in kept if each["name"] in source}
+
+
+def _kept() -> Path:
+    return cache_folder() / "configurations"
+
+
 def know_configurations(known: Configurations) -> None:
     """The same in a worker, which knows these configurations and no others.
 
     A later `from_pretrained` raises `OSError` for any other name.
     """
 
-    def find(cls: type, name: Any, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    def find(cls: type, name: Any, **options: Any) -> _Found:
         if str(name) not in known:
             names = ", ".join(known) or "none"
             raise OSError(f"no configuration of {name} here; the problem's own: {names}")
@@ -117,13 +137,13 @@ def is_configuration(value: Any) -> bool:
     return package is not None and isinstance(value, package.PreTrainedConfig)
 
 
-def to_values(configuration: Any) -> dict[str, Any]:
+def to_values(configuration: Any) -> Configuration:
     """A configuration as JSON values."""
-    values: dict[str, Any] = json.loads(configuration.to_json_string(use_diff=False))
+    values: Configuration = json.loads(configuration.to_json_string(use_diff=False))
     return values
 
 
-def from_values(values: dict[str, Any]) -> Any:
+def from_values(values: Configuration) -> Any:
     """The configuration that `to_values` was given."""
     from transformers import AutoConfig
 

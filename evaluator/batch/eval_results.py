@@ -12,7 +12,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from evaluator.batch.kernel_name import KernelName
 from evaluator.evaluation import Evaluation, Status
@@ -27,7 +27,17 @@ _NOT_LOADED = {
 }
 """Reasons that KernelBench counts as not compiled, beside a failed build."""
 
-Entry = dict[str, Any]
+
+class Entry(TypedDict):
+    """One kernel's verdict, by the names that KernelBench's analysis reads."""
+
+    sample_id: int
+    compiled: bool
+    correctness: bool
+    metadata: dict[str, object]
+    runtime: float
+    """In ms; -1 where there is none."""
+    runtime_stats: dict[str, float]
 
 
 class EvalResults:
@@ -69,7 +79,7 @@ class EvalResults:
 
 
 def _entry(sample: int, problem_id: str, outcome: Evaluation | Exception) -> Entry:
-    metadata: dict[str, Any] = {"judge": _JUDGE, "problem": problem_id}
+    metadata: dict[str, object] = {"judge": _JUDGE, "problem": problem_id}
     entry: Entry = {
         "sample_id": sample,
         "compiled": False,

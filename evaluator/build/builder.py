@@ -28,6 +28,9 @@ from evaluator.errors import BuilderError
 from evaluator.hardware.cores import usable_cores
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest, encode_request
 
+_MOST_BYTES = 4 * 2**30
+"""Of libraries in the cache, and of objects."""
+
 
 class Builder:
     """Builds candidates' extensions on this machine. Safe to call from several threads."""
@@ -37,10 +40,8 @@ class Builder:
         cache_dir: Path,
         *,
         jobs: int | None = None,
-        timeout_s: float = 180.0,
         cuda_arch: str | None = None,
         light: bool = True,
-        max_cache_bytes: int = 4 * 2**30,
     ) -> None:
         """`jobs`: compilers at once (None: one a core). `cuda_arch`: such as `9.0a`, None: no GPU.
 
@@ -48,10 +49,9 @@ class Builder:
         cannot be made.
         """
         self._folder = cache_dir.resolve()
-        self._libraries = Cache(self._folder / "libraries", max_cache_bytes)
-        self._objects = Cache(self._folder / "objects", max_cache_bytes)
+        self._libraries = Cache(self._folder / "libraries", _MOST_BYTES)
+        self._objects = Cache(self._folder / "objects", _MOST_BYTES)
         self._slots = threading.BoundedSemaphore(jobs or usable_cores())
-        self._timeout_s = timeout_s
         self._architecture = cuda_arch
         self._light = light
         self._workshops: dict[bool, Workshop] = {}
@@ -76,7 +76,7 @@ class Builder:
     def build(
         self,
         request: BuildRequest,
-        timeout_s: float | None = None,
+        timeout_s: float = 180.0,
         *,
         sanitize: bool = False,
     ) -> BuildOutcome:
@@ -106,9 +106,7 @@ class Builder:
         with self._turns[int(key[:4], 16) % len(self._turns)]:
             known = self._known(key)
             if known is None:
-                known = self._make(
-                    key, workshop, request.name, sources, flags, notes, timeout_s or self._timeout_s
-                )
+                known = self._make(key, workshop, request.name, sources, flags, notes, timeout_s)
         return replace(known, seconds=time.monotonic() - start)
 
     def _workshop(self, *, with_cuda: bool) -> Workshop:
@@ -117,7 +115,6 @@ class Builder:
                 tools = Toolchain.find(self._architecture, with_cuda=with_cuda)
                 sweep(self._folder)
                 light_folder = headers.install(self._folder)
-                headers.forget_old(self._folder)
                 enclosure = Enclosure((*tools.visible, light_folder), tools.environment)
                 self._workshops[with_cuda] = Workshop(
                     self._folder, tools, enclosure, self._objects, self._slots

@@ -7,19 +7,13 @@ into every library. A candidate that needs more than they offer is compiled with
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import time
-from contextlib import suppress
 from pathlib import Path
 
 from evaluator.build.work_folder import work_folder
 
 SOURCES = Path(__file__).parent / "light"
 RUNTIME = ("runtime.cpp", "runtime_python.cpp", "binding.cpp")
-
-_UNUSED_S = 30 * 86400.0
-"""How long headers are kept that nobody builds over: those of another version."""
 
 _SHADOWED = {
     "extension.h": (
@@ -82,27 +76,11 @@ def digest() -> str:
 
 
 def install(cache: Path) -> Path:
-    """The folder to search first for headers, made once per version of them under `cache`.
-
-    It is marked as just used.
-    """
+    """The folder to search first for headers, made once per version of them under `cache`."""
     folder = cache / f"headers-{digest()}"
-    try:
-        os.utime(folder)
-    except FileNotFoundError:
+    if not folder.exists():
         _make(folder)
-    except PermissionError:
-        pass  # another user's
     return folder
-
-
-def forget_old(cache: Path) -> None:
-    """Remove the headers of other versions, once nobody has built over them for long."""
-    for folder in cache.glob("headers-*"):
-        with suppress(OSError):  # another user's, or removed by another process
-            if time.time() - folder.stat().st_mtime > _UNUSED_S:
-                with work_folder(cache) as gone:
-                    folder.rename(gone / folder.name)
 
 
 def _make(folder: Path) -> None:

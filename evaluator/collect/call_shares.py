@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Collection
-from typing import Any
 
 import torch
 
@@ -35,7 +34,7 @@ def own_namespaces(source: str) -> frozenset[str]:
 
 
 def collect_shares(
-    call: Callable[[], Any], namespaces: Collection[str] = ()
+    call: Callable[[], object], namespaces: Collection[str] = ()
 ) -> tuple[CallShares, ...]:
     """Trace several calls, each by itself. `namespaces` are those of the candidate's operators."""
     # The first use of the profiler sets it up, which would count as the call's time.
@@ -43,7 +42,7 @@ def collect_shares(
     return tuple(_traced(call, namespaces) for _ in range(_CALLS))
 
 
-def _traced(call: Callable[[], Any], namespaces: Collection[str]) -> CallShares:
+def _traced(call: Callable[[], object], namespaces: Collection[str]) -> CallShares:
     # What torch.profiler is made of: the latter would import the whole compiler first.
     with torch.autograd.profiler.profile(use_kineto=True) as profiler:
         begin = time.perf_counter_ns()

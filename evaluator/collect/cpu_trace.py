@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -25,7 +24,7 @@ _COUNTED_CALLS = 5
 
 
 def collect_cpu(
-    call: Callable[[], Any],
+    call: Callable[[], object],
     *,
     threads: int,
     output_bytes: int,
@@ -79,7 +78,9 @@ def collect_cpu(
     )
 
 
-def _counted(call: Callable[[], Any], flush: torch.Tensor, count: Callable[[Mark], bool]) -> None:
+def _counted(
+    call: Callable[[], object], flush: torch.Tensor, count: Callable[[Mark], bool]
+) -> None:
     deadline = time.perf_counter() + _MEASURE_S
     for _ in range(_COUNTED_CALLS):
         flush.add_(1)
@@ -104,7 +105,7 @@ def _other_threads() -> dict[str, int]:
     return times
 
 
-def _profiled(call: Callable[[], Any]) -> tuple[float, tuple[CollectedOperator, ...]]:
+def _profiled(call: Callable[[], object]) -> tuple[float, tuple[CollectedOperator, ...]]:
     # What torch.profiler is made of: the latter would import the whole compiler first.
     with torch.autograd.profiler.profile(use_kineto=True, profile_memory=True) as profiler:
         begin = time.perf_counter_ns()

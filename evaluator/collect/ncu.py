@@ -30,7 +30,7 @@ from evaluator.collect.target.warm_target import WarmTarget
 from evaluator.errors import ProfilerError
 from evaluator.hardware.device_lock import ncu_lock
 from evaluator.hardware.devices import DeviceInfo
-from problems.cache_folder import cache_folder
+from problems.cache_folder import cache_folder, keep
 
 REPORT = "profile.ncu-rep"
 _MOST_KERNELS = 200
@@ -174,11 +174,7 @@ def known_metrics(ncu: Path, device_name: str) -> frozenset[str] | None:
     found = parse_query(answer.stdout)
     if answer.returncode != 0 or not found:
         return None
-    try:
-        cache.parent.mkdir(parents=True, exist_ok=True)
-        cache.write_text(json.dumps({"stamp": stamp, "names": sorted(found)}))
-    except OSError:
-        pass  # a read-only home: asked again next time
+    keep(cache, json.dumps({"stamp": stamp, "names": sorted(found)}))
     return found
 
 

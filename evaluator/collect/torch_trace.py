@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from evaluator.collect.collected import CollectedKernel, KernelTrace
 from evaluator.collect.nsight.ncu_export import base_name
@@ -18,7 +18,24 @@ _MARK = "refinery_forward"
 _KNOWN = ("grid", "block", "sm_count", "registers", "shared_bytes", "occupancy_pct")
 
 
-def collect_torch_trace(call: Callable[[], Any], *, sm_count: int, folder: Path) -> KernelTrace:
+class TraceEvent(TypedDict, total=False):
+    """One event of a Chrome trace, times in microseconds."""
+
+    ph: str
+    cat: str
+    name: str
+    ts: float
+    dur: float
+    args: dict[str, object]
+
+
+class ChromeTrace(TypedDict, total=False):
+    """What torch.profiler writes."""
+
+    traceEvents: list[TraceEvent]
+
+
+def collect_torch_trace(call: Callable[[], object], *, sm_count: int, folder: Path) -> KernelTrace:
     """Trace one call on a GPU, after one that sets the profiler up; `TRACE` stays in `folder`.
 
     Raises `ProfilerError`.
@@ -36,7 +53,7 @@ def collect_torch_trace(call: Callable[[], Any], *, sm_count: int, folder: Path)
     return parse_trace(json.loads(path.read_text()), sm_count=sm_count)
 
 
-def parse_trace(trace: dict[str, Any], *, sm_count: int) -> KernelTrace:
+def parse_trace(trace: ChromeTrace, *, sm_count: int) -> KernelTrace:
     """The kernels of the last marked call in a Chrome trace. Raises `ProfilerError` if none ran."""
     events = [event for event in trace.get("traceEvents", []) if event.get("ph") == "X"]
     marks = [
@@ -52,7 +69,7 @@ def parse_trace(trace: dict[str, Any], *, sm_count: int) -> KernelTrace:
     ]
     if not kernels:
         raise ProfilerError("torch.profiler saw no kernel (is CUPTI permitted here?)")
-    groups: dict[str, list[dict[str, Any]]] = {}
+    groups: dict[str, list[TraceEvent]] = {}
     for event in kernels:
         groups.setdefault(base_name(event["name"]), []).append(event)
     collected = [_kernel(name, launches, sm_count) for name, launches in groups.items()]
@@ -64,7 +81,7 @@ def parse_trace(trace: dict[str, Any], *, sm_count: int) -> KernelTrace:
     )
 
 
-def _kernel(name: str, launches: list[dict[str, Any]], sm_count: int) -> CollectedKernel:
+def _kernel(name: str, launches: list[TraceEvent], sm_count: int) -> CollectedKernel:
     longest = max(launches, key=lambda event: event["dur"])
     facts = longest.get("args", {})
     metrics: dict[str, float | None] = dict.fromkeys(QUANTITIES)

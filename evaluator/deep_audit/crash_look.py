@@ -22,6 +22,7 @@ from evaluator.judge.judge import Judge
 from evaluator.judge.problem.reference import flatten_arguments
 from evaluator.reason import Reason
 from evaluator.settings import Settings
+from evaluator.worker.values import dtype_name
 
 LIMIT_S = 30.0
 """For all of it on a CPU, but for the start of the sanitizers' zygote, which is there once."""
@@ -131,7 +132,8 @@ def _sizes(context: ProblemContext) -> dict[int, list[str]]:
         *((f"output {n}", each) for n, each in enumerate(context.outputs)),
         *context.reference.seeded.items(),
     ):
-        dtype = str(tensor.dtype).removeprefix("torch.")
         size = math.prod(tensor.shape) * tensor.element_size()
-        names.setdefault(size, []).append(f"{name} ({dtype} {list(tensor.shape)})")
+        names.setdefault(size, []).append(
+            f"{name} ({dtype_name(tensor.dtype)} {list(tensor.shape)})"
+        )
     return names

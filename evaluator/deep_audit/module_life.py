@@ -131,7 +131,7 @@ class _Lives:
         model, draw = self._context.reference.model, self._context.draws.plain()
         # Before any call in train mode: such calls move the running statistics of a norm.
         outputs = self._outputs(side, draw, "eval")
-        with in_eval(model, list(model.modules())):
+        with in_eval(list(model.modules())):
             # Without fp64: its module is a copy in the mode that the model was in.
             right = self._is_right(side, draw, outputs, in_fp64=False)
         if not right:

@@ -15,10 +15,10 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import ray
 from pydantic import ValidationError
+from ray.actor import ActorHandle
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -40,7 +40,7 @@ _MOST_CALLS = 16
 class Judge:
     """One actor, and where it is."""
 
-    actor: Any
+    actor: ActorHandle
     node: str
     number: int
     at_work: int = field(default=0)
@@ -59,7 +59,7 @@ class ActorPool:
         """
         self._device = device
         self._ready: list[Judge] = []
-        self._called: dict[Any, Judge] = {}
+        self._called: dict[ray.ObjectRef, Judge] = {}
         self._rest_until: dict[str, float] = {}
         self._numbers = itertools.count()
         self._warned: set[str] = set()
@@ -182,7 +182,7 @@ class ActorPool:
             return int(resources.get("CPU", 0) >= 1)
         return int(resources.get("GPU", 0))
 
-    def _actor(self, node: str, resources: dict[str, float], due: int) -> Any:
+    def _actor(self, node: str, resources: dict[str, float], due: int) -> ActorHandle:
         on_cpu = self._device == "cpu"
         return (
             ray.remote(RayJudge)

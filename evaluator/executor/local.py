@@ -7,14 +7,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
-from evaluator.built_ahead import BuiltAhead
 from evaluator.evaluation import Backend, Evaluation, EvaluationRequest, ProblemRequest
 from evaluator.executor.device_slots import DeviceSlot, DeviceSlots
 from evaluator.hardware.cores import usable_cores
 from evaluator.ipc.service import Service
+from evaluator.judge.builds.built_ahead import BuiltAhead
 from problems.cache_folder import cache_folder
 
 
@@ -141,12 +140,7 @@ class LocalExecutor:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import socket
 import tempfile
-from types import TracebackType
 from typing import Self
 
 from evaluator.errors import ClusterError, JudgeDiedError
@@ -82,12 +81,7 @@ class RayExecutor:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

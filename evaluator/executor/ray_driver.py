@@ -10,11 +10,14 @@ import os
 import secrets
 import shutil
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 from evaluator.errors import ClusterError, DeviceError, JudgeDiedError
 from evaluator.executor.ray_judge import Answer
 from evaluator.ipc.switchboard import serve_lines
+
+if TYPE_CHECKING:
+    from evaluator.executor.actor_pool import ActorPool
 
 ATTEMPTS = 3
 """Judges that may be lost over one candidate before that is reported instead of a verdict."""
@@ -66,7 +69,7 @@ def main(fd: int, device: str, address: str, folder: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def ask(pool: Any, task: str, question: bytes) -> str:
+def ask(pool: ActorPool, task: str, question: bytes) -> str:
     """What one of the judges says; another is asked where one is lost over it.
 
     Raises the `InfrastructureError` that a judge met, `JudgeDiedError` once `ATTEMPTS` were lost.

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from evaluator.hardware.cores import usable_cores
 from evaluator.hardware.kernel_files import read_text
 from evaluator.hardware.nvml import device_index, nvml_handles, nvml_library
 
+Conditions = dict[str, str | int | float | bool | None]
 
-def conditions(device: str) -> dict[str, str | int | float | bool | None]:
+
+def conditions(device: str) -> Conditions:
     """The device's state now, for the record: load, clocks, throttling, temperature, others on it.
 
     `cpu_steal_s` and `cpu_throttled_s` count since boot: look at the difference of two calls.
     """
-    state: dict[str, str | int | float | bool | None] = {
+    state: Conditions = {
         "load_average_1m": round(os.getloadavg()[0], 2),
         "cores": usable_cores(),
         "cpu_steal_s": steal_seconds(),
@@ -29,7 +33,7 @@ def conditions(device: str) -> dict[str, str | int | float | bool | None]:
     if device != "cpu":
         with nvml_library() as nvml:
             handles = nvml_handles(nvml) if nvml is not None else []
-            if device_index(device) < len(handles):
+            if nvml is not None and device_index(device) < len(handles):
                 state |= _gpu_conditions(nvml, handles[device_index(device)])
     return state
 
@@ -60,8 +64,8 @@ SLOWDOWNS = 0x8 | 0x20 | 0x40 | 0x80
 """Those among them that come and go from outside: a power cap is how a busy device runs."""
 
 
-def _gpu_conditions(nvml: Any, handle: Any) -> dict[str, str | int | float | bool | None]:
-    def ask(question: Any, *arguments: Any) -> Any:
+def _gpu_conditions(nvml: ModuleType, handle: object) -> Conditions:
+    def ask(question: Callable[..., Any], *arguments: object) -> Any:
         try:
             return question(handle, *arguments)
         except nvml.NVMLError:

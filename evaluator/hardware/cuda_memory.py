@@ -11,9 +11,12 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 from evaluator.errors import DeviceError
+
+if TYPE_CHECKING:
+    import torch
 
 _PINNED = 1  # CU_MEM_ALLOCATION_TYPE_PINNED
 _POSIX_FD = 1  # CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
@@ -52,14 +55,14 @@ class _Access(ctypes.Structure):
 
 
 @cache
-def _driver() -> Any:
+def _driver() -> ctypes.CDLL:
     try:
         return ctypes.CDLL("libcuda.so.1")
     except OSError:
         raise DeviceError("libcuda.so.1 cannot be loaded: no NVIDIA driver here") from None
 
 
-def driver_call(name: str, *arguments: Any) -> None:
+def driver_call(name: str, *arguments: object) -> None:
     """Call a function of the driver's library; raises `DeviceError` with what the driver says."""
     code = getattr(_driver(), name)(*arguments)
     if code:
@@ -82,7 +85,7 @@ class DeviceMapping:
     size: int
     handle: int
 
-    def as_bytes(self, device: str) -> Any:
+    def as_bytes(self, device: str) -> torch.Tensor:
         """A uint8 torch tensor over the whole mapping; shape [size], no copy."""
         import torch
 

@@ -17,9 +17,9 @@ def is_device_choice(text: str) -> bool:
     return _FORM.fullmatch(text) is not None
 
 
-def resolve_device(asked: str, *, prefer_gpu: bool = True) -> str:
+def resolve_device(asked: str) -> str:
     """`cpu` or `cuda:N`: as `resolve_devices`, for work that takes one device."""
-    first, *others = resolve_devices(asked, prefer_gpu=prefer_gpu)
+    first, *others = resolve_devices(asked)
     if others:
         raise UsageError(f"--device {asked}: this takes one device; use --device {first}")
     return first

@@ -8,9 +8,9 @@ import platform
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from types import ModuleType
+from typing import Literal
 
-from evaluator.hardware.conditions import conditions
 from evaluator.hardware.cores import usable_cores
 from evaluator.hardware.kernel_files import read_text
 from evaluator.hardware.nvml import device_index, nvml_handles, nvml_library
@@ -24,19 +24,6 @@ from evaluator.hardware.published import (
     find,
 )
 from problems.errors import UsageError
-
-__all__ = [
-    "DeviceInfo",
-    "DevicePeaks",
-    "cache_bytes",
-    "conditions",
-    "describe",
-    "describe_cpu",
-    "describe_gpu",
-    "hardware_lines",
-    "list_gpus",
-    "peaks",
-]
 
 _FLAGS = ("avx2", "fma", "f16c", "avx_vnni", "avx512f", "avx512bw", "avx512_bf16", "avx512_fp16",
           "amx_tile", "amx_bf16", "asimd", "sve")  # fmt: skip
@@ -145,7 +132,7 @@ def describe_gpu(index: int = 0) -> DeviceInfo:
     return gpus[index]
 
 
-def _gpu(nvml: Any, handle: Any) -> DeviceInfo:
+def _gpu(nvml: ModuleType, handle: object) -> DeviceInfo:
     name = _text(nvml.nvmlDeviceGetName(handle))
     major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
     capability = (int(major), int(minor))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from typing import Any
+from types import ModuleType
 
 
 def device_index(device: str) -> int:
@@ -14,7 +14,7 @@ def device_index(device: str) -> int:
 
 
 @contextlib.contextmanager
-def nvml_library() -> Iterator[Any]:
+def nvml_library() -> Iterator[ModuleType | None]:
     """The driver's management library while in use; None where there is no driver."""
     try:
         import pynvml
@@ -32,13 +32,13 @@ def nvml_library() -> Iterator[Any]:
         pynvml.nvmlShutdown()
 
 
-def nvml_handles(nvml: Any) -> list[Any]:
+def nvml_handles(nvml: ModuleType) -> list[object]:
     """Handles in the order in which CUDA counts the devices."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     count = int(nvml.nvmlDeviceGetCount())
     if visible is None:
         return [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
-    handles: list[Any] = []
+    handles: list[object] = []
     for entry in filter(None, (part.strip() for part in visible.split(","))):
         try:
             if not entry.lstrip("-").isdigit():

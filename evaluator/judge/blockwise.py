@@ -40,12 +40,8 @@ def same_bytes(one: Tensor, other: Tensor) -> bool:
 
 def _bytes(tensor: Tensor) -> Tensor:
     flat = tensor.contiguous().view(-1).view(torch.uint8)
-    return flat.view(torch.int64) if flat.numel() % 8 == 0 and _aligned(flat) else flat
-
-
-def _aligned(flat: Tensor) -> bool:
-    offset: int = flat.storage_offset()
-    return offset % 8 == 0
+    aligned = flat.numel() % 8 == 0 and int(flat.storage_offset()) % 8 == 0
+    return flat.view(torch.int64) if aligned else flat
 
 
 def _holds(condition: Callable[[Tensor, Tensor], Tensor], one: Tensor, other: Tensor) -> bool:

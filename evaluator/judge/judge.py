@@ -26,8 +26,9 @@ from evaluator.evaluation import (
     Timing,
     Weights,
 )
+from evaluator.hardware.conditions import conditions
 from evaluator.hardware.device_lock import device_lock
-from evaluator.hardware.devices import conditions, describe
+from evaluator.hardware.devices import describe
 from evaluator.hardware.host_memory import available_bytes, free_share, growth_limited
 from evaluator.judge.builds.build_allowance import BuildAllowance
 from evaluator.judge.context.problem_context import ProblemContext

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import torch
 
@@ -269,7 +268,7 @@ class Trial:
             self.timing_seconds = time.monotonic() - begin
 
     def _time(self, context: ProblemContext, side: Side) -> None:
-        samplings = sampled_in_workers(context, self, side, partial(self._fair_sampling, context))
+        samplings = sampled_in_workers(context, self, side)
         self.seen = dict(samplings[-1].seen)
         if context.device.type == "cuda":
             workers = Samplings(samplings, context.device)
@@ -338,7 +337,7 @@ class Trial:
             for _ in range(_CALLS_OF_ANOTHER):
                 self._verified_call(context, side, context.draws.next())
 
-    def _fair_sampling(
+    def sampled(
         self,
         context: ProblemContext,
         side: Side,
@@ -346,29 +345,8 @@ class Trial:
         before: Sequence[Sampling],
         several: bool,
     ) -> Sampling:
-        """Raises `Refusal`."""
-        # On a busy machine one of two workers may get its processor late for a whole short sample,
-        # hardly twice. Of the first nothing counts, so nobody gains by being early in it alone.
-        sampling = self._sampled(context, side, seconds, before, several)
-        if _is_early(sampling):
-            sampling = self._sampled(context, side, seconds, before, several)
-        if _is_early(sampling):
-            self._hold_against(
-                context,
-                Reason.WORK_BEFORE_START,
-                "the candidate works outside its calls: before they start, or after they returned",
-            )
-        return sampling
-
-    def _sampled(
-        self,
-        context: ProblemContext,
-        side: Side,
-        seconds: float,
-        before: Sequence[Sampling],
-        several: bool,
-    ) -> Sampling:
-        """Calls beside the baselines'; raises `Refusal`."""
+        """Calls of one of the candidate's workers beside the baselines', timed for so many seconds,
+        after those of the workers before it. `several`: it is one of several. Raises `Refusal`."""
 
         def verify(sealed: list[torch.Tensor], draw: Draw) -> None:
             if context.settings.protocol != "kernelbench":
@@ -377,18 +355,27 @@ class Trial:
                 message = "a later call, while it was timed, was wrong"
                 self._hold_against(context, Reason.WRONG_LATER, message)
 
-        sampling = sample(
+        # On a busy machine one of two workers may get its processor late for a whole short sample,
+        # hardly twice. Of the first nothing counts, so nobody gains by being early in it alone.
+        for _ in range(2):
+            sampling = sample(
+                context,
+                side,
+                verify,
+                number=len(before),
+                several=several,
+                held=before[0].held if before else None,
+                seconds=seconds,
+            )
+            self.verified.made += sampling.blocks
+            self.device_seconds += sampling.device_seconds
+            if not _is_early(sampling):
+                return sampling
+        self._hold_against(
             context,
-            side,
-            verify,
-            number=len(before),
-            several=several,
-            held=before[0].held if before else None,
-            seconds=seconds,
-            relative_width=context.settings.relative_width,
+            Reason.WORK_BEFORE_START,
+            "the candidate works outside its calls: before they start, or after they returned",
         )
-        self.verified.made += sampling.blocks
-        self.device_seconds += sampling.device_seconds
         return sampling
 
 

@@ -28,6 +28,8 @@ from evaluator.walls.environment import clean_environment
 from evaluator.walls.probe import Probe
 
 Reached = Callable[[str], None]
+_FILE_BYTES = 2**30
+"""Of the largest file that may be written."""
 
 
 def enclose(*needed: Path) -> list[str]:
@@ -53,7 +55,6 @@ def confine(
     *,
     memory_bytes: int | None,
     cpu_seconds: int,
-    file_bytes: int = 2**30,
     enclosed: Collection[str] = (),
     keep_scratch: bool = False,
     needed: Sequence[Path] = (),
@@ -111,7 +112,7 @@ def confine(
     limits.limit(
         memory_bytes=None if memory_bytes is None else limits.mapped_bytes() + memory_bytes,
         cpu_seconds=cpu_seconds,
-        file_bytes=file_bytes,
+        file_bytes=_FILE_BYTES,
         processes=limits.most_processes(own_uid=own_uid == "own_uid"),
     )
     up("rlimits", *(["memory_limit"] if memory_bytes is not None else []))

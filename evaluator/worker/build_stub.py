@@ -10,7 +10,7 @@ import importlib.util
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.worker.build_directory import placed
@@ -31,7 +31,9 @@ def install(send: Send) -> None:
 
     one_at_a_time = threading.Lock()
 
-    def built(request: BuildRequest, build_directory: object, *, is_python_module: bool) -> Any:
+    def built(
+        request: BuildRequest, build_directory: object, *, is_python_module: bool
+    ) -> ModuleType | str:
         with one_at_a_time:  # candidates build in several threads, and `send` is for one
             outcome = send(request)
             if not outcome.ok:
@@ -59,7 +61,7 @@ def install(send: Send) -> None:
         keep_intermediates: bool = True,
         use_pch: bool = False,
         no_implicit_headers: bool = False,
-    ) -> Any:
+    ) -> ModuleType | str:
         """Builds inline sources, as PyTorch's function of this name."""
         _refuse_sycl(sycl_sources, with_sycl)
         cpp, cuda = _texts(cpp_sources), _texts(cuda_sources)
@@ -96,7 +98,7 @@ def install(send: Send) -> None:
         is_python_module: bool = True,
         is_standalone: bool = False,
         keep_intermediates: bool = True,
-    ) -> Any:
+    ) -> ModuleType | str:
         """Builds source files of this worker's disk, as PyTorch's function of this name."""
         _refuse_sycl(None, with_sycl)
         if is_standalone:
@@ -148,7 +150,7 @@ def _refuse_sycl(sources: object, wanted: object) -> None:
         raise RuntimeError("SYCL sources cannot be built here")
 
 
-def _module(name: str, library: str) -> Any:
+def _module(name: str, library: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, library)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

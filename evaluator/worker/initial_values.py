@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from evaluator.worker.replaced_method import replaced_method
+
 _LARGE = 2**22
 """Elements from which a tensor is filled with copies."""
 _BLOCK = 1_048_573
@@ -23,14 +25,12 @@ _BLOCK = 1_048_573
 @contextmanager
 def repeated_initial_values() -> Iterator[None]:
     """Replace `Tensor.uniform_` and `Tensor.normal_`, which `torch.nn.init` calls."""
-    names = ("uniform_", "normal_")
-    for name in names:
-        setattr(torch.Tensor, name, _repeating(getattr(torch.Tensor, name)))
-    try:
+    kind = torch.Tensor
+    with (
+        replaced_method(kind, "uniform_", _repeating(kind.uniform_)),
+        replaced_method(kind, "normal_", _repeating(kind.normal_)),
+    ):
         yield
-    finally:
-        for name in names:
-            delattr(torch.Tensor, name)
 
 
 def _repeating(draw: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:

@@ -8,11 +8,11 @@ import re
 import resource
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from evaluator.hardware.cuda_memory import import_memory
+from evaluator.worker.orders import Layout
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
@@ -47,12 +47,11 @@ def map_shared(memory: SharedMemory, *, writable: bool) -> torch.Tensor:
         return torch.frombuffer(buffer, dtype=torch.uint8)
     ordinal = int(memory.device)
     mapping = import_memory(ordinal, memory.fd, memory.size, writable=writable)
-    view: torch.Tensor = mapping.as_bytes(f"cuda:{ordinal}")
-    return view
+    return mapping.as_bytes(f"cuda:{ordinal}")
 
 
-def tensor_at(memory: torch.Tensor, layout: dict[str, Any]) -> torch.Tensor:
-    """The tensor that `layout` (offset in bytes, shape, stride in elements, dtype) describes."""
+def tensor_at(memory: torch.Tensor, layout: Layout) -> torch.Tensor:
+    """The tensor that lies there in `memory` (uint8, shape [size])."""
     dtype = getattr(torch, layout["dtype"])
     start, size = layout["offset"], layout["span"]
     flat = memory[start : start + size].view(dtype)

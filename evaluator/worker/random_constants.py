@@ -20,6 +20,8 @@ from torch import Tensor
 from torch.nn.modules import module as registration
 from torch.nn.modules.batchnorm import _NormBase
 
+from evaluator.worker.replaced_method import replaced_method
+
 STATISTICS = ("running_mean", "running_var")
 
 
@@ -42,28 +44,24 @@ def random_constants(seed: int) -> Iterator[None]:
 
     New tensors that nobody has filled yet hold NaN, so that they do not look like constants.
     """
-    constants = _Constants(seed)
-    before = (
-        torch.nn.Parameter.__new__,
-        _NormBase.reset_running_stats,
-        torch.are_deterministic_algorithms_enabled(),
-        torch.is_deterministic_algorithms_warn_only_enabled(),
-    )
-    torch.nn.Parameter.__new__ = staticmethod(constants.new_parameter(before[0]))
-    _NormBase.reset_running_stats = constants.reset_statistics(before[1])
-    torch.Tensor.fill_ = constants.filling(torch.Tensor.fill_)
-    torch.Tensor.zero_ = constants.filling(torch.Tensor.zero_)
+    constants, parameter = _Constants(seed), torch.nn.Parameter
+    new = constants.new_parameter(parameter.__new__)
+    statistics = constants.reset_statistics(_NormBase.reset_running_stats)
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    warns_only = torch.is_deterministic_algorithms_warn_only_enabled()
     hook = registration.register_module_buffer_registration_hook(constants.on_buffer)
     torch.use_deterministic_algorithms(True, warn_only=True)
     try:
-        yield
+        with (
+            replaced_method(parameter, "__new__", staticmethod(new)),
+            replaced_method(_NormBase, "reset_running_stats", statistics),
+            replaced_method(torch.Tensor, "fill_", constants.filling(torch.Tensor.fill_)),
+            replaced_method(torch.Tensor, "zero_", constants.filling(torch.Tensor.zero_)),
+        ):
+            yield
     finally:
-        torch.use_deterministic_algorithms(before[2], warn_only=before[3])
+        torch.use_deterministic_algorithms(deterministic, warn_only=warns_only)
         hook.remove()
-        del torch.Tensor.fill_
-        del torch.Tensor.zero_
-        _NormBase.reset_running_stats = before[1]
-        torch.nn.Parameter.__new__ = staticmethod(before[0])
 
 
 class _Constants:

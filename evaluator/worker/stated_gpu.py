@@ -6,7 +6,6 @@ Only where a candidate is rehearsed. A worker in which it is judged has the GPU 
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 
 import torch
 
@@ -46,13 +45,13 @@ def state(properties: Properties) -> None:
     """
     told = SimpleNamespace(**properties)
 
-    def get_device_properties(device: Any = None) -> SimpleNamespace:
+    def get_device_properties(device: object = None) -> SimpleNamespace:
         return told
 
-    def get_device_capability(device: Any = None) -> tuple[int, int]:
+    def get_device_capability(device: object = None) -> tuple[int, int]:
         return told.major, told.minor
 
-    def get_device_name(device: Any = None) -> str:
+    def get_device_name(device: object = None) -> str:
         return str(told.name)
 
     answers = {
@@ -70,5 +69,5 @@ def state(properties: Properties) -> None:
         setattr(torch.Tensor, name, value)
 
 
-def _itself(tensor: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+def _itself(tensor: torch.Tensor, *_: object, **__: object) -> torch.Tensor:
     return tensor

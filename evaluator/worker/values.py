@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
 from evaluator.pretrained import from_values
 from evaluator.worker.memory import tensor_at
 
+if TYPE_CHECKING:
+    from evaluator.worker.orders import Layout
+
 
 class TensorSubclassError(TypeError):
     """An output is no plain tensor."""
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """`float32` rather than `torch.float32`."""
+    return str(dtype).removeprefix("torch.")
 
 
 def decode(value: Any, memory: torch.Tensor, adopt: Callable[[torch.Tensor], torch.Tensor]) -> Any:
@@ -21,7 +29,7 @@ def decode(value: Any, memory: torch.Tensor, adopt: Callable[[torch.Tensor], tor
         return value
     match value["kind"]:
         case "tensor":
-            return adopt(tensor_at(memory, value))
+            return adopt(tensor_at(memory, cast("Layout", value)))
         case "meta":
             dtype = getattr(torch, value["dtype"])
             return torch.empty(value["shape"], dtype=dtype, device="meta")

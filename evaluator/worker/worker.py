@@ -6,7 +6,6 @@ nothing that it says but the bytes in the output slot.
 
 from __future__ import annotations
 
-import json
 import linecache
 import os
 import sys
@@ -16,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -30,11 +29,12 @@ from evaluator.ipc.build_request import (
 )
 from evaluator.ipc.failure import Failure, Phase
 from evaluator.ipc.reply import DTYPES, GATE_BYTES, OutputLayout, Reply, Sources, place_after
-from evaluator.ipc.wire import Channel, Kind
+from evaluator.ipc.wire import Channel, Kind, Message
 from evaluator.pretrained import know_configurations
 from evaluator.worker import build_stub, stated_gpu
 from evaluator.worker.initial_values import repeated_initial_values
 from evaluator.worker.memory import SharedMemory, limit_growth, map_shared, tensor_at
+from evaluator.worker.orders import CallOrder, ConstructOrder, LoadOrder, WarmOrder
 from evaluator.worker.poison import (
     poison_free_memory,
     poison_shared_memory,
@@ -43,7 +43,7 @@ from evaluator.worker.poison import (
 from evaluator.worker.random_constants import random_constants
 from evaluator.worker.steps import SOIL, Result, soil, take
 from evaluator.worker.trial_memory import TrialMemory
-from evaluator.worker.values import decode, flatten
+from evaluator.worker.values import decode, dtype_name, flatten
 from evaluator.worker.weights import FITS, with_weights
 
 _FILE = "candidate.py"
@@ -78,19 +78,26 @@ class Worker:
 
     def serve(self) -> None:
         """Answer the judge until it hangs up."""
-        steps: dict[Kind, tuple[Phase, Callable[[dict[str, Any], tuple[int, ...]], None]]] = {
-            Kind.WARM: ("import", self._warm),
-            Kind.LOAD: ("import", self._load),
-            Kind.CONSTRUCT: ("construct", self._construct),
-            Kind.PREPARE: ("call", self._call),
-        }
+        phases: dict[Kind, Phase] = {Kind.CONSTRUCT: "construct", Kind.PREPARE: "call"}
         while True:
             message = self.channel.receive()
-            phase, step = steps[message.kind]
             try:
-                step(json.loads(message.payload), message.fds)
+                self._do(message)
             except BaseException as error:  # noqa: BLE001 - the boundary of the process
-                self._fail(phase, error)
+                self._fail(phases.get(message.kind, "import"), error)
+
+    def _do(self, message: Message) -> None:
+        match message.kind:
+            case Kind.WARM:
+                self._warm(WarmOrder.decode(message.payload))
+            case Kind.LOAD:
+                self._load(LoadOrder.decode(message.payload))
+            case Kind.CONSTRUCT:
+                self._construct(ConstructOrder.decode(message.payload), message.fds)
+            case Kind.PREPARE:
+                self._call(CallOrder.decode(message.payload))
+            case _:
+                raise AssertionError(f"{message.kind.name} is no order")
 
     def _show_source(self) -> None:
         """Let Python find the source's lines, for tracebacks and what compiles functions."""
@@ -118,36 +125,36 @@ class Worker:
             return replace(outcome, library=f"/proc/self/fd/{message.fds[0]}")
         return outcome
 
-    def _warm(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
+    def _warm(self, order: WarmOrder) -> None:
         """Do what takes a while and needs no candidate; asked again, say whether it holds."""
-        if order["context"]:
-            _make_context(order["device"])
-        elif order["device"] != "cpu":
+        if order.context:
+            _make_context(order.device)
+        elif order.device != "cpu":
             torch.cuda.init()
         self.channel.send(Kind.WARMED)
 
-    def _load(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
-        self.device = order["device"]
-        self.class_name = order["class_name"]
-        self.dtype = getattr(torch, order["dtype"])
-        if order["growth_bytes"] is not None:
-            limit_growth(order["growth_bytes"])
-        torch.set_num_threads(order["threads"])
-        BackendFlags(*order["flags"]).set()
+    def _load(self, order: LoadOrder) -> None:
+        self.device = order.device
+        self.class_name = order.class_name
+        self.dtype = getattr(torch, order.dtype)
+        if order.growth_bytes is not None:
+            limit_growth(order.growth_bytes)
+        torch.set_num_threads(order.threads)
+        BackendFlags(*order.flags).set()
         # Before the candidate can; at no cost where it is there.
         _make_context(self.device)
         build_stub.install(self._build)
-        if order["gpu"] is not None:
-            stated_gpu.state(order["gpu"])
-        if order["configurations"] is not None:
-            know_configurations(order["configurations"])
-        if order["reference"] is not None:
+        if order.gpu is not None:
+            stated_gpu.state(order.gpu)
+        if order.configurations is not None:
+            know_configurations(order.configurations)
+        if order.reference is not None:
             self.reference_file = types.ModuleType("reference")
-            exec(compile(order["reference"], "reference.py", "exec"), vars(self.reference_file))
-        self.source = source = order["source"]
-        if order["text"] != "none":
+            exec(compile(order.reference, "reference.py", "exec"), vars(self.reference_file))
+        self.source = source = order.source
+        if order.text != "none":
             self._show_source()
-        if order["text"] == "file":
+        if order.text == "file":
             path = Path.cwd() / _FILE
             path.write_text(source)
             code = compile(source, str(path), "exec")
@@ -163,37 +170,34 @@ class Worker:
             )
         self.channel.send(Kind.IMPORTED)
 
-    def _construct(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
+    def _construct(self, order: ConstructOrder, fds: tuple[int, ...]) -> None:
         weights_fd, inputs_fd, outputs_fd = fds
-        weights = map_shared(
-            SharedMemory("cpu", order["weights"]["size"], weights_fd), writable=False
-        )
+        weights = map_shared(SharedMemory("cpu", order.weights_bytes, weights_fd), writable=False)
         where = "cpu" if self.device == "cpu" else self.device.split(":")[1]
         self.memory["inputs"] = map_shared(
-            SharedMemory(where, order["inputs"]["size"], inputs_fd),
-            writable=order["inputs"]["writable"],
+            SharedMemory(where, order.inputs_bytes, inputs_fd), writable=order.inputs_writable
         )
-        self.copies_inputs = order["inputs"]["copied"]
+        self.copies_inputs = order.copies_inputs
         self.memory["outputs"] = map_shared(
-            SharedMemory(where, order["outputs"]["size"], outputs_fd), writable=True
+            SharedMemory(where, order.outputs_bytes, outputs_fd), writable=True
         )
         if self.reference_file is not None:
             with _told_as_of_reference():
                 self.reference = self._new_module(order, weights, self.reference_file.Model)
         kind = getattr(self.namespace, self.class_name)
-        tensors = {each["name"]: tensor_at(weights, each) for each in order["tensors"]}
+        tensors = {name: tensor_at(weights, each) for name, each in order.tensors.items()}
         loaded = with_weights(lambda: self._new_module(order, weights, kind), kind, tensors)
         if self.reference is not None:
             self.reference.to(device=self.device, dtype=self.dtype)
         module = loaded.module.to(self.device)
         if self.dtype is not torch.float32:
             module = module.to(self.dtype)
-        if order["compile"] is not None:
-            module = torch.compile(module, **order["compile"])
+        if order.compile_with is not None:
+            module = cast(torch.nn.Module, torch.compile(module, **order.compile_with))
         self.kept, self.earlier = [], None
-        if self.module is not None and order["earlier"] == "loaded":
+        if self.module is not None and order.earlier == "loaded":
             module.load_state_dict(self.module.state_dict())
-        if self.module is not None and order["earlier"] == "kept":
+        if self.module is not None and order.earlier == "kept":
             self.earlier = self.module
         self.module = module
         self.channel.send(
@@ -202,29 +206,29 @@ class Worker:
         )
 
     def _new_module(
-        self, order: dict[str, Any], weights: torch.Tensor, kind: Callable[..., torch.nn.Module]
+        self, order: ConstructOrder, weights: torch.Tensor, kind: Callable[..., torch.nn.Module]
     ) -> torch.nn.Module:
-        torch.manual_seed(order["seed"])
-        arguments = [decode(value, weights, torch.Tensor.clone) for value in order["arguments"]]
-        constants = random_constants(order["seed"]) if order["random_constants"] else nullcontext()
-        with repeated_initial_values() if order["repeated_values"] else nullcontext(), constants:
+        torch.manual_seed(order.seed)
+        arguments = [decode(value, weights, torch.Tensor.clone) for value in order.arguments]
+        constants = random_constants(order.seed) if order.random_constants else nullcontext()
+        with repeated_initial_values() if order.repeated_values else nullcontext(), constants:
             module = kind(*arguments)
         if not isinstance(module, torch.nn.Module):
             raise TypeError(f"{self.class_name} is not a torch.nn.Module")
         return module
 
-    def _call(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
+    def _call(self, order: CallOrder) -> None:
         assert self.module is not None
         inputs = self.memory["inputs"]
-        is_trial = order["reference"] and self.device != "cpu"
+        is_trial = order.reference and self.device != "cpu"
         if is_trial:
-            arguments = self.trial.inputs(order["arguments"], inputs)
+            arguments = self.trial.inputs(order.arguments, inputs)
         else:
-            arguments = [decode(value, inputs, lambda given: given) for value in order["arguments"]]
+            arguments = [decode(value, inputs, lambda given: given) for value in order.arguments]
         slot = self.memory["outputs"]
-        if order["reference"] and self.reference is not None:
+        if order.reference and self.reference is not None:
             self.reference.to(device=self.device, dtype=self.dtype)
-        for step in order["steps"]:
+        for step in order.steps:
             if step == "other" and self.earlier is not None:
                 self.module, self.earlier = self.earlier, self.module
             elif step in ("soil", "soil_less"):
@@ -232,12 +236,12 @@ class Worker:
                 self.behind_soil = soil(value, self.layouts, self.device)
             else:
                 take(step, self.module, self.device, self.dtype)
-        if order["seed"] is not None:
-            torch.manual_seed(order["seed"])
+        if order.seed is not None:
+            torch.manual_seed(order.seed)
         if self.device == "cpu":
             _line_up_threads()
-        elif order["poison"] is not None:
-            poison_free_memory(order["poison"])
+        elif order.poison is not None:
+            poison_free_memory(order.poison)
         self.channel.send(Kind.PREPARED)
         if self.device == "cpu":
             # Who sleeps may wake up elsewhere.
@@ -246,38 +250,38 @@ class Worker:
         if is_trial:
             self.trial.fill()
         elif self.copies_inputs:
-            arguments = [decode(value, inputs, torch.clone) for value in order["arguments"]]
+            arguments = [decode(value, inputs, torch.clone) for value in order.arguments]
         if self.device == "cpu":
             with torch.no_grad():
                 beside = self._run_reference(order, arguments)
                 result = self.module(*arguments)
-            tensors = self._returned(flatten(result, look=order["look"]), order["result"])
+            tensors = self._returned(flatten(result, look=order.look), order.result)
             tensors = tensors + beside
             self.channel.send(Kind.RETURNED, Reply(in_place(tensors)).encode())
             # The judge reads the outputs where they lie, while this process stands still.
             self.channel.receive()
-            if order["copy"]:
+            if order.copy:
                 self.channel.send(Kind.DONE, Reply(copy_out(tensors, slot)).encode())
             return
         begin, middle, end = (torch.cuda.Event(enable_timing=True) for _ in range(3))
-        if order["held"]:
+        if order.held:
             hold_stream(torch.cuda.current_stream().cuda_stream, slot[-GATE_BYTES:].data_ptr(), 1)
-        if order["poison"] is not None:
-            poison_shared_memory(order["poison"])
+        if order.poison is not None:
+            poison_shared_memory(order.poison)
         with torch.no_grad():
             beside = self._run_reference(order, arguments)
             begin.record()
             # A container may be the candidate's own, and do the work as it is walked through.
-            tensors = flatten(self.module(*arguments), look=order["look"])
+            tensors = flatten(self.module(*arguments), look=order.look)
             middle.record()
-            tensors = self._returned(tensors, order["result"])
+            tensors = self._returned(tensors, order.result)
             outputs = copy_out(tensors + beside, slot[:-GATE_BYTES])
             end.record()
             # The word behind that on which a stream is held.
             signal(torch.cuda.current_stream().cuda_stream, slot[-GATE_BYTES:].data_ptr() + 4, 1)
             if is_trial:
                 self.trial.compare(tensors)
-        if order["held"]:
+        if order.held:
             self.channel.send(Kind.ENQUEUED)
         torch.cuda.synchronize()
         sources = Sources(
@@ -287,9 +291,9 @@ class Worker:
         reply = Reply(outputs, forward_us, total_us, sources)
         self.channel.send(Kind.DONE, reply.encode())
 
-    def _run_reference(self, order: dict[str, Any], arguments: Sequence[Any]) -> list[torch.Tensor]:
+    def _run_reference(self, order: CallOrder, arguments: Sequence[Any]) -> list[torch.Tensor]:
         """The reference's outputs, in a call that asks for them."""
-        if not order["reference"] or self.reference is None:
+        if not order.reference or self.reference is None:
             return []
         if self.device != "cpu":
             # What the candidate enqueued before may fail here, and is its own.
@@ -299,8 +303,8 @@ class Worker:
             if self.device != "cpu":
                 torch.cuda.synchronize()
                 self.trial.keep_expected(outputs)
-        if order["seed"] is not None:
-            torch.manual_seed(order["seed"])
+        if order.seed is not None:
+            torch.manual_seed(order.seed)
         return outputs
 
     def _returned(self, tensors: list[torch.Tensor], which: Result) -> list[torch.Tensor]:
@@ -362,7 +366,7 @@ def _line_up_threads() -> None:
 
 
 def _dtype_name(tensor: torch.Tensor) -> str:
-    name = str(tensor.dtype).removeprefix("torch.")
+    name = dtype_name(tensor.dtype)
     if name not in DTYPES:
         raise TypeError(f"an output has dtype {name}, which no problem here uses")
     return name

@@ -19,13 +19,14 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from evaluator.ipc.wire import Channel, ClosedError, Kind
 from evaluator.walls.bait import Bait
 from evaluator.walls.layers import confine, enclose, run_against
 from evaluator.walls.namespaces import Born, can_fork_apart, fork_apart, own_proc
 from evaluator.walls.scratch import remove
+from evaluator.worker.orders import ForkOrder, ReapOrder
 
 
 def main(fd: int, folder: Path) -> None:
@@ -54,7 +55,6 @@ def _serve(channel: Channel, folder: Path) -> NoReturn:
     channel.send(Kind.FORKED, json.dumps({"layers": layers}).encode())
     while True:
         message = channel.receive()
-        order = json.loads(message.payload)
         if message.kind is Kind.FORK:
             try:
                 born = fork_apart() if "pid_namespace" in layers else Born(os.fork(), None)
@@ -64,12 +64,13 @@ def _serve(channel: Channel, folder: Path) -> NoReturn:
                 born, told = None, {"error": str(error)}
             if born is not None and born.pid == 0:
                 channel.close()
-                _become_worker(order, layers, *message.fds)
+                _become_worker(ForkOrder.decode(message.payload), layers, *message.fds)
             for descriptor in message.fds:
                 os.close(descriptor)
             channel.send(Kind.FORKED, json.dumps(told).encode())
         elif message.kind is Kind.REAP:
-            status = _reap(order["pid"], order["timeout_s"])
+            order = ReapOrder.decode(message.payload)
+            status = _reap(order.pid, order.timeout_s)
             channel.send(Kind.REAPED, json.dumps({"status": status}).encode())
 
 
@@ -111,7 +112,7 @@ def _reap(pid: int, timeout_s: float) -> int | None:
 
 
 def _become_worker(
-    order: dict[str, Any], layers: list[str], talk: int, log: int, bait_folder: int = -1
+    order: ForkOrder, layers: list[str], talk: int, log: int, bait_folder: int = -1
 ) -> NoReturn:
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -122,17 +123,27 @@ def _become_worker(
         if "ASAN_OPTIONS" not in os.environ:
             # A sanitizer's report of a fault needs more stack than this brings along.
             faulthandler.enable(file=2, all_threads=False)
-        scratch = Path(order["scratch"])
-        limits = {"memory_bytes": order["memory_bytes"], "cpu_seconds": order["cpu_seconds"]}
+        scratch = Path(order.scratch)
         channel = Channel(socket.socket(fileno=talk), takes_fds=True)
-        if order["bait"] is not None:
-            bait = Bait(**order["bait"])
-            held = run_against(bait, bait_folder, scratch, enclosed=layers, **limits)
+        if order.bait is not None:
+            held = run_against(
+                Bait(**order.bait),
+                bait_folder,
+                scratch,
+                memory_bytes=order.memory_bytes,
+                cpu_seconds=order.cpu_seconds,
+                enclosed=layers,
+            )
             channel.send(Kind.READY, ",".join(held).encode())
             os._exit(0)
         active = list(layers)
-        if order["confine"]:
-            active += confine(scratch, enclosed=layers, **limits)
+        if order.confine:
+            active += confine(
+                scratch,
+                memory_bytes=order.memory_bytes,
+                cpu_seconds=order.cpu_seconds,
+                enclosed=layers,
+            )
         else:
             os.setsid()
             os.chdir(scratch)

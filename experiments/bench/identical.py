@@ -18,7 +18,7 @@ import typer
 
 from evaluator.command.command_line import serve
 from evaluator.evaluation import Status, Verdict
-from evaluator.known_ratios import at_most
+from experiments.bench.known_ratios import at_most
 from experiments.bench.suites.result_lines import Part, ResultLines
 from experiments.bench.tasks import TaskRow
 from problems.errors import UsageError

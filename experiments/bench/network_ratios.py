@@ -19,7 +19,7 @@ from agent.record.durable import write_whole
 from evaluator.command.command_line import serve
 from evaluator.evaluation import Evaluation, EvaluationRequest, Status
 from evaluator.executor.executor import Executor
-from evaluator.known_ratios import Run
+from experiments.bench.known_ratios import Run
 from experiments.bench.suites.attempt import attempt
 from experiments.bench.suites.result_lines import Part, ResultLines
 from experiments.bench.suites.suite_run import (

@@ -1,10 +1,8 @@
-from itertools import combinations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.metrics import fast_p, geometric_mean, pass_at_k, sol_score
+from evaluator.metrics import fast_p, geometric_mean, sol_score
 
 times = st.floats(min_value=1e-3, max_value=1e9)
 
@@ -26,21 +24,6 @@ def test_geometric_mean():
         geometric_mean([1.0, 0.0])
     with pytest.raises(ValueError, match="nothing"):
         geometric_mean([])
-
-
-@given(st.integers(1, 7), st.data())
-def test_pass_at_k_is_the_share_of_subsets_with_a_correct_one(samples, data):
-    correct = data.draw(st.integers(0, samples))
-    k = data.draw(st.integers(1, samples))
-    subsets = list(combinations(range(samples), k))
-    share = sum(min(subset) < correct for subset in subsets) / len(subsets)
-    assert pass_at_k(samples, correct, k) == pytest.approx(share)
-
-
-@pytest.mark.parametrize("arguments", [(0, 0, 1), (4, 5, 1), (4, 1, 0), (4, 1, 5)])
-def test_pass_at_k_refuses_nonsense(arguments):
-    with pytest.raises(ValueError, match="not defined"):
-        pass_at_k(*arguments)
 
 
 @given(times, times, times)

@@ -117,7 +117,7 @@ def _collect(
     stages.end("build")
     values = reference.fresh_inputs(_SEED + 1)
 
-    def call() -> Any:
+    def call() -> object:
         with torch.no_grad():
             return module(*values)
 
@@ -156,7 +156,7 @@ def _collect(
     return collected
 
 
-def _in_profiler_range(call: Callable[[], Any]) -> None:
+def _in_profiler_range(call: Callable[[], object]) -> None:
     torch.cuda.synchronize()
     with torch.cuda.nvtx.range("forward"):
         torch.cuda.cudart().cudaProfilerStart()

@@ -62,38 +62,35 @@ def _run_confined(
     """`kept`: an empty folder of ours for copies of the libraries, which outlive the cache's."""
     _give(folder)
     mine, theirs = pair()
-    with device_lock(device), tempfile.TemporaryFile() as sink:
+    name, module = f"the {mode} collector", "evaluator.collect.target.confined"
+    with device_lock(device):
         begin = time.monotonic()
         with theirs:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "evaluator.collect.target.confined", str(folder), mode,
-                 str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                cwd=folder,
-                env=target_environment(folder),
-                stdin=subprocess.DEVNULL,
-                stdout=sink,
-                stderr=subprocess.STDOUT,
-            )  # fmt: skip
+            line = theirs.fileno()
+            # It begins a session of its own once it gives up its privileges.
+            program = Program(
+                [sys.executable, "-m", module, str(folder), mode, str(line)],
+                folder,
+                target_environment(folder),
+                name=name,
+                most_bytes=_LOG_BYTES,
+                handed=(line,),
+            )
         # Now, while it has one thread and may be looked at.
-        counter = CallCounter(process.pid) if mode == "cpu" else None
-        # It begins a session of its own once it gives up its privileges.
+        counter = CallCounter(program.pid) if mode == "cpu" else None
         try:
             with Broker(device, counter=counter, kept=kept) as broker:
                 left_s = broker.serve(
-                    mine, timeout_s - (time.monotonic() - begin), lambda: process.poll() is None
+                    mine, timeout_s - (time.monotonic() - begin), lambda: program.runs
                 )
-            process.wait(left_s)
-        except (WireError, subprocess.TimeoutExpired) as error:
-            raise ProfilerError(why_broken_off(error, f"the {mode} collector", timeout_s)) from None
+            text = program.finish(left_s, limit_s=timeout_s)
+        except WireError as error:
+            raise ProfilerError(why_broken_off(error, name, timeout_s)) from None
         finally:
             mine.close()
-            _kill(process)
+            program.end()
             if counter is not None:
                 counter.close()
-        text = _printed(sink)
-    if process.returncode != 0:
-        raise ProfilerError(f"the {mode} collector failed: {_last_line(text)}")
     collected = collected_in(folder, mode, text)
     if mode == "static":
         return collected.model_copy(update={"gpu": inspect_kernels(broker.libraries)})
@@ -132,9 +129,11 @@ class Program:
         apart: bool = False,
         name: str = "",
         most_bytes: int = _WHOLE_BYTES,
+        handed: Sequence[int] = (),
     ) -> None:
         """Start it. `apart`: in a session of its own, which others begin themselves. `name`: what
-        it is called where it fails; by default as the command. `most_bytes`: of what it prints."""
+        it is called where it fails; by default as the command. `most_bytes`: of what it prints.
+        `handed`: the descriptors that it gets."""
         self.name = name or Path(command[0]).name
         self._printed = Printed(most_bytes)
         self._ended = False
@@ -147,6 +146,7 @@ class Program:
                 stdout=self._printed.for_worker,
                 stderr=subprocess.STDOUT,
                 start_new_session=apart,
+                pass_fds=handed,
             )
         except BaseException:
             self._printed.give_away()
@@ -274,12 +274,6 @@ def open_plain(path: Path, most_bytes: int) -> IO[bytes]:
 def is_plain(path: Path) -> bool:
     """Whether a file is there, and no link: it may have been the candidate's to name."""
     return path.is_file() and not path.is_symlink()
-
-
-def _printed(sink: IO[bytes], most: int = _LOG_BYTES) -> str:
-    # A candidate may print as much as the disk holds.
-    sink.seek(max(0, sink.seek(0, os.SEEK_END) - most))
-    return sink.read(most).decode(errors="replace")
 
 
 def why_broken_off(error: Exception, what: str, timeout_s: float) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evaluator.configuration_cache import Configurations, kept_for
 from evaluator.evaluation import EvaluationRequest
-from evaluator.pretrained import imports_transformers
+from evaluator.pretrained import Configurations, imports_transformers, kept_for
 
 REQUEST = "request.json"
 

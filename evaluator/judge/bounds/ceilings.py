@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from dataclasses import asdict, dataclass
 import torch
 
 from evaluator.hardware.devices import cache_bytes, describe
-from problems.cache_folder import cache_folder
+from problems.cache_folder import cache_folder, keep
 
 _REVISION = 2
 """Changes whenever what is measured does, so that figures kept by an older version are not used."""
@@ -59,14 +58,7 @@ def measure_ceilings(device: str, threads: int | None = None) -> Ceilings:
         return Ceilings(**json.loads(path.read_text()))
     except (OSError, ValueError, TypeError):
         ceilings = _measure(torch.device(device), threads)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(f".{os.getpid()}")
-        draft.write_text(json.dumps(asdict(ceilings)))
-        draft.replace(path)
-    except OSError:
-        # A read-only home: measured again the next time.
-        return ceilings
+    keep(path, json.dumps(asdict(ceilings)))
     return ceilings
 
 

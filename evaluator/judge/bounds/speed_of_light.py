@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluator.hardware.devices import DevicePeaks
-from evaluator.judge.bounds.ceilings import Ceilings, measure_ceilings
-from evaluator.judge.bounds.work import Work, count_work
-
-__all__ = ["Bounds", "Ceilings", "Work", "bounds", "count_work", "measure_ceilings"]
+from evaluator.hardware.published import DevicePeaks
+from evaluator.judge.bounds.ceilings import Ceilings
+from evaluator.judge.bounds.work import Work
 
 SLACK = 1.05
 """Data sheets round: an H200's memory clock allows 4.92 TB/s where 4.8 are published."""

@@ -18,9 +18,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_map
 
 from evaluator.judge.bounds.work_counter import WorkCounter, unique_bytes
+from evaluator.judge.operator_mode import tensors_in
 from evaluator.settings import Precision
 
 _PERIOD = 2**24 - 3
@@ -76,7 +77,7 @@ def count_work(
     outputs stay as they were, as in an expression that cancels. That takes a forward call an input.
     Raises what the module raises.
     """
-    tensors = [leaf for leaf in tree_leaves(list(inputs)) if isinstance(leaf, Tensor)]
+    tensors = tensors_in(list(inputs))
     nonzero = [_nonzero_share(t) for t in tensors]
     nonzero += [_nonzero_share(t) for t in [*module.parameters(), *module.buffers()]]
     if probe is None:
@@ -142,7 +143,7 @@ def _run(
     module: torch.nn.Module, inputs: Sequence[Any], nonzero: Sequence[float], precision: Precision
 ) -> tuple[WorkCounter, list[Tensor]]:
     counter = WorkCounter(precision)
-    tensors = [leaf for leaf in tree_leaves(list(inputs)) if isinstance(leaf, Tensor)]
+    tensors = tensors_in(list(inputs))
     state_nonzero = nonzero[len(tensors) :]
     for number, (tensor, share) in enumerate(zip(tensors, nonzero, strict=False)):
         counter.watch(tensor, number, dense=tensor.is_floating_point() and share > 0.99)
@@ -151,7 +152,7 @@ def _run(
         counter.watch(tensor, None, dense=tensor.is_floating_point() and share > 0.99)
     with counter:
         result = module(*inputs)
-    return counter, [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
+    return counter, tensors_in(result)
 
 
 def _nonzero_share(tensor: Tensor) -> float:
@@ -189,7 +190,7 @@ def _probed(
         # What is random must not make a difference that no input makes.
         torch.manual_seed(0)
         result = copy.deepcopy(module)(*tree_map(other, list(inputs)))
-        return [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
+        return tensors_in(result)
 
     usual = outputs(None)
     kept = {}

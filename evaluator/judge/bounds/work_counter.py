@@ -10,21 +10,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from evaluator.judge.bounds import work_rules
+from evaluator.judge.operator_mode import OperatorCall, OperatorMode, storage_of, tensors_in
 from evaluator.settings import Precision
+from evaluator.worker.values import dtype_name
 
 
-class WorkCounter(TorchDispatchMode):  # type: ignore[misc]
+class WorkCounter(OperatorMode):
     """Watches every operator: what it reads, what it computes, and which inputs reach where."""
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """No: nothing is compiled here, and asking to be skipped imports the compiler (1.6 s)."""
-        return False
 
     def __init__(self, precision: Precision) -> None:
         super().__init__()
@@ -55,14 +50,14 @@ class WorkCounter(TorchDispatchMode):  # type: ignore[misc]
 
     def watch(self, tensor: Tensor, number: int | None, *, dense: bool) -> None:
         """Call before running: this tensor is an input or a parameter."""
-        key = _key(tensor)
+        key = storage_of(tensor)
         if key not in self._origins:
             self._origins[key] = (number, tensor)
             self._dense[key] = dense
 
     def made_here(self, tensor: Tensor) -> bool:
         """Whether it lies in memory that is neither an input's nor a parameter's."""
-        return _key(tensor) not in self._origins
+        return storage_of(tensor) not in self._origins
 
     def bytes_read(self) -> int:
         """Of inputs and parameters, each element once."""
@@ -74,15 +69,17 @@ class WorkCounter(TorchDispatchMode):  # type: ignore[misc]
     def bytes_written(self, outputs: Sequence[Tensor]) -> int:
         """Of distinct outputs."""
         return sum(
-            {(_key(t), t.storage_offset()): t.numel() * t.element_size() for t in outputs}.values()
+            {
+                (storage_of(t), t.storage_offset()): t.numel() * t.element_size() for t in outputs
+            }.values()
         )
 
     def proven(self, outputs: Sequence[Tensor]) -> dict[int, float]:
         """For each input the share of it that provably reaches the outputs."""
-        return _union([self._read(t) for t in outputs])
+        return work_rules.union([self._read(t) for t in outputs])
 
     def _read(self, tensor: Tensor) -> dict[int, float]:
-        key = _key(tensor)
+        key = storage_of(tensor)
         if key in self._origins and key not in self._changed:
             number, whole = self._origins[key]
             return {} if number is None else {number: _unique(tensor) / max(1, _unique(whole))}
@@ -90,40 +87,29 @@ class WorkCounter(TorchDispatchMode):  # type: ignore[misc]
 
     def _held_bytes(self, tensor: Tensor) -> int:
         """Of the tensor that this one is a view of, or of itself."""
-        held = self._sizes.get(_key(tensor))
+        held = self._sizes.get(storage_of(tensor))
         return int(tensor.untyped_storage().nbytes()) if held is None else held
 
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        kwargs = kwargs or {}
-        operands = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
-        name = func._schema.name.removeprefix("aten::")
-        before = {_key(t) for t in operands}
-        in_place = func._schema.is_mutable
-        free_of_zeros = [self._dense.get(_key(t), False) or t.dim() == 0 for t in operands]
+    def result_of(self, call: OperatorCall) -> Any:
+        """What the operator gives, noted."""
+        name, args, operands = call.name, call.args, call.operands
+        before = {storage_of(t) for t in operands}
+        in_place = call.func._schema.is_mutable
+        free_of_zeros = [self._dense.get(storage_of(t), False) or t.dim() == 0 for t in operands]
         reach = work_rules.reach(
-            name,
-            func,
-            args,
-            kwargs,
-            list(zip(map(self._read, operands), free_of_zeros, strict=True)),
+            name, args, list(zip(map(self._read, operands), free_of_zeros, strict=True))
         )
-        sums = max((self._sums.get(_key(t), 1) for t in operands), default=1)
-        result = func(*args, **kwargs)
-        made = [t for t in tree_leaves(result) if isinstance(t, Tensor)]
-        if not in_place and made and all(_key(t) in before for t in made):
+        sums = max((self._sums.get(storage_of(t), 1) for t in operands), default=1)
+        result = call.run()
+        made = tensors_in(result)
+        if not in_place and made and all(storage_of(t) in before for t in made):
             return result
         self.operators += 1
         self.reads_values |= name in work_rules.READS_VALUES
         self.uses_cudnn |= "convolution" in name or work_rules.is_recurrent(name)
         self.asserts_values |= work_rules.asserts_values(name, operands, made)
         self._note_reads(name, operands)
-        self._note_operations(func, name, args, kwargs, operands, made, result)
+        self._note_operations(call, made, result)
         own = work_rules.accumulation(name, args, operands, made)
         linear = name.rstrip("_") in work_rules.SUMS
         total = own * sums if linear else own
@@ -131,7 +117,7 @@ class WorkCounter(TorchDispatchMode):  # type: ignore[misc]
         # A product with a mask is full of zeros, and so is whatever is made of it.
         dense = reach is not None and work_rules.dense(name, free_of_zeros)
         for tensor in made:
-            key = _key(tensor)
+            key = storage_of(tensor)
             partial = in_place and unique_bytes(tensor) < self._held_bytes(tensor)
             self._reach[key] = {} if partial or reach is None else reach
             if key not in before:
@@ -144,7 +130,7 @@ class WorkCounter(TorchDispatchMode):  # type: ignore[misc]
 
     def _note_reads(self, name: str, operands: Sequence[Tensor]) -> None:
         for position, tensor in enumerate(operands):
-            key = _key(tensor)
+            key = storage_of(tensor)
             if key not in self._origins or key in self._changed:
                 continue
             if work_rules.only_writes(name, position):
@@ -163,26 +149,18 @@ class WorkCounter(TorchDispatchMode):  # type: ignore[misc]
         row = table.numel() // table.shape[0] if name != "gather" and table.dim() else 1
         return int(count * row * table.element_size())
 
-    def _note_operations(
-        self,
-        func: Any,
-        name: str,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        operands: Sequence[Tensor],
-        made: Sequence[Tensor],
-        result: Any,
-    ) -> None:
-        formula = flop_registry.get(func._overloadpacket)
-        recurrent = work_rules.is_recurrent(name)
-        if formula is not None or recurrent:
-            kind = str(operands[0].dtype).removeprefix("torch.")
+    def _note_operations(self, call: OperatorCall, made: Sequence[Tensor], result: Any) -> None:
+        name, operands = call.name, call.operands
+        formula = flop_registry.get(call.func._overloadpacket)
+        count = None
+        if work_rules.is_recurrent(name):
+            count = work_rules.recurrent_flops(operands)
+        elif formula is not None:
+            count = float(formula(*call.args, **call.kwargs, out_val=result))
+        if count is not None:
+            kind = dtype_name(operands[0].dtype)
             if kind == "float32" and self._precision is Precision.TF32:
                 kind = "tfloat32"
-            if recurrent:
-                count = work_rules.recurrent_flops(operands)
-            else:
-                count = float(formula(*args, **kwargs, out_val=result))
             self.flops[kind] = self.flops.get(kind, 0.0) + count
             return
         counted = made if name in work_rules.GATHERS else [*operands, *made]
@@ -205,15 +183,3 @@ def _unique(tensor: Tensor) -> int:
     return math.prod(
         size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride != 0
     )
-
-
-def _key(tensor: Tensor) -> int:
-    return int(tensor.untyped_storage()._cdata)
-
-
-def _union(parts: Sequence[dict[int, float]]) -> dict[int, float]:
-    whole: dict[int, float] = {}
-    for part in parts:
-        for number, share in part.items():
-            whole[number] = max(whole.get(number, 0.0), min(1.0, share))
-    return whole

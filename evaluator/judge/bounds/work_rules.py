@@ -70,9 +70,7 @@ _ASSERTING = frozenset({"binary_cross_entropy", "multinomial", "bernoulli", "poi
 
 def reach(
     name: str,
-    func: Any,
     args: tuple[Any, ...],
-    kwargs: dict[str, Any],
     operands: Sequence[tuple[Reach, bool]],
 ) -> Reach | None:
     """Which inputs reach the result as a whole; None: nothing is known about the operator.
@@ -82,27 +80,27 @@ def reach(
     reaches = [reached for reached, _ in operands]
     plain = name[:-1] if name.endswith("_") and not name.endswith("__") else name
     if plain == "copy" and name == "copy_":
-        return _union(reaches[1:])
+        return union(reaches[1:])
     if plain in _POINTWISE:
-        return _union(reaches)
+        return union(reaches)
     if plain in _WHOLE:
-        return _union(reaches)
+        return union(reaches)
     if plain in _PRODUCTS:
         if plain == "mul" and not isinstance(args[1], Tensor) and args[1] == 0:
             return {}
         if plain.startswith("add"):
-            return _union([reaches[0], _product(operands[1:])])
+            return union([reaches[0], _product(operands[1:])])
         return _product(operands)
     if plain in ("_softmax", "_log_softmax"):
-        return _union(reaches) if args[0].shape[args[1]] > 1 else {}
+        return union(reaches) if args[0].shape[args[1]] > 1 else {}
     if plain in _SPREADS:
-        return _union(reaches)
+        return union(reaches)
     if plain in _BATCH_NORMS and not _takes_batch_statistics(plain, args):
-        return _union(reaches)
+        return union(reaches)
     if plain in _NORMS:
-        return _union(reaches) if accumulation(name, args, [args[0]], []) > 1 else {}
+        return union(reaches) if accumulation(name, args, [args[0]], []) > 1 else {}
     if plain == "constant_pad_nd":
-        return _union(reaches) if min(args[1]) >= 0 else {}
+        return union(reaches) if min(args[1]) >= 0 else {}
     if plain in _POOLS:
         return _windowed(reaches, args, pool=True)
     if plain in ("convolution", "_convolution", "cudnn_convolution", "mkldnn_convolution"):
@@ -128,17 +126,18 @@ def dense(name: str, operands: Sequence[bool]) -> bool:
     return all(operands)
 
 
-def _union(parts: Sequence[Reach]) -> Reach:
+def union(parts: Sequence[Reach]) -> Reach:
+    """Of each input the largest share among these, and never more than all of it."""
     whole: Reach = {}
     for part in parts:
         for number, share in part.items():
-            whole[number] = max(whole.get(number, 0.0), share)
+            whole[number] = max(whole.get(number, 0.0), min(1.0, share))
     return whole
 
 
 def _product(operands: Sequence[tuple[Reach, bool]]) -> Reach:
     """An operand counts only if all the others are free of structural zeros."""
-    return _union(
+    return union(
         [
             reached
             for position, (reached, _) in enumerate(operands)
@@ -171,7 +170,7 @@ def _windowed(reaches: Sequence[Reach], args: tuple[Any, ...], *, pool: bool) ->
         left_over = (size + 2 * p - extent) % s - p
         if gaps or left_over > 0 or size < extent:
             return {}
-    return _union(reaches)
+    return union(reaches)
 
 
 def _takes_batch_statistics(name: str, args: tuple[Any, ...]) -> bool:

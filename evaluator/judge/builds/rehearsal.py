@@ -12,16 +12,18 @@ from __future__ import annotations
 import platform
 import sys
 import time
+from dataclasses import astuple
 
 import torch
 
 from evaluator.backend_flags import BackendFlags
 from evaluator.build.builder import Builder
-from evaluator.built_ahead import BuiltAhead
 from evaluator.errors import UnusableReferenceError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Seconds
-from evaluator.hardware.devices import DeviceInfo, conditions
+from evaluator.hardware.conditions import conditions
+from evaluator.hardware.devices import DeviceInfo
 from evaluator.judge.builds.build_allowance import BuildAllowance
+from evaluator.judge.builds.built_ahead import BuiltAhead
 from evaluator.judge.builds.written_builds import written_builds
 from evaluator.judge.inputs.arena import make_arena
 from evaluator.judge.inputs.laid import lay
@@ -33,7 +35,9 @@ from evaluator.judge.workers.process import WorkerProcess
 from evaluator.judge.workers.side import Side
 from evaluator.reason import Reason
 from evaluator.walls.demands import insist
+from evaluator.worker.orders import ConstructOrder, LoadOrder
 from evaluator.worker.stated_gpu import properties_of
+from evaluator.worker.values import dtype_name
 
 _CPU, _META = torch.device("cpu"), torch.device("meta")
 _PATIENCE_S = 10.0
@@ -83,17 +87,17 @@ class Rehearsal:
         return BuiltAhead(seconds=self._builds.seconds, cached=self._builds.cached, refused=refused)
 
     def _import(self) -> None:
-        self._side.load(
+        order = LoadOrder(
             self._request.candidate.source,
             "ModelNew",
             threads=1,
-            dtype=DTYPES[self._request.settings.precision],
-            flags=BackendFlags.of_pytorch(),
+            dtype=dtype_name(DTYPES[self._request.settings.precision]),
+            flags=astuple(BackendFlags.of_pytorch()),
             text="lines",
-            build=self._builds.build,
             configurations=configurations_of(self._request.reference),
             gpu=properties_of(self._device) if self._device.kind == "cuda" else None,
         )
+        self._side.load(order, self._builds.build)
         self._side.loaded(self._request.settings.import_timeout_s)
 
     def _further_steps(self) -> None:
@@ -113,19 +117,9 @@ class Rehearsal:
         inputs = make_arena(_CPU, _SLACK_BYTES, read_only_for_others=True)
         try:
             placement = Placement(weights.bytes)
-            self._side.construct(
-                seed=WEIGHT_SEED,
-                arguments=[placement.place(value) for value in values],
-                tensors=[],
-                weights=weights,
-                inputs=inputs,
-                inputs_writable=False,
-                output_bytes=_SLACK_BYTES,
-                compile_with=None,
-                earlier="",
-                repeated_values=True,
-                random_constants=False,
-            )
+            arguments = [placement.place(value) for value in values]
+            order = ConstructOrder(WEIGHT_SEED, arguments, _SLACK_BYTES, tensors={})
+            self._side.construct(order, weights, inputs)
             self._side.constructed(_PATIENCE_S)
         finally:
             weights.close()

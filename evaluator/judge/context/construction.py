@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from evaluator.baseline import CompileOptions
 from evaluator.judge.inputs.arena import Arena, make_arena
 from evaluator.judge.inputs.placement import Placement, bytes_needed
 from evaluator.judge.problem.reference import WEIGHT_SEED
 from evaluator.judge.workers.side import Side
+from evaluator.worker.orders import ConstructOrder
 from evaluator.worker.steps import Earlier
 from evaluator.worker.weights import Fit
 
@@ -28,8 +30,8 @@ class Construction:
     context: ProblemContext
     state: Mapping[str, torch.Tensor]
     """Weights by name; none: as constructed."""
-    compile_with: Mapping[str, str] | None = None
-    """The arguments of `torch.compile`; None: as it is."""
+    compile_with: CompileOptions | None = None
+    """None: it is not compiled."""
     inputs: Arena | None = None
     """Where its inputs will lie; None: with those of all others."""
     timeout_s: float | None = None
@@ -54,22 +56,20 @@ class Construction:
                 weights.bytes.zero_()
             placement = Placement(weights.bytes)
             arguments = [placement.place(value) for value in context.reference.initial_arguments]
-            tensors = [{"name": n} | placement.place(t) for n, t in state.items()]
+            order = ConstructOrder(
+                WEIGHT_SEED if self.seed is None else self.seed,
+                arguments,
+                context.output_bytes,
+                {name: placement.tensor(tensor) for name, tensor in state.items()},
+                inputs_writable=self.inputs is not None or context.draws.writable,
+                compile_with=self.compile_with,
+                repeated_values=context.settings.protocol != "kernelbench",
+                random_constants=self.seed is not None,
+                earlier=self.earlier,
+            )
             for each in sides:
                 each.construct_on = self.on
-                each.construct(
-                    seed=WEIGHT_SEED if self.seed is None else self.seed,
-                    arguments=arguments,
-                    tensors=tensors,
-                    weights=weights,
-                    inputs=self.inputs or context.draws.arena,
-                    inputs_writable=self.inputs is not None or context.draws.writable,
-                    output_bytes=context.output_bytes,
-                    compile_with=self.compile_with,
-                    repeated_values=context.settings.protocol != "kernelbench",
-                    random_constants=self.seed is not None,
-                    earlier=self.earlier,
-                )
+                each.construct(order, weights, self.inputs or context.draws.arena)
             timeout_s = self.timeout_s or context.settings.import_timeout_s
             for each in sides:
                 # They share the processors.

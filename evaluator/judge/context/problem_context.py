@@ -6,9 +6,9 @@ import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 
@@ -22,7 +22,9 @@ from evaluator.hardware.cuda_memory import reset_persisting_l2
 from evaluator.hardware.devices import cache_bytes, describe, peaks
 from evaluator.ipc.reply import OutputLayout
 from evaluator.judge.blockwise import all_close, same
-from evaluator.judge.bounds.speed_of_light import bounds, count_work, measure_ceilings
+from evaluator.judge.bounds.ceilings import measure_ceilings
+from evaluator.judge.bounds.speed_of_light import bounds
+from evaluator.judge.bounds.work import count_work
 from evaluator.judge.context.baselines import Baselines
 from evaluator.judge.context.call_sequence import CallSequence
 from evaluator.judge.context.judge_memory import JudgeMemory
@@ -37,11 +39,13 @@ from evaluator.judge.problem.reference import Reference, flatten_arguments
 from evaluator.judge.problem.variation import Kind, fresh_seed
 from evaluator.judge.workers.call import Call
 from evaluator.judge.workers.output_memory import any_repeats
-from evaluator.judge.workers.side import Side
+from evaluator.judge.workers.side import CallOptions, Side
 from evaluator.judge.workers.worker_limits import worker_limits
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.settings import BaselineName, Precision
-from evaluator.worker.steps import Result, SourceText, Step
+from evaluator.worker.orders import LoadOrder
+from evaluator.worker.steps import SourceText
+from evaluator.worker.values import dtype_name
 
 _SLACK = 2**20
 _RUNS = 4
@@ -59,7 +63,6 @@ class ProblemContext:
         is_timed: bool = True,
     ) -> None:
         """`is_timed`: the eager baseline will be needed."""
-        self.key = request.context_key
         self._request = request
         self._hidden: dict[str, ProblemContext] = {}
         self.settings = request.settings
@@ -249,14 +252,8 @@ class ProblemContext:
         side: Side,
         draw: Draw,
         *,
-        timeout_s: float | None = None,
-        steps: Sequence[Step] = (),
-        result: Result = "new",
-        word: int | None = None,
-        reference: bool = False,
         flushes: bool = False,
-        hold_s: float = 0.0,
-        reads: bool = True,
+        **options: Unpack[CallOptions],
     ) -> AbstractContextManager[Call]:
         """One call of a side with the inputs of a draw; see `Side.call`.
 
@@ -271,14 +268,8 @@ class ProblemContext:
         return side.call(
             self.draws.laid(draw),
             random_seed=draw.random_seed,
-            timeout_s=timeout_s,
-            steps=steps,
-            result=result,
-            word=word,
-            reference=reference,
             flush=self.flush if flushes else None,
-            hold_s=hold_s,
-            reads=reads,
+            **options,
         )
 
     def expected(self, draw: Draw) -> list[torch.Tensor]:
@@ -416,18 +407,18 @@ class ProblemContext:
         """
         text: SourceText = "none" if self.settings.protocol == "kernelbench" else "lines"
         sides = (side, *others)
+        order = LoadOrder(
+            source,
+            class_name,
+            threads=self.threads,
+            dtype=dtype_name(self.reference.dtype),
+            flags=astuple(self._flags(baseline)),
+            text="file" if triton else text,
+            reference=reference,
+            configurations=self.reference.problem.configurations,
+        )
         for each in sides:
-            each.load(
-                source,
-                class_name,
-                threads=self.threads,
-                dtype=self.reference.dtype,
-                flags=self._flags(baseline),
-                reference=reference,
-                text="file" if triton else text,
-                build=build,
-                configurations=self.reference.problem.configurations,
-            )
+            each.load(order, build)
         for each in sides:
             # They share the processors.
             each.loaded(len(sides) * self.settings.import_timeout_s)

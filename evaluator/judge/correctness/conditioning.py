@@ -68,8 +68,7 @@ def _nudged(value: Any, generator: torch.Generator) -> Any:
 
 def _is_near(output: Tensor, exact: Tensor, precision: Precision) -> bool:
     if not output.is_floating_point():
-        same: bool = torch.equal(output, exact.to(output))
-        return same
+        return torch.equal(output, exact.to(output))
     law = rule(precision, output.dtype, output.numel(), 1)
     most, squares, count = 0.0, 0.0, 0
     pieces = zip(output.reshape(-1).split(_PIECE), exact.reshape(-1).split(_PIECE), strict=True)

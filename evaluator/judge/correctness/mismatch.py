@@ -16,6 +16,7 @@ from evaluator.evaluation import Mismatch, WrongElement
 from evaluator.judge.correctness.patterns import recognise
 from evaluator.judge.correctness.wrong_elements import Wrong
 from evaluator.mismatch_pattern import Pattern
+from evaluator.worker.values import dtype_name
 
 CHUNK = 2**22
 SAMPLE = 2**16
@@ -30,11 +31,6 @@ class Allowance:
     absolute: Tensor
     """Shape (rows, 1); the output in row-major order, cut into as many rows."""
     relative: float
-
-
-def dtype_name(dtype: torch.dtype) -> str:
-    """`float32` rather than `torch.float32`."""
-    return str(dtype).removeprefix("torch.")
 
 
 def structural(output: int, actual: Tensor, expected: Tensor) -> Mismatch | None:
@@ -152,7 +148,7 @@ def _sample(actual: Tensor, expected: Tensor, wrong: Tensor) -> Wrong:
     """Count the wrong elements and pick the first ones, the worst ones and an even sample."""
     k, r, mask = actual.reshape(-1), expected.reshape(-1), wrong.reshape(-1)
     # Piece by piece: PyTorch adds up bools as eight bytes each.
-    count = sum(int(piece.sum()) for piece in mask.split(CHUNK))
+    count: int = sum(int(piece.sum()) for piece in mask.split(CHUNK))
     stride = max(1, count // SAMPLE)
     seen = 0
     max_abs, max_rel = 0.0, 0.0

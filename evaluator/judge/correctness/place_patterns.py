@@ -22,7 +22,7 @@ def places(wrong: Tensor, found: Wrong) -> Iterator[tuple[Pattern, Detail | None
     shape = tuple(wrong.shape)
     if found.count == wrong.numel():
         return
-    period = _every_kth(wrong, found)
+    period = _every_kth(wrong)
     columns = _columns(wrong) if len(shape) > 1 else None
     rows = _rows(wrong) if len(shape) > 1 else None
     boundary = _boundary(wrong, found)
@@ -95,7 +95,7 @@ def _subset(counts: Tensor, full: int) -> tuple[int, int] | None:
     return int(hit.sum()), int(hit.nonzero()[0])
 
 
-def _every_kth(wrong: Tensor, found: Wrong) -> Detail | None:
+def _every_kth(wrong: Tensor) -> Detail | None:
     """The period of the wrong positions: some residues of the position are wrong, others right."""
     window = wrong.reshape(-1)[:WINDOW].cpu()
     at = window.nonzero().reshape(-1)

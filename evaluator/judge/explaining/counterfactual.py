@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import time
 from contextlib import closing
+from dataclasses import astuple
 from typing import Any
 
 import torch
@@ -29,6 +30,8 @@ from evaluator.judge.inputs.placement import Placement, bytes_needed
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.side import Side
 from evaluator.settings import Precision
+from evaluator.worker.orders import LoadOrder
+from evaluator.worker.values import dtype_name
 
 _CUT_OFF_S = 10.0
 """After which a search that is still under way is ended. It stops by itself after 2 s, but not
@@ -83,16 +86,16 @@ def search(
         closing(context.new_side()) as side,
     ):
         side.end_by(time.monotonic() + _CUT_OFF_S)
-        side.load(
+        order = LoadOrder(
             context.reference.source + _SEARCH,
             "CounterfactualSearch",
             threads=context.threads,
-            dtype=context.reference.dtype,
-            flags=BackendFlags(),
+            dtype=dtype_name(context.reference.dtype),
+            flags=astuple(BackendFlags()),
             text="lines",
-            build=no_build,
             configurations=context.reference.problem.configurations,
         )
+        side.load(order, no_build)
         side.loaded(_CUT_OFF_S)
         Construction(context, state, inputs=arena).on(side)
         return read(_answer(side, lay(Placement(arena.bytes), given)))

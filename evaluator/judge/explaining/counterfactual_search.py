@@ -21,7 +21,6 @@ from typing import Any, ClassVar, Final, Literal
 import torch
 from torch import Tensor
 from torch.func import functional_call
-from torch.utils._pytree import tree_leaves
 
 from evaluator.judge.explaining.forward_operators import Altered, Onlooker, Recorder
 from evaluator.judge.explaining.operation_changes import Change, Turn
@@ -34,6 +33,7 @@ from evaluator.judge.explaining.reference_modes import (
     one_product_modes,
     precision_modes,
 )
+from evaluator.judge.operator_mode import tensors_in
 from evaluator.judge.problem.kept_buffers import buffers_kept
 from evaluator.mismatch_pattern import Pattern
 from evaluator.worker.values import flatten
@@ -90,7 +90,7 @@ class _Errors:
     """The candidate's over the other's."""
 
 
-class CounterfactualSearch(torch.nn.Module):  # type: ignore[misc]
+class CounterfactualSearch(torch.nn.Module):
     """Called on a candidate's output and the inputs that led to it, it answers with words."""
 
     kind: ClassVar[type[torch.nn.Module]]
@@ -213,7 +213,7 @@ class _Search:
     def _less_precise_in_eval(self) -> Counterfactual | None:
         if not depends_on_mode(self._model):
             return None
-        with in_eval(self._model, list(self._model.modules())):
+        with in_eval(list(self._model.modules())):
             base = self._tried(lambda: self._call(self._model))
             if base is None or base.shape != self._actual.shape:
                 return None
@@ -294,8 +294,8 @@ class _Search:
         found: list[int] = []
 
         def look(number: int, result: Any) -> None:
-            tensors = [t for t in tree_leaves(result) if isinstance(t, Tensor)]
-            if number < recorder.count and any(self._fit(t) is not None for t in tensors):
+            fits = (self._fit(tensor) is not None for tensor in tensors_in(result))
+            if number < recorder.count and any(fits):
                 found.append(number)
 
         with Onlooker(look):

@@ -227,7 +227,7 @@ class Explanation:
         # Its wrong calls may have moved its running statistics.
         self.side.construct_again()
         got = self._outputs(draw, "eval")
-        with in_eval(model, list(model.modules())):
+        with in_eval(list(model.modules())):
             expected = self.context.expected(draw)
         but = ""
         if not self._close(got, expected, draw):

@@ -7,41 +7,29 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from evaluator.judge.explaining.operation_changes import Change, changes
+from evaluator.judge.operator_mode import OperatorCall, OperatorMode, tensors_in
 
-_TURNS = ("aten::t", "aten::transpose", "aten::permute")
+_TURNS = ("t", "transpose", "permute")
 
 
-class _Counting(TorchDispatchMode):  # type: ignore[misc]
+class _Counting(OperatorMode):
     """Counts the operators that make something, from 1 on."""
 
     def __init__(self) -> None:
         super().__init__()
         self.count = 0
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Asking to be skipped would import the compiler."""
-        return False
-
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        kwargs = kwargs or {}
-        result = func(*args, **kwargs)
-        if _is_view(func, args, result):
+    def result_of(self, call: OperatorCall) -> Any:
+        """What the operator gives, counted."""
+        result = call.run()
+        if _is_view(call, result):
             return result
         self.count += 1
-        return self._made(func, args, kwargs, result)
+        return self._made(call, result)
 
-    def _made(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    def _made(self, call: OperatorCall, result: Any) -> Any:
         """What to give on in place of `result`."""
         return result
 
@@ -54,9 +42,9 @@ class Recorder(_Counting):
         self.names: list[str] = []
         self.changes: list[list[Change]] = []
 
-    def _made(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-        self.names.append(_told(func, args))
-        self.changes.append(list(changes(func, args, kwargs, result)))
+    def _made(self, call: OperatorCall, result: Any) -> Any:
+        self.names.append(_told(call))
+        self.changes.append(list(changes(call, result)))
         return result
 
 
@@ -67,7 +55,7 @@ class Onlooker(_Counting):
         super().__init__()
         self._look = look
 
-    def _made(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    def _made(self, call: OperatorCall, result: Any) -> Any:
         with torch.utils._python_dispatch._disable_current_modes():
             self._look(self.count, result)
         return result
@@ -84,43 +72,35 @@ class Altered(_Counting):
         self._change = change
         self._buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
 
-    def _made(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    def _made(self, call: OperatorCall, result: Any) -> Any:
         if self.count != self._number:
             return result
         for buffer, before in self._buffers:
             buffer.copy_(before)
-        other = self._change.apply(func, args, kwargs)
-        first, mine = _first(other), _first(result)
-        if first.shape != mine.shape:
+        other = self._change.apply(call)
+        if tensors_in(other)[0].shape != tensors_in(result)[0].shape:
             raise ValueError("another shape")
         return other
 
 
-def _is_view(func: Any, args: tuple[Any, ...], result: Any) -> bool:
+def _is_view(call: OperatorCall, result: Any) -> bool:
     """Whether an operator only looks at a tensor in another way. Transposing a square one is more:
     it can be forgotten."""
-    if func._schema.is_mutable or not isinstance(result, Tensor):
+    if call.func._schema.is_mutable or not isinstance(result, Tensor):
         return False
-    if str(func._schema.name) in _TURNS and result.shape == args[0].shape:
+    if call.name in _TURNS and result.shape == call.args[0].shape:
         return False
     place = result.untyped_storage().data_ptr()
-    return any(
-        isinstance(t, Tensor) and t.untyped_storage().data_ptr() == place for t in tree_leaves(args)
-    )
+    return any(t.untyped_storage().data_ptr() == place for t in tensors_in(call.args))
 
 
-def _first(result: Any) -> Tensor:
-    return next(t for t in tree_leaves(result) if isinstance(t, Tensor))
-
-
-def _told(func: Any, args: tuple[Any, ...]) -> str:
+def _told(call: OperatorCall) -> str:
     """`mul by 0.125`; `sum over 1`; `mm`."""
-    name = str(func._schema.name).removeprefix("aten::").strip("_")
-    return f"{name}{''.join(_figures(func, args))}"
+    return f"{call.plain_name}{''.join(_figures(call))}"
 
 
-def _figures(func: Any, args: tuple[Any, ...]) -> Iterator[str]:
-    for known, value in zip(func._schema.arguments, args, strict=False):
+def _figures(call: OperatorCall) -> Iterator[str]:
+    for known, value in zip(call.func._schema.arguments, call.args, strict=False):
         if known.name == "dim" and value is not None:
             yield f" over {value}"
         elif isinstance(value, int | float) and not isinstance(value, bool):

@@ -10,9 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from evaluator.judge.operator_mode import OperatorCall
 from evaluator.mismatch_pattern import Pattern
 
-Apply = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+Apply = Callable[[OperatorCall], Any]
 
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -61,30 +62,24 @@ class Change:
     turn: Turn = Turn.EARLY
 
 
-def changes(
-    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
-) -> Iterator[Change]:
+def changes(call: OperatorCall, result: Any) -> Iterator[Change]:
     """What could be mistaken about this call, likeliest first."""
-    name = str(func._schema.name).removeprefix("aten::").strip("_")
-    if isinstance(result, Tensor) and not func._schema.is_mutable:
+    name, args = call.plain_name, call.args
+    if isinstance(result, Tensor) and not call.func._schema.is_mutable:
         yield from _left_out(args, result)
-    yield from _in_parts(func, name, args)
-    yield from _over_other_axes(func, args)
+    yield from _in_parts(name, args)
+    yield from _over_other_axes(call)
     if name in _SWAPPED and len(args) > 1 and all(isinstance(a, Tensor) for a in args[:2]):
         yield Change(Pattern.SWAPPED_OPERANDS, "has its operands swapped", _swapped(0, 1))
     if name == "addmm":
         yield Change(Pattern.SWAPPED_OPERANDS, "has its factors swapped", _swapped(1, 2))
-    yield from _short_reductions(func, name, args)
+    yield from _short_reductions(call)
     if name in _ACTIVATIONS and isinstance(args[0], Tensor):
         for other, function in _ACTIVATIONS.items():
             if other != name:
-                yield Change(
-                    Pattern.OTHER_FUNCTION,
-                    f"is {other} instead",
-                    _function(function),
-                    Turn.LATE,
-                )
-    yield from _other_constants(func, args, kwargs)
+                words = f"is {other} instead"
+                yield Change(Pattern.OTHER_FUNCTION, words, _function(function), Turn.LATE)
+    yield from _other_constants(call)
 
 
 def _left_out(args: tuple[Any, ...], result: Tensor) -> Iterator[Change]:
@@ -95,8 +90,9 @@ def _left_out(args: tuple[Any, ...], result: Tensor) -> Iterator[Change]:
             yield Change(Pattern.MISSING_OPERATION, f"is left out{beside}", _operand(number))
 
 
-def _short_reductions(func: Any, name: str, args: tuple[Any, ...]) -> Iterator[Change]:
+def _short_reductions(call: OperatorCall) -> Iterator[Change]:
     """Sums that end too early or begin too late, and factors that are transposed."""
+    name, args = call.plain_name, call.args
     tensors = [place for place, a in enumerate(args) if isinstance(a, Tensor) and a.dim()]
     if name in _PRODUCTS and len(tensors) >= 2:
         factor, other = tensors[-2:]
@@ -109,9 +105,8 @@ def _short_reductions(func: Any, name: str, args: tuple[Any, ...]) -> Iterator[C
                 )
         yield from _without_ends(factor, args[factor].shape[-1], -1)
     elif name in _SUMS and tensors:
-        dims = next(
-            (a for k, a in zip(func._schema.arguments, args, strict=False) if k.name == "dim"), None
-        )
+        named = zip(call.func._schema.arguments, args, strict=False)
+        dims = next((value for known, value in named if known.name == "dim"), None)
         dims = [dims] if isinstance(dims, int) else dims or []
         if len(dims) == 1:
             yield from _without_ends(0, args[0].shape[dims[0]], dims[0])
@@ -142,7 +137,7 @@ def _zeroed(dim: int, piece: slice) -> Callable[[Tensor], Tensor]:
     return zeroed
 
 
-def _in_parts(func: Any, name: str, args: tuple[Any, ...]) -> Iterator[Change]:
+def _in_parts(name: str, args: tuple[Any, ...]) -> Iterator[Change]:
     """Scans and softmaxes that begin again in each part of an axis."""
     if name not in _ALONG_AN_AXIS or not isinstance(args[1], int):
         return
@@ -157,30 +152,28 @@ def _in_parts(func: Any, name: str, args: tuple[Any, ...]) -> Iterator[Change]:
 
 
 def _each_part(parts: int, scale: float = 1.0) -> Apply:
-    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        pieces = args[0].chunk(parts, args[1])
-        whole = torch.cat([func(piece, *args[1:], **kwargs) for piece in pieces], args[1])
+    def apply(call: OperatorCall) -> Tensor:
+        first, axis, *others = call.args
+        pieces = first.chunk(parts, axis)
+        whole = torch.cat([call.with_args(piece, axis, *others) for piece in pieces], axis)
         return whole if scale == 1.0 else whole * scale
 
     return apply
 
 
-def _changed_operand(place: int, change: Callable[[Tensor], Tensor]) -> Apply:
-    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return func(*args[:place], change(args[place]), *args[place + 1 :], **kwargs)
-
-    return apply
+def _changed_operand(place: int, change: Callable[[Any], Any]) -> Apply:
+    return lambda call: call.with_args(
+        *call.args[:place], change(call.args[place]), *call.args[place + 1 :]
+    )
 
 
 def _operand(number: int) -> Apply:
-    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return [a for a in args if isinstance(a, Tensor)][number].clone()
-
-    return apply
+    return lambda call: [a for a in call.args if isinstance(a, Tensor)][number].clone()
 
 
-def _over_other_axes(func: Any, args: tuple[Any, ...]) -> Iterator[Change]:
-    for place, known in enumerate(func._schema.arguments[: len(args)]):
+def _over_other_axes(call: OperatorCall) -> Iterator[Change]:
+    args = call.args
+    for place, known in enumerate(call.func._schema.arguments[: len(args)]):
         value = args[place]
         if known.name != "dim" or not args or not isinstance(args[0], Tensor):
             continue
@@ -191,73 +184,52 @@ def _over_other_axes(func: Any, args: tuple[Any, ...]) -> Iterator[Change]:
         for dim in range(args[0].dim()):
             if dim != old:
                 new = [dim] if whole else dim
-                yield Change(
-                    Pattern.WRONG_AXIS,
-                    f"goes over axis {dim} instead",
-                    _argument(place, new),
-                )
+                words = f"goes over axis {dim} instead"
+                yield Change(Pattern.WRONG_AXIS, words, _argument(place, new))
 
 
 def _argument(place: int, value: Any) -> Apply:
-    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return func(*args[:place], value, *args[place + 1 :], **kwargs)
-
-    return apply
+    return _changed_operand(place, lambda _: value)
 
 
 def _keyword(name: str, value: Any) -> Apply:
-    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return func(*args, **{**kwargs, name: value})
-
-    return apply
+    return lambda call: call.func(*call.args, **{**call.kwargs, name: value})
 
 
 def _swapped(one: int, other: int) -> Apply:
-    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        moved = list(args)
+    def apply(call: OperatorCall) -> Any:
+        moved = list(call.args)
         moved[one], moved[other] = moved[other], moved[one]
-        return func(*moved, **kwargs)
+        return call.with_args(*moved)
 
     return apply
 
 
 def _function(function: Callable[[Tensor], Tensor]) -> Apply:
-    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return function(args[0])
-
-    return apply
+    return lambda call: function(call.args[0])
 
 
-def _other_constants(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Change]:
-    named = [(known.name, place) for place, known in enumerate(func._schema.arguments[: len(args)])]
-    for name, place in named:
-        if name not in ("dim", "keepdim", "dtype"):
-            for other, words in _others(args[place]):
-                words = f"has {name} = {words}"
-                yield Change(Pattern.WRONG_CONSTANT, words, _argument(place, other), _turn(other))
-    for known in func._schema.arguments[len(args) :]:
-        if known.name in ("dim", "keepdim", "dtype", "layout", "device", "pin_memory"):
+def _other_constants(call: OperatorCall) -> Iterator[Change]:
+    code, schema = Pattern.WRONG_CONSTANT, call.func._schema
+    for place, (known, value) in enumerate(zip(schema.arguments, call.args, strict=False)):
+        if known.name not in ("dim", "keepdim", "dtype"):
+            for other, words in _others(value):
+                words = f"has {known.name} = {words}"
+                yield Change(code, words, _argument(place, other), _turn(other))
+    for known in schema.arguments[len(call.args) :]:
+        name, value = known.name, call.kwargs.get(known.name, known.default_value)
+        if name in ("dim", "keepdim", "dtype", "layout", "device", "pin_memory"):
             continue
-        value = kwargs.get(known.name, known.default_value)
-        if known.name == "approximate":
+        if name == "approximate":
             other = "none" if value == "tanh" else "tanh"
-            yield Change(
-                Pattern.OTHER_FUNCTION,
-                f"has approximate = {other}",
-                _keyword(known.name, other),
-            )
-            continue
-        if known.name == "correction":
+            yield Change(Pattern.OTHER_FUNCTION, f"has {name} = {other}", _keyword(name, other))
+        elif name == "correction":
             other = 1 if value == 0 else 0
-            yield Change(
-                Pattern.WRONG_CONSTANT,
-                f"has correction = {other}",
-                _keyword(known.name, other),
-            )
-            continue
-        for other, words in _others(value):
-            words = f"has {known.name} = {words}"
-            yield Change(Pattern.WRONG_CONSTANT, words, _keyword(known.name, other), _turn(other))
+            yield Change(code, f"has {name} = {other}", _keyword(name, other))
+        else:
+            for other, words in _others(value):
+                words = f"has {name} = {words}"
+                yield Change(code, words, _keyword(name, other), _turn(other))
 
 
 def _turn(constant: Any) -> Turn:

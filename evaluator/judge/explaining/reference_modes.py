@@ -7,7 +7,7 @@ Most wrong kernels that other systems write are right in one of these ways. Whic
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 from torch.nn.modules.batchnorm import _NormBase
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 from evaluator.backend_flags import BackendFlags
+from evaluator.judge.operator_mode import OperatorCall, OperatorMode
 
 Run = Callable[[Callable[..., Any], list[Any]], Tensor]
 """A call of a module, and which of its outputs is looked at."""
@@ -45,7 +45,7 @@ def eval_modes(model: torch.nn.Module, call: Callable[[], Tensor]) -> Iterator[M
     """The whole model in eval(), then each of its batch norms alone."""
     if not depends_on_mode(model):
         return
-    yield Mode(IN_EVAL, lambda: _in_eval(model, list(model.modules()), call))
+    yield Mode(IN_EVAL, partial(_in_eval, list(model.modules()), call))
     norms = {
         name: module
         for name, module in model.named_modules()
@@ -54,7 +54,7 @@ def eval_modes(model: torch.nn.Module, call: Callable[[], Tensor]) -> Iterator[M
     if len(norms) > 1:
         for name, norm in norms.items():
             words = f"`{name}` uses its running statistics, as in eval()"
-            yield Mode(words, lambda norm=norm: _in_eval(model, [norm], call))  # type: ignore[misc]
+            yield Mode(words, partial(_in_eval, [norm], call))
 
 
 def depends_on_mode(model: torch.nn.Module) -> bool:
@@ -91,11 +91,11 @@ def precision_modes(
     if device.type == "cuda":
         yield Mode("TF32", flagged)
     # Operands rounded to fp16 are those rounded to TF32, unless they are very large or small.
-    yield Mode("TF32 or fp16", lambda: products(_to_tf32))
-    yield Mode("bf16", lambda: products(_to_bf16))
+    yield Mode("TF32 or fp16", partial(products, to_tf32))
+    yield Mode("bf16", partial(products, to_bf16))
     for name, dtype in (("fp16", torch.float16), ("bf16", torch.bfloat16)):
         for how in (weights, autocast, whole):
-            yield Mode(name, lambda how=how, dtype=dtype: how(dtype))  # type: ignore[misc]
+            yield Mode(name, partial(how, dtype))
 
 
 def one_product_modes(model: torch.nn.Module, arguments: list[Any], run: Run) -> Iterator[Mode]:
@@ -105,19 +105,19 @@ def one_product_modes(model: torch.nn.Module, arguments: list[Any], run: Run) ->
         with _RoundedProducts(how, only):
             return run(model, arguments)
 
-    with _RoundedProducts(_to_tf32, only=0) as counting:
+    with _RoundedProducts(to_tf32, only=0) as counting:
         run(model, arguments)
     if not 1 < counting.count <= _MOST_PRODUCTS:
         return
     for number in range(1, counting.count + 1):
-        for name, how in (("TF32 or fp16", _to_tf32), ("bf16", _to_bf16)):
+        for name, how in (("TF32 or fp16", to_tf32), ("bf16", to_bf16)):
             words = f"{name} in product {number} of {counting.count} alone"
             yield Mode(words, partial(rounded, how, number))
 
 
 @contextmanager
-def in_eval(model: torch.nn.Module, modules: list[torch.nn.Module]) -> Iterator[None]:
-    """While this lasts, these modules of a model are in eval mode."""
+def in_eval(modules: Sequence[torch.nn.Module]) -> Iterator[None]:
+    """While this lasts, these modules are in eval mode, and none that they contain."""
     before = [module.training for module in modules]
     for module in modules:
         module.training = False
@@ -128,18 +128,17 @@ def in_eval(model: torch.nn.Module, modules: list[torch.nn.Module]) -> Iterator[
             module.training = training
 
 
-def _in_eval(
-    model: torch.nn.Module, modules: list[torch.nn.Module], call: Callable[[], Tensor]
-) -> Tensor:
-    with in_eval(model, modules):
+def _in_eval(modules: Sequence[torch.nn.Module], call: Callable[[], Tensor]) -> Tensor:
+    with in_eval(modules):
         return call()
 
 
-def _to_bf16(tensor: Tensor) -> Tensor:
+def to_bf16(tensor: Tensor) -> Tensor:
+    """Rounded to bf16, in its own dtype."""
     return tensor.bfloat16().to(tensor.dtype)
 
 
-def _to_tf32(tensor: Tensor) -> Tensor:
+def to_tf32(tensor: Tensor) -> Tensor:
     """fp32 rounded to TF32, the nearest and then the even one; others as they are."""
     if tensor.dtype is not torch.float32:
         return tensor
@@ -152,7 +151,7 @@ def _narrowed(value: Any, dtype: torch.dtype) -> Any:
     return value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
 
 
-class _RoundedProducts(TorchDispatchMode):  # type: ignore[misc]
+class _RoundedProducts(OperatorMode):
     """The operands of products and convolutions are rounded; their sums are not."""
 
     def __init__(self, rounded: Callable[[Tensor], Tensor], only: int | None = None) -> None:
@@ -162,23 +161,21 @@ class _RoundedProducts(TorchDispatchMode):  # type: ignore[misc]
         self._only = only
         self.count = 0
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Asking to be skipped would import the compiler."""
-        return False
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        name = str(func._schema.name).removeprefix("aten::").strip("_")
-        if name in _PRODUCTS:
-            self.count += 1
-        if name in _PRODUCTS and self._only in (None, self.count):
-            # What is added to the product keeps its precision.
-            first = 1 if name in ("addmm", "baddbmm") else 0
-            factors = slice(first, first + 2)
-            args = (*args[:first], *map(self._factor, args[factors]), *args[first + 2 :])
-        return func(*args, **(kwargs or {}))
+    def result_of(self, call: OperatorCall) -> Any:
+        """What the operator gives for the rounded operands."""
+        if call.plain_name not in _PRODUCTS:
+            return call.run()
+        self.count += 1
+        if self._only not in (None, self.count):
+            return call.run()
+        # What is added to the product keeps its precision.
+        first = 1 if call.plain_name in ("addmm", "baddbmm") else 0
+        added, factors, others = (
+            call.args[:first],
+            call.args[first : first + 2],
+            call.args[first + 2 :],
+        )
+        return call.with_args(*added, *map(self._factor, factors), *others)
 
     def _factor(self, value: Any) -> Any:
         return self._rounded(value) if isinstance(value, Tensor) else value

@@ -163,7 +163,7 @@ class Draws:
 
     def laid(self, draw: Draw) -> Laid:
         """A draw's arguments, laid once more where those of another draw have overwritten them."""
-        if draw.order is self._last and not draw.order.tensors.is_spent:
+        if draw.order is self._last and not draw.order.is_spent:
             return draw.order
         return self._lay(self.values_of(draw), draw.start, MARGINS[0])
 

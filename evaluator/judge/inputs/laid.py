@@ -5,8 +5,7 @@ Until then the judge keeps them in memory of its own, so that a worker sees noth
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,44 +13,31 @@ import torch
 from evaluator.judge.inputs.placement import Placement
 
 
-class Inputs(Protocol):
-    """The tensors among the arguments of a call."""
-
-    @property
-    def size(self) -> int:
-        """Bytes that are yet to be laid."""
-        ...
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether they cannot be laid any more."""
-        ...
-
-    def lay(self) -> None:
-        """The call starts: see that they lie where the worker reads them. On a GPU this may still
-        be under way on the current stream afterwards."""
-        ...
-
-
-class Open:
-    """Inputs that lie there already, for workers of which nothing is hidden."""
+class Laid:
+    """The arguments of one call, in the form that a worker gets. Their tensors lie where it reads
+    them already: for workers of which nothing is hidden."""
 
     size = 0
+    """Bytes that are yet to be laid."""
     is_spent = False
+    """Whether they cannot be laid any more."""
+
+    def __init__(self, arguments: list[Any]) -> None:
+        self.arguments = arguments
 
     def lay(self) -> None:
-        """Nothing is left to do."""
+        """The call starts: see that the tensors lie where the worker reads them. On a GPU this may
+        still be under way on the current stream afterwards."""
 
 
-class Staged:
-    """The bytes `first` to `last` of the judge's own `staging`, for the same place in `arena`."""
+class Staged(Laid):
+    """Tensors in memory of the judge's own, for the same places in an arena."""
 
-    is_spent = False
-
-    def __init__(self, arena: torch.Tensor, staging: torch.Tensor, first: int, last: int) -> None:
-        self._arena = arena[first:last]
-        self._staging = staging[first:last]
-        self.size = last - first
+    def __init__(self, arguments: list[Any], arena: torch.Tensor, placed: Placement) -> None:
+        super().__init__(arguments)
+        self._arena = arena[placed.first : placed.last]
+        self._staging = placed.memory[placed.first : placed.last]
+        self.size = placed.last - placed.first
 
     def lay(self) -> None:
         """On a CPU on one thread: PyTorch's pool would spin on the worker's processors."""
@@ -61,36 +47,27 @@ class Staged:
             np.copyto(self._arena.numpy(), self._staging.numpy())
 
 
-class Unstaged:
-    """Large tensors, which are kept as they were made, and laid once."""
+class Unstaged(Laid):
+    """Large tensors, which are kept as they were made, and laid once: then their memory is free."""
 
-    def __init__(self, arena: torch.Tensor, placed: Placement, values: list[Any]) -> None:
+    def __init__(
+        self, arguments: list[Any], arena: torch.Tensor, placed: Placement, values: list[Any]
+    ) -> None:
         """`placed`: where they will lie; its memory has no values."""
+        super().__init__(arguments)
         self._arena = arena
         self._placed = placed
-        self._values: list[Any] | None = values
+        self._values = values
         self.size = placed.last - placed.first
-
-    @property
-    def is_spent(self) -> bool:
-        """Their memory is free again once they lie there."""
-        return self._values is None
 
     def lay(self) -> None:
         """Raises AssertionError the second time."""
-        assert self._values is not None, "the inputs are gone"
+        assert not self.is_spent, "the inputs are gone"
         there = self._placed.again(self._arena)
         for value in self._values:
             there.place(value)
-        self._values = None
-
-
-@dataclass(frozen=True)
-class Laid:
-    """The arguments of one call, in the form that a worker gets, and their tensors."""
-
-    arguments: list[Any]
-    tensors: Inputs
+        self._values = []
+        self.is_spent = True
 
 
 def stage(arena: torch.Tensor, placement: Placement, values: list[Any]) -> Laid:
@@ -98,10 +75,10 @@ def stage(arena: torch.Tensor, placement: Placement, values: list[Any]) -> Laid:
     where `placement` has memory without values."""
     arguments = [placement.place(value) for value in values]
     if placement.memory.is_meta:
-        return Laid(arguments, Unstaged(arena, placement, values))
-    return Laid(arguments, Staged(arena, placement.memory, placement.first, placement.last))
+        return Unstaged(arguments, arena, placement, values)
+    return Staged(arguments, arena, placement)
 
 
 def lay(placement: Placement, values: list[Any]) -> Laid:
     """Arguments laid right where a worker reads them, before its call."""
-    return Laid([placement.place(value) for value in values], Open())
+    return Laid([placement.place(value) for value in values])

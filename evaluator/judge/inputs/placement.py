@@ -9,6 +9,8 @@ import torch
 
 from evaluator.errors import UnusableReferenceError
 from evaluator.pretrained import is_configuration, to_values
+from evaluator.worker.orders import Layout
+from evaluator.worker.values import dtype_name
 
 _ALIGNMENT = 512
 _MARGIN_BYTES = 4096
@@ -52,7 +54,7 @@ class Placement:
         """The JSON form of `value`; its tensors are copied into the arena, unless they are on
         `meta` and have no values."""
         if isinstance(value, torch.Tensor):
-            return _shape(value) if value.is_meta else self._tensor(value)
+            return _shape(value) if value.is_meta else self.tensor(value)
         if isinstance(value, list):
             return {"kind": "list", "items": [self.place(item) for item in value]}
         if isinstance(value, torch.Size):
@@ -63,7 +65,7 @@ class Placement:
             items = [[key, self.place(item)] for key, item in value.items()]
             return {"kind": "dict", "items": items}
         if isinstance(value, torch.dtype):
-            return {"kind": "dtype", "name": str(value).removeprefix("torch.")}
+            return {"kind": "dtype", "name": dtype_name(value)}
         if isinstance(value, torch.device):
             return {"kind": "device", "name": str(value)}
         if isinstance(value, float) and not math.isfinite(value):
@@ -76,7 +78,8 @@ class Placement:
             f"an argument of type {type(value).__name__} cannot be handed to a worker"
         )
 
-    def _tensor(self, tensor: torch.Tensor) -> dict[str, Any]:
+    def tensor(self, tensor: torch.Tensor) -> Layout:
+        """Copy a tensor into the arena; where it lies there."""
         tensor = tensor.detach()
         shape, stride = tuple(tensor.shape), tuple(tensor.stride())
         size = tensor.element_size()
@@ -105,13 +108,12 @@ class Placement:
             "span": end - start,
             "shape": list(shape),
             "stride": list(stride),
-            "dtype": str(tensor.dtype).removeprefix("torch."),
+            "dtype": dtype_name(tensor.dtype),
         }
 
 
-def _shape(tensor: torch.Tensor) -> dict[str, Any]:
-    dtype = str(tensor.dtype).removeprefix("torch.")
-    return {"kind": "meta", "shape": list(tensor.shape), "dtype": dtype}
+def _shape(tensor: torch.Tensor) -> dict[str, object]:
+    return {"kind": "meta", "shape": list(tensor.shape), "dtype": dtype_name(tensor.dtype)}
 
 
 def span_of(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:

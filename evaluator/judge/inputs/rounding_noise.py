@@ -7,15 +7,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from evaluator.judge.bounds import work_rules
+from evaluator.judge.operator_mode import OperatorCall, OperatorMode, storage_of, tensors_in
 
 _FP32_ROUND_OFF = 2.0**-24
 
 
-class RoundingNoise(TorchDispatchMode):  # type: ignore[misc]
+class RoundingNoise(OperatorMode):
     """While it is entered, operators return results that are rounded once more.
 
     Each element is off by up to one unit round-off of its own size. Behind a sum of n terms it is
@@ -23,28 +22,20 @@ class RoundingNoise(TorchDispatchMode):  # type: ignore[misc]
     or of its own size behind a softmax, whose sum it was divided by.
     """
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """No: asking to be skipped imports PyTorch's compiler."""
-        return False
-
     def __init__(self, device: torch.device, seed: int) -> None:
         super().__init__()
         self._generator = torch.Generator(device=device).manual_seed(seed)
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        operands = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
-        result = func(*args, **(kwargs or {}))
-        made = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
-        given = {tensor.untyped_storage()._cdata for tensor in operands}
-        name = func._schema.name.removeprefix("aten::")
-        terms = work_rules.accumulation(name, args, operands, made)
+    def result_of(self, call: OperatorCall) -> Any:
+        """What the operator gives, rounded."""
+        operands, result = call.operands, call.run()
+        made = tensors_in(result)
+        given = {storage_of(tensor) for tensor in operands}
+        terms = work_rules.accumulation(call.name, call.args, operands, made)
         for tensor in made:
-            fresh = tensor.untyped_storage()._cdata not in given
+            fresh = storage_of(tensor) not in given
             if fresh and tensor.is_floating_point() and tensor.numel():
-                self._round(tensor, terms, relative="softmax" in name)
+                self._round(tensor, terms, relative="softmax" in call.name)
         return result
 
     def _round(self, tensor: Tensor, terms: int, *, relative: bool) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import gc
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -82,11 +83,6 @@ class ExactReference:
             self._ways = self._ways[1:]
         return None, "task_precision"
 
-    def skip_whole(self) -> None:
-        """Do without the way that needs the most memory, where there is another one."""
-        if self._ways[:1] == ["fp64"] and len(self._ways) > 1:
-            self._ways = self._ways[1:]
-
     def forget(self) -> None:
         """Drop the fp64 module, which is made again when it is needed."""
         self._model = None
@@ -107,7 +103,7 @@ class ExactReference:
             self._model = None
             self._model = _in_fp64(reference.model, device)
             self._model_state = reference.state_changes
-        with torch.no_grad(), reference.undoing(self._model), _Widening():
+        with torch.no_grad(), reference.undoing(self._model), _widening():
             outputs = flatten(self._model(*values))
         if reference.changes_inputs:
             outputs += flatten_arguments(values)
@@ -170,19 +166,21 @@ def _in_fp64(model: torch.nn.Module, device: torch.device) -> torch.nn.Module:
     return wide
 
 
-class _Widening(TorchFunctionMode):  # type: ignore[misc]
-    """While it is entered, fp64 takes the place of fp32: as the dtype of new tensors, and where
-    a module asks for fp32 by name."""
+@contextmanager
+def _widening() -> Iterator[None]:
+    """While this lasts, fp64 takes the place of fp32: as the dtype of new tensors, and where a
+    module asks for fp32 by name."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with _Widening():
+            yield
+    finally:
+        torch.set_default_dtype(before)
 
-    def __enter__(self) -> Self:
-        self._before = torch.get_default_dtype()
-        torch.set_default_dtype(torch.float64)
-        super().__enter__()
-        return self
 
-    def __exit__(self, *error: object) -> None:
-        super().__exit__(*error)
-        torch.set_default_dtype(self._before)
+class _Widening(TorchFunctionMode):
+    """The second half of it."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
+from evaluator.judge.operator_mode import OperatorCall, OperatorMode, storage_of, tensors_in
 from evaluator.judge.problem.problem_file import ProblemFile
 
 _FP64_PER_FP32 = 2
@@ -95,15 +94,14 @@ def footprint_of(source: str, dtype: torch.dtype) -> Footprint | None:
 
 
 def _bytes(value: Any) -> int:
-    tensors = [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors_in(value))
 
 
 class _TooLongError(Exception):
     """The meta device takes recurrent layers apart, which can take a minute."""
 
 
-class _LiveBytes(TorchDispatchMode):  # type: ignore[misc]
+class _LiveBytes(OperatorMode):
     """Counts the bytes of all storages that operators made and that are still alive."""
 
     def __init__(self) -> None:
@@ -113,19 +111,13 @@ class _LiveBytes(TorchDispatchMode):  # type: ignore[misc]
         self._alive: dict[int, weakref.ref[Any]] = {}
         self._end = time.monotonic() + _SECONDS
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
+    def result_of(self, call: OperatorCall) -> Any:
         if time.monotonic() > self._end:
             raise _TooLongError
-        given = {_key(leaf) for leaf in tree_leaves((args, kwargs)) if _is_tensor(leaf)}
-        result = func(*args, **(kwargs or {}))
-        for made in filter(_is_tensor, tree_leaves(result)):
-            if _key(made) not in given:
+        given = {storage_of(tensor) for tensor in call.operands}
+        result = call.run()
+        for made in tensors_in(result):
+            if storage_of(made) not in given:
                 self._watch(made.untyped_storage())
         self.most = max(self.most, self._now)
         return result
@@ -142,11 +134,3 @@ class _LiveBytes(TorchDispatchMode):  # type: ignore[misc]
 
         self._alive[key] = weakref.ref(storage, gone)
         self._now += size
-
-
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, torch.Tensor)
-
-
-def _key(tensor: torch.Tensor) -> int:
-    return int(tensor.untyped_storage()._cdata)

@@ -12,10 +12,9 @@ from typing import Any
 
 import torch
 
-from evaluator.configuration_cache import Configurations
 from evaluator.errors import UnusableReferenceError
 from evaluator.judge.problem.out_of_memory import is_out_of_memory
-from evaluator.pretrained import find_configurations, imports_transformers
+from evaluator.pretrained import Configurations, find_configurations, imports_transformers
 
 _FILE = "reference.py"
 

@@ -94,7 +94,7 @@ def base(seed: int) -> int:
     return (seed & ((1 << _BASE_BITS) - 1)) >> _KIND_BITS
 
 
-class Variation(TorchFunctionMode):  # type: ignore[misc]
+class Variation(TorchFunctionMode):
     """While it is entered, what PyTorch draws is varied as `seed` says.
 
     Draws that have a dimension in common get the same factors: a row's mean and its spread, drawn

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from types import ModuleType
 from typing import Any, Protocol
 
 from evaluator.hardware.conditions import SLOWDOWNS, quota_seconds, steal_seconds
@@ -120,12 +121,12 @@ class _Host:
 class _Gpu:
     """NVML's view of one device. A question that it doesn't answer once is not asked again."""
 
-    def __init__(self, nvml: Any, handle: Any) -> None:
+    def __init__(self, nvml: ModuleType, handle: object) -> None:
         self._nvml = nvml
         self._handle = handle
         self._mute: set[str] = set()
 
-    def _ask(self, question: str, *arguments: Any) -> Any:
+    def _ask(self, question: str, *arguments: object) -> Any:
         if question in self._mute:
             return None
         try:
@@ -155,7 +156,7 @@ def watch(device: str) -> Iterator[Watch]:
         return
     with nvml_library() as nvml:
         handles = nvml_handles(nvml) if nvml is not None else []
-        if device_index(device) < len(handles):
+        if nvml is not None and device_index(device) < len(handles):
             yield Watch(_Gpu(nvml, handles[device_index(device)]))
         else:
             yield Watch(_Host())

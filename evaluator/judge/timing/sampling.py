@@ -97,7 +97,6 @@ def sample(
     several: bool,
     held: frozenset[BaselineName | None] | None,
     seconds: float,
-    relative_width: float,
 ) -> Sampling:
     """Time the candidate and every baseline in blocks of one call each, in random order.
 
@@ -115,7 +114,7 @@ def sample(
     context.memory.settle()
     with watch(context.settings.device) as observer:
         sampler = _Sampler(context, sides, verify, cost, observer, held, is_another=number > 0)
-        return sampler.run(seconds, relative_width, several=several)
+        return sampler.run(seconds, several=several)
 
 
 class _Sampler:
@@ -168,8 +167,9 @@ class _Sampler:
                     held.add(which)
         return frozenset(held if BaselineName.EAGER in held else ())
 
-    def run(self, seconds: float, relative_width: float, *, several: bool) -> Sampling:
+    def run(self, seconds: float, *, several: bool) -> Sampling:
         """Blocks until the intervals are narrow or time is up."""
+        relative_width = self._context.settings.relative_width
         few = several and not self._needs_called
         least = _LEAST_BLOCKS_OF_SEVERAL if few else _LEAST_BLOCKS_EVER
         begin = time.monotonic()

@@ -6,7 +6,6 @@ process: within one pair of workers nothing tells of it. So each pair is one mea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from evaluator.evaluation import Verdict
@@ -30,10 +29,6 @@ _CLEAR = 1.5
 _CLEAR_WIDTH = 0.1
 _CONTEXT_BYTES = 2**30
 
-Sample = Callable[[Side, float, Sequence[Sampling], bool], Sampling]
-"""Times a side for so many seconds, after other workers of the candidate; the last says whether it
-is one of several."""
-
 
 def most_workers(settings: Settings) -> int:
     """In how many workers a candidate is timed at most."""
@@ -41,9 +36,7 @@ def most_workers(settings: Settings) -> int:
     return 1 if count < _FEWEST or settings.protocol == "kernelbench" else count
 
 
-def sampled_in_workers(
-    context: ProblemContext, trial: Trial, side: Side, sample: Sample
-) -> list[Sampling]:
+def sampled_in_workers(context: ProblemContext, trial: Trial, side: Side) -> list[Sampling]:
     """Samplings of `side`, and of further workers of its candidate until the interval is narrow.
 
     At most as many as the time allows, a quarter of a second each; those that surely follow start
@@ -55,7 +48,7 @@ def sampled_in_workers(
     if most > 1 and not _has_room(context, side, 1, 1):
         count = 1
     seconds = context.settings.timing_seconds / count
-    samplings = [sample(side, seconds, (), count > 1)]
+    samplings = [trial.sampled(context, side, seconds, (), count > 1)]
     while len(samplings) < count and not _is_enough(context, samplings):
         timed = len(samplings)
         wanted = (_FEWEST if timed < _FEWEST else count) - timed
@@ -70,7 +63,8 @@ def sampled_in_workers(
             for other in others:
                 if not _is_enough(context, samplings):
                     trial.first_calls_of_another(context, other)
-                    samplings.append(sample(other, seconds, tuple(samplings), True))
+                    before = tuple(samplings)
+                    samplings.append(trial.sampled(context, other, seconds, before, True))
                 with context.memory.settled_after():
                     other.close()
     if count < most:

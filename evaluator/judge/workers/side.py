@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import json
 import random
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple
-from typing import Any
+from dataclasses import replace
+from typing import TypedDict
 
 import torch
 
 from evaluator.backend_flags import BackendFlags
 from evaluator.build.handover import Build
-from evaluator.configuration_cache import Configurations
 from evaluator.evaluation import BuildReport, Status
 from evaluator.ipc.failure import Phase
 from evaluator.ipc.reply import GATE_BYTES, Reply
@@ -41,9 +39,9 @@ from evaluator.judge.workers.output_memory import (
 )
 from evaluator.judge.workers.process import WorkerProcess
 from evaluator.reason import Reason
+from evaluator.worker.orders import CallOrder, ConstructOrder, LoadOrder
 from evaluator.worker.poison import POISONS
-from evaluator.worker.stated_gpu import Properties
-from evaluator.worker.steps import Earlier, Result, SourceText, Step
+from evaluator.worker.steps import Result, Step
 from evaluator.worker.weights import FITS, Fit
 
 _POISON = range(3, 255)
@@ -53,6 +51,18 @@ _SLOT_REST_S = 0.005
 _SLOWLY_LAID_BYTES = 2**24
 """A worker could watch more than that arrive, and work meanwhile: the copy takes so long that what
 is charged of getting ready, on a busy machine, leaves less."""
+
+
+class CallOptions(TypedDict, total=False):
+    """How a call is made, where that is not the usual way; see `Side.call`."""
+
+    timeout_s: float
+    steps: Sequence[Step]
+    result: Result
+    word: int | None
+    reference: bool
+    hold_s: float
+    reads: bool
 
 
 class Side:
@@ -137,40 +147,13 @@ class Side:
         """Wait for no answer beyond this point of the monotonic clock."""
         self._said.deadline = deadline
 
-    def load(
-        self,
-        source: str,
-        class_name: str,
-        *,
-        threads: int,
-        dtype: torch.dtype,
-        flags: BackendFlags,
-        text: SourceText,
-        build: Build,
-        reference: str | None = None,
-        gpu: Properties | None = None,
-        configurations: Configurations | None = None,
-    ) -> None:
-        """Have the worker import the source; `loaded` waits for it. `build`: builds what it asks
-        for, now or later. `reference`: the source of the one that runs there in calls that ask for
-        it. `gpu`: what the worker is to say of a GPU that it has not. `configurations`: those of
-        the Hugging Face models that the problem names; None where it names none."""
+    def load(self, order: LoadOrder, build: Build) -> None:
+        """Have the worker import the source, on this side's device; `loaded` waits for it.
+        `build`: builds what it asks for, now or later."""
         self._build = build
-        self.has_reference = reference is not None
-        order = {
-            "source": source,
-            "reference": reference,
-            "class_name": class_name,
-            "device": str(self.device),
-            "dtype": str(dtype).removeprefix("torch."),
-            "threads": threads,
-            "flags": astuple(flags),
-            "text": text,
-            "growth_bytes": self.growth_bytes,
-            "gpu": gpu,
-            "configurations": configurations,
-        }
-        self._said.send(Kind.LOAD, json.dumps(order).encode())
+        self.has_reference = order.reference is not None
+        order = replace(order, device=str(self.device), growth_bytes=self.growth_bytes)
+        self._said.send(Kind.LOAD, order.encode())
 
     def loaded(self, timeout_s: float) -> None:
         """Wait until the source is imported; raises `Refusal`."""
@@ -180,51 +163,23 @@ class Side:
         assert self._build is not None
         return self._said.receive_building(phase, timeout_s, expected, self._build)
 
-    def construct(
-        self,
-        *,
-        seed: int,
-        arguments: Any,
-        tensors: list[dict[str, Any]],
-        weights: Arena,
-        inputs: Arena,
-        inputs_writable: bool,
-        output_bytes: int,
-        compile_with: Mapping[str, str] | None,
-        repeated_values: bool,
-        random_constants: bool,
-        earlier: Earlier,
-    ) -> None:
-        """Have the module built and given its weights; `constructed` waits for it.
-
-        `compile_with`: the arguments of `torch.compile`; None: as it is.
-        `repeated_values`: large tensors get their initial values as `initial_values` makes them.
-        `random_constants`: constant parameters get the values of `random_constants`.
-        `earlier`: what becomes of a module that is there already.
-        """
+    def construct(self, order: ConstructOrder, weights: Arena, inputs: Arena) -> None:
+        """Have the module built and given its weights; `constructed` waits for it. The worker gets
+        a slot of at least as many bytes for its outputs as the order says."""
         if self._outputs is not None:
             self._outputs.close()
             if self.device.type == "cpu":
                 conduct.let_go(self.worker.pid)
-        self._outputs = make_arena(self.device, output_bytes, read_only_for_others=False)
-        order = {
-            "seed": seed,
-            "arguments": arguments,
-            "tensors": tensors,
-            "weights": {"size": weights.size},
-            "inputs": {
-                "size": inputs.size,
-                "writable": inputs_writable,
-                "copied": self.copies_inputs,
-            },
-            "outputs": {"size": self._outputs.size},
-            "compile": None if compile_with is None else dict(compile_with),
-            "repeated_values": repeated_values,
-            "random_constants": random_constants,
-            "earlier": earlier,
-        }
+        self._outputs = make_arena(self.device, order.outputs_bytes, read_only_for_others=False)
+        order = replace(
+            order,
+            weights_bytes=weights.size,
+            inputs_bytes=inputs.size,
+            outputs_bytes=self._outputs.size,
+            copies_inputs=self.copies_inputs,
+        )
         fds = (weights.fd, inputs.fd, self._outputs.fd)
-        self._said.send(Kind.CONSTRUCT, json.dumps(order).encode(), fds)
+        self._said.send(Kind.CONSTRUCT, order.encode(), fds)
         self._inputs_fd = inputs.fd
 
     def constructed(self, timeout_s: float) -> Fit:
@@ -277,28 +232,26 @@ class Side:
             self._outputs.bytes.fill_(self.poison)
         self._sealed = None
         self.word = next(self._words) if word is None else word
-        order = json.dumps(
-            {
-                "arguments": laid.arguments,
-                "copy": copied,
-                "seed": random_seed,
-                "steps": [*self.steps, *steps],
-                "result": result,
-                "look": self.looks_at_results,
-                "held": hold_s > 0,
-                "poison": self.word,
-                "reference": reference,
-            }
-        )
+        order = CallOrder(
+            arguments=laid.arguments,
+            copy=copied,
+            seed=random_seed,
+            steps=[*self.steps, *steps],
+            result=result,
+            look=self.looks_at_results,
+            held=hold_s > 0,
+            poison=self.word,
+            reference=reference,
+        ).encode()
         gate = Gate(self._outputs.bytes) if self.device.type == "cuda" else None
-        is_laid = self.device.type == "cpu" and laid.tensors.size > _SLOWLY_LAID_BYTES
+        is_laid = self.device.type == "cpu" and laid.size > _SLOWLY_LAID_BYTES
         if is_laid:
             self._stop()
-            laid.tensors.lay()
+            laid.lay()
         asked = time.perf_counter_ns()
         if self.device.type == "cpu":
             conduct.let_go(self.worker.pid)
-        self._said.send(Kind.PREPARE, order.encode())
+        self._said.send(Kind.PREPARE, order)
         self._said.receive("call", limit, {Kind.PREPARED})
         prepare_us = (time.perf_counter_ns() - asked) / 1e3
         if gate is not None:
@@ -313,7 +266,7 @@ class Side:
             self._taken = None
             return
         if not is_laid:
-            laid.tensors.lay()
+            laid.lay()
         begin = time.perf_counter_ns()
         self._said.send(Kind.GO)
         message = self._receive("call", limit, Kind.RETURNED)
@@ -349,7 +302,7 @@ class Side:
         was_held = hold_s > 0 and self.worker.channel.ready(hold_s)
         before = torch.cuda.Event(enable_timing=True)
         before.record()
-        laid.tensors.lay()
+        laid.lay()
         if flush is not None:
             flush.add_(1)
         gate.open()

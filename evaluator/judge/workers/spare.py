@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from evaluator.ipc.failure import Failure
 from evaluator.ipc.wire import Kind, WireError
 from evaluator.judge.workers.process import START_TIMEOUT_S, WorkerProcess
 from evaluator.judge.workers.worker_limits import WorkerLimits
+from evaluator.worker.orders import WarmOrder
 
 
 class Spare:
@@ -85,8 +85,7 @@ class Spare:
     def _is_warm(self, worker: WorkerProcess, *, context: bool = True) -> bool:
         """Whether it has done what needs no candidate, now or before; if not, it is ended."""
         try:
-            order = {"device": self._device, "context": context}
-            worker.channel.send(Kind.WARM, json.dumps(order).encode())
+            worker.channel.send(Kind.WARM, WarmOrder(self._device, context).encode())
             answer = worker.receive(START_TIMEOUT_S)
         except WireError as error:
             said = f"{error!r} {worker.end().log[-400:]}"

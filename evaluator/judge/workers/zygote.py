@@ -25,6 +25,7 @@ from evaluator.walls.environment import clean_environment
 from evaluator.walls.memory_group import MemoryGroup
 from evaluator.walls.probe import JUDGE_OUT_OF_REACH
 from evaluator.walls.scratch import remove
+from evaluator.worker.orders import ForkOrder, Order, ReapOrder
 
 _PROBE_BYTES = 16 * 2**30
 _APART = {"pid_namespace", "own_uid"}
@@ -203,13 +204,7 @@ class Zygote:
         group: MemoryGroup | None = None,
     ) -> WorkerProcess:
         scratch = self._new_scratch()
-        order = {
-            "scratch": str(scratch),
-            "memory_bytes": limits.memory_bytes,
-            "cpu_seconds": limits.cpu_seconds,
-            "confine": confine,
-            "bait": bait,
-        }
+        order = ForkOrder(str(scratch), limits.memory_bytes, limits.cpu_seconds, confine, bait)
         try:
             printed = Printed()
         except RuntimeError as error:
@@ -246,18 +241,18 @@ class Zygote:
     def reap(self, pid: int, timeout_s: float) -> int | None:
         """How a worker ended; None if it still runs after `timeout_s`."""
         try:
-            answer = self._ask(Kind.REAP, {"pid": pid, "timeout_s": timeout_s}, timeout_s + 30.0)
+            answer = self._ask(Kind.REAP, ReapOrder(pid, timeout_s), timeout_s + 30.0)
         except (ClosedError, WireTimeoutError):
             return None
         status: int | None = answer["status"]
         return status
 
     def _ask(
-        self, kind: Kind, order: dict[str, Any], timeout_s: float, fds: tuple[int, ...] = ()
+        self, kind: Kind, order: Order, timeout_s: float, fds: tuple[int, ...] = ()
     ) -> dict[str, Any]:
         """Have the zygote do something; raises `WireError`."""
         with self._talks:
-            self._channel.send(kind, json.dumps(order).encode(), fds)
+            self._channel.send(kind, order.encode(), fds)
             answer: dict[str, Any] = json.loads(self._channel.receive(timeout_s).payload)
         return answer
 

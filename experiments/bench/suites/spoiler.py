@@ -32,7 +32,7 @@ def wrong_version(
         right_calls: the outputs of so many calls are not spoiled.
     """
 
-    class Wrong(right):  # type: ignore[misc]
+    class Wrong(right):  # type: ignore[misc, valid-type]
         _calls = 0
         _operators = 0
         _left_out = ""
@@ -151,7 +151,7 @@ def _each_rounded(value: Any, rounded: Callable[[Tensor], Tensor]) -> Any:
     return result
 
 
-class _LeftOut(TorchDispatchMode):  # type: ignore[misc]
+class _LeftOut(TorchDispatchMode):
     """Counts the operators that can be left out, or of which a term can, and leaves one out.
 
     An operator is left out where its first operand could be its result: that operand is passed on.
@@ -159,7 +159,7 @@ class _LeftOut(TorchDispatchMode):  # type: ignore[misc]
     """
 
     def __init__(self, which: int | None) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.found = 0
         self.left_out = ""
         self._which = which

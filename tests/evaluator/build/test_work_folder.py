@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build import headers
 from evaluator.build.builder import Builder
 from evaluator.build.cache import Cache
 from evaluator.build.work_folder import PREFIX, sweep, work_folder
@@ -104,17 +103,3 @@ def test_a_builder_sweeps_its_cache(tmp_path, place):
     if place:
         Cache(tmp_path / place, 2**20, 1).put("second", {"x": b""})
         assert not left.exists(), "once room is made"
-
-
-def test_headers_of_an_earlier_version_go_once_nobody_has_used_them_for_long(tmp_path):
-    old, recent = tmp_path / "headers-0123456789abcdef", tmp_path / "headers-fedcba9876543210"
-    for folder, days in ((old, 40), (recent, 20)):
-        (folder / "torch").mkdir(parents=True)
-        aged(folder, days * 86400.0)
-    builder = Builder(tmp_path)
-    workshop = builder._workshop(with_cuda=False)
-    assert recent.exists() and not old.exists() and not folders(tmp_path)
-    aged(installed := workshop.light_headers, 40 * 86400.0)
-    headers.forget_old(tmp_path)
-    assert not installed.exists(), "of a builder that has been idle for so long"
-    assert (workshop.light_headers / "torch" / "extension.h").exists(), "before its next build"

@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from evaluator.built_ahead import BuiltAhead
 from evaluator.evaluation import Evaluation, Status
+from evaluator.judge.builds.built_ahead import BuiltAhead
 from tests.evaluator.executor.stand_in_service import StandIn
 
 BUILT = BuiltAhead(seconds=2.0, cached=False)

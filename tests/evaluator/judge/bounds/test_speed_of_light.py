@@ -5,15 +5,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from evaluator.hardware.devices import DevicePeaks
+from evaluator.hardware.published import DevicePeaks
 from evaluator.judge.bounds import ceilings
-from evaluator.judge.bounds.speed_of_light import (
-    Ceilings,
-    Work,
-    bounds,
-    count_work,
-    measure_ceilings,
-)
+from evaluator.judge.bounds.ceilings import Ceilings, measure_ceilings
+from evaluator.judge.bounds.speed_of_light import bounds
+from evaluator.judge.bounds.work import Work, count_work
 from evaluator.settings import Precision
 from problems.loader import load_problem
 from tests.evaluator.judge.correctness.calibration import rand, randn
@@ -351,7 +347,7 @@ def test_the_floor_holds_for_real_kernels_on_a_gpu():
 
 @pytest.mark.gpu
 def test_libraries_come_near_the_bound_and_do_not_beat_it(tmp_path):
-    from evaluator.bound_check import faults, measure, read
+    from experiments.bench.bound_check import faults, measure, read
 
     rows = tmp_path / "rows.jsonl"
     measure("cuda:0", [load_problem("level1_1_swish")], rows, compiled=False, limit_s=300)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.built_ahead import BuiltAhead
 from evaluator.evaluation import EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.ipc.service import Service
+from evaluator.judge.builds.built_ahead import BuiltAhead
 from tests.evaluator.judge.builds.test_inline_sources import LATER
 from tests.evaluator.made_requests import HONEST, evaluation_request
 from tests.evaluator.test_survival import TEMPLATES

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from evaluator.build.builder import Builder
-from evaluator.built_ahead import BuiltAhead
 from evaluator.errors import IsolationError
 from evaluator.evaluation import Backend, Status
 from evaluator.hardware.devices import DeviceInfo, describe
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.builds import rehearsal
+from evaluator.judge.builds.built_ahead import BuiltAhead
 from evaluator.judge.builds.rehearsal import Rehearsal
 from evaluator.judge.workers import conversation
 from evaluator.judge.workers.worker_limits import WorkerLimits

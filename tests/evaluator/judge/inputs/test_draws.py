@@ -34,7 +34,7 @@ def test_a_call_gets_its_own_inputs_after_others_were_drawn_in_the_same_memory()
         for _ in range(20):
             draws.next()
         laid = draws.laid(earlier)
-        laid.tensors.lay()
+        laid.lay()
         (given,) = (decode(v, draws.arena.bytes, lambda t: t) for v in laid.arguments)
         assert torch.equal(given, draws.values_of(earlier)[0])
         assert draws.laid(last := draws.next()) is last.order

@@ -95,10 +95,10 @@ def test_large_tensors_are_laid_once_from_where_they_were_made() -> None:
     values = [torch.arange(40.0).view(5, 8).t(), torch.ones(1, 3).expand(4, 3), 3]
     laid = stage(arena, Placement(torch.empty_like(arena, device="meta"), 512, MARGINS[1]), values)
     assert not arena.any()
-    laid.tensors.lay()
-    assert laid.tensors.is_spent
+    laid.lay()
+    assert laid.is_spent
     wanted = Placement(torch.zeros_like(arena), 512, MARGINS[1])
     assert laid.arguments == [wanted.place(value) for value in values]
     assert torch.equal(arena, wanted.memory)
     with pytest.raises(AssertionError, match="gone"):
-        laid.tensors.lay()
+        laid.lay()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from dataclasses import astuple
 from pathlib import Path
 
 import torch
@@ -18,6 +19,7 @@ from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.side import Side
 from evaluator.judge.workers.worker_limits import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
+from evaluator.worker.orders import LoadOrder
 
 LIMITS = WorkerLimits(memory_bytes=16 * 2**30, cpu_seconds=60)
 ATTACK = """
@@ -73,15 +75,15 @@ HARMLESS = "import torch\nclass ModelNew(torch.nn.Module): pass"
 def load(side: Side, source: str) -> str:
     """What became of an import, as text."""
     try:
-        side.load(
+        order = LoadOrder(
             source,
             "ModelNew",
             threads=1,
-            dtype=torch.float32,
-            flags=BackendFlags.of_pytorch(),
+            dtype="float32",
+            flags=astuple(BackendFlags.of_pytorch()),
             text="lines",
-            build=no_build,
         )
+        side.load(order, no_build)
         side.loaded(30.0)
     except Refusal as refusal:
         return refusal.message

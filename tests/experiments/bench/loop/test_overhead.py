@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent.record.turn_log import read_turns
-from experiments.bench.loop.overhead import OverheadFigures, measure_overhead
+from experiments.bench.loop.overhead import OverheadFigures, measure_overhead, told
 from problems.errors import UsageError
 from problems.loader import load_suite
 

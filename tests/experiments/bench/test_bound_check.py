@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.bound_check import Row, faults, read, table
+from experiments.bench.bound_check import Row, faults, read, table
 from tests.task import task
 
 PROBLEM = task("return torch.relu(x)", x="torch.randn(256, 256)")
 CEILINGS = """
 import torch
-from evaluator import bound_check
+from experiments.bench import bound_check
 from evaluator.judge.bounds import ceilings
 torch.set_num_threads(1)
 ceilings._SECONDS = 0.0

@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.audit import Finding, audit
-from evaluator.cheats import Cheat
+from evaluator.judge.explaining.reference_modes import to_tf32
+from experiments.bench.audit import Finding, audit
+from experiments.bench.cheats import Cheat
 from problems.loader import load_problem, load_suite
 from tests.command import command, refused
 from tests.task import task
@@ -83,18 +84,15 @@ def test_a_problem_that_can_not_run_is_told(tmp_path: Path) -> None:
 
 
 def test_tf32_keeps_ten_bits_of_mantissa() -> None:
-    from evaluator.cheats import _with_mantissa
-
     x = torch.randn(10000) * torch.exp(3 * torch.randn(10000))
-    rounded = _with_mantissa(x, 10)
+    rounded = to_tf32(x)
     off = ((rounded - x) / x).abs()
     assert 2**-12 < float(off.max()) <= 2**-11
-    assert torch.equal(_with_mantissa(rounded, 10), rounded)
-    assert torch.equal(_with_mantissa(x, 7), x.to(torch.bfloat16).float())
+    assert torch.equal(to_tf32(rounded), rounded)
 
 
 def test_the_command_line_on_one_of_ours() -> None:
-    done = command("evaluator.audit", "--problem", "level1/10", "--json")
+    done = command("experiments.bench.audit", "--problem", "level1/10", "--json")
     assert done.returncode == 0
     findings = [Finding.model_validate(json.loads(line)) for line in done.stdout.splitlines()]
     assert [finding.cheat for finding in findings] == list(Cheat)
@@ -104,14 +102,14 @@ def test_the_command_line_on_one_of_ours() -> None:
 def test_the_exit_code_is_the_verdict(tmp_path: Path) -> None:
     path = tmp_path / "zero.py"
     path.write_text(HEAD.format(body="return x * 0.0", inputs="torch.randn(96, 64)"))
-    done = command("evaluator.audit", "--problem", str(path))
+    done = command("experiments.bench.audit", "--problem", str(path))
     assert done.returncode == 1
     assert "UNSOUND: zeros accepted (output 0)" in done.stdout
 
 
 @pytest.mark.parametrize("arguments", [["--problem", "nothing"], ["--device", "cuda:99"]])
 def test_a_mistake_is_one_line_and_exit_code_2(arguments: list[str]) -> None:
-    refused("evaluator.audit", *arguments)
+    refused("experiments.bench.audit", *arguments)
 
 
 SMALL = ("1/9", "1/13", "2/15", "3/3", "3/5")

@@ -1,8 +1,8 @@
-"""`python -m evaluator.audit`: is a suite of problems itself sound?
+"""`python -m experiments.bench.audit`: is a suite of problems itself sound?
 
 A problem is sound when the judge's accept rule refuses everything that a cheater would return for
-it (`evaluator.cheats`) and accepts what an honest implementation returns. Problem files are the
-user's own and are trusted: they run in this process.
+it (`cheats.py`) and accepts what an honest implementation returns. Problem files are the user's own
+and are trusted: they run in this process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from evaluator.command.command_line import serve
 
 if TYPE_CHECKING:
-    from evaluator.cheats import Attempt, Cheat, Scene
+    from experiments.bench.cheats import Attempt, Cheat, Scene
     from problems.problem import Problem
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -33,7 +33,7 @@ class Finding(BaseModel):
 
     problem: str
     cheat: str
-    """A value of `evaluator.cheats.Cheat`; `load` where the problem itself can't be run."""
+    """A value of `Cheat`; `load` where the problem itself can't be run."""
     result: Result
     detail: str = ""
     """The strongest attempt (accepted, or nearest to it), or why there was none."""
@@ -57,10 +57,10 @@ def audit(problem: Problem, device: str = "cpu", seed: int = 0) -> Iterator[Find
     """
     import torch
 
-    from evaluator.cheats import Cheat, Scene
     from evaluator.errors import UnusableReferenceError
     from evaluator.judge.problem.reference import Reference
     from evaluator.settings import Precision
+    from experiments.bench.cheats import Cheat, Scene
     from problems.problem import SizeClass
 
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -77,7 +77,7 @@ def audit(problem: Problem, device: str = "cpu", seed: int = 0) -> Iterator[Find
 
 
 def _finding(problem: str, cheat: Cheat, scene: Scene) -> Finding:
-    from evaluator.cheats import NotApplicable, attempts
+    from experiments.bench.cheats import NotApplicable, attempts
 
     reasons: list[str] = []
     tried: list[Finding] = []
@@ -182,4 +182,4 @@ def _summary(findings: list[Finding]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(serve(app, "python -m evaluator.audit"))
+    sys.exit(serve(app, "python -m experiments.bench.audit"))

@@ -1,4 +1,4 @@
-"""`python -m evaluator.known_ratios`: how often the verdict on speed is right.
+"""`python -m experiments.bench.known_ratios`: how often the verdict on speed is right.
 
 The reference repeats one operation 100 times, the candidate the same operation fewer times, as many
 times, or more, so the true ratio is known. Each run is one whole evaluation with a worker of its
@@ -188,4 +188,4 @@ def main(
 
 
 if __name__ == "__main__":
-    sys.exit(serve(app, "python -m evaluator.known_ratios"))
+    sys.exit(serve(app, "python -m experiments.bench.known_ratios"))

@@ -1,4 +1,4 @@
-"""`python -m evaluator.bound_check`: is a bound ever beaten, and how near do libraries come to it?
+"""`python -m experiments.bench.bound_check`: is a bound ever beaten, and how near come libraries?
 
 Times every problem of a suite as PyTorch runs it, and plain large copies and matrix products,
 against floor and bound. Rows are appended to a file as they are made, and what the file holds
@@ -23,7 +23,7 @@ from evaluator.record import Record
 if TYPE_CHECKING:
     import torch
 
-    from evaluator.judge.bounds.speed_of_light import Work
+    from evaluator.judge.bounds.work import Work
     from problems.problem import Problem
 
 _CALLS = 9
@@ -136,7 +136,7 @@ class Bounded:
     def _copy(self, row: Row, dtype: str) -> Row:
         import torch
 
-        from evaluator.judge.bounds.speed_of_light import Work
+        from evaluator.judge.bounds.work import Work
 
         count = _COPY_BYTES[self.device.type] // getattr(torch, dtype).itemsize
         source = torch.ones(count, dtype=getattr(torch, dtype), device=self.device)
@@ -148,7 +148,7 @@ class Bounded:
     def _product(self, row: Row, kind: str) -> Row:
         import torch
 
-        from evaluator.judge.bounds.speed_of_light import Work
+        from evaluator.judge.bounds.work import Work
 
         dtype = getattr(torch, kind.replace("tfloat32", "float32"))
         size = _PRODUCTS[self.device.type]
@@ -165,7 +165,7 @@ class Bounded:
     def _problem(self, row: Row, problem: Problem) -> Row:
         import torch
 
-        from evaluator.judge.bounds.speed_of_light import count_work
+        from evaluator.judge.bounds.work import count_work
         from evaluator.judge.problem.reference import Reference
         from evaluator.settings import Precision
         from problems.problem import SizeClass
@@ -298,4 +298,4 @@ def main(
 
 
 if __name__ == "__main__":
-    sys.exit(serve(app, "python -m evaluator.bound_check"))
+    sys.exit(serve(app, "python -m experiments.bench.bound_check"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluator.evaluation import Verdict
-from evaluator.known_ratios import Run, at_most, table
+from experiments.bench.known_ratios import Run, at_most, table
 from tests.command import command
 
 
@@ -59,7 +59,7 @@ def test_the_command_measures_appends_and_prints_a_table(tmp_path):
     out = tmp_path / "runs.jsonl"
     words = ("--device", "cpu", "--runs", "0", "--equal", "1", "--seconds", "0.1")
     for count in (1, 2):
-        done = command("evaluator.known_ratios", "--out", out, *words)
+        done = command("experiments.bench.known_ratios", "--out", out, *words)
         assert done.returncode == 0, done.stderr
         assert f"| 1.000 | {count} |" in done.stdout
     measured = Run.model_validate_json(out.read_text().splitlines()[0])

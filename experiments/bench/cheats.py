@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from evaluator.judge.bounds.work import count_work
+from evaluator.judge.explaining.reference_modes import to_bf16, to_tf32
 from evaluator.judge.problem.exact_reference import ExactReference
 from evaluator.judge.problem.reference import Reference
 from evaluator.settings import Precision
@@ -206,11 +207,11 @@ def _parameter(scene: Scene) -> Iterator[Attempt | NotApplicable]:
 
 
 def _tf32(scene: Scene) -> Iterator[Attempt | NotApplicable]:
-    return _rounded(scene, lambda t: _with_mantissa(t, 10))
+    return _rounded(scene, to_tf32)
 
 
 def _bf16(scene: Scene) -> Iterator[Attempt | NotApplicable]:
-    return _rounded(scene, lambda t: t.to(torch.bfloat16).to(t.dtype))
+    return _rounded(scene, to_bf16)
 
 
 def _rounded(
@@ -238,16 +239,6 @@ def _halved(value: Tensor, dim: int) -> Tensor:
     size = value.shape[dim]
     result.narrow(dim, (size + 1) // 2, size // 2).zero_()
     return result
-
-
-def _with_mantissa(value: Tensor, bits: int) -> Tensor:
-    """fp32 rounded to nearest, ties to even, as if its mantissa had so many bits."""
-    if value.dtype != torch.float32:
-        return value
-    drop = 23 - bits
-    pattern = value.contiguous().view(torch.int32)
-    odd = (pattern >> drop) & 1
-    return ((pattern + (odd + ((1 << (drop - 1)) - 1))) & ~((1 << drop) - 1)).view(torch.float32)
 
 
 _MAKERS: dict[Cheat, Callable[[Scene], Iterator[Attempt | NotApplicable]]] = {

@@ -1,0 +1,138 @@
+"""What the judge asks of a zygote and its workers: JSON, because the judge is trusted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, TypedDict
+
+if TYPE_CHECKING:
+    # Some of these import torch, which a zygote may not before its walls stand.
+    from evaluator.baseline import CompileOptions
+    from evaluator.pretrained import Configurations
+    from evaluator.worker.stated_gpu import Properties
+    from evaluator.worker.steps import Earlier, Result, SourceText, Step
+
+
+class Layout(TypedDict):
+    """A tensor in shared memory."""
+
+    kind: str
+    """`tensor`: other values are told apart from it by theirs."""
+    offset: int
+    span: int
+    """In bytes, like `offset`."""
+    shape: list[int]
+    stride: list[int]
+    """In elements."""
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Order:
+    """Base of all of them."""
+
+    def encode(self) -> bytes:
+        """As bytes."""
+        return json.dumps(vars(self)).encode()
+
+    @classmethod
+    def decode(cls, payload: bytes) -> Self:
+        """From the bytes that `encode` gave."""
+        return cls(**json.loads(payload))
+
+
+@dataclass(frozen=True)
+class WarmOrder(Order):
+    """Do what takes a while and needs no candidate."""
+
+    device: str
+    context: bool
+    """Make the device's context, too."""
+
+
+@dataclass(frozen=True)
+class LoadOrder(Order):
+    """Import a source."""
+
+    source: str
+    class_name: str
+    threads: int
+    dtype: str
+    flags: tuple[bool, ...]
+    """The fields of `BackendFlags`."""
+    text: SourceText
+    reference: str | None = None
+    """Source of a reference that runs in the same process, in calls that ask for it."""
+    gpu: Properties | None = None
+    """What to say of a GPU that is not there."""
+    configurations: Configurations | None = None
+    """Of the Hugging Face models that the problem names; None where it names none."""
+    device: str = "cpu"
+    growth_bytes: int | None = None
+    """What the process may still write to beyond what it holds, if that is limited."""
+
+
+@dataclass(frozen=True)
+class ConstructOrder(Order):
+    """Construct the module, with memory for weights, inputs and outputs beside the message."""
+
+    seed: int
+    arguments: list[Any]
+    outputs_bytes: int
+    tensors: dict[str, Layout]
+    """The weights by name; none: as constructed."""
+    inputs_writable: bool = False
+    compile_with: CompileOptions | None = None
+    """None: it is not compiled."""
+    repeated_values: bool = True
+    """Large tensors get their initial values as `initial_values` makes them."""
+    random_constants: bool = False
+    """Constant parameters get the values of `random_constants`."""
+    earlier: Earlier = ""
+    """What becomes of a module that is there already."""
+    weights_bytes: int = 0
+    inputs_bytes: int = 0
+    copies_inputs: bool = False
+    """The module is called on copies of the inputs, each in a heap block of its own."""
+
+
+@dataclass(frozen=True)
+class CallOrder(Order):
+    """Get ready to call the module, and call it at the start signal."""
+
+    arguments: list[Any]
+    copy: bool
+    """On a CPU: copy the outputs into the slot."""
+    seed: int | None
+    """For PyTorch's generators."""
+    steps: list[Step]
+    result: Result
+    look: bool
+    """Compute with a result that is a subclass of Tensor."""
+    held: bool
+    """Hold the stream until the judge opens the gate."""
+    poison: int | None
+    """What memory of a GPU that nobody has written is to hold."""
+    reference: bool
+    """Run the reference before the module; its outputs come after the module's."""
+
+
+@dataclass(frozen=True)
+class ForkOrder(Order):
+    """Fork a worker. Beside the message: its socket, where it prints, and the bait's folder."""
+
+    scratch: str
+    memory_bytes: int | None
+    cpu_seconds: int
+    confine: bool
+    bait: dict[str, Any] | None
+    """It is to attack its walls, and to tell which of them held."""
+
+
+@dataclass(frozen=True)
+class ReapOrder(Order):
+    """Tell how a process ended, if it does within so many seconds."""
+
+    pid: int
+    timeout_s: float
