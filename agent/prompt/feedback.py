@@ -91,7 +91,7 @@ def _turn_block(turn: TurnRecord, source_of: SourceReader) -> tuple[str, int]:
     evaluation = turn.evaluation
     lines = [f"- turn: {turn.turn}", f"- status: {evaluation.status}"]
     if evaluation.status is Status.CORRECT:
-        return "\n".join([*lines, *_time_lines(evaluation)]), 0
+        return "\n".join([*lines, *_error_lines(evaluation), *_time_lines(evaluation)]), 0
     source = source_of(turn.candidate) if turn.candidate else ""
     if evaluation.status is Status.NO_CODE and evaluation.message:
         words = evaluation.message
@@ -99,6 +99,15 @@ def _turn_block(turn: TurnRecord, source_of: SourceReader) -> tuple[str, int]:
         words = explain(evaluation, source)
     limit = LIMITS.explanation_characters
     return "\n".join([*lines, "", cut(words, limit)]), excess(words, limit)
+
+
+def _error_lines(evaluation: Evaluation) -> Iterator[str]:
+    """How much of the allowed error is used: what room is left for faster arithmetic."""
+    correctness = evaluation.correctness
+    if correctness is None or correctness.error_ratio is None or not correctness.error_ratio_limit:
+        return
+    share = figures.percent(correctness.error_ratio / correctness.error_ratio_limit)
+    yield f"- error: {share} of what is allowed (RMSE of the whole output, the worst call)"
 
 
 def _time_lines(evaluation: Evaluation) -> list[str]:

@@ -13,7 +13,7 @@ from agent.prompt.feedback import fenced, sections
 from agent.prompt.memory import remember
 from agent.prompt.section import LIMITS, Section, cut, excess
 from agent.record.turn import TurnRecord
-from evaluator.evaluation import BuildReport, Evaluation, Status
+from evaluator.evaluation import BuildReport, Correctness, Evaluation, Status
 from evaluator.settings import BaselineName
 from tests.agent.made_records import advice, incorrect, kernel_share, profile, turn
 from tests.evaluator.made_evaluations import baseline, correct
@@ -128,6 +128,14 @@ def test_what_execution_said_of_a_correct_kernel() -> None:
         "- eager: 1600.2 us",
         "- speedup over eager: 1.97x, 95 % interval [1.95, 1.99] (faster)",
     ]
+
+
+def test_the_room_for_faster_arithmetic_is_told() -> None:
+    found = Correctness(calls_judged=9, calls_made=9, error_ratio=1.6, error_ratio_limit=32.0)
+    evaluation = correct().model_copy(update={"correctness": found})
+    text = told([made(0, evaluation)], "E")["What execution said"]
+    assert "- error: 5.0 % of what is allowed" in text
+    assert "- error" not in told([made(0, evaluation)], "G")
 
 
 def test_every_baseline_is_told() -> None:
