@@ -41,7 +41,7 @@ def main(
     try:
         problems = select(load_suite(suite), level=level, filter=filter)
     except UsageError as error:
-        print(error, file=sys.stderr)
+        print(f"error: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
     if as_json:
         for problem in problems:

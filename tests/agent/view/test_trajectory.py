@@ -11,6 +11,7 @@ from tests.evaluator.made_evaluations import correct
 
 FIRST, SECOND = "# plan: one\nx = 1\n", "# plan: two\nx = 2\n"
 A, B = "level1_1_square", "level1_2_cube"
+NO_CODE = Evaluation(status=Status.NO_CODE, reason="no_code", message="no code block")
 
 
 def write_run(folder: Path, turns: list[TurnRecord]) -> Path:
@@ -35,7 +36,7 @@ def run(tmp_path: Path) -> Path:
                 parent="k0",
                 profile=profile().model_dump(),
             ),
-            turn(0, incorrect(), problem=B, candidate=None, usage={"cost_usd": None}),
+            turn(0, NO_CODE, problem=B, candidate=None, usage={"cost_usd": None}),
         ],
     )
     (folder / "kernels").mkdir()
@@ -54,7 +55,8 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 def test_what_was_taken_over_from_an_identical_kernel_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    again = turn(1, correct(1.5), candidate="k0", judged_with=f"{A}.0.0", profiled_with=f"{A}.0.0")
+    taken = {"judged_with": f"{A}.0.0", "profiled_with": f"{A}.0.0"}
+    again = turn(1, correct(1.5), candidate="k0", profile=profile().model_dump(), **taken)
     text = shown(
         capsys, write_run(tmp_path / "run", [turn(0, correct(1.5), candidate="k0"), again])
     )
