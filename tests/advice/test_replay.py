@@ -8,6 +8,7 @@ import pytest
 
 from tests.advice.outcome import Outcome, outcomes
 from tests.advice.table import table
+from tools.advice.thresholds import LIMITS
 
 FOLDERS = sorted((Path(__file__).parents[2] / "experiments" / "results" / "advice").glob("*/"))
 SHARE = 0.9
@@ -42,6 +43,19 @@ def test_the_twin_no_longer_gets_it_and_the_figure_moved_as_predicted(
     kept = {o.case.name: [a.rule for a in o.mended.advice] for o in named if not o.gone}
     still = {o.case.name: o.naming for o in named if not o.moved}
     assert sum(o.shown for o in found) >= SHARE * len(found), (kept, still)
+
+
+def test_no_advice_is_about_what_a_kernel_does_not_do(found: list[Outcome]) -> None:
+    for outcome in found:
+        for replay in (outcome.planted, outcome.mended):
+            figures, rules = replay.figures, {advice.rule for advice in replay.advice}
+            accesses = [figures.get(f"shared_{kind}_wavefronts", 1.0) for kind in ("load", "store")]
+            if not any(accesses):
+                assert not rules & {"shared_memory_queue", "bank_conflicts"}, outcome.case.name
+            if figures.get("matrix_intensity", 0.0) >= LIMITS.matrix_intensity:
+                assert "busy_fma" not in rules, outcome.case.name
+            if figures.get("traffic_ratio", 2.0) < LIMITS.least_traffic:
+                assert "dram_bound" not in rules, outcome.case.name
 
 
 def test_the_twin_is_faster(found: list[Outcome]) -> None:

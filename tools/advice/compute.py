@@ -88,8 +88,22 @@ def _integer_arithmetic(f: Figures) -> Found | None:
     )
 
 
+def _fp32_matrix(f: Figures) -> Found | None:
+    """Where tensor cores are not allowed, a better kernel drives the FMA pipe up."""
+    if f["matrix_intensity"] < LIMITS.matrix_intensity or _wants_tensor_cores(f):
+        return None
+    rate, fma = f["flops_share"], f["fma_pct"]
+    return Found(
+        f"the matrix product reaches {percent(rate)} of the rate measured on this device, with the"
+        f" FMA pipe {fma:.0f} % busy.",
+        min(0.9, max(0.0, 1.0 - rate)),
+    )
+
+
 def _busy_fma(f: Figures) -> Found | None:
     busy = f["fma_pct"]
+    if f.get("matrix_intensity", 0.0) >= LIMITS.matrix_intensity:
+        return None  # its number of operations is fixed
     if busy < LIMITS.compute_pct or busy < f.get("dram_pct", 0.0):
         return None
     return Found(
@@ -155,10 +169,21 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
         find=_integer_arithmetic,
     ),
     AdviceRule(
+        name="fp32_matrix",
+        when="a matrix product that tensor cores may not do, below the rate measured here",
+        change="Do more for each operand that is loaded: 8x8 results a thread in registers, tiles"
+        " of 128x128 a block, the next tile loaded while this one is used, float4 reads of shared"
+        " memory, a grid of whole waves. Or leave the product to the library and fuse what follows"
+        " it.",
+        watch=(("fma_pct", UP),),
+        model="1 - rate reached / rate measured, at most 0.9",
+        find=_fp32_matrix,
+    ),
+    AdviceRule(
         name="busy_fma",
-        when="FMA pipe at {compute_pct:g} % or more, above DRAM",
-        change="Do less arithmetic for each element: factor out what does not change, cheaper"
-        " formulas, packed half2 where the type allows it.",
+        when="no matrix product; FMA pipe at {compute_pct:g} % or more, above DRAM",
+        change="Do less arithmetic for each element: factor out what does not change, and use"
+        " cheaper formulas.",
         watch=(("fma_pct", DOWN),),
         model="distance to the next busiest unit, at most a quarter",
         source="ncu HighPipeUtilization",

@@ -35,11 +35,30 @@ def _stall(reasons: Sequence[str], least: float, words: str) -> Callable[[Figure
 
 
 _loads = _stall(["stall_long_scoreboard"], LIMITS.memory_stall_share, "loads")
+_MIO = ("stall_mio_throttle", "stall_short_scoreboard")
+_shared = _stall(_MIO, LIMITS.stall_share, "shared memory or special functions")
+_shuffles = _stall(_MIO, LIMITS.stall_share, "shuffles, conversions or special functions")
+_SHARED_ACCESSES = ("shared_load_wavefronts", "shared_store_wavefronts", "shared_wavefronts")
 
 
 def _memory_latency(f: Figures) -> Found | None:
     # A DRAM that is busy makes all loads slow: more of them in flight change nothing.
     return _loads(f) if f.get("dram_pct", 0.0) < LIMITS.dram_pct else None
+
+
+def _accesses_shared_memory(f: Figures) -> bool:
+    """Shuffles and special functions wait in the same queue, and the driver reserves some shared
+    memory for every kernel: only accesses tell. Yes where they were not counted."""
+    known = [f[name] for name in _SHARED_ACCESSES if name in f]
+    return not known or sum(known) > 0
+
+
+def _shared_memory_queue(f: Figures) -> Found | None:
+    return _shared(f) if _accesses_shared_memory(f) else None
+
+
+def _shuffle_queue(f: Figures) -> Found | None:
+    return None if _accesses_shared_memory(f) else _shuffles(f)
 
 
 def _divergence(f: Figures) -> Found | None:
@@ -129,11 +148,16 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
         watch=(("stall_mio_throttle", DOWN), ("stall_short_scoreboard", DOWN)),
         model="stalls times headroom",
         source="AKA H; ncu CPIStall",
-        find=_stall(
-            ["stall_mio_throttle", "stall_short_scoreboard"],
-            LIMITS.stall_share,
-            "shared memory or special functions",
-        ),
+        find=_shared_memory_queue,
+    ),
+    AdviceRule(
+        name="shuffle_queue",
+        when="{stall_share:.0%} of stalls on that queue, and no access to shared memory",
+        change="Shuffle less: let each thread combine several elements before the warp does,"
+        " reduce fewer and larger groups, and use __reduce_add_sync for integers.",
+        watch=(("stall_mio_throttle", DOWN), ("stall_short_scoreboard", DOWN)),
+        model="stalls times headroom",
+        find=_shuffle_queue,
     ),
     AdviceRule(
         name="instruction_fetch",

@@ -33,6 +33,8 @@ class Found:
     """Share of the time of the rule's scope."""
     figure: str = ""
     """Which of the rule's figures to watch; empty: the first that is known."""
+    change: str = ""
+    """What to do, in place of the rule's, where some of that is done already."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,8 @@ GPU_ADVICE: tuple[AdviceRule, ...] = (
 )
 _WAITS = ("memory_latency", "memory_queue", "dependency_chain")
 _OCCUPANCY = ("occupancy_registers", "occupancy_shared", "occupancy_blocks")
-_BYTES = ("dram_bound", "cache_bandwidth", "poor_l1_reuse", "poor_l2_reuse", "redundant_passes")
+_BYTES = ("dram_bound", "dram_rate", "cache_bandwidth", "poor_l1_reuse", "poor_l2_reuse",
+          "redundant_passes")  # fmt: skip
 _FEW_WARPS = ("memory_latency", "memory_queue", "dependency_chain", "scalar_access")
 """What few warps in flight look like: the number of warps is the cause, and easier to change."""
 
@@ -38,32 +39,35 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "launch_bound": (
         "unfused_kernels", *(rule.name for rule in GPU_ADVICE if rule.scope == "kernel"),
     ),
-    "unfused_kernels": ("redundant_passes", "dram_bound"),
+    "unfused_kernels": ("redundant_passes", "dram_bound", "dram_rate"),
     "library_time": ("redundant_passes",),
     # A device that is half empty waits for everything.
     "too_few_blocks": ("tail_wave", "uneven_work", "small_blocks", "barrier_wait", "scalar_access",
-                       "memory_latency", "memory_queue", "instruction_fetch", *_OCCUPANCY),
-    "tail_wave": ("uneven_work",),
+                       "memory_latency", "memory_queue", "instruction_fetch", "fp32_matrix",
+                       *_OCCUPANCY),
+    "tail_wave": ("uneven_work", "fp32_matrix"),
     "small_blocks": ("occupancy_blocks", *_FEW_WARPS),
     "uneven_work": ("memory_latency", "dependency_chain", "barrier_wait"),
     "occupancy_registers": _FEW_WARPS,
     "occupancy_shared": (*_FEW_WARPS, "barrier_wait"),
     "occupancy_blocks": _FEW_WARPS,
     # Sectors fetched in vain fill DRAM, the caches and the queues.
-    "uncoalesced_loads": (*_BYTES, *_WAITS, "scalar_access"),
+    "uncoalesced_loads": (*_BYTES, *_WAITS, "scalar_access", "fp32_matrix"),
     "uncoalesced_stores": (*_BYTES, *_WAITS, "scalar_access"),
-    "scalar_access": ("memory_latency", "memory_queue", "dram_bound", "integer_arithmetic"),
-    "redundant_passes": ("dram_bound", "cache_bandwidth"),
-    "poor_l1_reuse": ("cache_bandwidth", "memory_latency", "memory_queue"),
-    "poor_l2_reuse": ("dram_bound",),
-    "cache_bandwidth": ("memory_latency", "memory_queue"),
-    "bank_conflicts": ("shared_memory_queue", "cache_bandwidth", "barrier_wait", "scalar_access"),
+    "scalar_access": ("memory_latency", "memory_queue", "dram_bound", "dram_rate",
+                      "integer_arithmetic"),
+    "redundant_passes": ("dram_bound", "dram_rate", "cache_bandwidth"),
+    "poor_l1_reuse": ("cache_bandwidth", "memory_latency", "memory_queue", "fp32_matrix"),
+    "poor_l2_reuse": ("dram_bound", "fp32_matrix"),
+    "cache_bandwidth": ("memory_latency", "memory_queue", "fp32_matrix"),
+    "bank_conflicts": ("shared_memory_queue", "cache_bandwidth", "barrier_wait", "scalar_access",
+                       "fp32_matrix"),
     "atomics_contention": ("uneven_work", "scalar_access", "uncoalesced_stores", "barrier_wait",
                            "cache_bandwidth", *_WAITS),
     "register_spills": ("cache_bandwidth", "redundant_passes", "uncoalesced_stores", "dram_bound",
-                        "scalar_access", *_OCCUPANCY, *_WAITS),
+                        "dram_rate", "scalar_access", "fp32_matrix", *_OCCUPANCY, *_WAITS),
     "local_arrays": ("cache_bandwidth", "redundant_passes", "uncoalesced_stores", "dram_bound",
-                     "scalar_access", *_WAITS),
+                     "dram_rate", "scalar_access", "fp32_matrix", *_WAITS),
     "divergence": ("uneven_work", "instruction_fetch", "dependency_chain"),
     "barrier_wait": ("memory_latency", "scalar_access"),
     # The arithmetic that should not be there is what fills the pipes and the chains.
@@ -72,7 +76,7 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "idle_tensor_cores": ("busy_fma", *_WAITS),
     "fp64_arithmetic": ("special_functions", "integer_arithmetic", "busy_fma", "dependency_chain",
                         "shared_memory_queue"),
-    "special_functions": ("shared_memory_queue", "dependency_chain"),
+    "special_functions": ("shared_memory_queue", "shuffle_queue", "dependency_chain"),
     "integer_arithmetic": ("special_functions", "dependency_chain"),
     # CPU
     "libm_calls": ("not_vectorised", "narrow_vectors", "busy_arithmetic", "branch_misses"),
@@ -135,7 +139,7 @@ def _try(rule: AdviceRule, figures: Figures, subject: str) -> Advice | None:
     return Advice(
         rule=rule.name,
         evidence=place + (found.evidence if place else _capital(found.evidence)),
-        change=rule.change,
+        change=found.change or rule.change,
         figure=figure,
         direction=direction,
         before=figures[figure],

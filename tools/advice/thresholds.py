@@ -36,6 +36,10 @@ class AdviceThresholds(Thresholds):
     busy_pct: float = 60.0
     """A unit that is busier than this needs no more blocks or warps."""
     # memory
+    least_traffic: float = 1.1
+    """Bytes moved over bytes that must move, below which none can be saved."""
+    wide_bytes: float = 400.0
+    """Bytes a request, from which threads load about 16 bytes each."""
     redundant_reads: float = 1.6
     """Bytes fetched into L1 over bytes of input that must be read."""
     cached_pass: float = 0.6

@@ -9,6 +9,10 @@ from tools.profiling.advice import Direction
 UP, DOWN = Direction.UP, Direction.DOWN
 _FULL_DRAM_PCT = 93.0
 """Assumed: what the best streaming kernels reach of the peak."""
+_MORE_IN_FLIGHT = (
+    "Only the rate is left: have each thread issue two to four independent loads before it uses the"
+    " first, choose a grid of whole waves, and store what is not read again with __stcs."
+)
 
 
 def _dram_bound(f: Figures) -> Found | None:
@@ -16,9 +20,23 @@ def _dram_bound(f: Figures) -> Found | None:
     if dram < LIMITS.dram_pct:
         return None
     ratio = f.get("traffic_ratio")
+    if ratio is not None and ratio < LIMITS.least_traffic:
+        return None
     extra = f", {ratio:.2f} times the bytes that must move" if ratio is not None else ""
     return Found(
         f"DRAM runs at {dram:.0f} % of its peak{extra}.", max(0.0, 1.0 - dram / _FULL_DRAM_PCT)
+    )
+
+
+def _dram_rate(f: Figures) -> Found | None:
+    dram = f["dram_pct"]
+    if dram < LIMITS.dram_pct or f["traffic_ratio"] >= LIMITS.least_traffic:
+        return None
+    wide = f.get("bytes_per_load_request", 0.0) >= LIMITS.wide_bytes
+    return Found(
+        f"DRAM moves only the bytes that must move, at {dram:.0f} % of its peak.",
+        max(0.0, 1.0 - dram / _FULL_DRAM_PCT),
+        change=_MORE_IN_FLIGHT if wide else "",
     )
 
 
@@ -107,10 +125,21 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
         change="Move fewer bytes: narrower types for what stays inside, nothing written that is"
         " recomputed cheaply; for the rest of the bandwidth, 16-byte accesses with several"
         " independent loads in flight.",
-        watch=(("dram_pct", UP), ("traffic_ratio", DOWN)),
+        watch=(("traffic_ratio", DOWN), ("dram_pct", UP)),
         model="1 - DRAM / 93 %, the assumed best",
         source="KernelSkill; own model",
         find=_dram_bound,
+    ),
+    AdviceRule(
+        name="dram_rate",
+        when="DRAM at {dram_pct:g} % of its peak or more, traffic below {least_traffic:g} times the"
+        " minimum",
+        change="Only the rate is left: load and store 16 bytes a thread, with two to four"
+        " independent loads in flight, choose a grid of whole waves, and store what is not read"
+        " again with __stcs.",
+        watch=(("dram_pct", UP),),
+        model="1 - DRAM / 93 %, the assumed best",
+        find=_dram_rate,
     ),
     AdviceRule(
         name="poor_l2_reuse",

@@ -70,5 +70,5 @@ def at_the_bound(facts: Facts) -> Finding | None:
     return Finding(
         Bottleneck.AT_THE_BOUND,
         f"It reaches {percent(fraction)} of the speed of light for this work: little is left to"
-        " gain, whatever is changed.",
+        " gain.",
     )

@@ -199,15 +199,16 @@ def _latency(facts: Facts) -> Finding | None:
 
 
 STALL_WORDS = {
-    "stall_long_scoreboard": "loads from global memory",
-    "stall_short_scoreboard": "shared memory or special functions",
-    "stall_barrier": "barriers (__syncthreads)",
-    "stall_lg_throttle": "the queue of global memory instructions",
-    "stall_math_pipe": "a busy arithmetic pipe",
-    "stall_mio_throttle": "the queue of shared memory and special functions",
-    "stall_wait": "the fixed latency of the instruction before",
+    "stall_long_scoreboard": "loads from global memory (long scoreboard)",
+    "stall_short_scoreboard": "shared memory, shuffles or special functions (short scoreboard)",
+    "stall_barrier": "barriers such as __syncthreads (barrier)",
+    "stall_lg_throttle": "the queue of global memory instructions (LG throttle)",
+    "stall_math_pipe": "a busy arithmetic pipe (math pipe throttle)",
+    "stall_mio_throttle": "the queue of shared memory, shuffles and special functions"
+    " (MIO throttle)",
+    "stall_wait": "the fixed latency of the instruction before (wait)",
 }
-"""What warps wait for, by the names of metrics."""
+"""What warps wait for, by the names of metrics; in brackets what Nsight Compute calls it."""
 
 
 def stall_reasons(facts: Facts) -> list[tuple[str, float]]:

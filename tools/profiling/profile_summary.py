@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tools.profiling.cpu_counts import counted_words
 from tools.profiling.cpu_rules import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
-from tools.profiling.finding import Finding
+from tools.profiling.finding import LIMITS, Finding
 from tools.profiling.gpu_rules import busiest_pipe, occupancy_limiter, stall_reasons
 from tools.profiling.profile_facts import Facts, byte_words, percent
 from tools.profiling.profile_report import KernelShare, ProfilerTier
@@ -104,7 +104,9 @@ def _gpu_figures(facts: Facts) -> list[str]:
             f" ({moved / must:.2f} times)"
         )
     lines += _access_figures(facts)
-    estimated = [hint for hint in hot.hints if hint.kind == "OPT" and hint.speedup_pct]
+    # Its estimates know nothing of a bound.
+    hints = () if (facts.sol_fraction or 0.0) >= LIMITS.at_the_bound else hot.hints
+    estimated = [hint for hint in hints if hint.kind == "OPT" and hint.speedup_pct]
     for hint in [h for h in estimated if "Compression" not in h.rule][:1]:
         first = hint.text.split(". ")[0][:160].rstrip(".")
         lines.append(

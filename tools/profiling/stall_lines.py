@@ -11,15 +11,14 @@ MOST = 3
 _QUOTED = 80
 _TRITON_FILE = "candidate.py"
 _RARE_WORDS = {
-    "stall_branch": "a branch to be taken",
-    "stall_constant": "the cache of constants",
-    "stall_drain": "stores to leave",
-    "stall_membar": "a memory fence",
-    "stall_no_instruction": "instructions to be fetched",
-    "stall_not_selected": "other warps to issue",
-    "stall_sleeping": "the end of a sleep",
-    "stall_tensor": "tensor cores",
-    "stall_tex_throttle": "the queue of texture instructions",
+    "stall_branch": "a branch to be taken (branch resolving)",
+    "stall_constant": "the cache of constants (IMC miss)",
+    "stall_drain": "stores to leave (drain)",
+    "stall_membar": "a memory fence (membar)",
+    "stall_no_instruction": "instructions to be fetched (no instruction)",
+    "stall_sleeping": "the end of a sleep (sleeping)",
+    "stall_tensor": "tensor cores (GMMA)",
+    "stall_tex_throttle": "the queue of texture instructions (TEX throttle)",
 }
 """Reasons that are reported for a line, and not for a whole kernel."""
 _WORDS = STALL_WORDS | _RARE_WORDS

@@ -23,8 +23,8 @@ _DEFINED = re.compile(
 )
 _STALL = re.compile(r"stall_\w+")
 """Heads of the counts of all samples; those of samples without an issue have words behind."""
-_ISSUED = "stall_selected"
-"""A warp that was sampled while it issued: it did not wait."""
+_NO_WAITS = ("stall_selected", "stall_not_selected")
+"""A warp that was sampled while it issued, or while another one did: it could have issued."""
 _QUANTITIES = {
     "stall_branch_resolving": "stall_branch",
     "stall_dispatch": "stall_dispatch",
@@ -114,7 +114,10 @@ def _rows(text: str) -> Iterator[tuple[str, int | None, str, Counter[str]]]:
             stalls = {
                 name: int(count)
                 for name, count in named
-                if _STALL.fullmatch(name) and name != _ISSUED and count.isdigit() and count != "0"
+                if _STALL.fullmatch(name)
+                and name not in _NO_WAITS
+                and count.isdigit()
+                and count != "0"
             }
             if stalls:
                 yield file, number, cells[2], Counter(stalls)

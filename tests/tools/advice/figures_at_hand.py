@@ -59,7 +59,10 @@ GPU_CASES: dict[str, tuple[Figures, Figures]] = {
     "redundant_passes": (
         {"traffic_ratio": 3.0, "dram_pct": 70.0}, {"traffic_ratio": 1.1, "dram_pct": 60.0},
     ),
-    "dram_bound": ({"dram_pct": 70.0, "sol_fraction": 0.6}, {"dram_pct": 60.0}),
+    "dram_bound": (
+        {"dram_pct": 70.0, "sol_fraction": 0.6, "traffic_ratio": 1.3}, {"dram_pct": 60.0},
+    ),
+    "dram_rate": ({"dram_pct": 70.0, "sol_fraction": 0.6}, {"traffic_ratio": 1.3}),
     "poor_l2_reuse": (
         MATRIX | {"tensor_pct": 60.0, "traffic_ratio": 4.0, "dram_pct": 60.0, "l2_hit_pct": 30.0},
         {"l2_hit_pct": 90.0},
@@ -122,8 +125,12 @@ GPU_CASES: dict[str, tuple[Figures, Figures]] = {
         {"stall_lg_throttle_share": 0.1},
     ),
     "shared_memory_queue": (
-        {"stall_mio_throttle": 4.0, "stall_mio_throttle_share": 0.4},
+        {"stall_mio_throttle": 4.0, "stall_mio_throttle_share": 0.4, "shared_load_wavefronts": 1e6},
         {"busiest_pct": 90.0},
+    ),
+    "shuffle_queue": (
+        {"stall_mio_throttle": 4.0, "stall_mio_throttle_share": 0.4, "shared_load_wavefronts": 0.0},
+        {"shared_load_wavefronts": 1e6},
     ),
     "instruction_fetch": (
         {"stall_no_instruction": 3.0, "stall_no_instruction_share": 0.4},
@@ -138,7 +145,10 @@ GPU_CASES: dict[str, tuple[Figures, Figures]] = {
         {"integer_share": 0.9, "issue_pct": 85.0, "dram_pct": 10.0, "l2_pct": 10.0, "l1_pct": 10.0},
         {"dram_pct": 90.0},
     ),
-    "busy_fma": ({"fma_pct": 85.0}, {"fma_pct": 40.0}),
+    "fp32_matrix": (
+        MATRIX | {"flops_ceiling": 6e13, "flops_share": 0.5, "fma_pct": 55.0}, {"flops_share": 1.0},
+    ),
+    "busy_fma": ({"fma_pct": 85.0}, MATRIX | {"tensor_pct": 60.0}),
 }  # fmt: skip
 """By rule: what makes it hold, and what of that, changed, makes it silent."""
 

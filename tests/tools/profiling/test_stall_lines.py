@@ -40,7 +40,7 @@ def test_the_models_own_line_is_quoted_with_what_it_waits_for() -> None:
     # Three lines are put in front of the text, which begins with an empty one.
     assert stall_lines(facts(parse_source(COLUMN_SUMS)), CUDA) == [
         "line 7 `for (int r = 0; r < n; r++)`: 100 % of the stalls, waiting for loads from global"
-        " memory"
+        " memory (long scoreboard)"
     ]
 
 
@@ -53,7 +53,7 @@ def test_lines_of_other_files_are_left_out_and_few_are_told() -> None:
         for file, number, reason in [
             ("standard.py", 2, "stall_wait"),
             ("candidate.py", 99, "stall_wait"),
-            ("candidate.py", 1, "stall_not_selected"),
+            ("candidate.py", 1, "stall_drain"),
             ("candidate.py", 2, "stall_new_in_this_chip"),
             ("candidate.py", 4, "stall_wait"),
             ("candidate.py", 5, "stall_wait"),
@@ -61,7 +61,9 @@ def test_lines_of_other_files_are_left_out_and_few_are_told() -> None:
     )
     told = stall_lines(facts(of_triton), CUDA)
     assert len(told) == MOST
-    assert told[0] == "line 1 `import torch`: 30 % of the stalls, waiting for other warps to issue"
+    assert (
+        told[0] == "line 1 `import torch`: 30 % of the stalls, waiting for stores to leave (drain)"
+    )
     assert "waiting for new_in_this_chip" in told[1]
 
 
