@@ -45,9 +45,8 @@ def profile(
     from evaluator.collect.target.lent_folder import lent_folder
     from evaluator.errors import ProfilerError
     from evaluator.evaluation import Status
+    from tools.advice.diagnosis import diagnose
     from tools.advice.figures import figures
-    from tools.advice.rules import advise
-    from tools.profiling.bottleneck import find_bottleneck
     from tools.profiling.kept_report import keep_report
     from tools.profiling.profile_report import Profile
     from tools.profiling.profile_summary import summary
@@ -63,25 +62,26 @@ def profile(
         if keep is not None:
             keep_report(folder / rung, collected, keep)
     facts = _facts(request, evaluation, collected)
-    finding = find_bottleneck(facts)
     kernels = _shares(facts)
     read = figures(facts)
+    found = diagnose(read, facts.hot.name if collected.gpu is not None else "")
     missing = collected.gpu.missing if collected.gpu is not None else ()
     return Profile(
         rung=rung,
         rung_reason=reason,
         device=evaluation.device or request.settings.device,
-        bottleneck=finding.bottleneck,
-        headline=finding.headline,
+        bottleneck=found.bottleneck,
+        headline=found.headline,
         kernels=kernels,
         latency_us=facts.latency_us,
         bound_us=facts.bound_us,
         sol_fraction=facts.sol_fraction,
         missing=missing,
         figures=read,
-        advice=advise(read, facts.hot.name if collected.gpu is not None else ""),
+        advice=found.advice,
         summary=summary(
-            finding,
+            found.bottleneck,
+            found.headline,
             facts,
             kernels,
             rung=rung,

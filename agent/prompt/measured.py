@@ -66,8 +66,10 @@ def _summary(subject: Subject, turn: int) -> Section | None:
         return None
     named = f"- bottleneck: {profile.bottleneck}"
     lines = profile.summary.strip().removeprefix(named).strip().splitlines()
-    # Distance and advice have sections of their own, which P holds too.
-    lines = [line for line in lines if not line.startswith(_TOLD_ELSEWHERE)]
+    # Distance and advice have sections of their own, which P holds too; and the headline is the
+    # evidence of the first piece of advice.
+    first = f"- {profile.advice[0].evidence}" if profile.advice else None
+    lines = [line for line in lines if not line.startswith(_TOLD_ELSEWHERE) and line != first]
     shown, rest = lines[: LIMITS.profile_lines], lines[LIMITS.profile_lines :]
     text = "\n".join([named, f"- turn: {turn}", *shown])
     return Section("What the profiler said", text, sum(map(len, rest)))

@@ -13,7 +13,8 @@ from evaluator.evaluation import (
 from tests.evaluator.made_evaluations import correct as correct
 from tests.evaluator.made_evaluations import timing as timing
 from tools.profiling.advice import Advice, Direction
-from tools.profiling.profile_report import Bottleneck, KernelShare, Profile, ProfilerTier
+from tools.profiling.bottleneck import Bottleneck
+from tools.profiling.profile_report import KernelShare, Profile, ProfilerTier
 
 
 def incorrect() -> Evaluation:

@@ -34,7 +34,8 @@ from evaluator.evaluation import (
 from problems.problem import Problem
 from tests.evaluator.made_evaluations import timing
 from tools.profiling.advice import Advice, Direction
-from tools.profiling.profile_report import Bottleneck, Profile, ProfilerTier
+from tools.profiling.bottleneck import Bottleneck
+from tools.profiling.profile_report import Profile, ProfilerTier
 
 
 def number(text: str, below: int) -> int:

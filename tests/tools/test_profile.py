@@ -25,7 +25,8 @@ from tests.evaluator.processes import still_running
 from tests.task import task
 from tools.advice.rules import advise
 from tools.profile import prepare, profile
-from tools.profiling.profile_report import Bottleneck, ProfilerTier
+from tools.profiling.bottleneck import Bottleneck
+from tools.profiling.profile_report import ProfilerTier
 from tools.profiling.profile_summary import MAX_LINES
 
 REFERENCE = task(
@@ -196,7 +197,7 @@ def test_where_no_profiler_works_the_code_is_looked_at(monkeypatch: pytest.Monke
     assert session.spare_pid is None
     assert result.rung is ProfilerTier.STATIC
     assert result.rung_reason == "ncu is not installed; torch.profiler saw no kernel"
-    assert result.bottleneck is Bottleneck.UNKNOWN
+    assert result.bottleneck is Bottleneck.CACHE_BANDWIDTH
     assert [kernel.name for kernel in result.kernels if kernel.own] == ["spills"]
     assert result.kernels[0].metrics["spill_requests"] == 76
     assert [piece.rule for piece in result.advice] == ["register_spills"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tools.advice.rule import AdviceRule, Figures, Found
 from tools.advice.thresholds import LIMITS
 from tools.profiling.advice import Direction
+from tools.profiling.bottleneck import Bottleneck
 from tools.profiling.profile_facts import percent
 
 UP, DOWN = Direction.UP, Direction.DOWN
@@ -130,6 +131,7 @@ def _local_arrays(f: Figures) -> Found | None:
 ACCESS_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="uncoalesced_loads",
+        bottleneck=Bottleneck.CACHE_BANDWIDTH,
         when="a load touches {scattered_sectors} sectors or more and uses less than"
         " {efficiency:.0%} of their bytes (over {widest_sectors:g} sectors if bytes are unknown)",
         change="Let thread i of a warp read element i: swap the loops or the thread indices, read a"
@@ -142,6 +144,7 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="uncoalesced_stores",
+        bottleneck=Bottleneck.CACHE_BANDWIDTH,
         when="a store touches {scattered_sectors} sectors or more and fills less than"
         " {efficiency:.0%} of their bytes",
         change="Let thread i of a warp write element i: stage the result in shared memory and"
@@ -153,6 +156,7 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="scalar_access",
+        bottleneck=Bottleneck.LATENCY,
         when="no matrix product; coalesced accesses of at most {scalar_bytes:g} bytes per warp,"
         " memory time {memory_weight:.0%} or more, DRAM below {full_dram_pct:g} %",
         change="Load and store 16 bytes a thread (float4, or uint4 for eight halves) with a scalar"
@@ -164,6 +168,7 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="bank_conflicts",
+        bottleneck=Bottleneck.CACHE_BANDWIDTH,
         when="{conflict_ways} shared memory wavefronts or more per needed one",
         change="Pad each row of the tile by one element (tile[32][33]) or swizzle the column with"
         " the row (column ^ row), so that the threads of a warp hit 32 different banks.",
@@ -174,6 +179,7 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="atomics_contention",
+        bottleneck=Bottleneck.CACHE_BANDWIDTH,
         when="atomics are {atomic_share:.0%} of requests or more; L2's atomic unit busy"
         " {atomic_pct:g} %, or {memory_stall_share:.0%} of stalls on memory",
         change="Reduce before the atomic: over the warp (__shfl_xor_sync, __reduce_add_sync), then"
@@ -186,6 +192,7 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="register_spills",
+        bottleneck=Bottleneck.CACHE_BANDWIDTH,
         when="spills are {local_share:.0%} of memory accesses or more",
         change="Keep fewer values alive: smaller tiles for each thread, less unrolling, or more"
         " registers (a smaller block, a weaker __launch_bounds__).",
@@ -196,6 +203,7 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="local_arrays",
+        bottleneck=Bottleneck.CACHE_BANDWIDTH,
         when="local memory other than spills is {local_share:.0%} of accesses or more",
         change="Index arrays of a thread by constants only: unroll their loops fully (#pragma"
         " unroll, fixed bounds), or put the array into shared memory.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tools.advice.rule import AdviceRule, Figures, Found
 from tools.advice.thresholds import LIMITS
 from tools.profiling.advice import Direction
+from tools.profiling.bottleneck import Bottleneck
 from tools.profiling.profile_facts import percent
 
 UP, DOWN = Direction.UP, Direction.DOWN
@@ -115,6 +116,7 @@ def _busy_fma(f: Figures) -> Found | None:
 COMPUTE_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="no_tensor_cores",
+        bottleneck=Bottleneck.COMPUTE,
         when="a matrix product for tensor cores (peak above {tensor_flops_per_s:.2g}/s), tensor"
         " pipe below {tensor_used_pct:g} %",
         change="Compute it on the tensor cores: wmma or mma.sync fragments (wgmma on sm_90a) over"
@@ -127,6 +129,7 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="idle_tensor_cores",
+        bottleneck=Bottleneck.COMPUTE,
         when="a matrix product; tensor pipe between {tensor_used_pct:g} and {tensor_enough_pct:g}"
         " %, DRAM below {dram_pct:g} %",
         change="Feed them: larger tiles for each warp, two or three stages of asynchronous copies"
@@ -138,6 +141,7 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="fp64_arithmetic",
+        bottleneck=Bottleneck.COMPUTE,
         when="FP64 pipe above {fp64_used_pct:g} %, or fp64 {fp64_share:.0%} of arithmetic",
         change="Write constants with f (0.5f) and call the float functions (expf, sqrtf, fmaxf);"
         " accumulate in float, in several partial sums where accuracy needs it.",
@@ -148,6 +152,7 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="special_functions",
+        bottleneck=Bottleneck.COMPUTE,
         when="XU pipe at {xu_pct:g} % or more, above DRAM and FMA",
         change="Call fewer special functions for each element: __expf and __fdividef where the"
         " accuracy allows it, exp2f with the factor folded in, one reciprocal for a row in place of"
@@ -159,6 +164,7 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="integer_arithmetic",
+        bottleneck=Bottleneck.COMPUTE,
         when="{integer_share:.0%} integer arithmetic; issue or ALU at {integer_pct:g} % or more,"
         " above DRAM and caches",
         change="Take index arithmetic out of the inner loop: no division or modulo (use grid"
@@ -170,6 +176,7 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="fp32_matrix",
+        bottleneck=Bottleneck.COMPUTE,
         when="a matrix product that tensor cores may not do, below the rate measured here",
         change="Do more for each operand that is loaded: 8x8 results a thread in registers, tiles"
         " of 128x128 a block, the next tile loaded while this one is used, float4 reads of shared"
@@ -181,6 +188,7 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="busy_fma",
+        bottleneck=Bottleneck.COMPUTE,
         when="no matrix product; FMA pipe at {compute_pct:g} % or more, above DRAM",
         change="Do less arithmetic for each element: factor out what does not change, and use"
         " cheaper formulas.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tools.advice.rule import AdviceRule, Figures, Found
 from tools.advice.thresholds import LIMITS
 from tools.profiling.advice import Direction
+from tools.profiling.bottleneck import Bottleneck
 from tools.profiling.profile_facts import count_words, percent
 
 UP, DOWN = Direction.UP, Direction.DOWN
@@ -146,6 +147,7 @@ def _beyond_memory(f: Figures) -> float:
 CPU_ADVICE: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="single_thread",
+        bottleneck=Bottleneck.SINGLE_THREAD,
         scope="call",
         when="under {busy_threads:.0%} of threads busy in a call of {threadable_us:g} us or more",
         change="Spread the outer loop over all threads: at::parallel_for, or OpenMP with -fopenmp,"
@@ -156,6 +158,7 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="libm_calls",
+        bottleneck=Bottleneck.NOT_VECTORISED,
         scope="call",
         when="inner loops call libm",
         change="Write exp, tanh and the like as polynomials over vectors (at::vec::Vectorized, or"
@@ -167,6 +170,7 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="not_vectorised",
+        bottleneck=Bottleneck.NOT_VECTORISED,
         scope="call",
         when="under {packed:.0%} packed instructions in inner loops",
         change="Use flat loops over contiguous __restrict__ pointers with -O3 -march=native"
@@ -177,6 +181,7 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="narrow_vectors",
+        bottleneck=Bottleneck.NOT_VECTORISED,
         scope="call",
         when="widest vector instructions below {simd_bits:g} bits",
         change="Compile with -march=native (and -mprefer-vector-width=512 where the CPU has it), or"
@@ -187,6 +192,7 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="temporaries",
+        bottleneck=Bottleneck.REDUNDANT_TRAFFIC,
         scope="call",
         when="estimated traffic {extra_traffic} times the minimum, visible in the time",
         change="Fuse the steps into one loop that reads each element once and writes it once; work"
@@ -198,6 +204,7 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="page_faults",
+        bottleneck=Bottleneck.MEMORY_BANDWIDTH,
         scope="call",
         when="{fresh_memory:.0%} of processor time maps memory, {many_faults:g} page faults per"
         " call or more",
@@ -209,6 +216,7 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="python_glue",
+        bottleneck=Bottleneck.LAUNCH_OVERHEAD,
         scope="call",
         when="{glue:.0%} of a call of at most 1 ms outside operators and own functions",
         change="Make one call of your own out of many; take views, checks and conversions out of"
@@ -219,6 +227,7 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="library_operators",
+        bottleneck=Bottleneck.LIBRARY,
         scope="call",
         when="{library:.0%} of the time in PyTorch's operators",
         change="Fuse the elementwise operators and reductions into one function of your own; leave"
@@ -229,6 +238,7 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="memory_bound",
+        bottleneck=Bottleneck.MEMORY_BANDWIDTH,
         scope="call",
         when="{cpu_bandwidth:.0%} of copy bandwidth or more, on all threads",
         change="Read and write each element once, in order; split the work into contiguous chunks"
@@ -239,6 +249,7 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="busy_arithmetic",
+        bottleneck=Bottleneck.COMPUTE,
         scope="call",
         when="vectorised, on all threads, {intensity} operations per byte or more",
         change="Do less arithmetic for each element: cheaper polynomials, divisions hoisted or"
@@ -250,6 +261,7 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
     # These two need the processor's own counters, and are silent where these can't be read.
     AdviceRule(
         name="branch_misses",
+        bottleneck=Bottleneck.COMPUTE,
         scope="call",
         when="mispredicted branches cost {miss_cost:.0%} of cycles, at {branch_miss_cycles:g}"
         " cycles each",
@@ -262,6 +274,7 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="cache_lines",
+        bottleneck=Bottleneck.MEMORY_BANDWIDTH,
         scope="call",
         when="lines fetched into L1 are {extra_lines:g} times the minimum bytes, at most 1"
         " instruction per cycle",

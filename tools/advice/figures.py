@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tools.advice.kernel_figures import kernel_figures
 from tools.profiling.cpu_counts import counted
-from tools.profiling.cpu_rules import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
+from tools.profiling.cpu_figures import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
 from tools.profiling.profile_facts import Facts
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from evaluator.collect.collected import CollectedKernel
-from tools.profiling.gpu_rules import PIPES
+from tools.profiling.hot_kernel import PIPES
 
 SECTOR_BYTES = 32.0
 _UNITS = ("dram_pct", "l2_pct", "l1_pct")

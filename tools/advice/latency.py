@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from tools.advice.rule import AdviceRule, Figures, Found
 from tools.advice.thresholds import LIMITS
 from tools.profiling.advice import Direction
+from tools.profiling.bottleneck import Bottleneck
 from tools.profiling.profile_facts import percent
 
 UP, DOWN = Direction.UP, Direction.DOWN
@@ -79,6 +80,7 @@ def _divergence(f: Figures) -> Found | None:
 LATENCY_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="divergence",
+        bottleneck=Bottleneck.LATENCY,
         when="fewer than {active_threads:g} of 32 threads active per instruction",
         change="Let all threads of a warp take the same branch: choose by warp or block instead of"
         " by thread, sort or group the work, compute both sides and select, and give each row a"
@@ -90,6 +92,7 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="barrier_wait",
+        bottleneck=Bottleneck.LATENCY,
         when="{stall_share:.0%} of stalls at barriers, no unit above {latency_busy_pct:g} %",
         change="Synchronise less: reduce within warps by shuffles and meet once a block, let a"
         " warp own its row, use smaller blocks, or double-buffer tiles so that one barrier a step"
@@ -101,6 +104,7 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="memory_latency",
+        bottleneck=Bottleneck.LATENCY,
         when="{memory_stall_share:.0%} of stalls on loads, DRAM below {dram_pct:g} %, no unit above"
         " {latency_busy_pct:g} %",
         change="Have more loads in flight: let each thread issue two to eight independent loads"
@@ -113,6 +117,7 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="dependency_chain",
+        bottleneck=Bottleneck.LATENCY,
         when="{memory_stall_share:.0%} of stalls on the previous instruction, no unit above"
         " {latency_busy_pct:g} %",
         change="Break the chain: keep two to four independent accumulators and add them at the"
@@ -128,6 +133,7 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="memory_queue",
+        bottleneck=Bottleneck.LATENCY,
         when="{stall_share:.0%} of stalls on the global memory queue",
         change="Issue fewer, wider accesses to memory (16 bytes a thread), and spread them between"
         " arithmetic.",
@@ -142,6 +148,7 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="shared_memory_queue",
+        bottleneck=Bottleneck.CACHE_BANDWIDTH,
         when="{stall_share:.0%} of stalls on shared memory or its queue",
         change="Access shared memory less often and wider: float4 reads, values kept in registers"
         " over several steps (register tiles), warp shuffles in place of shared memory.",
@@ -152,6 +159,7 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="shuffle_queue",
+        bottleneck=Bottleneck.LATENCY,
         when="{stall_share:.0%} of stalls on that queue, and no access to shared memory",
         change="Shuffle less: let each thread combine several elements before the warp does,"
         " reduce fewer and larger groups, and use __reduce_add_sync for integers.",
@@ -161,6 +169,7 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="instruction_fetch",
+        bottleneck=Bottleneck.LATENCY,
         when="{fetch_share:.0%} of stalls on instructions or constants",
         change="Make the code smaller: unroll less (#pragma unroll 4), fewer template variants in"
         " one kernel, no large switch; read tables of constants by one address for a whole warp.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tools.advice.rule import AdviceRule, Figures, Found
 from tools.advice.thresholds import LIMITS
 from tools.profiling.advice import Direction
+from tools.profiling.bottleneck import Bottleneck
 from tools.profiling.profile_facts import percent
 
 UP, DOWN = Direction.UP, Direction.DOWN
@@ -137,6 +138,7 @@ def _uneven_work(f: Figures) -> Found | None:
 LAUNCH_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="launch_bound",
+        bottleneck=Bottleneck.LAUNCH_OVERHEAD,
         scope="call",
         when="kernels run for less than {idle_device:.0%} of the call, or {many_launches} launches"
         " or more take less than {tiny_kernel_us:g} us each",
@@ -149,6 +151,7 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="unfused_kernels",
+        bottleneck=Bottleneck.REDUNDANT_TRAFFIC,
         scope="call",
         when="own kernels: at least {effective_launches} launches if all had one size, and DRAM"
         " traffic {fusion_traffic} times the minimum",
@@ -160,6 +163,7 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="library_time",
+        bottleneck=Bottleneck.LIBRARY,
         scope="call",
         when="at least {library:.0%} of the device time in kernels of PyTorch or libraries",
         change="Write the longest of these operators yourself, fused with what comes before and"
@@ -170,6 +174,7 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="too_few_blocks",
+        bottleneck=Bottleneck.TOO_FEW_BLOCKS,
         when="fewer blocks than SMs, or less than {few_waves} of a wave and no unit busy",
         change="Split the work into more blocks: smaller tiles, one block for each row or slice,"
         " or several blocks for each result and a second step that combines (split-K).",
@@ -180,6 +185,7 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="tail_wave",
+        bottleneck=Bottleneck.TOO_FEW_BLOCKS,
         when="more than one wave, and over {tail:.0%} of all block slots empty in the last one",
         change="Choose a block size or tile that makes the number of blocks a multiple of what the"
         " device holds at once, or launch exactly that many blocks and loop (grid stride).",
@@ -190,6 +196,7 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="small_blocks",
+        bottleneck=Bottleneck.OCCUPANCY,
         when="blocks under {small_block:g} threads, or over {tail:.0%} of the last warp unused",
         change="Use 128 to 256 threads a block, a multiple of 32; let several rows or tiles share"
         " a block where one is too small.",
@@ -200,6 +207,7 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="uneven_work",
+        bottleneck=Bottleneck.OCCUPANCY,
         when="SMs busy {uneven:.0%} less than the busiest one, or occupancy below"
         " {occupancy_gap:.0%} of the possible, with blocks of {small_block:g} threads or more",
         change="Give all blocks and warps equal shares: split long rows, hand out work in small"

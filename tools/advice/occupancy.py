@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tools.advice.rule import AdviceRule, Figures, Found
 from tools.advice.thresholds import LIMITS
 from tools.profiling.advice import Direction
+from tools.profiling.bottleneck import Bottleneck
 
 _LIMITS = {
     "limit_registers": "registers",
@@ -49,6 +50,7 @@ _SOURCE = "ncu TheoreticalOccupancy"
 OCCUPANCY_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="occupancy_registers",
+        bottleneck=Bottleneck.OCCUPANCY,
         when=f"{_WHEN}registers",
         change="Use fewer registers a thread: smaller tiles, less unrolling, or"
         " __launch_bounds__(threads, blocks) with the number of blocks that should fit, as long as"
@@ -60,6 +62,7 @@ OCCUPANCY_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="occupancy_shared",
+        bottleneck=Bottleneck.OCCUPANCY,
         when=f"{_WHEN}shared memory",
         change="Use less shared memory a block: smaller or fewer tiles, narrower types, a buffer"
         " used twice; keep in registers what only one thread reads.",
@@ -72,6 +75,7 @@ OCCUPANCY_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="occupancy_blocks",
+        bottleneck=Bottleneck.OCCUPANCY,
         when=f"{_WHEN}number or size of blocks",
         change="Choose a block size of which a whole number fills the 2048 threads of an SM with"
         " at most 32 blocks: 128, 256 or 512 threads.",

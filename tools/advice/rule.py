@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Never
 
 from tools.profiling.advice import Direction
+from tools.profiling.bottleneck import Bottleneck
 
 Scope = Literal["kernel", "call"]
 """What a gain is a share of: the time of the hottest kernel, or that of the whole call."""
@@ -42,6 +43,8 @@ class AdviceRule:
     """One row of the table. `find` returns None where its condition does not hold."""
 
     name: str
+    bottleneck: Bottleneck
+    """The heading under which its advice stands."""
     scope: Scope = "kernel"
     when: str
     """The condition in words; `{name}` stands for a threshold."""

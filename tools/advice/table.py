@@ -28,13 +28,13 @@ def markdown() -> str:
 
 
 def _table(rules: tuple[AdviceRule, ...]) -> Iterator[str]:
-    yield "| rule | when | should change | gain | source |"
-    yield "|---|---|---|---|---|"
+    yield "| rule | bottleneck | when | should change | gain | source |"
+    yield "|---|---|---|---|---|---|"
     limits = asdict(LIMITS)
     for rule in rules:
         watch = ", ".join(f"`{figure}` {direction}" for figure, direction in rule.watch)
         yield (
-            f"| `{rule.name}` | {_spaced(rule.when.format(**limits))} | {watch}"
+            f"| `{rule.name}` | {rule.bottleneck} | {_spaced(rule.when.format(**limits))} | {watch}"
             f" | {rule.scope}: {_spaced(rule.model.format(**limits))} | {rule.source} |"
         )
 

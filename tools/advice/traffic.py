@@ -5,6 +5,7 @@ from __future__ import annotations
 from tools.advice.rule import AdviceRule, Figures, Found
 from tools.advice.thresholds import LIMITS
 from tools.profiling.advice import Direction
+from tools.profiling.bottleneck import Bottleneck
 
 UP, DOWN = Direction.UP, Direction.DOWN
 _FULL_DRAM_PCT = 93.0
@@ -110,6 +111,7 @@ def _cache_bandwidth(f: Figures) -> Found | None:
 TRAFFIC_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="redundant_passes",
+        bottleneck=Bottleneck.REDUNDANT_TRAFFIC,
         when="no matrix product; DRAM traffic {extra_traffic} times the minimum, or L2 reads"
         " {redundant_reads} times the input",
         change="Read each element once and write it once: keep a row in registers or shared memory"
@@ -121,6 +123,7 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="dram_bound",
+        bottleneck=Bottleneck.MEMORY_BANDWIDTH,
         when="DRAM at {dram_pct:g} % of its peak or more",
         change="Move fewer bytes: narrower types for what stays inside, nothing written that is"
         " recomputed cheaply; for the rest of the bandwidth, 16-byte accesses with several"
@@ -132,6 +135,7 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="dram_rate",
+        bottleneck=Bottleneck.MEMORY_BANDWIDTH,
         when="DRAM at {dram_pct:g} % of its peak or more, traffic below {least_traffic:g} times the"
         " minimum",
         change="Only the rate is left: load and store 16 bytes a thread, with two to four"
@@ -143,6 +147,7 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="poor_l2_reuse",
+        bottleneck=Bottleneck.REDUNDANT_TRAFFIC,
         when="a matrix product; DRAM traffic {extra_traffic} times the minimum, L2 hits below"
         " {low_hit_pct:g} %",
         change="Order the blocks so that those which run at the same time share rows and columns"
@@ -153,6 +158,7 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="poor_l1_reuse",
+        bottleneck=Bottleneck.CACHE_BANDWIDTH,
         when="a matrix product; L2 reads {reuse_ratio:g} times the inputs, L2 busy"
         " {cache_advice_pct:g} % or more",
         change="Tile it: load a tile into shared memory once for the whole block, and let each"
@@ -164,6 +170,7 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
     ),
     AdviceRule(
         name="cache_bandwidth",
+        bottleneck=Bottleneck.CACHE_BANDWIDTH,
         when="L1 or L2 busy {cache_advice_pct:g} % or more and {cache_over_dram} times as much as"
         " DRAM, not through shared memory",
         change="Keep what is used again in registers: let each thread compute several results from"

@@ -1,21 +1,23 @@
-"""From what was collected to what limits a candidate most, by rules that stand in order."""
+"""What limits a candidate, as one of few words that programs can count."""
 
 from __future__ import annotations
 
-from tools.profiling.cpu_rules import CPU_RULES
-from tools.profiling.finding import Finding
-from tools.profiling.gpu_rules import GPU_RULES
-from tools.profiling.profile_facts import Facts
-from tools.profiling.profile_report import Bottleneck
+from enum import StrEnum
 
 
-def find_bottleneck(facts: Facts) -> Finding:
-    """The first rule that holds, of those for the kind of device that was profiled."""
-    rules = GPU_RULES if facts.collected.gpu is not None else CPU_RULES
-    for rule in rules:
-        finding = rule(facts)
-        if finding is not None:
-            return finding
-    return Finding(
-        Bottleneck.UNKNOWN, "No figure that this profiler gives stands out: nothing can be named."
-    )
+class Bottleneck(StrEnum):
+    """What limits a candidate most. No two of these are ever described in the same words."""
+
+    MEMORY_BANDWIDTH = "memory_bandwidth"
+    CACHE_BANDWIDTH = "cache_bandwidth"
+    COMPUTE = "compute"
+    LATENCY = "latency"
+    OCCUPANCY = "occupancy"
+    TOO_FEW_BLOCKS = "too_few_blocks"
+    LAUNCH_OVERHEAD = "launch_overhead"
+    LIBRARY = "library"
+    REDUNDANT_TRAFFIC = "redundant_traffic"
+    SINGLE_THREAD = "single_thread"
+    NOT_VECTORISED = "not_vectorised"
+    AT_THE_BOUND = "at_the_bound"
+    UNKNOWN = "unknown"

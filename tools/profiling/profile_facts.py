@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from evaluator.collect.collected import Collected, CollectedKernel, CpuTrace, KernelTrace, Work
 
+AT_THE_BOUND = 0.85
+"""Share of the speed of light above which little is left to gain."""
+
 
 @dataclass(frozen=True)
 class Facts:

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from evaluator.record import Record
 from tools.profiling.advice import Advice
+from tools.profiling.bottleneck import Bottleneck
 
 
 class ProfilerTier(StrEnum):
@@ -17,24 +18,6 @@ class ProfilerTier(StrEnum):
     TORCH_TRACE = "torch_trace"
     STATIC = "static"
     CPU = "cpu"
-
-
-class Bottleneck(StrEnum):
-    """What limits a candidate most. No two of these are ever described in the same words."""
-
-    MEMORY_BANDWIDTH = "memory_bandwidth"
-    CACHE_BANDWIDTH = "cache_bandwidth"
-    COMPUTE = "compute"
-    LATENCY = "latency"
-    OCCUPANCY = "occupancy"
-    TOO_FEW_BLOCKS = "too_few_blocks"
-    LAUNCH_OVERHEAD = "launch_overhead"
-    LIBRARY = "library"
-    REDUNDANT_TRAFFIC = "redundant_traffic"
-    SINGLE_THREAD = "single_thread"
-    NOT_VECTORISED = "not_vectorised"
-    AT_THE_BOUND = "at_the_bound"
-    UNKNOWN = "unknown"
 
 
 class KernelShare(Record):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tools.profiling.bottleneck import Bottleneck
 from tools.profiling.cpu_counts import counted_words
-from tools.profiling.cpu_rules import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
-from tools.profiling.finding import LIMITS, Finding
-from tools.profiling.gpu_rules import busiest_pipe, occupancy_limiter, stall_reasons
-from tools.profiling.profile_facts import Facts, byte_words, percent
+from tools.profiling.cpu_figures import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
+from tools.profiling.hot_kernel import busiest_pipe, occupancy_limiter, stall_reasons
+from tools.profiling.profile_facts import AT_THE_BOUND, Facts, byte_words, percent
 from tools.profiling.profile_report import KernelShare, ProfilerTier
 
 MAX_LINES = 25
@@ -23,7 +23,8 @@ _TIERS = {
 
 
 def summary(
-    finding: Finding,
+    bottleneck: Bottleneck,
+    headline: str,
     facts: Facts,
     kernels: tuple[KernelShare, ...],
     *,
@@ -39,8 +40,8 @@ def summary(
     on_gpu = facts.collected.gpu is not None
     because = f", because {rung_reason}" if rung_reason else ""
     lines = [
-        f"- bottleneck: {finding.bottleneck}",
-        f"- {finding.headline}",
+        f"- bottleneck: {bottleneck}",
+        f"- {headline}",
         *_distance(facts),
         *(_gpu_figures(facts) if on_gpu else _cpu_figures(facts)),
         *(f"- {line}" for line in stalls),
@@ -79,7 +80,7 @@ def _gpu_figures(facts: Facts) -> list[str]:
     )
     if shape:
         lines.append(f"- {hot.name}: {shape}")
-    pipe, busiest = busiest_pipe(facts)
+    pipe, busiest = busiest_pipe(hot.metrics)
     peaks = _join(
         _value("DRAM", metric("dram_pct"), "{:.0f} %"),
         _value("L2", metric("l2_pct"), "{:.0f} %"),
@@ -92,9 +93,9 @@ def _gpu_figures(facts: Facts) -> list[str]:
         possible = metric("occupancy_limit_pct")
         limit = ""
         if possible is not None and possible < 99.0:
-            limit = f" of at most {possible:.0f} % (limit: {occupancy_limiter(facts)})"
+            limit = f" of at most {possible:.0f} % (limit: {occupancy_limiter(hot.metrics)})"
         lines.append(f"- occupancy: {reached:.0f} %{limit}")
-    if stalls := stall_reasons(facts):
+    if stalls := stall_reasons(hot.metrics):
         told = ", ".join(f"{words} {value:.1f}" for words, value in stalls[:3])
         lines.append(f"- warps stalled per instruction issued: {told}")
     if traffic := facts.traffic:
@@ -105,7 +106,7 @@ def _gpu_figures(facts: Facts) -> list[str]:
         )
     lines += _access_figures(facts)
     # Its estimates know nothing of a bound.
-    hints = () if (facts.sol_fraction or 0.0) >= LIMITS.at_the_bound else hot.hints
+    hints = () if (facts.sol_fraction or 0.0) >= AT_THE_BOUND else hot.hints
     estimated = [hint for hint in hints if hint.kind == "OPT" and hint.speedup_pct]
     for hint in [h for h in estimated if "Compression" not in h.rule][:1]:
         first = hint.text.split(". ")[0][:160].rstrip(".")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaluator.collect.collected import SourceLine
 from tools.diagnosis.source_map import SourceMap
-from tools.profiling.gpu_rules import STALL_WORDS
+from tools.profiling.hot_kernel import STALL_WORDS
 from tools.profiling.profile_facts import Facts, percent
 
 MOST = 3

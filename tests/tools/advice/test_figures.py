@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from evaluator.collect.collected import Collected, CollectedKernel, KernelTrace
 from evaluator.collect.nsight.ncu_export import parse_hints, parse_raw, with_hints
 from evaluator.collect.nsight.ncu_metrics import QUANTITIES
-from tests.tools.profiling.test_bottleneck import DATA, WORK, cpu, gpu, kernel
+from tests.tools.advice.test_diagnosis import DATA, WORK, cpu, gpu, kernel
 from tools.advice.figures import figures
 from tools.advice.rules import advise
 from tools.profiling.profile_facts import Facts

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tools.profiling.test_bottleneck import cpu
+from tests.tools.advice.test_diagnosis import cpu
 from tools.advice.figures import figures
 from tools.profiling.cpu_counts import counted, counted_words
 

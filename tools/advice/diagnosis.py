@@ -1,0 +1,132 @@
+"""What limits a kernel, and what to do about it: one reading of a profile's figures.
+
+The bottleneck is the heading of the first piece of advice, so that the two never disagree. Where no
+rule of advice holds, the busiest unit gives it, or what warps wait for: what a person would look at
+next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tools.advice.cpu import CPU_ADVICE
+from tools.advice.rules import GPU_ADVICE, advise
+from tools.advice.thresholds import LIMITS
+from tools.profiling.advice import Advice
+from tools.profiling.bottleneck import Bottleneck
+from tools.profiling.hot_kernel import busiest_pipe, stall_reasons
+from tools.profiling.profile_facts import percent
+
+_HEADINGS = {rule.name: rule.bottleneck for rule in (*GPU_ADVICE, *CPU_ADVICE)}
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What a profile's figures come to."""
+
+    bottleneck: Bottleneck
+    headline: str
+    """One sentence that names the bottleneck and the figure that shows it."""
+    advice: tuple[Advice, ...]
+    """At most `MOST` pieces, the one with most to gain first."""
+
+
+def diagnose(figures: Mapping[str, float], subject: str = "") -> Diagnosis:
+    """Bottleneck and advice of a kernel by the figures of its profile (`tools.advice.figures`).
+
+    `subject` is the name of the hottest kernel, for the sentences.
+    """
+    fraction = figures.get("sol_fraction", 0.0)
+    if fraction >= LIMITS.at_the_bound:
+        headline = (
+            f"It reaches {percent(fraction)} of the speed of light for this work: little is left"
+            " to gain."
+        )
+        return Diagnosis(Bottleneck.AT_THE_BOUND, headline, ())
+    if advice := advise(figures, subject):
+        return Diagnosis(_HEADINGS[advice[0].rule], advice[0].evidence, advice)
+    bottleneck, headline = _on_cpu(figures) if "wall_us" in figures else _on_gpu(figures, subject)
+    return Diagnosis(bottleneck, headline, ())
+
+
+def _on_gpu(f: Mapping[str, float], subject: str) -> tuple[Bottleneck, str]:
+    dram = f.get("dram_pct")
+    if dram is None:
+        return _by_rates(f)
+    place = f"while {subject} runs" if subject else "meanwhile"
+    pipe, busiest = busiest_pipe(f)
+    level = max(("l2_pct", "l1_pct"), key=lambda name: f.get(name, 0.0))
+    if dram >= LIMITS.dram_pct:
+        return (
+            Bottleneck.MEMORY_BANDWIDTH,
+            f"DRAM runs at {dram:.0f} % of its peak {place}: its bandwidth limits it.",
+        )
+    if busiest is not None and busiest >= LIMITS.compute_pct:
+        return (
+            Bottleneck.COMPUTE,
+            f"{pipe[0].upper()}{pipe[1:]} is busy {busiest:.0f} % of the time {place}: arithmetic"
+            " limits it, not memory.",
+        )
+    if f.get(level, 0.0) >= LIMITS.cache_pct:
+        # Shared memory is the same unit, and what it does counts as the L1's.
+        shared = f.get("shared_pct", 0.0) if level == "l1_pct" else 0.0
+        is_shared = shared >= f[level] / 2
+        unit, busy = ("Shared memory", shared) if is_shared else (level[:2].upper(), f[level])
+        return (
+            Bottleneck.CACHE_BANDWIDTH,
+            f"{unit} is busy {busy:.0f} % of the time {place}, DRAM {dram:.0f} %.",
+        )
+    stalls = stall_reasons(f)
+    waits = f"; warps mostly wait for {stalls[0][0]}" if stalls else ""
+    others = f", no unit of the SM above {busiest:.0f} %" if busiest is not None else ""
+    return (
+        Bottleneck.LATENCY,
+        f"Nothing is saturated {place} (DRAM {dram:.0f} %{others}){waits}.",
+    )
+
+
+def _on_cpu(f: Mapping[str, float]) -> tuple[Bottleneck, str]:
+    """Vectorised code on all threads: what the work asks for tells memory from arithmetic."""
+    share, intensity = f.get("bandwidth_share"), f.get("intensity")
+    if share is None or intensity is None or f["wall_us"] < LIMITS.threadable_us:
+        return _UNKNOWN
+    spread = f"{f['busy_threads']:.1f} of {f['threads']:.0f} threads share the work"
+    rate = f"at {percent(share)} of the copy bandwidth"
+    if f["system_share"] >= LIMITS.system_share:
+        return (
+            Bottleneck.MEMORY_BANDWIDTH,
+            f"{percent(f['system_share'])} of the processor time is spent on mapping fresh memory"
+            f" ({f['page_faults']:.0f} page faults a call), {rate}.",
+        )
+    if share >= LIMITS.implied_bandwidth or intensity < LIMITS.intensity:
+        return (
+            Bottleneck.MEMORY_BANDWIDTH,
+            f"Each byte needs little arithmetic and {spread}: memory limits it, {rate}.",
+        )
+    return (
+        Bottleneck.COMPUTE,
+        f"{spread} while memory runs {rate}: arithmetic (exp, division, dependent sums) limits it.",
+    )
+
+
+def _by_rates(f: Mapping[str, float]) -> tuple[Bottleneck, str]:
+    """Without counters: what must be done, over the time, against what was measured."""
+    rates = {
+        Bottleneck.MEMORY_BANDWIDTH: ("bandwidth_share", "bytes that must move", "bandwidth"),
+        Bottleneck.COMPUTE: ("flops_share", "operations that must be done", "rate"),
+    }
+    for bottleneck, (figure, what, rate) in rates.items():
+        if (share := f.get(figure, 0.0)) >= LIMITS.implied_bandwidth:
+            return (
+                bottleneck,
+                f"The {what}, over the time of the kernels, are {percent(share)} of the {rate}"
+                " measured on this device.",
+            )
+    return _UNKNOWN
+
+
+_UNKNOWN = (
+    Bottleneck.UNKNOWN,
+    "No figure that this profiler gives stands out: nothing can be named.",
+)

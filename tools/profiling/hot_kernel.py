@@ -1,0 +1,67 @@
+"""The hottest kernel's metrics in words: busiest unit, limit of its occupancy, stalls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+Metrics = Mapping[str, float | None]
+"""By the names of `evaluator.collect.nsight.ncu_metrics`; None: not known on this chip."""
+
+PIPES = {
+    "fma_pct": "the FMA pipe (fp32 multiply and add)",
+    "alu_pct": "the ALU pipe (integers, comparisons, logic)",
+    "xu_pct": "the XU pipe (exp, log, sin, reciprocal, square root)",
+    "fp64_pct": "the FP64 pipe (look for double constants)",
+    "tensor_pct": "the tensor cores",
+    "issue_pct": "instruction issue",
+    "sm_pct": "the SM",
+}
+"""Units of an SM in words, by the names of metrics."""
+
+STALL_WORDS = {
+    "stall_long_scoreboard": "loads from global memory (long scoreboard)",
+    "stall_short_scoreboard": "shared memory, shuffles or special functions (short scoreboard)",
+    "stall_barrier": "barriers such as __syncthreads (barrier)",
+    "stall_lg_throttle": "the queue of global memory instructions (LG throttle)",
+    "stall_math_pipe": "a busy arithmetic pipe (math pipe throttle)",
+    "stall_mio_throttle": "the queue of shared memory, shuffles and special functions"
+    " (MIO throttle)",
+    "stall_wait": "the fixed latency of the instruction before (wait)",
+}
+"""What warps wait for, by the names of metrics; in brackets what Nsight Compute calls it."""
+
+_LEAST_STALL = 0.5
+"""Warps stalled for an instruction issued; fewer are not reported."""
+
+
+def busiest_pipe(metrics: Metrics) -> tuple[str, float | None]:
+    """The busiest unit of the SM, in words, and its per cent of peak."""
+    known = {name: value for name in PIPES if (value := metrics.get(name)) is not None}
+    if not known:
+        return "", None
+    # `sm_pct` is the maximum of its parts: the part says more, where it is among ours.
+    top = max(known.values())
+    name = next(name for name in PIPES if name in known and known[name] > top - 1.0)
+    return PIPES[name], top
+
+
+def occupancy_limiter(metrics: Metrics) -> str:
+    """What keeps more blocks off an SM."""
+    allowed = {
+        "registers per thread": metrics.get("limit_registers"),
+        "shared memory per block": metrics.get("limit_shared"),
+        "threads per block": metrics.get("limit_warps"),
+        "blocks per SM (blocks are small)": metrics.get("limit_blocks"),
+    }
+    known = {name: value for name, value in allowed.items() if value is not None}
+    return min(known, key=lambda name: known[name]) if known else "a limit that is not known"
+
+
+def stall_reasons(metrics: Metrics) -> list[tuple[str, float]]:
+    """Why warps wait, in words, with warps stalled per issue; worst first."""
+    known = [
+        (words, value)
+        for name, words in STALL_WORDS.items()
+        if (value := metrics.get(name)) is not None and value >= _LEAST_STALL
+    ]
+    return sorted(known, key=lambda pair: -pair[1])
