@@ -33,12 +33,13 @@ def new_turn(deps: Deps, key: TurnKey) -> PendingTurn:
         templates=deps.templates,
     )
     spent = store.log.progress(key.problem).spent
-    prompt = render_prompt(config, frame, key.turn, feedback, spent)
-    parent = memory.base.candidate if memory.base and Component.KERNEL in shown else None
+    refined = memory.base if Component.KERNEL in shown else None
+    works = refined is not None and refined.is_correct
+    prompt = render_prompt(config, frame, key.turn, feedback, spent, shows_answer=works)
     return PendingTurn(
         prompt=store.save_prompt(prompt.text),
         completion=request_hash(request_of(deps, key, prompt.text)),
-        parent=parent,
+        parent=refined.candidate if refined else None,
         prompt_ledger=prompt.ledger,
         shuffled_with=shuffled[0] if shuffled else None,
     )

@@ -16,6 +16,7 @@ from agent.record.turn import TurnRecord
 from evaluator.evaluation import Timing
 from tools.advice.words import advice_lines, score_lines
 from tools.profiling.advice import AdviceScore
+from tools.profiling.profile_facts import shortened
 from tools.profiling.profile_report import KernelShare, Profile
 
 RAW_KERNELS = 3
@@ -45,22 +46,28 @@ def measured_sections(
 ) -> Iterator[Section]:
     """The sections that `feedback` asks for, of what is known of `base`, in their order."""
     subject = Subject(base.profile, base.evaluation.timing, scores)
+    turn: int | None = base.turn  # the first section names it for all
     for component in MEASURED:
         control, write = feedback.control_of(component), _WRITERS[component]
-        if control is None or (real := write(subject, base.turn)) is None:
+        if control is None or (real := write(subject, turn)) is None:
             continue
         if control is Control.REAL:
             yield real
         elif control is Control.PLACEBO:
-            yield placebo(real)
+            yield placebo(real, base.turn)
         else:
             assert other is not None, "a shuffled component needs another kernel"
-            instead = write(other, base.turn)
+            instead = write(other, turn)
             assert instead is not None, f"the other kernel has nothing to show for {component}"
             yield instead
+        turn = None
 
 
-def _summary(subject: Subject, turn: int) -> Section | None:
+def _turn_line(turn: int | None) -> list[str]:
+    return [] if turn is None else [f"- turn: {turn}"]
+
+
+def _summary(subject: Subject, turn: int | None) -> Section | None:
     profile = subject.profile
     if profile is None:
         return None
@@ -71,26 +78,26 @@ def _summary(subject: Subject, turn: int) -> Section | None:
     first = f"- {profile.advice[0].evidence}" if profile.advice else None
     lines = [line for line in lines if not line.startswith(_TOLD_ELSEWHERE) and line != first]
     shown, rest = lines[: LIMITS.profile_lines], lines[LIMITS.profile_lines :]
-    text = "\n".join([named, f"- turn: {turn}", *shown])
+    text = "\n".join([named, *_turn_line(turn), *shown])
     return Section("What the profiler said", text, sum(map(len, rest)))
 
 
-def _advice(subject: Subject, turn: int) -> Section | None:
+def _advice(subject: Subject, turn: int | None) -> Section | None:
     if subject.profile is None:
         return None
-    lines = [f"- turn: {turn}", *(advice_lines(subject.profile) or [NO_ADVICE])]
+    lines = [*_turn_line(turn), *(advice_lines(subject.profile) or [NO_ADVICE])]
     if subject.scores:
         lines += ["", "What became of the advice before:", ""]
         lines += [f"- {line}" for line in score_lines(subject.scores)]
     return Section("What to change", "\n".join(lines))
 
 
-def _distance(subject: Subject, turn: int) -> Section | None:
+def _distance(subject: Subject, turn: int | None) -> Section | None:
     """From the evaluation, as no profiler is needed for it."""
     timing = subject.timing
     if timing is None:
         return None
-    lines = [f"- turn: {turn}", f"- time: {timing.latency_us:.1f} us"]
+    lines = [*_turn_line(turn), f"- time: {timing.latency_us:.1f} us"]
     if timing.sol_fraction:
         if timing.bound_us is not None:
             lines.append(f"- bound: {timing.bound_us:.1f} us")
@@ -103,11 +110,11 @@ def _distance(subject: Subject, turn: int) -> Section | None:
     return Section("Distance to the speed of light", "\n".join(lines))
 
 
-def _raw(subject: Subject, turn: int) -> Section | None:
+def _raw(subject: Subject, turn: int | None) -> Section | None:
     profile = subject.profile
     if profile is None:
         return None
-    lines = [f"- turn: {turn}"]
+    lines = _turn_line(turn)
     lines += [line for kernel in profile.kernels[:RAW_KERNELS] for line in _kernel_lines(kernel)]
     # What a rule of Nsight Compute estimates (`ncu.RULE_pct`) is a judgement already.
     derived = {
@@ -125,7 +132,7 @@ def _raw(subject: Subject, turn: int) -> Section | None:
 
 
 def _kernel_lines(kernel: KernelShare) -> Iterator[str]:
-    yield f"- kernel: {kernel.name[:120]}"
+    yield f"- kernel: {shortened(kernel.name, 120)}"
     yield f"  - launches: {kernel.launches}"
     yield f"  - time_us: {kernel.time_us:.6g}"
     yield f"  - share: {kernel.share:.4g}"
@@ -143,7 +150,7 @@ def _within(lines: Sequence[str], limit: int) -> tuple[str, int]:
     return f"{shown}\n[... {left_out} characters left out ...]", left_out
 
 
-_WRITERS: dict[Component, Callable[[Subject, int], Section | None]] = {
+_WRITERS: dict[Component, Callable[[Subject, int | None], Section | None]] = {
     Component.PROFILE: _summary,
     Component.ADVICE: _advice,
     Component.DISTANCE: _distance,

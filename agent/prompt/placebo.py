@@ -61,13 +61,13 @@ SENTENCES = (
 )
 
 
-def placebo(section: Section) -> Section:
+def placebo(section: Section, number: int) -> Section:
     """A section with the heading and the frame of `section`, about as long, and without content.
 
-    The frame is the line that names the turn and, where there is one, the key of the bottleneck.
+    The frame is the line that names the turn and the key of the bottleneck, where there are such.
+    `number`, of the turn, varies the sentences.
     """
-    turn = re.search(r"^- turn: (\d+)$", section.text, re.MULTILINE)
-    number = int(turn[1]) if turn else 0
+    turn = re.search(r"^- turn: \d+$", section.text, re.MULTILINE)
     lines = ["- bottleneck: see below"] if section.text.startswith("- bottleneck: ") else []
     lines += [turn[0]] if turn else []
     begin = (sum(map(ord, section.title)) + number) % len(SENTENCES)

@@ -72,12 +72,16 @@ def render_prompt(
     turn: int,
     feedback: Sequence[Section] = (),
     spent: Spent | None = None,
+    *,
+    shows_answer: bool = False,
 ) -> Prompt:
     """The prompt of one turn. `spent`: on the problem by all turns before this one.
+    `shows_answer`: the feedback holds a correct kernel, so no example of the form is needed.
 
     Raises `UsageError` for a template of the user's that can't be rendered.
     """
-    found = [piece for piece in _pieces(config, frame, turn, spent or Spent()) if piece.text]
+    pieces_before = _pieces(config, frame, turn, spent or Spent(), shows_answer=shows_answer)
+    found = [piece for piece in pieces_before if piece.text]
     templates = frame.templates or our_templates()
     for section in feedback:
         text = templates.render("section", title=section.title, text=section.text)
@@ -89,7 +93,9 @@ def render_prompt(
     return Prompt("".join(pieces.values()), ledger)
 
 
-def _pieces(config: RunConfig, frame: Frame, turn: int, spent: Spent) -> Iterator[Section]:
+def _pieces(
+    config: RunConfig, frame: Frame, turn: int, spent: Spent, *, shows_answer: bool
+) -> Iterator[Section]:
     """What stands before the feedback; a piece whose template is empty is left out."""
     templates, backend = frame.templates or our_templates(), config.backend
     yield Section("introduction", templates.render("introduction"))
@@ -112,7 +118,7 @@ def _pieces(config: RunConfig, frame: Frame, turn: int, spent: Spent) -> Iterato
         draws_random_numbers=_RANDOM.search(reference) is not None,
     )
     yield Section("contract", contract)
-    form = templates.render(f"example_{backend}")
+    form = "" if shows_answer else templates.render(f"example_{backend}")
     yield Section("answer", templates.render("answer", example=form))
     examples = [templates.render(f"{name}_{backend}") for name in EXAMPLES[config.examples]]
     if examples:

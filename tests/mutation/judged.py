@@ -15,7 +15,7 @@ from tests.mutation.mutant import Mutant
 from tests.mutation.subject import Origin, Subject
 
 KILLING = (Status.INCORRECT, Status.RUNTIME_ERROR, Status.TIMEOUT, Status.INTEGRITY)
-QUICK_S, USUAL_S = 0.0, 2.0
+QUICK_S, USUAL_S = 0.001, 2.0
 """Seconds of timing. Three calls are verified before it, and a quarter of those that are timed: of
 six at least."""
 

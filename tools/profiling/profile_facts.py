@@ -79,6 +79,15 @@ class Facts:
         return self.work.flops / (time_us * 1e-6) / self.work.flops_per_s
 
 
+def shortened(text: str, limit: int) -> str:
+    """At most `limit` characters of `text`, cut between words or between a name's parts."""
+    if len(text) <= limit:
+        return text
+    head = text[: limit - 4]
+    end = max(head.rfind(sign) for sign in " ,<(:_")
+    return f"{head[:end] if end > limit // 2 else head} ..."
+
+
 def byte_words(count: float) -> str:
     """A number of bytes with a decimal unit."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):

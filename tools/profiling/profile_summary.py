@@ -8,11 +8,13 @@ from tools.profiling.bottleneck import Bottleneck
 from tools.profiling.cpu_counts import counted_words
 from tools.profiling.cpu_figures import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
 from tools.profiling.hot_kernel import busiest_pipe, occupancy_limiter, stall_reasons
-from tools.profiling.profile_facts import AT_THE_BOUND, Facts, byte_words, percent
+from tools.profiling.profile_facts import AT_THE_BOUND, Facts, byte_words, percent, shortened
 from tools.profiling.profile_report import KernelShare, ProfilerTier
 
 MAX_LINES = 25
 _TOP = 4
+_CONFLICTS = 1.05
+"""Wavefronts of shared memory over those needed, from which they are reported."""
 
 _TIERS = {
     ProfilerTier.NCU: "Nsight Compute (hardware counters, cold caches)",
@@ -49,7 +51,7 @@ def summary(
     ]
     if missing:
         lines.append(f"- n/a here: {', '.join(missing[:6])}{' ...' if len(missing) > 6 else ''}")
-    if rung is not ProfilerTier.STATIC:
+    if rung is not ProfilerTier.STATIC and len(kernels) > 1:
         lines += ["", *_table(kernels, on_gpu=on_gpu)]
     return "\n".join(lines[:MAX_LINES])
 
@@ -72,6 +74,7 @@ def _gpu_figures(facts: Facts) -> list[str]:
     metric = facts.metric
     lines = []
     shape = _join(
+        f"the only kernel of the call, {_us(hot.time_us)}" if len(facts.gpu.kernels) == 1 else "",
         _value("", metric("grid"), "{:.0f} blocks"),
         _value("", metric("block"), "{:.0f} threads a block"),
         _value("", metric("waves"), "{:.2f} waves"),
@@ -109,7 +112,7 @@ def _gpu_figures(facts: Facts) -> list[str]:
     hints = () if (facts.sol_fraction or 0.0) >= AT_THE_BOUND else hot.hints
     estimated = [hint for hint in hints if hint.kind == "OPT" and hint.speedup_pct]
     for hint in [h for h in estimated if "Compression" not in h.rule][:1]:
-        first = hint.text.split(". ")[0][:160].rstrip(".")
+        first = shortened(hint.text.split(". ")[0].rstrip("."), 160)
         lines.append(
             f"- Nsight Compute's rule {hint.rule} (up to {hint.speedup_pct:.0f} %): {first}"
         )
@@ -117,13 +120,27 @@ def _gpu_figures(facts: Facts) -> list[str]:
 
 
 def _access_figures(facts: Facts) -> list[str]:
+    metrics = facts.hot.metrics
     lines = []
-    sectors, requests = facts.metric("load_sectors"), facts.metric("load_requests")
-    if sectors and requests:
+    sectors = [
+        f"{kind} {count / requests:.1f}"
+        for kind in ("load", "store")
+        if (count := metrics.get(f"{kind}_sectors"))
+        if (requests := metrics.get(f"{kind}_requests"))
+    ]
+    if sectors:
         lines.append(
-            f"- sectors per global load: {sectors / requests:.1f} (4 for coalesced 4-byte loads,"
+            f"- sectors per global access: {', '.join(sectors)} (4 for coalesced 4-byte accesses,"
             " 16 for coalesced 16-byte ones, up to 32 when scattered)"
         )
+    made, needed = metrics.get("shared_wavefronts"), metrics.get("shared_wavefronts_ideal")
+    if made and needed and made > _CONFLICTS * needed:
+        lines.append(f"- bank conflicts: {made / needed:.1f} wavefronts for each one needed")
+    kinds = ("fp32", "fp64", "integer", "conversion")
+    counts = {kind: metrics.get(f"{kind}_thread_instructions") or 0.0 for kind in kinds}
+    if total := sum(counts.values()):
+        mix = ", ".join(f"{kind} {percent(n / total)}" for kind, n in counts.items() if n)
+        lines.append(f"- arithmetic instructions: {mix}")
     if local := facts.metric("local_loads"):
         lines.append(f"- local memory (spills, arrays indexed at run time): {local:.0f} loads")
     active = facts.metric("threads_per_instruction")
@@ -178,7 +195,7 @@ def _table(kernels: tuple[KernelShare, ...], *, on_gpu: bool) -> list[str]:
     what, count = ("kernel", "launches") if on_gpu else ("operator", "calls")
     lines = [f"| {what} | share | {count} | time | whose |", "|---|---|---|---|---|"]
     lines += [
-        f"| {kernel.name[:60]} | {percent(kernel.share)} | {kernel.launches}"
+        f"| {shortened(kernel.name, 60)} | {percent(kernel.share)} | {kernel.launches}"
         f" | {_us(kernel.time_us)} | {'own' if kernel.own else 'library'} |"
         for kernel in kernels[:_TOP]
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from evaluator.collect.collected import SourceLine
 from tools.diagnosis.source_map import SourceMap
 from tools.profiling.hot_kernel import STALL_WORDS
-from tools.profiling.profile_facts import Facts, percent
+from tools.profiling.profile_facts import Facts, percent, shortened
 
 MOST = 3
 _QUOTED = 80
@@ -39,7 +39,7 @@ def stall_lines(facts: Facts, source: str) -> list[str]:
         if number is not None:
             words = _WORDS.get(line.reason, line.reason.removeprefix("stall_"))
             told.append(
-                f"line {number} `{mapped.line(number).strip()[:_QUOTED]}`:"
+                f"line {number} `{shortened(mapped.line(number).strip(), _QUOTED)}`:"
                 f" {percent(line.share)} of the stalls, waiting for {words}"
             )
     return told[:MOST]

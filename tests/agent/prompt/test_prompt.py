@@ -109,6 +109,17 @@ def test_the_example_is_an_answer_in_the_form_asked_for(
     assert wanted in found.source
 
 
+def test_beside_a_correct_kernel_no_example_is_needed() -> None:
+    feedback = [Section("The kernel to refine", "```python\nx = 1\n```")]
+    frame = Frame(REFERENCE, HARDWARE)
+    with_it, without = (
+        prompt_of(run(), frame, 1, feedback, shows_answer=shows).text for shows in (False, True)
+    )
+    assert "load_inline(" in with_it and "load_inline(" not in without.partition("## How to")[2]
+    assert "Keep the form of the kernel to refine" in without
+    assert "\n\n\n" not in without.partition("## What counts")[2]
+
+
 def test_hidden_sizes_are_told_of_but_not_shown() -> None:
     plain = first_prompt(run(), REFERENCE, HARDWARE)
     told = first_prompt(run(), REFERENCE, HARDWARE, hidden_sizes=True)
