@@ -240,7 +240,7 @@ def command(
     if json_:
         print(json.dumps(result.model_dump(mode="json")))
     else:
-        print("\n".join([result.summary, "", *advice_lines(result)]), file=sys.stderr)
+        print("\n".join([result.summary, "", *advice_lines(result.advice)]), file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from agent.config.feedback_spec import Component, FeedbackSpec
+from agent.config.feedback_spec import Component, Control, FeedbackSpec
 from agent.prompt.measured import Subject, measured_sections
 from agent.prompt.memory import Memory
 from agent.prompt.section import LIMITS, Section, cut, excess
@@ -18,6 +18,7 @@ from agent.record.turn import TurnRecord
 from evaluator.baseline import BASELINES
 from evaluator.evaluation import Evaluation, Status, Timing
 from evaluator.settings import BaselineName
+from tools.advice.words import in_vain, moved_words
 from tools.diagnosis.diagnose import explain
 
 SourceReader = Callable[[str], str]
@@ -55,7 +56,9 @@ def _sections(
     if Component.KERNEL in feedback and _last_is_shown(memory):
         yield _kernel("The last kernel", f"From turn {last.turn}.", last, read_source)
     if base is not None:
-        yield from measured_sections(feedback, base, last.advice_scores, other)
+        tried = in_vain([score for turn in memory.earlier for score in turn.advice_scores])
+        subject = Subject(base.profile, base.evaluation.timing, last.advice_scores, tried)
+        yield from measured_sections(feedback, subject, base.turn, other)
 
 
 def _kernel(title: str, whose: str, turn: TurnRecord, read_source: SourceReader) -> Section:
@@ -140,12 +143,18 @@ def _table(feedback: FeedbackSpec, turns: tuple[TurnRecord, ...]) -> Section:
     if Component.EXECUTION in feedback:
         columns["status"] = lambda turn: str(turn.evaluation.status)
         columns["speedup"] = _speedup_cell
+    if any(map(_moved, turns)) and feedback.control_of(Component.ADVICE) is Control.REAL:
+        columns["moved as advised"] = lambda turn: _cell(_moved(turn))
     rows = [_row([cell(turn) for cell in columns.values()]) for turn in turns]
     old, shown = rows[: -LIMITS.history_rows], rows[-LIMITS.history_rows :]
     lines = [_row(list(columns)), _row(["---"] * len(columns)), *shown]
     if old:
         lines.append(f"\n({len(old)} earlier rows left out.)")
     return Section("Earlier attempts", "\n".join(lines), sum(map(len, old)))
+
+
+def _moved(turn: TurnRecord) -> str:
+    return moved_words(turn.advice_scores)
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from agent.config.feedback_spec import MEASURED, Component, Control, FeedbackSpec
 from agent.prompt.placebo import placebo
 from agent.prompt.section import LIMITS, Section
-from agent.record.turn import TurnRecord
 from evaluator.evaluation import Timing
 from tools.advice.words import advice_lines, score_lines
 from tools.profiling.advice import AdviceScore
@@ -36,17 +35,15 @@ class Subject:
     timing: Timing | None
     scores: Sequence[AdviceScore] = field(default_factory=tuple)
     """What became of the advice in the last prompt."""
+    tried: frozenset[str] = frozenset()
+    """Rules whose advice was followed in an earlier turn, and gained nothing."""
 
 
 def measured_sections(
-    feedback: FeedbackSpec,
-    base: TurnRecord,
-    scores: Sequence[AdviceScore],
-    other: Subject | None,
+    feedback: FeedbackSpec, subject: Subject, number: int, other: Subject | None
 ) -> Iterator[Section]:
-    """The sections that `feedback` asks for, of what is known of `base`, in their order."""
-    subject = Subject(base.profile, base.evaluation.timing, scores)
-    turn: int | None = base.turn  # the first section names it for all
+    """The sections that `feedback` asks for, in their order. `number`: of the subject's turn."""
+    turn: int | None = number  # the first section names it for all
     for component in MEASURED:
         control, write = feedback.control_of(component), _WRITERS[component]
         if control is None or (real := write(subject, turn)) is None:
@@ -54,7 +51,7 @@ def measured_sections(
         if control is Control.REAL:
             yield real
         elif control is Control.PLACEBO:
-            yield placebo(real, base.turn)
+            yield placebo(real, number)
         else:
             assert other is not None, "a shuffled component needs another kernel"
             instead = write(other, turn)
@@ -75,7 +72,8 @@ def _summary(subject: Subject, turn: int | None) -> Section | None:
     lines = profile.summary.strip().removeprefix(named).strip().splitlines()
     # Distance and advice have sections of their own, which P holds too; and the headline is the
     # evidence of the first piece of advice.
-    first = f"- {profile.advice[0].evidence}" if profile.advice else None
+    told = [advice for advice in profile.advice[:1] if advice.rule not in subject.tried]
+    first = f"- {told[0].evidence}" if told else None
     lines = [line for line in lines if not line.startswith(_TOLD_ELSEWHERE) and line != first]
     shown, rest = lines[: LIMITS.profile_lines], lines[LIMITS.profile_lines :]
     text = "\n".join([named, *_turn_line(turn), *shown])
@@ -85,7 +83,11 @@ def _summary(subject: Subject, turn: int | None) -> Section | None:
 def _advice(subject: Subject, turn: int | None) -> Section | None:
     if subject.profile is None:
         return None
-    lines = [*_turn_line(turn), *(advice_lines(subject.profile) or [NO_ADVICE])]
+    given = [advice for advice in subject.profile.advice if advice.rule not in subject.tried]
+    lines = [*_turn_line(turn), *(advice_lines(given) or [NO_ADVICE])]
+    if left_out := [a.rule for a in subject.profile.advice if a.rule in subject.tried]:
+        names = ", ".join(left_out)
+        lines.append(f"Followed before without a gain, and not advised again: {names}.")
     if subject.scores:
         lines += ["", "What became of the advice before:", ""]
         lines += [f"- {line}" for line in score_lines(subject.scores)]

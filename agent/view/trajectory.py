@@ -131,7 +131,7 @@ def _failure(record: TurnRecord) -> Iterator[Line]:
 def _profile(record: TurnRecord, files: RunFiles) -> Iterator[Line]:
     if record.profile is not None:
         yield "magenta", f"  bottleneck: {record.profile.bottleneck} (from {record.profile.rung})"
-        for line in (*record.profile.summary.splitlines(), *advice_lines(record.profile)):
+        for line in (*record.profile.summary.splitlines(), *advice_lines(record.profile.advice)):
             yield "", f"  : {line}"
         folder = files.profile_folder(record.candidate or "")
         for name, size in kept_reports(folder).items():

@@ -10,7 +10,7 @@ from tools.advice.units import unit
 from tools.profiling.advice import Advice, AdviceScore
 
 if TYPE_CHECKING:
-    from tools.profiling.profile_report import Profile
+    pass
 
 FASTER = -0.02
 """A change of time closer to 0 than this is reported as none."""
@@ -70,9 +70,23 @@ DEEDS: Mapping[str, str] = {
 """By rule, what its figure shows to have been done once it has moved."""
 
 
-def advice_lines(profile: Profile) -> list[str]:
-    """A line for each piece of advice, numbered, most to gain first; empty where there is none."""
-    return [f"{number}. {_told(advice)}" for number, advice in enumerate(profile.advice, 1)]
+def advice_lines(advice: Sequence[Advice]) -> list[str]:
+    """A numbered line for each piece of advice; empty where there is none."""
+    return [f"{number}. {_told(piece)}" for number, piece in enumerate(advice, 1)]
+
+
+def moved_words(scores: Sequence[AdviceScore]) -> str:
+    """The figures that moved as advised, for a cell of a table; empty where none did."""
+    return ", ".join(_course(score) for score in scores if score.moved)
+
+
+def in_vain(scores: Sequence[AdviceScore]) -> frozenset[str]:
+    """The rules whose advice was followed, and the time did not fall."""
+    return frozenset(
+        score.rule
+        for score in scores
+        if score.moved and (change := time_change(score)) is not None and change >= FASTER
+    )
 
 
 def score_lines(scores: Sequence[AdviceScore]) -> list[str]:
@@ -94,7 +108,7 @@ def _outcome(score: AdviceScore) -> str:
     figure = unit(score.figure)
     if score.after is None or score.moved is None:
         return f"{score.rule}: {figure.words} is not known for this kernel{time}."
-    course = f"{figure.words} {figure.told(score.before)} -> {figure.told(score.after)}{time}"
+    course = f"{_course(score)}{time}"
     if not score.moved:
         return f"{score.rule} was not followed, or had no effect: {course}."
     deed = f"you {DEEDS[score.rule]}" if score.rule in DEEDS else score.rule
@@ -103,3 +117,9 @@ def _outcome(score: AdviceScore) -> str:
     return (
         f"{deed}: {course}: as predicted, and the time did not fall, so something else limits it."
     )
+
+
+def _course(score: AdviceScore) -> str:
+    figure = unit(score.figure)
+    after = "n/a" if score.after is None else figure.told(score.after)
+    return f"{figure.words} {figure.told(score.before)} -> {after}"

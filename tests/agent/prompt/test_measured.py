@@ -148,6 +148,25 @@ def test_without_a_rule_that_applies_this_is_said() -> None:
     assert found["What to change"].text == f"- turn: 0\n{NO_ADVICE}"
 
 
+def test_what_was_followed_without_a_gain_is_not_advised_again() -> None:
+    rule, slower = advice().rule, {"latency_after_us": 100.0}
+    vain = SCORE.model_copy(update={"rule": rule, **slower}).model_dump()
+    before = measured(2, advice_scores=[vain])
+    text = told("P", before, measured(3))["What to change"].text
+    assert text == f"{NO_ADVICE}\nFollowed before without a gain, and not advised again: {rule}."
+    helped = measured(2, advice_scores=[SCORE.model_copy(update={"rule": rule}).model_dump()])
+    assert advice().change in told("P", helped, measured(3))["What to change"].text
+
+
+def test_attempts_say_which_figures_moved_as_advised() -> None:
+    scored = measured(2, advice_scores=[SCORE.model_dump()])
+    table = told("E+A", scored, measured(3))["Earlier attempts"].text
+    assert "| moved as advised |" in table
+    assert "DRAM, of peak 41 % -> 78 %" in table
+    for letters in ("E", "E+placebo:A"):
+        assert "DRAM" not in told(letters, scored, measured(3))["Earlier attempts"].text
+
+
 def test_without_a_bound_this_is_said() -> None:
     known = timing().model_copy(update={"sol_fraction": None})
     evaluation = correct().model_copy(update={"timing": known})

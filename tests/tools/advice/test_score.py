@@ -75,13 +75,13 @@ def test_a_figure_that_is_gone_is_not_known() -> None:
 
 
 def test_advice_in_words() -> None:
-    first, second = advice_lines(profile())
+    first, second = advice_lines(profile().advice)
     assert first == (
         "1. In own_k, a load moves 128 bytes. Load 16 bytes a thread. Could save up to 30 % of the"
         " time; watch: bytes a load request of a warp should go up from 128."
     )
     assert second.startswith("2. ")
-    assert advice_lines(profile().model_copy(update={"advice": ()})) == []
+    assert advice_lines(()) == []
 
 
 def scored(after: float | None, latency_us: float | None) -> AdviceScore:
