@@ -175,7 +175,11 @@ class Timing(Record):
     floor_us: float | None = None
     """Hard floor: bytes that must move over the published peak. None: no published peak."""
     bound_us: float | None = None
-    """Soft bound: the largest of bytes over bandwidth, operations over rates, an empty call."""
+    """Soft bound: the largest of bytes over bandwidth, operations over rates, an empty call; at
+    published rates where there are such."""
+    attainable_us: float | None = None
+    """The same at the rates that PyTorch's own copies and products reach on this device. None:
+    not measured, or the kernel is faster."""
     sol_score: float | None = None
     """SOL-ExecBench's: 0.5 at the fastest baseline that was timed, 1 at the bound (`metrics`)."""
     calls: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evaluator.hardware.published import DevicePeaks
@@ -11,12 +12,13 @@ from evaluator.judge.bounds.work import Work
 SLACK = 1.05
 """Data sheets round: an H200's memory clock allows 4.92 TB/s where 4.8 are published."""
 MARGIN = 1.02
-"""What was measured is not quite the most that can be reached."""
+"""What was measured is not quite the most that can be reached: where nothing is published."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Two lower bounds on the time of one call, in microseconds; None where nothing is known."""
+    """Times of one call, in microseconds; None where nothing is known. The first two are lower
+    bounds, at published rates where there are such."""
 
     floor_us: float | None
     """Hard: a result below it is not believed. Bytes that must move over the published peak."""
@@ -24,6 +26,8 @@ class Bounds:
     """Soft: the speed of light that `sol_fraction` refers to."""
     bytes_us: float | None = None
     """The part of the soft bound that no algebra can remove: the bytes, each moved once."""
+    attainable_us: float | None = None
+    """The same work at the rates that plain library calls reach on this very device."""
 
 
 def bounds(
@@ -36,9 +40,9 @@ def bounds(
 
     floor = hard bytes / (peak bandwidth x 1.05); outputs count only beyond the last-level cache.
     bound = the largest of the time for the soft bytes, operations / rate (summed over the
-    arithmetics), and the time of an empty call. Bytes move at the published bandwidth, and where
-    none is published at 1.02 times the measured ones; rates are 1.02 times the measured ones and
-    never above the published ones. Operations are never part of the floor: algebra may remove them.
+    arithmetics), and the time of an empty call. Bandwidth and rates are the published ones; where
+    none are published, 1.02 times those measured here. `attainable_us` is the same at the measured
+    ones. Operations are never part of the floor: algebra may remove them.
     """
     floor_us = None
     hard = work.bytes_hard(cache_bytes)
@@ -47,11 +51,16 @@ def bounds(
     bytes_us = _bytes_us(work, peaks, ceilings)
     if bytes_us is None:
         return Bounds(floor_us, None)
-    rates = {kind: _rate(kind, peaks, ceilings) for kind in work.flops}
-    limits = [bytes_us, 1e6 * sum(work.flops[kind] / rate for kind, rate in rates.items() if rate)]
-    if ceilings is not None:
-        limits.append(ceilings.empty_call_us)
-    return Bounds(floor_us, max(limits), bytes_us)
+    published = peaks.flops if peaks is not None else {}
+    measured = ceilings.flops if ceilings is not None else {}
+    rates = {kind: MARGIN * rate for kind, rate in measured.items()} | published
+    empty_us = ceilings.empty_call_us if ceilings is not None else 0.0
+    bound_us = max(bytes_us, _operations_us(work, rates), empty_us)
+    if ceilings is None:
+        return Bounds(floor_us, bound_us, bytes_us)
+    moving_us = 1e6 * ceilings.moving_s(work.bytes_soft - work.bytes_out, work.bytes_out)
+    attainable_us = max(moving_us, _operations_us(work, measured), empty_us)
+    return Bounds(floor_us, bound_us, bytes_us, attainable_us)
 
 
 def _bytes_us(work: Work, peaks: DevicePeaks | None, ceilings: Ceilings | None) -> float | None:
@@ -63,9 +72,6 @@ def _bytes_us(work: Work, peaks: DevicePeaks | None, ceilings: Ceilings | None) 
     return None
 
 
-def _rate(kind: str, peaks: DevicePeaks | None, ceilings: Ceilings | None) -> float | None:
-    """Operations a second in this arithmetic; None where it is neither measured nor published."""
-    rates = [peaks.flops[kind]] if peaks and kind in peaks.flops else []
-    if ceilings and kind in ceilings.flops:
-        rates.append(MARGIN * ceilings.flops[kind])
-    return min(rates, default=None)
+def _operations_us(work: Work, rates: Mapping[str, float]) -> float:
+    """Operations whose arithmetic has no known rate do not count."""
+    return 1e6 * sum(count / rates[kind] for kind, count in work.flops.items() if kind in rates)

@@ -119,6 +119,7 @@ def timing_of(
         sol_fraction=bound_us / latency.value if bound_us else None,
         floor_us=bounds.floor_us,
         bound_us=bound_us,
+        attainable_us=_below(bounds.attainable_us, latency.value),
         sol_score=sol_score(latency.value, fastest_us, bound_us) if bound_us else None,
         calls=workers.blocks,
         workers=len(samplings),
@@ -129,6 +130,10 @@ def timing_of(
         called=called,
     )
     return timing, notes
+
+
+def _below(attainable_us: float | None, latency_us: float) -> float | None:
+    return attainable_us if attainable_us is not None and attainable_us <= latency_us else None
 
 
 def _called(workers: Samplings) -> CallTiming | None:

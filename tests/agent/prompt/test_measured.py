@@ -83,7 +83,7 @@ def test_p_is_summary_advice_and_distance() -> None:
     )
     assert found["What to change"].text.startswith("1. EVIDENCE of 31 sectors. CHANGE")
     assert found["Distance to the speed of light"].text == (
-        "- time: 812.3 us\n- bound: 495.5 us\n"
+        "- time: 812.3 us\n- bound: 495.5 us, at rates measured on this device\n"
         "- reached: 61 % of the speed of light, at most 1.64x left to gain"
     )
 
@@ -165,6 +165,16 @@ def test_attempts_say_which_figures_moved_as_advised() -> None:
     assert "DRAM, of peak 41 % -> 78 %" in table
     for letters in ("E", "E+placebo:A"):
         assert "DRAM" not in told(letters, scored, measured(3))["Earlier attempts"].text
+
+
+def test_both_rates_are_named_where_one_is_published() -> None:
+    known = timing().model_copy(
+        update={"bound_us": 495.5, "floor_us": 400.0, "attainable_us": 700.0, "latency_us": 840.0}
+    )
+    evaluation = correct().model_copy(update={"timing": known})
+    text = told("S", turn(0, evaluation))["Distance to the speed of light"].text
+    assert "- bound: 495.5 us, at published rates\n" in text
+    assert "- attainable: 700.0 us (1.20x left) at the rates that PyTorch's own" in text
 
 
 def test_without_a_bound_this_is_said() -> None:

@@ -282,11 +282,15 @@ def test_bounds_from_measured_ceilings():
     assert bounds(Work(1, 0, 0), PEAKS).floor_us is None
 
 
-@pytest.mark.parametrize(("measured", "rate"), [(0.5e13, 0.51e13), (0.99e13, 1e13), (4e13, 1e13)])
-def test_a_rate_is_a_little_above_the_measured_one_and_never_above_the_published(measured, rate):
-    products = Work(1, 0, 0, flops={"float32": 1e9})
-    found = bounds(products, PEAKS, Ceilings(1e9, 1e9, {"float32": measured}, 1.0))
-    assert found.bound_us == pytest.approx(1e9 / rate * 1e6)
+def test_a_rate_is_the_published_one_and_what_is_attainable_was_measured():
+    products = Work(1, 0, 0, flops={"float32": 1e9, "float16": 1e9})
+    measured = Ceilings(1e9, 1e9, {"float32": 0.5e13, "float16": 4e13}, 1.0)
+    found = bounds(products, PEAKS, measured)
+    assert found.bound_us == pytest.approx(1e15 / 1e13 + 1e15 / 4.08e13)
+    assert found.attainable_us == pytest.approx(1e15 / 0.5e13 + 1e15 / 4e13)
+    copies = bounds(LARGE, DevicePeaks(1e12, {}), Ceilings(0.5e12, 0.25e12, {}, 0.1))
+    assert (copies.bytes_us, copies.attainable_us) == pytest.approx((3.0, 2.0 + 8.0))
+    assert bounds(LARGE, PEAKS).attainable_us is None
 
 
 def test_bytes_move_at_the_published_bandwidth_whatever_a_copy_reached():
