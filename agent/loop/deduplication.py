@@ -51,10 +51,10 @@ class Deduplication:
                 self._in_hand.discard((problem, kernel))
                 self._changed.notify_all()
 
-    def told(self, problem: str, kernel: str, stage: Work) -> JudgedKernel | None:
+    def told(self, problem: str, kernel: str, work: Work) -> JudgedKernel | None:
         """The turn whose evaluation (`Work.JUDGE`) or profile holds for this kernel too; None
         where there is none."""
-        key = self._of(problem).get((kernel, stage))
+        key = self._of(problem).get((kernel, work))
         if key is None:
             return None
         # In this order: a pending turn goes when the record is there.

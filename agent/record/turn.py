@@ -122,8 +122,8 @@ class Turn(BaseModel):
 
 
 class TurnRecord(Turn):
-    """A turn that has ended: the completion, what became of it, and under which settings. Keyed
-    (problem, sample, turn); written once."""
+    """A turn that has ended: the completion, its outcome and the settings. Keyed (problem, sample,
+    turn); written once."""
 
     model_config = ConfigDict(populate_by_name=True)
 

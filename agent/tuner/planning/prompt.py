@@ -26,7 +26,7 @@ class Report(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """An earlier schedule (told by G) and what became of it (told by E, else empty)."""
+    """An earlier schedule, which G shows, and its outcome, which E shows; else empty."""
 
     schedule: Schedule
     status: str

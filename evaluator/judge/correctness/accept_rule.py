@@ -14,7 +14,8 @@ is coarser, n the length of the longest accumulation. With `floor(x) = x (b u + 
 
 m is 32 for fp32, 4 for tf32 (bf16 inputs have 8 times the error of tf32 ones), 2 for 16 bits; b is
 4, 2 and 1/2. m RMSE(L-R) may not exceed 2^-9 rms(R) (fp32), unless twice L's own error does: a bad
-reference buys no slack. Integers and booleans are exact, except where two values tie. Figures and
+reference buys no slack. Noise of L that does not follow the scale of its rows is added to 4 and 5
+(`comparison.py`). Integers and booleans are exact, except where two values tie. Figures and
 the cases behind them: `docs/correctness.md`.
 """
 
