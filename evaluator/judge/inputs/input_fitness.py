@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from evaluator.judge.blockwise import finite
 from evaluator.judge.correctness.comparison import TOLERANCES, compare
 from evaluator.judge.inputs.rounding_noise import RoundingNoise
 from evaluator.judge.problem.reference import Reference, flatten_arguments
@@ -73,7 +74,7 @@ def _gives_finite(reference: Reference, seed: int) -> bool:
         plain = flatten_arguments(reference.varied_inputs(of_kind(seed, Kind.PLAIN)))
         if not all(map(torch.equal, counts, filter(_counts, plain))):
             return False
-    return all(bool(torch.isfinite(tensor).all()) for tensor in reference.expected(values))
+    return all(map(finite, reference.expected(values)))
 
 
 def _survives_rounding(
