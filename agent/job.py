@@ -39,11 +39,15 @@ def check_prompts(resolution: Resolution) -> None:
     from agent.prompt.prompt import Frame, Hardware, render_prompt
     from agent.prompt.section import Section
     from agent.prompt.templates import load_templates
+    from agent.record.rival import Rival
 
     config, problem = resolution.config, resolution.problems[0]
     if config.prompts is not None:
         templates = load_templates(config.prompts, config.prompts_hash)
-        frame = Frame(problem.source, Hardware("a device"), problem.has_hidden_sizes, templates)
+        rival = Rival(eager_us=2.0, compile_us=1.0, bound_us=0.5)
+        frame = Frame(
+            problem.source, Hardware("a device"), problem.has_hidden_sizes, templates, rival
+        )
         render_prompt(config, frame, 0, [Section("Feedback", "as it comes")])
 
 

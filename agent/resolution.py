@@ -54,6 +54,7 @@ def resolve(options: RunOptions) -> Resolution:
             "problems": tuple(problem.id for problem in problems),
             "device": ",".join(devices),
             "backend": backend,
+            "rival": _rival(options, devices[0]),
             "output": options.output or RUNS,
             "prompts_hash": load_templates(options.prompts, options.prompts_hash).digest,
         }
@@ -152,6 +153,13 @@ def _policy(options: RunOptions, notes: list[str], device: str) -> dict[str, obj
             notes.append(f"samples are independent drafts: {', '.join(given)} not used")
         policy |= unused
     return policy
+
+
+def _rival(options: RunOptions, device: str) -> str:
+    """On a CPU nothing: compiling takes longer than most kernels are worth there."""
+    if options.rival != "auto":
+        return options.rival
+    return "none" if device == "cpu" else "compile"
 
 
 def _default_workers(config: RunConfig) -> int:

@@ -33,9 +33,16 @@ def show(
     no_diff: Annotated[bool, Option("--no-diff", help="No diffs between kernels.")] = False,
 ) -> None:
     """Print a run turn by turn: status, time, speedup, bottleneck, cost, plan, what changed."""
+    from agent.record.best import best_of
     from agent.record.run_files import RunFiles
     from agent.record.turn_log import FILE
-    from agent.view.trajectory import by_problem, overview, turn_lines, unjudged_lines
+    from agent.view.trajectory import (
+        by_problem,
+        overview,
+        rival_lines,
+        turn_lines,
+        unjudged_lines,
+    )
     from problems.errors import UsageError
 
     folder = run.parent if run.is_file() else run
@@ -62,6 +69,7 @@ def show(
     lines: list[Line] = [*_heading(folder, turns[0]), *overview(turns, results), *failed]
     for name, records in by_problem(chosen).items():
         lines += [("", ""), ("bold underline", name)]
+        lines += rival_lines(files.rival(name), best_of(everything[name]))
         for record in records:
             lines += turn_lines(record, everything[name], files, prompt=prompt, diff=not no_diff)
     print_lines(lines)

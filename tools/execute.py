@@ -33,6 +33,11 @@ def execute(
     return executor.evaluate(evaluation_request(problem, candidate, settings))
 
 
+def own_module(reference: str) -> str:
+    """The source of a candidate that is the problem's own module."""
+    return f"{reference}\n\nclass ModelNew(Model):\n    pass\n"
+
+
 def size_class_of(device: str) -> SizeClass:
     """Which of a problem's sizes are in force on `cpu` or `cuda:N`."""
     return SizeClass.CPU if device == "cpu" else SizeClass.GPU

@@ -32,6 +32,7 @@ ADDED_LATER: dict[str, object] = {
     "examples": "none",
     "prompts_hash": "",
     "inputs": "varied",
+    "rival": "none",
 }
 """Settings that runs were once made without, and the value that means the same: it is left out of
 the digest, so that the same command still finds them."""

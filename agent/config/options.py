@@ -63,6 +63,15 @@ class RunOptions(RunSettings):
             default="auto: cuda on a GPU, cpp on a CPU",
         ),
     ] = "auto"
+    rival: Annotated[
+        Literal["auto", "none", "eager", "compile"],
+        CommandOption(
+            "What PyTorch reaches on each problem, measured once and shown in every prompt: the "
+            "time of eager and its kernels, with compile also the time of torch.compile.",
+            "auto|none|eager|compile",
+            default="auto: compile on a GPU, none on a CPU",
+        ),
+    ] = "auto"
     device: Annotated[
         str,
         AfterValidator(_device_name),

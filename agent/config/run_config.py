@@ -189,6 +189,8 @@ class RunConfig(RunSettings):
     problems: tuple[str, ...] = ()
     """Ids, resolved from --problem, --level, --filter and --limit."""
     backend: Backend = Backend.CPP
+    rival: Literal["none", "eager", "compile"] = "none"
+    """What prompts show of PyTorch's own times and kernels."""
     device: str = "cpu"
     """`cpu`, `cuda:N`, or several GPUs of one kind: `cuda:0,cuda:3`. Which ones does not matter to
     what a run is, only the kind."""

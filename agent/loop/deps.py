@@ -11,20 +11,17 @@ from agent.config.run_config import RunConfig
 from agent.loop.budget import Ledger
 from agent.loop.deduplication import Deduplication
 from agent.loop.problem_check import ProblemCheck
+from agent.loop.profiler import Profiler
+from agent.loop.rival_measurement import RivalMeasurement
 from agent.prompt.prompt import Hardware
 from agent.prompt.templates import Templates
 from agent.record.completion import ModelClient
 from agent.record.events import Watch
 from agent.record.store import RunStore
-from evaluator.evaluation import Evaluation, EvaluationRequest
 from evaluator.executor.executor import Executor
 from evaluator.settings import JudgeOptions, Settings
 from problems.problem import Problem
 from tools.execute import size_class_of
-from tools.profiling.profile_report import Profile
-
-Profiler = Callable[[EvaluationRequest, Evaluation], Profile]
-"""Raises `InfrastructureError` (`ProfilerError`) when it can't."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +39,8 @@ class Deps:
     executor: Executor
     check: ProblemCheck
     """Runs before the first model call of this command."""
+    rival: RivalMeasurement
+    """Runs before the first prompt."""
     profiler: Profiler
     store: RunStore
     deduplication: Deduplication

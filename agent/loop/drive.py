@@ -11,11 +11,13 @@ from agent.config.run_config import RunConfig
 from agent.config.schedule import samples_of
 from agent.loop.budget import Ledger
 from agent.loop.deduplication import Deduplication
-from agent.loop.deps import Deps, Profiler, settings_of
+from agent.loop.deps import Deps, settings_of
 from agent.loop.environment import record_environment, record_isolation, refuse_other_device
 from agent.loop.machine import Machine
 from agent.loop.problem_check import ProblemCheck
 from agent.loop.problem_run import ProblemRun
+from agent.loop.profiler import Profiler
+from agent.loop.rival_measurement import RivalMeasurement
 from agent.loop.turn_record import judging_seconds
 from agent.prompt.prompt import Hardware
 from agent.prompt.templates import load_templates
@@ -29,6 +31,7 @@ from evaluator.executor.executor import Executor
 from evaluator.hardware.devices import describe, hardware_lines
 from problems.errors import UsageError
 from problems.problem import Problem
+from tools.execute import problem_request
 
 if TYPE_CHECKING:
     from evaluator.executor.ray_judge import Place
@@ -80,6 +83,14 @@ def drive(
                 client=client,
                 executor=executor,
                 check=ProblemCheck(executor, problem, settings_of(config)),
+                rival=RivalMeasurement(
+                    config.rival,
+                    problem_request(problem, settings_of(config)),
+                    config.backend,
+                    executor,
+                    profiler,
+                    store,
+                ),
                 profiler=profiler,
                 store=store,
                 deduplication=deduplication,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent.config.run_config import RunConfig
-from agent.loop.deps import Profiler
+from agent.loop.profiler import Profiler
 from agent.record.run_files import RunFiles
 from evaluator.executor.executor import Executor
 

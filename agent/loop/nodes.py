@@ -61,6 +61,7 @@ def propose(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
     if turn is None or not store.has_completion(turn.completion):
         with _announcing_retries(runtime, key):
             deps.check.run()
+            deps.rival.get()
     deps.watch.notice(TurnStarted(*key, call_index(key.sample, key.turn)))
     turn = turn or store.journal(key, new_turn(deps, key))
     if not store.has_completion(turn.completion):

@@ -31,6 +31,7 @@ def new_turn(deps: Deps, key: TurnKey) -> PendingTurn:
         hardware=deps.hardware,
         hidden_sizes=deps.problem.has_hidden_sizes,
         templates=deps.templates,
+        rival=deps.rival.get(),
     )
     spent = store.log.progress(key.problem).spent
     refined = memory.base if Component.KERNEL in shown else None

@@ -10,10 +10,13 @@ from agent.config.run_config import RunConfig
 from agent.config.schedule import turns_of
 from agent.prompt.section import Section
 from agent.prompt.templates import Templates, our_templates
+from agent.record import figures
 from agent.record.prompt_ledger import PromptLedger, ledger_of
 from agent.record.result import Spent
+from agent.record.rival import Rival
 from evaluator.evaluation import Backend
 from evaluator.settings import Precision
+from tools.profiling.profile_facts import shortened
 
 BACKEND_NOTES = {
     Backend.CPP: "C++ for the CPU, compiled with g++ through "
@@ -33,6 +36,11 @@ PRECISION_NOTES = {
 EXAMPLES = {"none": (), "one": ("gelu",), "few": ("gelu", "matmul", "attention")}
 """What `--examples` shows. The short file that shows the form of an answer always stands there."""
 
+LEAST_SHARE = 0.01
+"""Of eager's time, from which a kernel is shown."""
+NAME_WIDTH = 100
+RIVAL_KERNELS = 8
+"""Eager's longest, which a prompt shows."""
 _RANDOM = re.compile(r"nn\.\w*Dropout|\bdropout|bernoulli|rand\w*_like", re.IGNORECASE)
 """What a module calls that draws random numbers in forward."""
 
@@ -56,6 +64,8 @@ class Frame:
     """Other sizes are tried as well, and the prompt says so."""
     templates: Templates | None = None
     """None: ours."""
+    rival: Rival | None = None
+    """What PyTorch itself reaches; None: nothing is said of it."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +121,8 @@ def _pieces(
     yield Section("task", task)
     reference = frame.reference.strip("\n")
     yield Section("reference", templates.render("reference", reference=reference))
+    if frame.rival is not None and frame.rival.eager_us is not None:
+        yield Section("rival", _rival(frame.rival, templates))
     contract = templates.render(
         "contract",
         hidden_sizes=frame.hidden_sizes,
@@ -123,6 +135,32 @@ def _pieces(
     examples = [templates.render(f"{name}_{backend}") for name in EXAMPLES[config.examples]]
     if examples:
         yield Section("examples", templates.render("examples", examples=examples))
+
+
+def _rival(rival: Rival, templates: Templates) -> str:
+    rows = [
+        (
+            shortened(kernel.name, NAME_WIDTH),
+            figures.percent(kernel.share),
+            str(kernel.launches),
+            figures.latency(kernel.time_us),
+        )
+        for kernel in rival.kernels[:RIVAL_KERNELS]
+        if kernel.share >= LEAST_SHARE
+    ]
+    times = {"eager": rival.eager_us, "torch.compile": rival.compile_us}
+    told = {name: figures.latency(us) for name, us in times.items() if us is not None}
+    bounds = {"bound": rival.bound_us, "attainable": rival.attainable_us}
+    return templates.render(
+        "rival",
+        flags=rival.flags,
+        rates=rival.bound_rates,
+        times=told,
+        **{name: figures.latency(us) if us else "" for name, us in bounds.items()},
+        kernels=rows,
+        launches=sum(kernel.launches for kernel in rival.kernels),
+        together=figures.latency(sum(kernel.time_us for kernel in rival.kernels)),
+    )
 
 
 def budget_note(config: RunConfig, turn: int, spent: Spent) -> str:

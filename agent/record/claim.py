@@ -32,6 +32,7 @@ OURS = (
     "profiles",
     "best",
     "confirmations",
+    "rivals",
 )
 """Everything that `--redo` removes."""
 

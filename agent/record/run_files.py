@@ -13,6 +13,7 @@ from agent.config.run_config import RunConfig
 from agent.record.completion import Completion
 from agent.record.confirmation import Confirmation
 from agent.record.result import RunResult
+from agent.record.rival import Rival
 from agent.record.turn import TurnRecord
 from agent.record.turn_log import read_turns
 from problems.errors import UsageError
@@ -110,6 +111,15 @@ class RunFiles:
     def confirmations_path(self, problem: str) -> Path:
         """Where they lie."""
         return self.path / "confirmations" / f"{problem}.jsonl"
+
+    def rival(self, problem: str) -> Rival | None:
+        """What PyTorch itself does with a problem; None where it was not measured."""
+        path = self.rival_path(problem)
+        return Rival.model_validate_json(path.read_text()) if path.exists() else None
+
+    def rival_path(self, problem: str) -> Path:
+        """Where that lies."""
+        return self.path / "rivals" / f"{problem}.json"
 
     def best_path(self, problem: str) -> Path:
         """Where a problem's best kernel lies, once it has one: a file to import and use."""

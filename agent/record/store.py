@@ -27,6 +27,7 @@ from agent.record.durable import (
 )
 from agent.record.pending_turn import PendingTurn, Work, read_pending_turn
 from agent.record.result import RunResult
+from agent.record.rival import Rival
 from agent.record.run_files import RunFiles, StoredCompletion
 from agent.record.turn import TurnRecord
 from agent.record.turn_log import TurnKey, TurnLog, key_of
@@ -203,6 +204,10 @@ class RunStore(RunFiles):
             self._pending_path(key_of(record)).unlink(missing_ok=True)
         self._pending.pop(key_of(record), None)
         self._answers.pop(record.completion, None)
+
+    def save_rival(self, problem: str, rival: Rival) -> None:
+        """Keep what PyTorch itself does with a problem: every prompt of the run shows it."""
+        write_durably(self.rival_path(problem), rival.model_dump_json(indent=2) + "\n")
 
     def confirmations(self, problem: str) -> list[Confirmation]:
         """Second verdicts on a problem's best kernels, in the order written."""

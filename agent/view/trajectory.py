@@ -9,6 +9,7 @@ from agent.record import figures
 from agent.record.best import best_of
 from agent.record.charge import spent_on
 from agent.record.result import ProblemResult, Stop
+from agent.record.rival import Rival
 from agent.record.run_files import RunFiles
 from agent.record.turn import TurnRecord
 from evaluator.command.command_line import Line
@@ -19,6 +20,8 @@ from tools.profiling.kept_report import kept_reports
 from tools.profiling.profile_facts import byte_words
 
 MESSAGE_LINES = 12
+RIVAL_KERNELS = 8
+NAME_WIDTH = 90
 
 
 def overview(turns: Sequence[TurnRecord], results: Iterable[ProblemResult] = ()) -> Iterator[Line]:
@@ -57,6 +60,24 @@ def unjudged_lines(problems: Iterable[ProblemResult]) -> list[Line]:
         for entry in problems
         if entry.error and not entry.turns
     ]
+
+
+def rival_lines(rival: Rival | None, best: TurnRecord | None) -> Iterator[Line]:
+    """What PyTorch itself reaches, and the best kernel against the faster of the two."""
+    if rival is None:
+        return
+    times = {"eager": rival.eager_us, "torch.compile": rival.compile_us}
+    told = [f"{name} {figures.latency(us)}" for name, us in times.items() if us is not None]
+    timing = best.evaluation.timing if best is not None else None
+    if timing is not None and rival.best_us is not None and len(told) > 1:
+        ratio = figures.ratio(rival.best_us / timing.latency_us)
+        told.append(f"the best kernel is {ratio}x the faster of the two (measured apart)")
+    yield "", f"PyTorch, before the first turn: {', '.join(told) or 'not measured'}"
+    for kernel in rival.kernels[:RIVAL_KERNELS]:
+        share, time = figures.percent(kernel.share), figures.latency(kernel.time_us)
+        yield "dim", f"  {share:>5}  {time:>8}  {kernel.launches:>3}x  {kernel.name[:NAME_WIDTH]}"
+    for note in rival.notes:
+        yield "yellow", f"  {note}"
 
 
 def by_problem(turns: Sequence[TurnRecord]) -> dict[str, list[TurnRecord]]:
@@ -131,7 +152,10 @@ def _failure(record: TurnRecord) -> Iterator[Line]:
 def _profile(record: TurnRecord, files: RunFiles) -> Iterator[Line]:
     if record.profile is not None:
         yield "magenta", f"  bottleneck: {record.profile.bottleneck} (from {record.profile.rung})"
-        for line in (*record.profile.summary.splitlines(), *advice_lines(record.profile.advice)):
+        told = {f"- bottleneck: {record.profile.bottleneck}"}
+        told |= {f"- {advice.evidence}" for advice in record.profile.advice}
+        summary = [line for line in record.profile.summary.splitlines() if line not in told]
+        for line in (*summary, *advice_lines(record.profile.advice)):
             yield "", f"  : {line}"
         folder = files.profile_folder(record.candidate or "")
         for name, size in kept_reports(folder).items():

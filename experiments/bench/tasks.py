@@ -31,8 +31,8 @@ from experiments.bench.suites.suite_run import (
     TimingSeconds,
     suite_run,
 )
-from experiments.bench.suites.wrong_candidate import own_module
 from problems.problem import Problem
+from tools.execute import own_module
 
 CANNOT_BE_JUDGED = "cannot be judged"
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from agent.config.run_config import RunConfig
 from agent.loop.drive import drive
+from agent.loop.profiler import Profiler
 from agent.record.events import Event
 from agent.record.result import RunResult
 from agent.record.run_files import RunFiles
@@ -31,6 +32,7 @@ class World:
         self.diary = Diary(folder / "diary.txt")
         self.client: Any = ScriptedClient(self.diary)
         self.executor = StandInExecutor(self.diary)
+        self.profiler: Profiler = StandInProfiler(self.diary)
         self.listener = Listener()
         self.stop = threading.Event()
         self.problem: Callable[[str], Problem] = problem
@@ -43,7 +45,7 @@ class World:
                 [self.problem(name) for name in run.problems],
                 client=self.client,
                 executor=self.executor,
-                profiler=StandInProfiler(self.diary),
+                profiler=self.profiler,
                 store=store,
                 watch=self.listener,
                 stop=self.stop,

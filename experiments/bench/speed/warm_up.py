@@ -10,8 +10,8 @@ from evaluator.executor.executor import Executor
 from evaluator.executor.local import LocalExecutor
 from evaluator.settings import Settings
 from experiments.bench.speed.catalogue import BenchCandidate
-from experiments.bench.suites.wrong_candidate import own_module
 from problems.errors import UsageError
+from tools.execute import own_module
 
 _REFERENCE = """
 import torch

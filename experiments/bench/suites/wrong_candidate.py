@@ -32,11 +32,6 @@ class Kind(StrEnum):
     """One element is wrong, in late calls only."""
 
 
-def own_module(reference: str) -> str:
-    """A candidate that is the task's own module."""
-    return f"{reference}\n\nclass ModelNew(Model):\n    pass\n"
-
-
 def wrong_source(reference: str, kind: Kind, figure: float) -> str:
     """A candidate that is wrong.
 

@@ -28,6 +28,7 @@ OTHER = {
     "hardware": "H200",
     "examples": "few",
     "inputs": "recipe",
+    "rival": "compile",
     "prompts": "elsewhere",
     "prompts_hash": "0123456789abcdef",
     "budget": 3,

@@ -1,0 +1,85 @@
+"""Measures what PyTorch itself does with a problem, before its first prompt is written."""
+
+from __future__ import annotations
+
+import threading
+from typing import Literal
+
+from agent.loop.profiler import Profiler
+from agent.record.rival import Rival, RivalKernel
+from agent.record.store import RunStore
+from evaluator.errors import ProfilerError
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, ProblemRequest
+from evaluator.executor.executor import Executor
+from evaluator.settings import BaselineName
+from tools.execute import own_module
+
+
+class RivalMeasurement:
+    """Of one problem, whose own module is judged and profiled as if it were a candidate. It is made
+    once a run; safe to call from several threads."""
+
+    def __init__(
+        self,
+        asked: Literal["none", "eager", "compile"],
+        request: ProblemRequest,
+        backend: Backend,
+        executor: Executor,
+        profiler: Profiler,
+        store: RunStore,
+    ) -> None:
+        """`asked`: what `--rival` says. `request`: how the problem is judged in this run."""
+        names = [BaselineName.EAGER, *([BaselineName.COMPILE] if asked == "compile" else [])]
+        update = {"baselines": tuple(names), "audit": "never", "require": "any"}
+        self._is_asked = asked != "none"
+        self._request = EvaluationRequest(
+            **dict(request) | {"settings": request.settings.model_copy(update=update)},
+            candidate=Candidate(source=own_module(request.reference), backend=backend),
+        )
+        self._executor = executor
+        self._profiler = profiler
+        self._store = store
+        self._lock = threading.Lock()
+
+    def get(self) -> Rival | None:
+        """What was measured, now or by an earlier command; None where nothing is asked for.
+
+        Raises `InfrastructureError` where the judge fails.
+        """
+        if not self._is_asked:
+            return None
+        with self._lock:
+            found = self._store.rival(self._request.problem_id)
+            if found is None:
+                found = self._measured()
+                self._store.save_rival(self._request.problem_id, found)
+            return found
+
+    def _measured(self) -> Rival:
+        evaluation = self._executor.evaluate(self._request)
+        timing = evaluation.timing
+        if timing is None:
+            return Rival(notes=(f"the problem's own module is {evaluation.status}",))
+        notes = list(evaluation.notes)
+        kernels: tuple[RivalKernel, ...] = ()
+        try:
+            profile = self._profiler(self._request, evaluation)
+        except ProfilerError as error:
+            notes.append(f"no profile of eager: {error}")
+        else:
+            kernels = tuple(
+                RivalKernel(name=k.name, launches=k.launches, time_us=k.time_us, share=k.share)
+                for k in profile.kernels
+            )
+        eager = timing.baselines[BaselineName.EAGER]
+        compiled = timing.baselines.get(BaselineName.COMPILE)
+        return Rival(
+            eager_us=eager.latency_us,
+            flags=eager.flags,
+            compile_us=compiled.latency_us if compiled else None,
+            bound_us=timing.bound_us,
+            bound_rates="measured" if timing.floor_us is None else "published",
+            attainable_us=timing.attainable_us,
+            kernels=kernels,
+            notes=tuple(notes),
+        )

@@ -1,0 +1,41 @@
+"""What a problem's kernels have to beat: PyTorch itself on the same device, measured once."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from evaluator.record import Record
+
+
+class RivalKernel(Record):
+    """One kernel (on a CPU: one operator) of an eager call, launches of one name together."""
+
+    name: str
+    launches: int
+    time_us: float
+    share: float
+    """Of the device time of the call, 0 to 1."""
+
+
+class Rival(Record):
+    """`rivals/<problem>.json`. A figure is None where it was not asked for or cannot be had."""
+
+    eager_us: float | None = None
+    flags: str = ""
+    """The arithmetic that eager was allowed."""
+    compile_us: float | None = None
+    """Of `torch.compile` with its defaults."""
+    bound_us: float | None = None
+    """The soft bound of the speed of light."""
+    bound_rates: Literal["published", "measured"] = "published"
+    attainable_us: float | None = None
+    """At the rates that PyTorch's own copies and products reach on the device."""
+    kernels: tuple[RivalKernel, ...] = ()
+    """Of an eager call, the longest first."""
+    notes: tuple[str, ...] = ()
+    """Why something is missing."""
+
+    @property
+    def best_us(self) -> float | None:
+        """The faster of eager and `torch.compile`."""
+        return min((us for us in (self.eager_us, self.compile_us) if us is not None), default=None)
