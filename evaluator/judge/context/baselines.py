@@ -77,9 +77,17 @@ class Baselines:
                 yield name, side
         name = BaselineName.DEFAULT_FLAGS
         if name not in asked and self._default_flags_matter():
+            if name not in self._sides and not self._has_room():
+                self.notes[name] = f"baseline {name} is left out: there is no memory for it"
             side = self.get(name)
             if side is not None:
                 yield name, side
+
+    def _has_room(self) -> bool:
+        """Whether one more worker leaves enough memory to verify calls."""
+        eager = self._sides[BaselineName.EAGER]
+        worker = (eager.memory_bytes or 0) + eager.slot_bytes
+        return self._context.memory.has_free(worker + self._context.bytes_to_verify())
 
     def eager(self, number: int) -> Side:
         """The worker of eager that a candidate's worker is timed beside."""

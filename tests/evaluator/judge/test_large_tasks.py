@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from evaluator.evaluation import Status
-from evaluator.judge.blockwise import close, same, same_bytes
+from evaluator.judge.blockwise import close, finite, same, same_bytes
 from evaluator.judge.correctness.comparison import compare
 from evaluator.judge.problem.footprint import footprint_of
 from evaluator.settings import Precision
