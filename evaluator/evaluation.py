@@ -21,6 +21,8 @@ from evaluator.settings import BaselineName, Settings
 SCHEMA = 1
 
 
+Rates = Literal["published", "measured"]
+"""Where the rates of a bound come from: the device's data sheet, or this very device."""
 Weights = Literal["none", "named", "ordered", "derived", "seeded"]
 """The weights a candidate was judged with: the reference's, copied by name or by order; `derived`,
 copied by name, but for those that its constructor had derived from the reference's; or `seeded`,
@@ -177,6 +179,8 @@ class Timing(Record):
     bound_us: float | None = None
     """Soft bound: the largest of bytes over bandwidth, operations over rates, an empty call; at
     published rates where there are such."""
+    bound_rates: Rates | None = None
+    """Whose rates those are; None: not recorded, or no bound."""
     attainable_us: float | None = None
     """The same at the rates that PyTorch's own copies and products reach on this device. None:
     not measured, or the kernel is faster."""

@@ -78,7 +78,7 @@ class RivalMeasurement:
             flags=eager.flags,
             compile_us=compiled.latency_us if compiled else None,
             bound_us=timing.bound_us,
-            bound_rates="measured" if timing.floor_us is None else "published",
+            bound_rates=timing.bound_rates,
             attainable_us=timing.attainable_us,
             kernels=kernels,
             notes=tuple(notes),

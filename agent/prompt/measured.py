@@ -101,7 +101,7 @@ def _distance(subject: Subject, turn: int | None) -> Section | None:
         return None
     lines = [*_turn_line(turn), f"- time: {timing.latency_us:.1f} us"]
     if timing.sol_fraction:
-        is_published = timing.floor_us is not None
+        is_published = timing.bound_rates == "published"
         whose = "at published rates" if is_published else "at rates measured on this device"
         if timing.bound_us is not None:
             lines.append(f"- bound: {timing.bound_us:.1f} us, {whose}")

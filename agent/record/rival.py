@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
+from evaluator.evaluation import Rates
 from evaluator.record import Record
 
 
@@ -27,7 +26,7 @@ class Rival(Record):
     """Of `torch.compile` with its defaults."""
     bound_us: float | None = None
     """The soft bound of the speed of light."""
-    bound_rates: Literal["published", "measured"] = "published"
+    bound_rates: Rates | None = None
     attainable_us: float | None = None
     """At the rates that PyTorch's own copies and products reach on the device."""
     kernels: tuple[RivalKernel, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from evaluator.evaluation import Rates
 from evaluator.hardware.published import DevicePeaks
 from evaluator.judge.bounds.ceilings import Ceilings
 from evaluator.judge.bounds.work import Work
@@ -26,6 +27,8 @@ class Bounds:
     """Soft: the speed of light that `sol_fraction` refers to."""
     bytes_us: float | None = None
     """The part of the soft bound that no algebra can remove: the bytes, each moved once."""
+    rates: Rates | None = None
+    """Of the soft bound; None without one."""
     attainable_us: float | None = None
     """The same work at the rates that plain library calls reach on this very device."""
 
@@ -56,11 +59,12 @@ def bounds(
     rates = {kind: MARGIN * rate for kind, rate in measured.items()} | published
     empty_us = ceilings.empty_call_us if ceilings is not None else 0.0
     bound_us = max(bytes_us, _operations_us(work, rates), empty_us)
+    told: Rates = "measured" if peaks is None else "published"
     if ceilings is None:
-        return Bounds(floor_us, bound_us, bytes_us)
+        return Bounds(floor_us, bound_us, bytes_us, told)
     moving_us = 1e6 * ceilings.moving_s(work.bytes_soft - work.bytes_out, work.bytes_out)
     attainable_us = max(moving_us, _operations_us(work, measured), empty_us)
-    return Bounds(floor_us, bound_us, bytes_us, attainable_us)
+    return Bounds(floor_us, bound_us, bytes_us, told, attainable_us)
 
 
 def _bytes_us(work: Work, peaks: DevicePeaks | None, ceilings: Ceilings | None) -> float | None:

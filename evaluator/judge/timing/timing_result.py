@@ -119,6 +119,7 @@ def timing_of(
         sol_fraction=bound_us / latency.value if bound_us else None,
         floor_us=bounds.floor_us,
         bound_us=bound_us,
+        bound_rates=bounds.rates,
         attainable_us=_below(bounds.attainable_us, latency.value),
         sol_score=sol_score(latency.value, fastest_us, bound_us) if bound_us else None,
         calls=workers.blocks,

@@ -169,7 +169,12 @@ def test_attempts_say_which_figures_moved_as_advised() -> None:
 
 def test_both_rates_are_named_where_one_is_published() -> None:
     known = timing().model_copy(
-        update={"bound_us": 495.5, "floor_us": 400.0, "attainable_us": 700.0, "latency_us": 840.0}
+        update={
+            "bound_us": 495.5,
+            "bound_rates": "published",
+            "attainable_us": 700.0,
+            "latency_us": 840.0,
+        }
     )
     evaluation = correct().model_copy(update={"timing": known})
     text = told("S", turn(0, evaluation))["Distance to the speed of light"].text

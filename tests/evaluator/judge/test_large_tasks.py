@@ -124,6 +124,17 @@ def test_blocks_compare_as_the_whole_does() -> None:
     assert not same(one, one.double())
 
 
+def test_one_element_that_is_not_finite_shows_in_any_block(monkeypatch) -> None:
+    monkeypatch.setattr("evaluator.judge.blockwise._BLOCK", 64)
+    values = torch.randn(10, 100)
+    assert finite(values) and finite(torch.zeros(0)) and finite(torch.arange(3))
+    for bad in (torch.nan, torch.inf, -torch.inf):
+        for place in (0, 500, 999):
+            spoilt = values.clone()
+            spoilt.view(-1)[place] = bad
+            assert not finite(spoilt)
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "precision",
