@@ -7,38 +7,18 @@ what is planted, and nothing else.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Any, Literal
 
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest
 from evaluator.ipc.build_request import BuildRequest
 from evaluator.settings import Precision, Settings
+from tests.advice.job import Job
+from tests.advice.module import FORWARD, build_request, module
+from tests.advice.result import Side
 
-Side = Literal["planted", "mended"]
 SIDES: tuple[Side, ...] = ("planted", "mended")
 _MARKS = {"planted": "-", "mended": "+"}
-_FORWARD = """
-     def forward(self, *inputs):
-         return ext.run(*inputs)
-"""
-_MODULE = '''import torch
-from torch.utils.cpp_extension import load_inline
-
-cuda_source = r"""
-#include <torch/extension.h>
-{cuda}"""
-
-ext = load_inline(
-    name="{name}_{side}",
-    cpp_sources="{declaration};",
-    cuda_sources=cuda_source,
-    functions=["run"],
-)
-
-
-class ModelNew(torch.nn.Module):
-{forward}'''
+_FORWARD = "".join(f" {line}\n" if line else "\n" for line in FORWARD.split("\n"))
 
 
 @dataclass(frozen=True)
@@ -60,17 +40,7 @@ class Case:
 
     def source(self, side: Side) -> str:
         """The candidate's file."""
-        cuda = _only(self.cuda, side)
-        declaration = re.search(r"^torch::Tensor run\([^)]*\)", cuda, re.MULTILINE)
-        if declaration is None:
-            raise ValueError(f"{self.name}: no `torch::Tensor run(...)` in the {side} source")
-        return _MODULE.format(
-            name=self.name,
-            side=side,
-            cuda=cuda,
-            declaration=" ".join(declaration[0].split()),
-            forward=_only(self.forward, side),
-        )
+        return module(f"{self.name}_{side}", _only(self.cuda, side), _only(self.forward, side))
 
     def candidate(self, side: Side) -> Candidate:
         """As the judge gets it."""
@@ -90,27 +60,17 @@ class Case:
             ),
         )
 
+    def job(self, side: Side, device: str, timing_seconds: float) -> Job:
+        """What is run."""
+        request = self.request(side, device, timing_seconds)
+        return Job(self.name, side, request, self.build_request(side))
+
     def build_request(self, side: Side) -> BuildRequest:
         """What the candidate will ask of the builder."""
-        return _build_request(self.source(side))
+        return build_request(self.source(side))
 
 
 def _only(diff: str, side: Side) -> str:
     kept = {" ", _MARKS[side]}
     lines = diff.strip("\n").split("\n")
     return "".join(f"{line[1:]}\n" for line in lines if not line or line[0] in kept)
-
-
-def _build_request(source: str) -> BuildRequest:
-    """Nothing but the arguments of `load_inline` is evaluated."""
-    asked: dict[str, Any] = {}
-    scope = {"load_inline": lambda **given: asked.update(given)}
-    begin = source.index("cuda_source = ")
-    exec(source[begin : source.index("class ModelNew", begin)], scope)
-    return BuildRequest(
-        name=asked["name"],
-        cpp_sources=(asked["cpp_sources"],),
-        cuda_sources=(asked["cuda_sources"],),
-        functions=tuple((name, name) for name in asked["functions"]),
-        with_cuda=True,
-    )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from evaluator.record import Record
-from tests.advice.case import Side
+
+Side = Literal["planted", "mended"]
+Role = Side | Literal["good"]
 
 
 class Result(Record):
     """One kernel, judged and profiled."""
 
     case: str
-    side: Side
+    side: Role
     candidate: str
     """Hash of the source that ran."""
     evaluation: dict[str, Any] | None = None
@@ -39,7 +41,7 @@ class Result(Record):
         return float(timing["latency_us"]) if timing else None
 
 
-def stored(folder: Path) -> dict[tuple[str, Side], Result]:
+def stored(folder: Path) -> dict[tuple[str, Role], Result]:
     """All results in a folder, by case and side."""
     found = [Result.model_validate_json(path.read_text()) for path in sorted(folder.glob("*.json"))]
     return {(result.case, result.side): result for result in found}

@@ -22,9 +22,10 @@ from evaluator.hardware.cores import usable_cores
 from evaluator.hardware.devices import describe
 from evaluator.ipc.build_request import BuildOutcome
 from problems.cache_folder import cache_folder
-from tests.advice.case import SIDES, Case, Side
+from tests.advice.case import SIDES
+from tests.advice.job import Job
 from tests.advice.planted import CASES
-from tests.advice.result import Result, stored
+from tests.advice.result import Result, Role, stored
 from tools.profile import profile
 
 DEVICE = "cuda:0"
@@ -46,37 +47,41 @@ def main() -> None:
         parser.error(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(names)}")
     arguments.out.mkdir(parents=True, exist_ok=True)
     there = {} if arguments.again else stored(arguments.out)
-    asked = [
-        (case, side)
+    jobs = [
+        case.job(side, DEVICE, TIMING_SECONDS)
         for case in CASES
         for side in SIDES
         if not arguments.only or case.name in arguments.only
-        if not _is_done(case, side, there.get((case.name, side)))
     ]
-    run(asked, arguments.out, time.monotonic() + arguments.limit_s)
+    run(waiting(jobs, there), arguments.out, time.monotonic() + arguments.limit_s)
 
 
-def _is_done(case: Case, side: Side, result: Result | None) -> bool:
-    return result is not None and not result.error and result.candidate == case.candidate(side).hash
+def waiting(jobs: list[Job], there: dict[tuple[str, Role], Result]) -> list[Job]:
+    """Those that have no result of this very source without an error."""
+    return [job for job in jobs if not _is_done(job, there.get((job.case, job.side)))]
 
 
-def run(asked: list[tuple[Case, Side]], out: Path, end: float) -> None:
+def _is_done(job: Job, result: Result | None) -> bool:
+    candidate = job.request.candidate.hash
+    return result is not None and not result.error and result.candidate == candidate
+
+
+def run(asked: list[Job], out: Path, end: float) -> None:
     """Build all at once, judge one after the other, profile each while the next are judged."""
     begin = time.monotonic()
     builder = Builder(cache_folder(), cuda_arch=describe(DEVICE).cuda_architecture)
     builders = ThreadPoolExecutor(usable_cores())
     profilers = ThreadPoolExecutor(_PROFILERS)
-    builds = [builders.submit(builder.build, case.build_request(side)) for case, side in asked]
+    builds = [builders.submit(builder.build, job.build) if job.build else None for job in asked]
     left = 0
     try:
         with LocalExecutor(DEVICE) as executor:
             profiles: list[Future[None]] = []
-            for (case, side), build in zip(asked, builds, strict=True):
+            for job, build in zip(asked, builds, strict=True):
                 if time.monotonic() > end:
                     left += 1
                     continue
-                request = case.request(side, DEVICE, TIMING_SECONDS)
-                result, evaluation = _judged(case, side, request, build, executor)
+                result, evaluation = _judged(job, build, executor)
                 _write(out, result)
                 if evaluation is None or evaluation.status is not Status.CORRECT:
                     _tell(result)
@@ -84,7 +89,9 @@ def run(asked: list[tuple[Case, Side]], out: Path, end: float) -> None:
                 if len(profiles) >= 2 * _PROFILERS:
                     # Not too far ahead, or the end of the time would find many without a profile.
                     profiles[-2 * _PROFILERS].result()
-                profiles.append(profilers.submit(_profile, result, request, evaluation, out, end))
+                profiles.append(
+                    profilers.submit(_profile, result, job.request, evaluation, out, end)
+                )
             for future in profiles:
                 future.result()
     finally:
@@ -94,18 +101,14 @@ def run(asked: list[tuple[Case, Side]], out: Path, end: float) -> None:
 
 
 def _judged(
-    case: Case,
-    side: Side,
-    request: EvaluationRequest,
-    build: Future[BuildOutcome],
-    executor: LocalExecutor,
+    job: Job, build: Future[BuildOutcome] | None, executor: LocalExecutor
 ) -> tuple[Result, Evaluation | None]:
     evaluation, error, built_s = None, "", 0.0
     begin = time.monotonic()
     try:
-        built_s = build.result().seconds
+        built_s = build.result().seconds if build else 0.0
         begin = time.monotonic()
-        evaluation = executor.evaluate(request)
+        evaluation = executor.evaluate(job.request)
     except InfrastructureError as failure:
         error = f"{type(failure).__name__}: {failure}"
     kept = None
@@ -113,9 +116,9 @@ def _judged(
         build_log = {"build": {"log"}} if evaluation.status is Status.CORRECT else {}
         kept = evaluation.model_dump(mode="json", by_alias=True, exclude=build_log or None)
     result = Result(
-        case=case.name,
-        side=side,
-        candidate=request.candidate.hash,
+        case=job.case,
+        side=job.side,
+        candidate=job.request.candidate.hash,
         evaluation=kept,
         error=error or ("not profiled" if kept and kept["status"] == Status.CORRECT else ""),
         seconds={"build": built_s, "judge": time.monotonic() - begin},
