@@ -7,6 +7,7 @@ from tests.advice.good.label import Label
 from tests.task import as_candidate, task
 
 _LIBRARY = frozenset({
+    Claim.REPLAY_A_GRAPH,
     Claim.USE_THE_LIBRARY, Claim.LEAVE_THE_LIBRARY, Claim.COALESCE, Claim.WIDEN_ACCESSES,
     Claim.USE_SHARED_MEMORY, Claim.AVOID_BANK_CONFLICTS, Claim.TILE_IN_REGISTERS,
     Claim.USE_SHUFFLES, Claim.AVOID_SPILLS, Claim.LOWER_PRECISION, Claim.LESS_ARITHMETIC,
