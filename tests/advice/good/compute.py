@@ -110,7 +110,7 @@ __device__ __forceinline__ float exp_of_minus(float d) {
 
 // Two queries a thread; the points go through shared memory, and all lanes read the same one.
 // Blocks in y share the points and leave parts.
-__global__ void __launch_bounds__(128)
+__global__ void __launch_bounds__(128, 16)
 gaussian_sums_k(const float* __restrict__ queries, const float* __restrict__ points,
                 float* __restrict__ parts, int query_count, int share) {
   __shared__ float4 tile[256];
@@ -121,9 +121,10 @@ gaussian_sums_k(const float* __restrict__ queries, const float* __restrict__ poi
   const int begin = blockIdx.y * share;
   for (int k0 = begin; k0 < begin + share; k0 += 256) {
     __syncthreads();
-    for (int k = t; k < 256; k += 128) {
-      const float* p = points + (k0 + k) * 3;
-      tile[k] = make_float4(p[0], p[1], p[2], 0.f);
+#pragma unroll
+    for (int u = 0; u < 2; ++u) {
+      const float* p = points + (k0 + t + u * 128) * 3;
+      tile[t + u * 128] = make_float4(p[0], p[1], p[2], 0.f);
     }
     __syncthreads();
     float a_part = 0.f, b_part = 0.f;

@@ -10,7 +10,7 @@ _LABEL = Label(
     limited_by="The device's memory: one read and one write a value, coalesced and 16 bytes a "
     "lane. Triton reduces within warps by shuffles and keeps the row in registers.",
     right_advice="Stop: only the number of warps and of rows a program are left to try.",
-    must_not=STREAMS - {Claim.FEWER_BARRIERS}
+    must_not=STREAMS - {Claim.FEWER_BARRIERS, Claim.LESS_ARITHMETIC}
     | {Claim.USE_SHUFFLES, Claim.SHORTEN_DEPENDENCIES, Claim.AVOID_DIVERGENCE},
     should=(Claim.STOP,),
 )
