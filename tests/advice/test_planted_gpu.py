@@ -11,7 +11,7 @@ from evaluator.collect.ncu import find_ncu
 from tests.advice.case import SIDES
 from tests.advice.outcome import outcomes
 from tests.advice.planted import CASES
-from tests.advice.run import run
+from tests.advice.run import DEVICE, TIMING_SECONDS, run
 
 pytestmark = pytest.mark.gpu
 
@@ -21,8 +21,13 @@ CLEAR = ("row_sums", "banks_transpose", "few_blocks", "double_gelu")
 
 @pytest.mark.skipif(find_ncu() is None, reason="Nsight Compute is not installed")
 def test_faults_are_named_and_gone_in_the_twins(tmp_path: Path) -> None:
-    asked = [(case, side) for case in CASES if case.name in CLEAR for side in SIDES]
-    run(asked, tmp_path, time.monotonic() + 400)
+    jobs = [
+        case.job(side, DEVICE, TIMING_SECONDS)
+        for case in CASES
+        if case.name in CLEAR
+        for side in SIDES
+    ]
+    run(jobs, tmp_path, time.monotonic() + 400)
     for outcome in outcomes(tmp_path):
         if outcome.case.name in CLEAR:
             assert outcome.problem == "", outcome.case.name
