@@ -94,7 +94,9 @@ def _scale(unit: str) -> float:
 
 def base_name(name: str) -> str:
     """A kernel's name without return type, namespace of templates' arguments, and parameters."""
-    name = name.replace("(anonymous namespace)::", "").replace("<unnamed>::", "")
+    # Nsight Compute 2025.3 leaves the first bracket of `<unnamed>` out.
+    for unnamed in ("(anonymous namespace)::", "<unnamed>::", "unnamed>::"):
+        name = name.replace(unnamed, "")
     plain, depth = "", 0
     for char in name:
         if char == "<":
