@@ -161,6 +161,7 @@ def _facts(request: EvaluationRequest, evaluation: Evaluation, collected: Collec
         own=frozenset(kernel.name for kernel in own),
         latency_us=timing.latency_us if timing else None,
         bound_us=timing.bound_us if timing else None,
+        attainable_us=timing.attainable_us if timing else None,
     )
 
 

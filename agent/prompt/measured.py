@@ -13,6 +13,7 @@ from agent.config.feedback_spec import MEASURED, Component, Control, FeedbackSpe
 from agent.prompt.placebo import placebo
 from agent.prompt.section import LIMITS, Section
 from evaluator.evaluation import Timing
+from tools.advice.remainder import remainder
 from tools.advice.words import advice_lines, score_lines
 from tools.profiling.advice import AdviceScore
 from tools.profiling.profile_facts import shortened
@@ -24,7 +25,6 @@ _TOLD_ELSEWHERE = ("- time: ", "- what usually helps: ")
 """Beginnings of lines in summaries; the second only in those made before there was advice."""
 _NOT_RAW = ("latency_us", "bound_us", "sol_fraction")
 """Derived figures that are S's to tell."""
-NO_ADVICE = "No rule of advice applies to these figures."
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,8 @@ def _advice(subject: Subject, turn: int | None) -> Section | None:
     if subject.profile is None:
         return None
     given = [advice for advice in subject.profile.advice if advice.rule not in subject.tried]
-    lines = [*_turn_line(turn), *(advice_lines(given) or [NO_ADVICE])]
+    nothing = remainder(subject.profile.bottleneck, subject.profile.figures)
+    lines = [*_turn_line(turn), *(advice_lines(given) or [nothing])]
     if left_out := [a.rule for a in subject.profile.advice if a.rule in subject.tried]:
         names = ", ".join(left_out)
         lines.append(f"Followed before without a gain, and not advised again: {names}.")

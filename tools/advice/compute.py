@@ -6,6 +6,7 @@ from tools.advice.rule import AdviceRule, Figures, Found
 from tools.advice.thresholds import LIMITS
 from tools.profiling.advice import Direction
 from tools.profiling.bottleneck import Bottleneck
+from tools.profiling.hot_kernel import stall_shares
 from tools.profiling.profile_facts import percent
 
 UP, DOWN = Direction.UP, Direction.DOWN
@@ -94,10 +95,21 @@ def _fp32_matrix(f: Figures) -> Found | None:
     if f["matrix_intensity"] < LIMITS.matrix_intensity or _wants_tensor_cores(f):
         return None
     rate, fma = f["flops_share"], f["fma_pct"]
+    told = (
+        f"the matrix product reaches {percent(rate)} of the rate that the library reaches on this"
+        f" device, with the FMA pipe {fma:.0f} % busy"
+    )
+    gain = min(0.9, max(0.0, 1.0 - rate))
+    if rate < LIMITS.near_product_rate:
+        return Found(f"{told}.", gain)
+    waits = ", ".join(f"{words} {percent(share)}" for words, share in stall_shares(f)[:2])
     return Found(
-        f"the matrix product reaches {percent(rate)} of the rate measured on this device, with the"
-        f" FMA pipe {fma:.0f} % busy.",
-        min(0.9, max(0.0, 1.0 - rate)),
+        f"{told}; of the stalls: {waits}.",
+        gain,
+        change="The tiles are large enough. What is left is how operands reach the multiply-adds:"
+        " fewer shared memory reads for each (8x16 results a thread), the operands of the next step"
+        " already in registers, deeper tiles between two barriers (cp.async in 3 stages), whole"
+        " waves. Where that is not worth it, take the library's product and fuse what follows.",
     )
 
 

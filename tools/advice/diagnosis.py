@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tools.advice.cpu import CPU_ADVICE
+from tools.advice.remainder import products_words
 from tools.advice.rules import GPU_ADVICE, advise
 from tools.advice.thresholds import LIMITS
 from tools.profiling.advice import Advice
 from tools.profiling.bottleneck import Bottleneck
-from tools.profiling.hot_kernel import busiest_pipe, stall_reasons
+from tools.profiling.hot_kernel import busiest_pipe, stall_shares
 from tools.profiling.profile_facts import percent
 
 _HEADINGS = {rule.name: rule.bottleneck for rule in (*GPU_ADVICE, *CPU_ADVICE)}
@@ -38,12 +39,12 @@ def diagnose(figures: Mapping[str, float], subject: str = "") -> Diagnosis:
     `subject` is the name of the hottest kernel, for the sentences.
     """
     fraction = figures.get("sol_fraction", 0.0)
-    if fraction >= LIMITS.at_the_bound:
-        headline = (
-            f"It reaches {percent(fraction)} of the speed of light for this work: little is left"
-            " to gain."
-        )
-        return Diagnosis(Bottleneck.AT_THE_BOUND, headline, ())
+    reached = f"It reaches {percent(fraction)} of the speed of light for this work"
+    attained = figures.get("attainable_us", 0.0) / figures.get("latency_us", float("inf"))
+    if attained >= LIMITS.attainable:
+        reached += f", and {percent(attained)} of what library calls reach on this device"
+    if fraction >= LIMITS.at_the_bound or attained >= LIMITS.attainable:
+        return Diagnosis(Bottleneck.AT_THE_BOUND, f"{reached}: little is left to gain.", ())
     if advice := advise(figures, subject):
         return Diagnosis(_HEADINGS[advice[0].rule], advice[0].evidence, advice)
     bottleneck, headline = _on_cpu(figures) if "wall_us" in figures else _on_gpu(figures, subject)
@@ -54,6 +55,8 @@ def _on_gpu(f: Mapping[str, float], subject: str) -> tuple[Bottleneck, str]:
     dram = f.get("dram_pct")
     if dram is None:
         return _by_rates(f)
+    if f.get("product_share", 0.0) >= LIMITS.library:
+        return (Bottleneck.LIBRARY, f"{products_words(f)}: leave them to it.")
     place = f"while {subject} runs" if subject else "meanwhile"
     pipe, busiest = busiest_pipe(f)
     level = max(("l2_pct", "l1_pct"), key=lambda name: f.get(name, 0.0))
@@ -77,7 +80,7 @@ def _on_gpu(f: Mapping[str, float], subject: str) -> tuple[Bottleneck, str]:
             Bottleneck.CACHE_BANDWIDTH,
             f"{unit} is busy {busy:.0f} % of the time {place}, DRAM {dram:.0f} %.",
         )
-    stalls = stall_reasons(f)
+    stalls = stall_shares(f)
     waits = f"; warps mostly wait for {stalls[0][0]}" if stalls else ""
     others = f", no unit of the SM above {busiest:.0f} %" if busiest is not None else ""
     return (

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from tools.advice.kernel_figures import kernel_figures
 from tools.profiling.cpu_counts import counted
 from tools.profiling.cpu_figures import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
+from tools.profiling.library_product import is_product
 from tools.profiling.profile_facts import Facts
 
 
@@ -27,6 +28,8 @@ def _call(facts: Facts) -> Iterator[tuple[str, float]]:
         yield "latency_us", facts.latency_us
     if facts.bound_us is not None:
         yield "bound_us", facts.bound_us
+    if facts.attainable_us is not None:
+        yield "attainable_us", facts.attainable_us
     if (fraction := facts.sol_fraction) is not None:
         yield "sol_fraction", fraction
     work = facts.work
@@ -66,6 +69,12 @@ def _gpu(facts: Facts) -> Iterator[tuple[str, float]]:
         "library_share",
         sum(k.time_us for k in trace.kernels if k.name not in facts.own) / busy_us,
     )
+    products_us = sum(k.time_us for k in trace.kernels if is_product(k.name, facts.own))
+    yield "product_share", products_us / busy_us
+    rate = facts.implied_flops(products_us)
+    # Beyond what the device can do: then other kernels do the task's products.
+    if rate is not None and rate < 1.2:
+        yield "product_rate", rate
     if (share := facts.implied_bandwidth(busy_us)) is not None:
         yield "bandwidth_share", share
     if (share := facts.implied_flops(hot.time_us)) is not None:

@@ -57,13 +57,29 @@ def _unfused_kernels(f: Figures) -> Found | None:
 
 
 def _library_time(f: Figures) -> Found | None:
-    share = f["library_share"]
-    if share < LIMITS.library:
+    """A product that runs at the rate of the device is no reason to leave the library."""
+    share, products = f["library_share"], f.get("product_share", 0.0)
+    rate = f.get("product_rate", 0.0)
+    if rate >= LIMITS.product_rate:
+        share -= products
+    elif share < LIMITS.library:
+        return None
+    if share < LIMITS.other_library:
         return None
     ratio = f.get("traffic_ratio", 1.0)
     fused = LIMITS.unfused_gain if ratio < LIMITS.fusion_traffic else 1.0 - 1.0 / ratio
+    told = f"{percent(share)} of the device time is spent in kernels of PyTorch or its libraries"
+    if not products:
+        return Found(f"{told}.", share * fused)
+    if rate >= LIMITS.product_rate:
+        return Found(
+            f"{told}, besides the products, which reach {percent(rate)} of the rate measured here.",
+            share * fused,
+            change="Do the rest in your own kernels, fused with what comes before and after it, and"
+            " leave the products to the library.",
+        )
     return Found(
-        f"{percent(share)} of the device time is spent in kernels of PyTorch or its libraries.",
+        f"{told}; the products among them reach {percent(rate)} of the rate measured here.",
         share * fused,
     )
 
@@ -165,7 +181,9 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         name="library_time",
         bottleneck=Bottleneck.LIBRARY,
         scope="call",
-        when="at least {library:.0%} of the device time in kernels of PyTorch or libraries",
+        when="at least {library:.0%} of the device time in kernels of PyTorch or libraries; where"
+        " their products reach {product_rate:.0%} of the measured rate, {other_library:.0%} in the"
+        " others",
         change="Write the longest of these operators yourself, fused with what comes before and"
         " after it; keep a library's matrix product only where fusing gains nothing.",
         watch=(("library_share", DOWN),),

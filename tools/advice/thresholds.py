@@ -14,6 +14,14 @@ class Thresholds:
     at_the_bound: float = AT_THE_BOUND
     library: float = 0.5
     """Share of the time in PyTorch's and libraries' kernels."""
+    other_library: float = 0.1
+    """The same without the library's products."""
+    product_rate: float = 0.75
+    """Of the rate measured on the device: a library's product that reaches it is left alone."""
+    near_product_rate: float = 0.8
+    """From here on a product of the candidate's own has the tiles that it needs."""
+    attainable: float = 0.94
+    """Of what library calls reach: above, little is left to gain."""
     idle_device: float = 0.6
     """Below this share of busy time, launches and gaps matter more than the kernels."""
     tiny_kernel_us: float = 5.0

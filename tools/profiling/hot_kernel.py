@@ -27,11 +27,20 @@ STALL_WORDS = {
     "stall_mio_throttle": "the queue of shared memory, shuffles and special functions"
     " (MIO throttle)",
     "stall_wait": "the fixed latency of the instruction before (wait)",
+    "stall_dispatch": "the dispatcher, as with register bank conflicts (dispatch stall)",
+    "stall_branch": "a branch to be taken (branch resolving)",
+    "stall_constant": "the cache of constants (IMC miss)",
+    "stall_drain": "stores to leave (drain)",
+    "stall_membar": "a memory fence (membar)",
+    "stall_no_instruction": "instructions to be fetched (no instruction)",
+    "stall_sleeping": "the end of a sleep (sleeping)",
+    "stall_tensor": "tensor cores (GMMA)",
+    "stall_tex_throttle": "the queue of texture instructions (TEX throttle)",
 }
 """What warps wait for, by the names of metrics; in brackets what Nsight Compute calls it."""
 
-_LEAST_STALL = 0.5
-"""Warps stalled for an instruction issued; fewer are not reported."""
+_LEAST_STALLS = 0.5
+"""Warps stalled for an instruction issued, by all reasons; fewer are not reported."""
 
 
 def busiest_pipe(metrics: Metrics) -> tuple[str, float | None]:
@@ -57,11 +66,17 @@ def occupancy_limiter(metrics: Metrics) -> str:
     return min(known, key=lambda name: known[name]) if known else "a limit that is not known"
 
 
-def stall_reasons(metrics: Metrics) -> list[tuple[str, float]]:
-    """Why warps wait, in words, with warps stalled per issue; worst first."""
-    known = [
-        (words, value)
-        for name, words in STALL_WORDS.items()
-        if (value := metrics.get(name)) is not None and value >= _LEAST_STALL
-    ]
-    return sorted(known, key=lambda pair: -pair[1])
+def stall_shares(metrics: Metrics) -> list[tuple[str, float]]:
+    """Why warps wait, in words, as shares of all waiting warps; worst first."""
+    waits = {
+        name: value
+        for name, value in metrics.items()
+        if name in STALL_WORDS and value is not None and value > 0
+    }
+    whole = sum(waits.values())
+    if whole < _LEAST_STALLS:
+        return []
+    return sorted(
+        ((STALL_WORDS[name], value / whole) for name, value in waits.items()),
+        key=lambda pair: -pair[1],
+    )

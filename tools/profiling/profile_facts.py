@@ -19,6 +19,8 @@ class Facts:
     """Names of the candidate's own kernels."""
     latency_us: float | None = None
     bound_us: float | None = None
+    attainable_us: float | None = None
+    """At the rates that library calls reach on the device; None: not known, or it is faster."""
 
     @property
     def sol_fraction(self) -> float | None:

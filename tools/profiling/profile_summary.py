@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from tools.profiling.bottleneck import Bottleneck
 from tools.profiling.cpu_counts import counted_words
 from tools.profiling.cpu_figures import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
-from tools.profiling.hot_kernel import busiest_pipe, occupancy_limiter, stall_reasons
-from tools.profiling.profile_facts import AT_THE_BOUND, Facts, byte_words, percent, shortened
+from tools.profiling.hot_kernel import Metrics, busiest_pipe, occupancy_limiter, stall_shares
+from tools.profiling.profile_facts import Facts, byte_words, percent, shortened
 from tools.profiling.profile_report import KernelShare, ProfilerTier
 
 MAX_LINES = 25
@@ -79,7 +79,7 @@ def _gpu_figures(facts: Facts) -> list[str]:
         _value("", metric("block"), "{:.0f} threads a block"),
         _value("", metric("waves"), "{:.2f} waves"),
         _value("", metric("registers"), "{:.0f} registers a thread"),
-        _value("", metric("shared_bytes"), "{:.0f} bytes of shared memory a block"),
+        _value("", _own_shared_bytes(hot.metrics), "{:.0f} bytes of shared memory a block"),
     )
     if shape:
         lines.append(f"- {hot.name}: {shape}")
@@ -98,9 +98,9 @@ def _gpu_figures(facts: Facts) -> list[str]:
         if possible is not None and possible < 99.0:
             limit = f" of at most {possible:.0f} % (limit: {occupancy_limiter(hot.metrics)})"
         lines.append(f"- occupancy: {reached:.0f} %{limit}")
-    if stalls := stall_reasons(hot.metrics):
-        told = ", ".join(f"{words} {value:.1f}" for words, value in stalls[:3])
-        lines.append(f"- warps stalled per instruction issued: {told}")
+    if stalls := stall_shares(hot.metrics):
+        told = ", ".join(f"{words} {percent(share)}" for words, share in stalls[:3])
+        lines.append(f"- stalled warps wait for: {told}")
     if traffic := facts.traffic:
         moved, must = traffic
         lines.append(
@@ -108,15 +108,14 @@ def _gpu_figures(facts: Facts) -> list[str]:
             f" ({moved / must:.2f} times)"
         )
     lines += _access_figures(facts)
-    # Its estimates know nothing of a bound.
-    hints = () if (facts.sol_fraction or 0.0) >= AT_THE_BOUND else hot.hints
-    estimated = [hint for hint in hints if hint.kind == "OPT" and hint.speedup_pct]
-    for hint in [h for h in estimated if "Compression" not in h.rule][:1]:
-        first = shortened(hint.text.split(". ")[0].rstrip("."), 160)
-        lines.append(
-            f"- Nsight Compute's rule {hint.rule} (up to {hint.speedup_pct:.0f} %): {first}"
-        )
     return lines
+
+
+def _own_shared_bytes(metrics: Metrics) -> float | None:
+    """Without those that the driver reserves in each block; None where there are none."""
+    whole = metrics.get("shared_bytes")
+    own = None if whole is None else whole - (metrics.get("driver_shared_bytes") or 0.0)
+    return own or None
 
 
 def _access_figures(facts: Facts) -> list[str]:

@@ -10,18 +10,6 @@ from tools.profiling.profile_facts import Facts, percent, shortened
 MOST = 3
 _QUOTED = 80
 _TRITON_FILE = "candidate.py"
-_RARE_WORDS = {
-    "stall_branch": "a branch to be taken (branch resolving)",
-    "stall_constant": "the cache of constants (IMC miss)",
-    "stall_drain": "stores to leave (drain)",
-    "stall_membar": "a memory fence (membar)",
-    "stall_no_instruction": "instructions to be fetched (no instruction)",
-    "stall_sleeping": "the end of a sleep (sleeping)",
-    "stall_tensor": "tensor cores (GMMA)",
-    "stall_tex_throttle": "the queue of texture instructions (TEX throttle)",
-}
-"""Reasons that are reported for a line, and not for a whole kernel."""
-_WORDS = STALL_WORDS | _RARE_WORDS
 
 
 def stall_lines(facts: Facts, source: str) -> list[str]:
@@ -37,7 +25,7 @@ def stall_lines(facts: Facts, source: str) -> list[str]:
     for line in facts.hot.lines:
         number = _number(line, mapped)
         if number is not None:
-            words = _WORDS.get(line.reason, line.reason.removeprefix("stall_"))
+            words = STALL_WORDS.get(line.reason, line.reason.removeprefix("stall_"))
             told.append(
                 f"line {number} `{shortened(mapped.line(number).strip(), _QUOTED)}`:"
                 f" {percent(line.share)} of the stalls, waiting for {words}"

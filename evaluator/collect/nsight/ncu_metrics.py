@@ -154,6 +154,7 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
         "shape",
         ("launch__shared_mem_per_block_allocated", "launch__shared_mem_per_block"),
     ),
+    "driver_shared_bytes": ("shape", ("launch__shared_mem_per_block_driver",)),
     "limit_registers": ("shape", ("launch__occupancy_limit_registers",)),
     "limit_shared": ("shape", ("launch__occupancy_limit_shared_mem",)),
     "limit_warps": ("shape", ("launch__occupancy_limit_warps",)),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent.config.run_config import RunConfig
 from agent.prompt.feedback import sections
-from agent.prompt.measured import NO_ADVICE, RAW_KERNELS, Subject
+from agent.prompt.measured import RAW_KERNELS, Subject
 from agent.prompt.memory import remember
 from agent.prompt.placebo import SENTENCES, TOLERANCE, placebo
 from agent.prompt.section import LIMITS, Section
@@ -57,6 +57,7 @@ def shuffled() -> Subject:
     return Subject(said, timing(latency_us=77.7))
 
 
+NOTHING = "No rule of advice applies to these figures."
 SCORE = AdviceScore(
     rule="scalar_access",
     figure="dram_pct",
@@ -145,7 +146,7 @@ def test_raw_metrics_are_those_of_the_hottest_kernels_within_bounds() -> None:
 
 def test_without_a_rule_that_applies_this_is_said() -> None:
     found = told("A", turn(0, profile=profile().model_dump()))
-    assert found["What to change"].text == f"- turn: 0\n{NO_ADVICE}"
+    assert found["What to change"].text == f"- turn: 0\n{NOTHING}"
 
 
 def test_what_was_followed_without_a_gain_is_not_advised_again() -> None:
@@ -153,7 +154,7 @@ def test_what_was_followed_without_a_gain_is_not_advised_again() -> None:
     vain = SCORE.model_copy(update={"rule": rule, **slower}).model_dump()
     before = measured(2, advice_scores=[vain])
     text = told("P", before, measured(3))["What to change"].text
-    assert text == f"{NO_ADVICE}\nFollowed before without a gain, and not advised again: {rule}."
+    assert text == f"{NOTHING}\nFollowed before without a gain, and not advised again: {rule}."
     helped = measured(2, advice_scores=[SCORE.model_copy(update={"rule": rule}).model_dump()])
     assert advice().change in told("P", helped, measured(3))["What to change"].text
 
@@ -239,7 +240,7 @@ def test_shuffled_tells_of_the_other_kernel_as_if_of_this_one() -> None:
     found = told("shuffled:P+shuffled:R", measured(), other=shuffled())
     assert found["What the profiler said"].text == "- bottleneck: occupancy\n- turn: 3\nSTRANGE"
     assert "- time: 77.7 us" in found["Distance to the speed of light"].text
-    assert found["What to change"].text == NO_ADVICE
+    assert found["What to change"].text == NOTHING
     assert "  - other: 7" in found["Raw metrics"].text
     text = "\n".join(section.text for section in found.values())
     assert "DRAM" not in text and "dram" not in text and "EVIDENCE" not in text

@@ -11,7 +11,6 @@ from evaluator.collect.collected import (
     CollectedKernel,
     CollectedOperator,
     CpuTrace,
-    Hint,
     KernelTrace,
     LoopFacts,
     Work,
@@ -276,18 +275,6 @@ def test_table_shows_the_top_four_and_the_rest() -> None:
     facts = gpu(*(kernel(f"k{n}", 50.0 - n, dram_pct=90.0) for n in range(7)))
     table = text(facts).split("| kernel |")[1].splitlines()
     assert [row.split("|")[1].strip() for row in table[2:]] == ["k0", "k1", "k2", "k3", "3 more"]
-
-
-def test_estimate_of_ncu_is_shown_once() -> None:
-    hints = (
-        Hint(rule="MemoryL2Compression", kind="OPT", text="Compress.", speedup_pct=90.0),
-        Hint(rule="UncoalescedGlobal", kind="OPT", text="Loads are scattered. See.",
-             speedup_pct=41.0),
-        Hint(rule="Other", kind="OPT", text="Other.", speedup_pct=30.0),
-    )  # fmt: skip
-    hot = kernel().model_copy(update={"hints": hints})
-    shown = [line for line in text(gpu(hot)).splitlines() if "rule" in line]
-    assert shown == ["- Nsight Compute's rule UncoalescedGlobal (up to 41 %): Loads are scattered"]
 
 
 def test_real_export_of_an_h200() -> None:
