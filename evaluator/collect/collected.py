@@ -34,6 +34,8 @@ class SourceLine(Record):
     """Of all samples of waiting warps, 0 to 1; what is inlined counts at the call too."""
     reason: str
     """What most of them waited for, by the names of `ncu_metrics.QUANTITIES`."""
+    producer: str = ""
+    """Where they waited for an operand: what this line does to make it; empty where unknown."""
 
 
 class CollectedKernel(Record):

@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from evaluator.collect.collected import CollectedKernel, KernelTrace, SourceLine
+from evaluator.collect.nsight.sass import instruction, producer
 
 _LEAST_SHARE = 0.05
 _MOST_LINES = 12
@@ -25,6 +27,8 @@ _STALL = re.compile(r"stall_\w+")
 """Heads of the counts of all samples; those of samples without an issue have words behind."""
 _NO_WAITS = ("stall_selected", "stall_not_selected")
 """A warp that was sampled while it issued, or while another one did: it could have issued."""
+_OPERANDS = ("stall_long_sb", "stall_short_sb")
+"""An operand is not there yet: the instruction that makes it is what takes so long."""
 _QUANTITIES = {
     "stall_branch_resolving": "stall_branch",
     "stall_dispatch": "stall_dispatch",
@@ -74,31 +78,59 @@ def with_lines(trace: KernelTrace, name: str, lines: tuple[SourceLine, ...]) -> 
 def parse_source(text: str) -> tuple[SourceLine, ...]:
     """The lines at which most time was lost, of the page of one launch, the worst first.
 
-    Empty where the build has no line information.
+    A wait for an operand counts at the line of the instruction that makes the operand. Empty where
+    the build has no line information.
     """
-    waits: dict[tuple[str, int], Counter[str]] = {}
-    seen: dict[str, int] = {}
-    for file, number, address, stalls in _rows(text):
-        if number is None:
-            seen[address] = stalls.total()
-        else:
-            waits.setdefault((file, number), Counter()).update(stalls)
-    whole = sum(seen.values())
-    lines = [
-        SourceLine(
-            file=file,
-            line=number,
-            share=min(1.0, stalls.total() / whole),
-            reason=_QUANTITIES.get(reason := stalls.most_common(1)[0][0], reason),
-        )
-        for (file, number), stalls in waits.items()
-        if whole and stalls.total() >= _LEAST_SHARE * whole
-    ]
+    places: dict[str, set[tuple[str, int]]] = {}
+    stalls: dict[str, Counter[str]] = {}
+    texts: dict[str, str] = {}
+    place: tuple[str, int] | None = None
+    for row in _rows(text):
+        if row.number is not None:
+            place = (row.file, row.number)
+            continue
+        stalls[row.address], texts[row.address] = row.stalls, row.text
+        if place is not None:
+            places.setdefault(row.address, set()).add(place)
+    lost: dict[tuple[str, int], Counter[tuple[str, str]]] = {}
+    code = [instruction(address, texts[address]) for address in sorted(texts)]
+    for number, at in enumerate(code):
+        for reason, count in stalls[at.address].items():
+            made_by = producer(code, number) if reason in _OPERANDS else None
+            source = made_by or at
+            for spot in places.get(source.address, ()):
+                lost.setdefault(spot, Counter())[reason, source.kind] += count
+    whole = sum(counts.total() for counts in stalls.values())
+    lines = []
+    for (file, line), counts in lost.items():
+        if whole and counts.total() >= _LEAST_SHARE * whole:
+            (reason, kind), _ = counts.most_common(1)[0]
+            lines.append(
+                SourceLine(
+                    file=file,
+                    line=line,
+                    share=min(1.0, counts.total() / whole),
+                    reason=_QUANTITIES.get(reason, reason),
+                    producer=kind if reason in _OPERANDS else "",
+                )
+            )
     return tuple(sorted(lines, key=lambda line: -line.share)[:_MOST_LINES])
 
 
-def _rows(text: str) -> Iterator[tuple[str, int | None, str, Counter[str]]]:
-    """File, line (None for an instruction), address, and samples by stall reason, of each row."""
+@dataclass(frozen=True)
+class _Row:
+    """A line of source, or an instruction below it."""
+
+    file: str
+    number: int | None
+    """None for an instruction."""
+    address: str
+    text: str
+    stalls: Counter[str]
+    """Samples by reason."""
+
+
+def _rows(text: str) -> Iterator[_Row]:
     file = ""
     head: list[str] = []
     for row in text.splitlines():
@@ -109,15 +141,15 @@ def _rows(text: str) -> Iterator[tuple[str, int | None, str, Counter[str]]]:
         elif cells[0] == "Line No":
             head = cells
         elif head and len(cells) >= len(head) and (cells[0].isdigit() or not cells[0]):
-            number = int(cells[0]) if cells[0] else None
             named = zip(reversed(head), reversed(cells), strict=False)
-            stalls = {
-                name: int(count)
-                for name, count in named
-                if _STALL.fullmatch(name)
-                and name not in _NO_WAITS
-                and count.isdigit()
-                and count != "0"
-            }
-            if stalls:
-                yield file, number, cells[2], Counter(stalls)
+            stalls = Counter(
+                {
+                    name: int(count)
+                    for name, count in named
+                    if _STALL.fullmatch(name)
+                    and name not in _NO_WAITS
+                    and count.isdigit()
+                    and count != "0"
+                }
+            )
+            yield _Row(file, int(cells[0]) if cells[0] else None, cells[2], cells[3], stalls)

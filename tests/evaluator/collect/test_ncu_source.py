@@ -23,18 +23,20 @@ COLUMN_SUMS = (DATA / "column_sums_h200_source.csv").read_text()
 
 def test_the_line_that_waits_for_memory() -> None:
     """A loop that sums a column: the load is inlined from a header, the addition waits for it."""
-    (line,) = parse_source(COLUMN_SUMS)
+    line, inlined = parse_source(COLUMN_SUMS)
     assert (line.file, line.line, line.reason) == ("cuda.cu", 7, "stall_long_scoreboard")
     # 8142 of 8208 samples, without the 136 of warps that issued just then.
     assert line.share == pytest.approx(8035 / 8072)
+    assert (inlined.file, inlined.line, inlined.producer) == ("column.cuh", 2, "load")
 
 
 def test_lines_come_with_the_worst_first() -> None:
     lines = parse_source((DATA / "tiles_h200_source.csv").read_text())
-    assert [(line.line, line.reason) for line in lines] == [
-        (17, "stall_short_scoreboard"),
-        (15, "stall_barrier"),
-        (12, "stall_mio_throttle"),
+    assert [(line.line, line.reason, line.producer) for line in lines] == [
+        # The sum of line 17 waits for what is loaded in line 15.
+        (15, "stall_short_scoreboard", "load from shared memory"),
+        (17, "stall_barrier", ""),
+        (12, "stall_mio_throttle", ""),
     ]
     assert sum(line.share for line in lines) <= 1.0
 

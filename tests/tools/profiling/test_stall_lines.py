@@ -39,8 +39,8 @@ def facts(lines: tuple[SourceLine, ...]) -> Facts:
 def test_the_models_own_line_is_quoted_with_what_it_waits_for() -> None:
     # Three lines are put in front of the text, which begins with an empty one.
     assert stall_lines(facts(parse_source(COLUMN_SUMS)), CUDA) == [
-        "line 7 `for (int r = 0; r < n; r++)`: 100 % of the stalls, waiting for loads from global"
-        " memory (long scoreboard)"
+        "line 7 `for (int r = 0; r < n; r++)`: 100 % of the stalls, waiting for its load"
+        " (long scoreboard)"
     ]
 
 
@@ -65,6 +65,21 @@ def test_lines_of_other_files_are_left_out_and_few_are_told() -> None:
         told[0] == "line 1 `import torch`: 30 % of the stalls, waiting for stores to leave (drain)"
     )
     assert "waiting for new_in_this_chip" in told[1]
+
+
+def test_what_is_inlined_is_told_where_it_is_called() -> None:
+    source = CUDA.replace(
+        "__global__ void column_sums",
+        "__device__ float one(float v) { return v; }\n__global__ void column_sums",
+    )
+    helper, call = (
+        SourceLine(file="candidate.py", line=n, share=0.8, reason="stall_wait") for n in (5, 9)
+    )
+    (told,) = stall_lines(facts((helper, call)), source)
+    assert told.startswith("line 9 `acc +=")
+    # Nothing counts twice: it was not inlined.
+    once = helper.model_copy(update={"share": 0.2})
+    assert len(stall_lines(facts((once, call)), source)) == 2
 
 
 def test_every_line_of_an_inline_source_is_found_again() -> None:
