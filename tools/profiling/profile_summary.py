@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tools.profiling.bottleneck import Bottleneck
 from tools.profiling.cpu_counts import counted_words
 from tools.profiling.cpu_figures import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
-from tools.profiling.hot_kernel import Metrics, busiest_pipe, occupancy_limiter, stall_shares
+from tools.profiling.hot_kernel import busiest_pipe, occupancy_limiter, stall_shares
 from tools.profiling.profile_facts import Facts, byte_words, percent, shortened
 from tools.profiling.profile_report import KernelShare, ProfilerTier
 
@@ -79,7 +79,7 @@ def _gpu_figures(facts: Facts) -> list[str]:
         _value("", metric("block"), "{:.0f} threads a block"),
         _value("", metric("waves"), "{:.2f} waves"),
         _value("", metric("registers"), "{:.0f} registers a thread"),
-        _value("", _own_shared_bytes(hot.metrics), "{:.0f} bytes of shared memory a block"),
+        _value("", metric("shared_bytes") or None, "{:.0f} bytes of shared memory a block"),
     )
     if shape:
         lines.append(f"- {hot.name}: {shape}")
@@ -109,13 +109,6 @@ def _gpu_figures(facts: Facts) -> list[str]:
         )
     lines += _access_figures(facts)
     return lines
-
-
-def _own_shared_bytes(metrics: Metrics) -> float | None:
-    """Without those that the driver reserves in each block; None where there are none."""
-    whole = metrics.get("shared_bytes")
-    own = None if whole is None else whole - (metrics.get("driver_shared_bytes") or 0.0)
-    return own or None
 
 
 def _access_figures(facts: Facts) -> list[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluator.collect.code.binutils import printed_by
-from evaluator.collect.code.occupancy import Capability, best_occupancy
+from evaluator.collect.code.occupancy import RESERVED_SHARED, Capability, best_occupancy
 from evaluator.collect.code.toolkit import find_tool
 from evaluator.collect.collected import CollectedKernel, KernelTrace
 from evaluator.collect.nsight.ncu_metrics import QUANTITIES
@@ -67,7 +67,7 @@ class KernelCode:
     stack_bytes: int
     """Of a thread, in local memory: spilled registers and arrays."""
     shared_bytes: int
-    """Of a block, what is declared with a size."""
+    """Of a block, what is declared with a size; without what the driver reserves."""
     instructions: Counter[str]
     """By the names of metrics."""
 
@@ -143,12 +143,17 @@ def read_kernels(usage: str, sass: str) -> dict[str, KernelCode]:
             capability=capability,
             registers=int(match["registers"]),
             stack_bytes=int(match["stack"]),
-            shared_bytes=int(match["shared"]),
+            shared_bytes=_own_shared(capability, int(match["shared"])),
             instructions=counted[match["name"]],
         )
         for match in _USAGE.finditer(usage)
         if match["name"] in counted
     }
+
+
+def _own_shared(capability: Capability, told: int) -> int:
+    # From 9.0 on, a kernel that declares any is told with what the driver reserves.
+    return told - RESERVED_SHARED if told and capability >= (9, 0) else told
 
 
 def _instructions(sass: str) -> dict[str, Counter[str]]:

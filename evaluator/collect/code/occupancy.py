@@ -17,8 +17,8 @@ _REGISTER_UNIT = 256
 _WARP_UNIT = 4
 """Warps are spread evenly over the four parts of a multiprocessor."""
 _SHARED_UNIT = 128
-_RESERVED_SHARED = 1024
-"""Of each block, for the system, since compute capability 8.0."""
+RESERVED_SHARED = 1024
+"""Of each block, for the driver, since compute capability 8.0."""
 _BLOCKS = range(32, 1025, 32)
 
 
@@ -27,14 +27,15 @@ def blocks_per_sm(
 ) -> dict[str, int]:
     """Blocks of `block` threads that fit, by what limits them, as `ncu_metrics` names it.
 
-    `registers` are those of a thread, `shared_bytes` those of a block.
+    `registers` are those of a thread, `shared_bytes` those of a block, without
+    what the driver reserves.
     """
     most = _BLOCKS_PER_SM.get(capability, 32)
     warps = -(-block // _WARP)
     per_warp = _rounded(max(1, registers) * _WARP, _REGISTER_UNIT)
     by_registers = REGISTERS_PER_SM // per_warp // _WARP_UNIT * _WARP_UNIT
     if capability >= (8, 0):
-        shared_bytes = max(shared_bytes, _RESERVED_SHARED)
+        shared_bytes += RESERVED_SHARED
     per_sm = SHARED_MEMORY.get(capability, (0, 0))[0]
     by_shared = per_sm // _rounded(shared_bytes, _SHARED_UNIT) if shared_bytes and per_sm else most
     return {

@@ -140,6 +140,9 @@ def _grouped(
     for name, launches in groups.items():
         metrics = {quantity: _combined(quantity, launches) for quantity in QUANTITIES}
         time_us = metrics.pop("time_us") or 0.0
+        parts = [metrics[f"{kind}_shared_bytes"] for kind in ("static", "dynamic")]
+        known = [part for part in parts if part is not None]
+        metrics["shared_bytes"] = sum(known) if known else None
         kernels.append(
             CollectedKernel(name=name, launches=len(launches), time_us=time_us, metrics=metrics)
         )

@@ -150,11 +150,9 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "block": ("shape", ("launch__block_size",)),
     "sm_count": ("shape", ("launch__sm_count", "device__attribute_multiprocessor_count")),
     "registers": ("shape", ("launch__registers_per_thread",)),
-    "shared_bytes": (
-        "shape",
-        ("launch__shared_mem_per_block_allocated", "launch__shared_mem_per_block"),
-    ),
-    "driver_shared_bytes": ("shape", ("launch__shared_mem_per_block_driver",)),
+    # Their sum is `shared_bytes`, the kernel's own: the driver takes 1024 bytes more of each block.
+    "static_shared_bytes": ("shape", ("launch__shared_mem_per_block_static",)),
+    "dynamic_shared_bytes": ("shape", ("launch__shared_mem_per_block_dynamic",)),
     "limit_registers": ("shape", ("launch__occupancy_limit_registers",)),
     "limit_shared": ("shape", ("launch__occupancy_limit_shared_mem",)),
     "limit_warps": ("shape", ("launch__occupancy_limit_warps",)),

@@ -51,6 +51,8 @@ class TestRealExport:
         assert kernel.metrics["grid"] == 262_144
         assert kernel.metrics["waves"] == pytest.approx(248.24)
         assert kernel.metrics["sm_count"] == 132
+        # The driver's 1024 bytes are not the kernel's.
+        assert kernel.metrics["shared_bytes"] == 0
 
     def test_rules_with_their_estimates(self) -> None:
         hints = parse_hints(DETAILS)["gelu_k"]
@@ -78,6 +80,15 @@ class TestVariations:
         assert k.metrics["dram_read_bytes"] == 4000
         assert k.metrics["grid"] == 30
         assert fill.metrics["dram_pct"] is None
+
+    def test_shared_memory_of_a_kernels_own(self) -> None:
+        size = "launch__shared_mem_per_block"
+        page = raw_page(
+            {"Kernel Name": "k(int)", "gpu__time_duration.sum": "1", f"{size}_static": "400",
+             f"{size}_dynamic": "2,048", f"{size}_driver": "1,024", f"{size}_allocated": "3,584"},
+            units={"gpu__time_duration.sum": "ns", f"{size}_dynamic": "byte/block"},
+        )  # fmt: skip
+        assert parse_raw(page).kernels[0].metrics["shared_bytes"] == 2448
 
     @pytest.mark.parametrize(
         ("unit", "value", "time_us"),

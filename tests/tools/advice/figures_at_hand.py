@@ -15,7 +15,7 @@ CALM: Figures = {
     "tensor_pct": 0.0, "shared_pct": 5.0, "atomic_pct": 0.0, "busiest_pct": 40.0, "spare": 0.6,
     "memory_weight": 0.5,
     "grid": 4096.0, "block": 256.0, "sm_count": 132.0, "waves": 16.0, "tail_share": 0.0,
-    "blocks_per_sm": 31.0, "uneven_share": 0.01, "registers": 32.0, "shared_bytes": 1024.0,
+    "blocks_per_sm": 31.0, "uneven_share": 0.01, "registers": 32.0, "shared_bytes": 0.0,
     "occupancy_pct": 80.0, "occupancy_limit_pct": 100.0, "limit_registers": 8.0,
     "limit_shared": 32.0, "limit_warps": 8.0, "limit_blocks": 32.0,
     "sectors_per_load": 16.0, "sectors_per_store": 16.0, "load_efficiency": 1.0,
