@@ -30,12 +30,17 @@ class SourceLine(Record):
     file: str
     """As it was compiled, without folders."""
     line: int
+    """Of the instruction that is waited for, where that is known; else of the one that waits."""
     share: float
-    """Of all samples of waiting warps, 0 to 1; what is inlined counts at the call too."""
+    """Of all samples of waiting warps, 0 to 1; each counts for one line."""
     reason: str
     """What most of them waited for, by the names of `ncu_metrics.QUANTITIES`."""
     producer: str = ""
-    """Where they waited for an operand: what this line does to make it; empty where unknown."""
+    """What kind of instruction they waited for, in words; empty where that is not known."""
+    called_at: int | None = None
+    """The kernel's line into which it was inlined, where that is another one."""
+    used_at: int | None = None
+    """The line at which most of them waited, where that is neither of these."""
 
 
 class CollectedKernel(Record):

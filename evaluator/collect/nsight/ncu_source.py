@@ -1,19 +1,18 @@
-"""Which lines of a kernel's source its warps waited at: Nsight Compute's source page.
+"""For which lines of a kernel's source its warps waited: Nsight Compute's source page.
 
 The page repeats each instruction below the lines that it comes from. An instruction of an inlined
-function stands below its own line and below the line of the call, so shares of lines may add up to
-more than one.
+function stands below its own line and below the line of each call.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evaluator.collect.collected import CollectedKernel, KernelTrace, SourceLine
-from evaluator.collect.nsight.sass import instruction, producer
+from evaluator.collect.nsight.sass_instruction import SassInstruction, parse_instruction
+from evaluator.collect.nsight.scoreboard import Code
 
 _LEAST_SHARE = 0.05
 _MOST_LINES = 12
@@ -27,8 +26,6 @@ _STALL = re.compile(r"stall_\w+")
 """Heads of the counts of all samples; those of samples without an issue have words behind."""
 _NO_WAITS = ("stall_selected", "stall_not_selected")
 """A warp that was sampled while it issued, or while another one did: it could have issued."""
-_OPERANDS = ("stall_long_sb", "stall_short_sb")
-"""An operand is not there yet: the instruction that makes it is what takes so long."""
 _QUANTITIES = {
     "stall_branch_resolving": "stall_branch",
     "stall_dispatch": "stall_dispatch",
@@ -76,62 +73,75 @@ def with_lines(trace: KernelTrace, name: str, lines: tuple[SourceLine, ...]) -> 
 
 
 def parse_source(text: str) -> tuple[SourceLine, ...]:
-    """The lines at which most time was lost, of the page of one launch, the worst first.
+    """The lines for which most time was lost, of the page of one launch, the worst first.
 
-    A wait for an operand counts at the line of the instruction that makes the operand. Empty where
-    the build has no line information.
+    Empty where the build has no line information.
     """
-    places: dict[str, set[tuple[str, int]]] = {}
-    stalls: dict[str, Counter[str]] = {}
-    texts: dict[str, str] = {}
-    place: tuple[str, int] | None = None
-    for row in _rows(text):
-        if row.number is not None:
-            place = (row.file, row.number)
-            continue
-        stalls[row.address], texts[row.address] = row.stalls, row.text
-        if place is not None:
-            places.setdefault(row.address, set()).add(place)
-    lost: dict[tuple[str, int], Counter[tuple[str, str]]] = {}
-    code = [instruction(address, texts[address]) for address in sorted(texts)]
-    for number, at in enumerate(code):
-        for reason, count in stalls[at.address].items():
-            made_by = producer(code, number) if reason in _OPERANDS else None
-            source = made_by or at
-            for spot in places.get(source.address, ()):
-                lost.setdefault(spot, Counter())[reason, source.kind] += count
-    whole = sum(counts.total() for counts in stalls.values())
-    lines = []
-    for (file, line), counts in lost.items():
-        if whole and counts.total() >= _LEAST_SHARE * whole:
-            (reason, kind), _ = counts.most_common(1)[0]
-            lines.append(
-                SourceLine(
-                    file=file,
-                    line=line,
-                    share=min(1.0, counts.total() / whole),
-                    reason=_QUANTITIES.get(reason, reason),
-                    producer=kind if reason in _OPERANDS else "",
-                )
-            )
+    listing = _instructions(text)
+    code = Code([sampled.instruction for sampled in listing])
+    files = Counter(file for sampled in listing for file, _ in sampled.lines)
+    places = [sampled.place(max(files, key=lambda file: files[file])) for sampled in listing]
+    waits: dict[_Place, Counter[tuple[str, str, int]]] = {}
+    for at, sampled in enumerate(listing):
+        for stall, count in sampled.stalls.items():
+            reason = _QUANTITIES.get(stall, stall)
+            blamed, what = code.producer(at, reason)
+            found = waits.setdefault(places[blamed], Counter())
+            found[reason, what, places[at].line] += count
+    whole = sum(stalls.total() for stalls in waits.values())
+    lines = [
+        _line(place, stalls, whole)
+        for place, stalls in waits.items()
+        if stalls.total() >= _LEAST_SHARE * whole
+    ]
     return tuple(sorted(lines, key=lambda line: -line.share)[:_MOST_LINES])
 
 
 @dataclass(frozen=True)
-class _Row:
-    """A line of source, or an instruction below it."""
-
+class _Place:
     file: str
-    number: int | None
-    """None for an instruction."""
-    address: str
-    text: str
+    line: int
+    called_at: int | None
+
+
+@dataclass
+class _Sampled:
+    instruction: SassInstruction
     stalls: Counter[str]
-    """Samples by reason."""
+    lines: set[tuple[str, int]]
+
+    def place(self, main: str) -> _Place:
+        """`main`: the file of the kernel itself, into which all is inlined in the end."""
+        numbers = [number for file, number in self.lines if file == main]
+        if not numbers:
+            return _Place(*min(self.lines), None)
+        # What is called is defined above the call.
+        line, last = min(numbers), max(numbers)
+        return _Place(main, line, last if last > line else None)
 
 
-def _rows(text: str) -> Iterator[_Row]:
-    file = ""
+def _line(place: _Place, stalls: Counter[tuple[str, str, int]], whole: int) -> SourceLine:
+    reasons: Counter[tuple[str, str]] = Counter()
+    for (reason, what, _), count in stalls.items():
+        reasons[reason, what] += count
+    top = reasons.most_common(1)[0][0]
+    users = Counter({user: n for (*why, user), n in stalls.items() if tuple(why) == top})
+    used_at = users.most_common(1)[0][0]
+    return SourceLine(
+        file=place.file,
+        line=place.line,
+        share=stalls.total() / whole,
+        reason=top[0],
+        producer=top[1],
+        called_at=place.called_at,
+        used_at=used_at if used_at not in (place.line, place.called_at) else None,
+    )
+
+
+def _instructions(text: str) -> list[_Sampled]:
+    """In the order of their addresses, each once."""
+    found: dict[int, _Sampled] = {}
+    file, number = "", 0
     head: list[str] = []
     for row in text.splitlines():
         # The page does not double the quotes in lines of source: no reader of CSV gets it right.
@@ -140,16 +150,26 @@ def _rows(text: str) -> Iterator[_Row]:
             file = cells[1].rpartition("/")[2]
         elif cells[0] == "Line No":
             head = cells
-        elif head and len(cells) >= len(head) and (cells[0].isdigit() or not cells[0]):
-            named = zip(reversed(head), reversed(cells), strict=False)
-            stalls = Counter(
-                {
-                    name: int(count)
-                    for name, count in named
-                    if _STALL.fullmatch(name)
-                    and name not in _NO_WAITS
-                    and count.isdigit()
-                    and count != "0"
-                }
-            )
-            yield _Row(file, int(cells[0]) if cells[0] else None, cells[2], cells[3], stalls)
+        elif not head or len(cells) < len(head):
+            continue
+        elif cells[0].isdigit():
+            number = int(cells[0])
+        elif not cells[0] and cells[2].startswith("0x"):
+            address = int(cells[2], 16)
+            if address not in found:
+                instruction = parse_instruction(address, cells[3])
+                if instruction is None:
+                    continue
+                found[address] = _Sampled(instruction, _stalls(head, cells), set())
+            found[address].lines.add((file, number))
+    return [found[address] for address in sorted(found)]
+
+
+def _stalls(head: list[str], cells: list[str]) -> Counter[str]:
+    return Counter(
+        {
+            name: int(count)
+            for name, count in zip(reversed(head), reversed(cells), strict=False)
+            if _STALL.fullmatch(name) and name not in _NO_WAITS and count.isdigit() and count != "0"
+        }
+    )

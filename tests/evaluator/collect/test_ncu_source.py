@@ -23,20 +23,32 @@ COLUMN_SUMS = (DATA / "column_sums_h200_source.csv").read_text()
 
 def test_the_line_that_waits_for_memory() -> None:
     """A loop that sums a column: the load is inlined from a header, the addition waits for it."""
-    line, inlined = parse_source(COLUMN_SUMS)
+    (line,) = parse_source(COLUMN_SUMS)
     assert (line.file, line.line, line.reason) == ("cuda.cu", 7, "stall_long_scoreboard")
+    assert (line.producer, line.called_at, line.used_at) == (
+        "a load from global memory",
+        None,
+        None,
+    )
     # 8142 of 8208 samples, without the 136 of warps that issued just then.
     assert line.share == pytest.approx(8035 / 8072)
-    assert (inlined.file, inlined.line, inlined.producer) == ("column.cuh", 2, "load")
+
+
+def test_a_function_of_the_kernels_file_is_told_with_its_call() -> None:
+    """As above, with the inlined function in the same file."""
+    same_file = COLUMN_SUMS.replace("column.cuh", "cuda.cu")
+    (line,) = parse_source(same_file)
+    assert (line.line, line.called_at, line.used_at) == (2, 7, None)
+    assert line.share > 0.9
 
 
 def test_lines_come_with_the_worst_first() -> None:
     lines = parse_source((DATA / "tiles_h200_source.csv").read_text())
-    assert [(line.line, line.reason, line.producer) for line in lines] == [
-        # The sum of line 17 waits for what is loaded in line 15.
-        (15, "stall_short_scoreboard", "load from shared memory"),
-        (17, "stall_barrier", ""),
-        (12, "stall_mio_throttle", ""),
+    # What line 17 waits for is loaded from the tile in line 15.
+    assert [(line.line, line.reason, line.producer, line.used_at) for line in lines] == [
+        (15, "stall_short_scoreboard", "a load from shared memory", 17),
+        (17, "stall_mio_throttle", "", None),
+        (12, "stall_mio_throttle", "", None),
     ]
     assert sum(line.share for line in lines) <= 1.0
 

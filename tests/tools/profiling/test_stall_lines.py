@@ -39,8 +39,8 @@ def facts(lines: tuple[SourceLine, ...]) -> Facts:
 def test_the_models_own_line_is_quoted_with_what_it_waits_for() -> None:
     # Three lines are put in front of the text, which begins with an empty one.
     assert stall_lines(facts(parse_source(COLUMN_SUMS)), CUDA) == [
-        "line 7 `for (int r = 0; r < n; r++)`: 100 % of the stalls, waiting for its load"
-        " (long scoreboard)"
+        "line 7 `for (int r = 0; r < n; r++)`: 100 % of the stalls, waiting for a load from global"
+        " memory (long scoreboard)"
     ]
 
 
@@ -67,19 +67,15 @@ def test_lines_of_other_files_are_left_out_and_few_are_told() -> None:
     assert "waiting for new_in_this_chip" in told[1]
 
 
-def test_what_is_inlined_is_told_where_it_is_called() -> None:
-    source = CUDA.replace(
-        "__global__ void column_sums",
-        "__device__ float one(float v) { return v; }\n__global__ void column_sums",
-    )
-    helper, call = (
-        SourceLine(file="candidate.py", line=n, share=0.8, reason="stall_wait") for n in (5, 9)
-    )
-    (told,) = stall_lines(facts((helper, call)), source)
-    assert told.startswith("line 9 `acc +=")
-    # Nothing counts twice: it was not inlined.
-    once = helper.model_copy(update={"share": 0.2})
-    assert len(stall_lines(facts((once, call)), source)) == 2
+def test_where_a_function_is_called_and_its_result_used() -> None:
+    line = SourceLine(
+        file="candidate.py", line=2, share=0.5, reason="stall_short_scoreboard",
+        producer="a shuffle", called_at=7, used_at=8,
+    )  # fmt: skip
+    assert stall_lines(facts((line,)), CUDA) == [
+        "line 2 `from torch.utils.cpp_extension import load_inline`, called at line 7: 50 % of the"
+        " stalls, waiting for a shuffle (short scoreboard), used at line 8"
+    ]
 
 
 def test_every_line_of_an_inline_source_is_found_again() -> None:
