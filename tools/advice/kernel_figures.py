@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from evaluator.collect.collected import CollectedKernel
 from tools.profiling.hot_kernel import PIPES
+from tools.profiling.profile_facts import SECTOR_BYTES
 
-SECTOR_BYTES = 32.0
 _UNITS = ("dram_pct", "l2_pct", "l1_pct")
 _MEMORY_STALLS = ("stall_long_scoreboard", "stall_lg_throttle", "stall_drain", "stall_membar")
 _NO_STALLS = ("stall_selected", "stall_not_selected")

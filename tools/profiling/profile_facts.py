@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from evaluator.collect.collected import Collected, CollectedKernel, CpuTrace, KernelTrace, Work
 
+SECTOR_BYTES = 32.0
+"""What L2 and DRAM move at a time."""
 AT_THE_BOUND = 0.85
 """Share of the speed of light above which little is left to gain."""
 
@@ -59,14 +61,16 @@ class Facts:
     @property
     def traffic(self) -> tuple[float, float] | None:
         """Bytes that all kernels moved to and from DRAM, and bytes that must move."""
-        parts = [
-            kernel.metrics.get(name)
-            for kernel in self.gpu.kernels
-            for name in ("dram_read_bytes", "dram_write_bytes")
-        ]
-        if self.work is None or self.work.bytes <= 0 or any(part is None for part in parts):
+        moved = self.summed("dram_read_bytes", "dram_write_bytes")
+        if self.work is None or self.work.bytes <= 0 or moved is None:
             return None
-        return sum(part for part in parts if part is not None), self.work.bytes
+        return moved, self.work.bytes
+
+    def summed(self, *names: str) -> float | None:
+        """These metrics of all kernels together; None where one is not known."""
+        parts = [kernel.metrics.get(name) for kernel in self.gpu.kernels for name in names]
+        known = [part for part in parts if part is not None]
+        return sum(known) if len(known) == len(parts) else None
 
     def implied_bandwidth(self, time_us: float) -> float | None:
         """Bytes that must move, over `time_us`, as a share of the measured bandwidth."""

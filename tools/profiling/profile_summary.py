@@ -8,13 +8,24 @@ from tools.profiling.bottleneck import Bottleneck
 from tools.profiling.cpu_counts import counted_words
 from tools.profiling.cpu_figures import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
 from tools.profiling.hot_kernel import busiest_pipe, occupancy_limiter, stall_shares
-from tools.profiling.profile_facts import Facts, byte_words, percent, shortened
+from tools.profiling.profile_facts import (
+    SECTOR_BYTES,
+    Facts,
+    byte_words,
+    percent,
+    shortened,
+)
 from tools.profiling.profile_report import KernelShare, ProfilerTier
 
 MAX_LINES = 25
 _TOP = 4
 _CONFLICTS = 1.05
 """Wavefronts of shared memory over those needed, from which they are reported."""
+
+_STALL = 0.1
+"""Of all that warps wait for, from which a further reason is reported."""
+_L2_TRAFFIC = 1.3
+"""Bytes through L2 over those that must move, from which they are reported."""
 
 _TIERS = {
     ProfilerTier.NCU: "Nsight Compute (hardware counters, cold caches)",
@@ -99,16 +110,39 @@ def _gpu_figures(facts: Facts) -> list[str]:
             limit = f" of at most {possible:.0f} % (limit: {occupancy_limiter(hot.metrics)})"
         lines.append(f"- occupancy: {reached:.0f} %{limit}")
     if stalls := stall_shares(hot.metrics):
-        told = ", ".join(f"{words} {percent(share)}" for words, share in stalls[:3])
+        most = [stalls[0], *(reason for reason in stalls[1:3] if reason[1] >= _STALL)]
+        told = ", ".join(f"{words} {percent(share)}" for words, share in most)
         lines.append(f"- stalled warps wait for: {told}")
     if traffic := facts.traffic:
         moved, must = traffic
         lines.append(
             f"- DRAM traffic: {byte_words(moved)}, of which {byte_words(must)} must move"
-            f" ({moved / must:.2f} times)"
+            f" ({moved / must:.2f} times){_rate(facts, moved)}"
         )
+    lines += _l2_traffic(facts)
     lines += _access_figures(facts)
     return lines
+
+
+def _rate(facts: Facts, moved: float) -> str:
+    copied = facts.work.bytes_per_s if facts.work is not None else None
+    if not copied or not facts.gpu.busy_us:
+        return ""
+    rate = moved / (facts.gpu.busy_us * 1e-6)
+    return f", at {byte_words(rate)}/s; a copy reaches {byte_words(copied)}/s here"
+
+
+def _l2_traffic(facts: Facts) -> list[str]:
+    read, written = facts.summed("l2_read_sectors"), facts.summed("l2_write_sectors")
+    if facts.work is None or facts.work.bytes <= 0 or read is None or written is None:
+        return []
+    times = (read + written) * SECTOR_BYTES / facts.work.bytes
+    if times <= _L2_TRAFFIC:
+        return []
+    return [
+        f"- L2 traffic: {byte_words(read * SECTOR_BYTES)} read,"
+        f" {byte_words(written * SECTOR_BYTES)} written ({times:.2f} times what must move)"
+    ]
 
 
 def _access_figures(facts: Facts) -> list[str]:

@@ -27,6 +27,11 @@ _THREADS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 # together take passes of their own, which is why counters of the chip come first where both exist.
 QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "time_us": ("sum", ("gpu__time_duration.sum", "gpu__time_duration.avg")),
+    # Of the SMs, on average while the kernel ran; a part of the section SpeedOfLight.
+    "sm_clock_hz": (
+        "mean",
+        ("gpc__cycles_elapsed.avg.per_second", "smsp__cycles_elapsed.avg.per_second"),
+    ),
     # throughput, per cent of peak
     "dram_pct": ("mean", (f"gpu__dram_throughput{_ELAPSED}", f"dram__throughput{_ELAPSED}")),
     "l2_pct": ("mean", (f"lts__throughput{_ELAPSED}",)),
@@ -73,6 +78,10 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "l2_read_sectors": (
         "sum",
         ("lts__t_sectors_srcunit_tex_op_read.sum", "lts__t_sectors_op_read.sum"),
+    ),
+    "l2_write_sectors": (
+        "sum",
+        ("lts__t_sectors_srcunit_tex_op_write.sum", "lts__t_sectors_op_write.sum"),
     ),
     "load_sectors": ("sum", (_GLOBAL.format("sectors", "ld"),)),
     "load_requests": ("sum", (_GLOBAL.format("requests", "ld"),)),

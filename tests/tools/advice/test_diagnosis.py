@@ -277,6 +277,29 @@ def test_table_shows_the_top_four_and_the_rest() -> None:
     assert [row.split("|")[1].strip() for row in table[2:]] == ["k0", "k1", "k2", "k3", "3 more"]
 
 
+def test_the_rate_stands_beside_that_of_a_copy() -> None:
+    (line,) = (line for line in text(gpu(kernel())).splitlines() if "DRAM traffic" in line)
+    assert line.endswith("(1.00 times), at 711.1 GB/s; a copy reaches 4000.0 GB/s here")
+
+
+def test_l2_traffic_is_told_where_it_is_far_above_the_least() -> None:
+    # 64 MB must move: two million sectors of 32 bytes.
+    reread = kernel(l2_read_sectors=4e6, l2_write_sectors=1e6)
+    (line,) = (line for line in text(gpu(reread)).splitlines() if "L2 traffic" in line)
+    assert line == "- L2 traffic: 128.0 MB read, 32.0 MB written (2.50 times what must move)"
+    assert "L2 traffic" not in text(gpu(kernel(l2_read_sectors=1.1e6, l2_write_sectors=1e6)))
+    assert "L2 traffic" not in text(gpu(reread, kernel("other_k")))
+
+
+def test_stalls_are_shares_of_all_that_wait() -> None:
+    facts = gpu(kernel(stall_wait=2.0, stall_selected=5.0, stall_not_selected=7.0))
+    (line,) = (line for line in text(facts).splitlines() if line.startswith("- stalled warps"))
+    assert line == (
+        "- stalled warps wait for: loads from global memory (long scoreboard) 81 %, the fixed"
+        " latency of the instruction before (wait) 18 %"
+    )
+
+
 def test_real_export_of_an_h200() -> None:
     trace = with_hints(
         parse_raw((DATA / "gelu_h200_raw.csv").read_text()),
@@ -287,4 +310,8 @@ def test_real_export_of_an_h200() -> None:
     finding = diagnosed(facts)
     assert finding.bottleneck is Bottleneck.LATENCY
     assert "DRAM 51 %" in finding.headline
-    assert "60 % of the speed of light" in text(facts)
+    told = text(facts)
+    assert "60 % of the speed of light" in told
+    # The driver's 1024 bytes are not shown.
+    assert "16 registers a thread\n" in told
+    assert figures(facts)["sm_clock_hz"] == pytest.approx(1.965171e9)
