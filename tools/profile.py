@@ -169,7 +169,7 @@ def _shares(facts: Facts) -> tuple[KernelShare, ...]:
     from tools.profiling.profile_report import KernelShare
 
     if facts.collected.gpu is not None:
-        busy = facts.gpu.busy_us or 1.0
+        busy = sum(activity.time_us for activity in facts.activities) or 1.0
         return tuple(
             KernelShare(
                 name=kernel.name,
@@ -179,7 +179,7 @@ def _shares(facts: Facts) -> tuple[KernelShare, ...]:
                 share=min(1.0, kernel.time_us / busy),
                 metrics=kernel.metrics,
             )
-            for kernel in facts.gpu.kernels
+            for kernel in facts.activities
         )
     whole = max(facts.cpu.profiled_us, sum(o.time_us for o in facts.cpu.operators), 1e-9)
     return tuple(

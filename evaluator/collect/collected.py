@@ -84,6 +84,23 @@ class KernelTrace(Record):
         return tuple(kernel for kernel in self.kernels if kernel.name in words)
 
 
+class DeviceTimeline(Record):
+    """What the device did in one forward call, by a trace without counters."""
+
+    kernels: int
+    """Launches."""
+    kernels_us: float
+    others: tuple[CollectedKernel, ...] = ()
+    """Memsets and copies, by name."""
+    span_us: float
+    """From the start of the first of all these to the end of the last."""
+    gaps_us: float
+    """Of that, the time in which none of them ran."""
+    host_call: str = ""
+    """The function of CUDA in which the host spent most of the gaps, and how long."""
+    host_call_us: float = 0.0
+
+
 class CollectedOperator(Record):
     """All calls of one operator, or of one of the candidate's own functions, on a CPU."""
 
@@ -167,6 +184,7 @@ class Collected(Record):
     """Everything that one run of the target brought home."""
 
     gpu: KernelTrace | None = None
+    timeline: DeviceTimeline | None = None
     cpu: CpuTrace | None = None
     work: Work | None = None
     calls: tuple[CallShares, ...] = ()

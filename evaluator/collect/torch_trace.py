@@ -7,7 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypedDict
 
-from evaluator.collect.collected import CollectedKernel, KernelTrace
+from evaluator.collect.collected import Collected, CollectedKernel, KernelTrace
+from evaluator.collect.device_timeline import (
+    KERNEL,
+    TraceEvent,
+    device_activities,
+    device_timeline,
+)
 from evaluator.collect.nsight.ncu_export import base_name
 from evaluator.collect.nsight.ncu_metrics import QUANTITIES
 from evaluator.errors import ProfilerError
@@ -18,24 +24,13 @@ _MARK = "refinery_forward"
 _KNOWN = ("grid", "block", "sm_count", "registers", "shared_bytes", "occupancy_pct")
 
 
-class TraceEvent(TypedDict, total=False):
-    """One event of a Chrome trace, times in microseconds."""
-
-    ph: str
-    cat: str
-    name: str
-    ts: float
-    dur: float
-    args: dict[str, object]
-
-
 class ChromeTrace(TypedDict, total=False):
     """What torch.profiler writes."""
 
     traceEvents: list[TraceEvent]
 
 
-def collect_torch_trace(call: Callable[[], object], *, sm_count: int, folder: Path) -> KernelTrace:
+def collect_torch_trace(call: Callable[[], object], *, sm_count: int, folder: Path) -> Collected:
     """Trace one call on a GPU, after one that sets the profiler up; `TRACE` stays in `folder`.
 
     Raises `ProfilerError`.
@@ -53,8 +48,11 @@ def collect_torch_trace(call: Callable[[], object], *, sm_count: int, folder: Pa
     return parse_trace(json.loads(path.read_text()), sm_count=sm_count)
 
 
-def parse_trace(trace: ChromeTrace, *, sm_count: int) -> KernelTrace:
-    """The kernels of the last marked call in a Chrome trace. Raises `ProfilerError` if none ran."""
+def parse_trace(trace: ChromeTrace, *, sm_count: int) -> Collected:
+    """The kernels and the timeline of the last marked call in a Chrome trace.
+
+    Raises `ProfilerError` if no kernel ran.
+    """
     events = [event for event in trace.get("traceEvents", []) if event.get("ph") == "X"]
     marks = [
         event["ts"]
@@ -62,23 +60,22 @@ def parse_trace(trace: ChromeTrace, *, sm_count: int) -> KernelTrace:
         if event.get("name") == _MARK and event.get("cat") == "user_annotation"
     ]
     begin = max(marks) if marks else 0.0
-    kernels = [
-        event
-        for event in events
-        if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset") and event["ts"] >= begin
-    ]
+    call = [event for event in events if event["ts"] >= begin]
+    kernels = device_activities(call)
     if not kernels:
         raise ProfilerError("torch.profiler saw no kernel (is CUPTI permitted here?)")
     groups: dict[str, list[TraceEvent]] = {}
     for event in kernels:
-        groups.setdefault(base_name(event["name"]), []).append(event)
+        name = base_name(event["name"]) if event["cat"] == KERNEL else event["name"]
+        groups.setdefault(name, []).append(event)
     collected = [_kernel(name, launches, sm_count) for name, launches in groups.items()]
-    end = max(event["ts"] + event["dur"] for event in kernels)
-    return KernelTrace(
+    timeline = device_timeline(call)
+    found = KernelTrace(
         kernels=tuple(sorted(collected, key=lambda kernel: -kernel.time_us)),
-        span_us=end - min(event["ts"] for event in kernels),
+        span_us=timeline.span_us,
         missing=tuple(name for name in QUANTITIES if name not in (*_KNOWN, "time_us")),
     )
+    return Collected(gpu=found, timeline=timeline)
 
 
 def _kernel(name: str, launches: list[TraceEvent], sm_count: int) -> CollectedKernel:

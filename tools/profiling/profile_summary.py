@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from evaluator.collect.collected import DeviceTimeline
 from tools.profiling.bottleneck import Bottleneck
 from tools.profiling.cpu_counts import counted_words
 from tools.profiling.cpu_figures import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
@@ -12,6 +13,7 @@ from tools.profiling.profile_facts import (
     SECTOR_BYTES,
     Facts,
     byte_words,
+    count_words,
     percent,
     shortened,
 )
@@ -24,6 +26,8 @@ _CONFLICTS = 1.05
 
 _STALL = 0.1
 """Of all that warps wait for, from which a further reason is reported."""
+_GAPS = 0.05
+"""Of the time of a call on the device, from which gaps are reported."""
 _L2_TRAFFIC = 1.3
 """Bytes through L2 over those that must move, from which they are reported."""
 
@@ -113,6 +117,7 @@ def _gpu_figures(facts: Facts) -> list[str]:
         most = [stalls[0], *(reason for reason in stalls[1:3] if reason[1] >= _STALL)]
         told = ", ".join(f"{words} {percent(share)}" for words, share in most)
         lines.append(f"- stalled warps wait for: {told}")
+    lines += _timeline(facts.collected.timeline)
     if traffic := facts.traffic:
         moved, must = traffic
         lines.append(
@@ -122,6 +127,24 @@ def _gpu_figures(facts: Facts) -> list[str]:
     lines += _l2_traffic(facts)
     lines += _access_figures(facts)
     return lines
+
+
+def _timeline(timeline: DeviceTimeline | None) -> list[str]:
+    if timeline is None:
+        return []
+    gaps = timeline.gaps_us / timeline.span_us if timeline.span_us else 0.0
+    if not timeline.others and gaps < _GAPS:
+        return []
+    others = [f"{o.launches} {o.name} {_us(o.time_us)}" for o in timeline.others]
+    host = ""
+    if gaps >= _GAPS and timeline.host_call_us >= timeline.gaps_us / 2:
+        host = f", the host mostly in {timeline.host_call}"
+    told = _join(
+        f"{count_words(timeline.kernels, 'kernel')} {_us(timeline.kernels_us)}",
+        *others,
+        f"gaps {_us(timeline.gaps_us)} of {_us(timeline.span_us)}{host}",
+    )
+    return [f"- on the device in a call: {told}"]
 
 
 def _rate(facts: Facts, moved: float) -> str:

@@ -148,7 +148,8 @@ def _collect(
         torch.cuda.synchronize()
         sm_count = torch.cuda.get_device_properties(device).multi_processor_count
         trace = collect_torch_trace(call, sm_count=sm_count, folder=folder)
-        collected = collected.model_copy(update={"gpu": trace})
+        found = {"gpu": trace.gpu, "timeline": trace.timeline}
+        collected = collected.model_copy(update=found)
     elif mode == "ncu":
         _in_profiler_range(call)
     elif device.type == "cuda":

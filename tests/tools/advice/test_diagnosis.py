@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from evaluator.collect.collected import (
     CollectedKernel,
     CollectedOperator,
     CpuTrace,
+    DeviceTimeline,
     KernelTrace,
     LoopFacts,
     Work,
@@ -280,6 +282,29 @@ def test_table_shows_the_top_four_and_the_rest() -> None:
 def test_the_rate_stands_beside_that_of_a_copy() -> None:
     (line,) = (line for line in text(gpu(kernel())).splitlines() if "DRAM traffic" in line)
     assert line.endswith("(1.00 times), at 711.1 GB/s; a copy reaches 4000.0 GB/s here")
+
+
+def test_memsets_and_gaps_beside_the_kernels() -> None:
+    memset = CollectedKernel(name="Memset (Device)", launches=1, time_us=2.0)
+    timeline = DeviceTimeline(
+        kernels=2, kernels_us=34.0, others=(memset,), span_us=48.0, gaps_us=12.0,
+        host_call="cudaMalloc", host_call_us=8.0,
+    )  # fmt: skip
+    facts = gpu(kernel(time_us=38.0, launches=2))
+    with_timeline = replace(
+        facts, collected=facts.collected.model_copy(update={"timeline": timeline})
+    )
+    told = text(with_timeline)
+    assert (
+        "- on the device in a call: 2 kernels 34.0 us, 1 Memset (Device) 2.0 us, gaps 12.0 us of"
+        " 48.0 us, the host mostly in cudaMalloc\n"
+    ) in told
+    assert "| Memset (Device) | 5 % | 1 | 2.0 us | library |" in told
+    # Counters are of kernels only.
+    assert "DRAM traffic: 64.0 MB" in told
+    alone = timeline.model_copy(update={"others": (), "gaps_us": 1.0})
+    facts = replace(facts, collected=facts.collected.model_copy(update={"timeline": alone}))
+    assert "on the device" not in text(facts)
 
 
 def test_l2_traffic_is_told_where_it_is_far_above_the_least() -> None:
