@@ -103,18 +103,17 @@ def _distance(subject: Subject, turn: int | None) -> Section | None:
     lines = [*_turn_line(turn), f"- time: {timing.latency_us:.1f} us"]
     if timing.sol_fraction:
         is_published = timing.bound_rates == "published"
-        whose = "at published rates" if is_published else "at rates measured on this device"
-        if timing.bound_us is not None:
-            lines.append(f"- bound: {timing.bound_us:.1f} us, {whose}")
+        whose = "published rates" if is_published else "rates measured on this device"
+        bound = f" {timing.bound_us:.1f} us at {whose}," if timing.bound_us is not None else ""
         lines.append(
-            f"- reached: {100 * timing.sol_fraction:.0f} % of the speed of light,"
-            f" at most {max(1.0, 1 / timing.sol_fraction):.2f}x left to gain"
+            f"- bound:{bound} {100 * timing.sol_fraction:.0f} % reached,"
+            f" at most {max(1.0, 1 / timing.sol_fraction):.2f}x left"
         )
         if timing.attainable_us and is_published:
             left = timing.latency_us / timing.attainable_us
             lines.append(
-                f"- attainable: {timing.attainable_us:.1f} us ({left:.2f}x left) at the rates that"
-                " PyTorch's own copies and products reach on this device"
+                f"- attainable: {timing.attainable_us:.1f} us at the rates of PyTorch's own copies"
+                f" and products on this device, {left:.2f}x left"
             )
     else:
         lines.append("- bound: n/a on this device")

@@ -30,6 +30,8 @@ _GAPS = 0.05
 """Of the time of a call on the device, from which gaps are reported."""
 _L2_TRAFFIC = 1.3
 """Bytes through L2 over those that must move, from which they are reported."""
+_LEAST_SHARE = 0.01
+"""Of the arithmetic, from which a kind of instruction is reported."""
 
 _TIERS = {
     ProfilerTier.NCU: "Nsight Compute (hardware counters, cold caches)",
@@ -179,8 +181,8 @@ def _access_figures(facts: Facts) -> list[str]:
     ]
     if sectors:
         lines.append(
-            f"- sectors per global access: {', '.join(sectors)} (4 for coalesced 4-byte accesses,"
-            " 16 for coalesced 16-byte ones, up to 32 when scattered)"
+            f"- sectors per access of a warp: {', '.join(sectors)} (coalesced: 4 with 4 bytes a"
+            " thread, 16 with 16)"
         )
     made, needed = metrics.get("shared_wavefronts"), metrics.get("shared_wavefronts_ideal")
     if made and needed and made > _CONFLICTS * needed:
@@ -188,7 +190,8 @@ def _access_figures(facts: Facts) -> list[str]:
     kinds = ("fp32", "fp64", "integer", "conversion")
     counts = {kind: metrics.get(f"{kind}_thread_instructions") or 0.0 for kind in kinds}
     if total := sum(counts.values()):
-        mix = ", ".join(f"{kind} {percent(n / total)}" for kind, n in counts.items() if n)
+        shares = {kind: n / total for kind, n in counts.items() if n >= _LEAST_SHARE * total}
+        mix = ", ".join(f"{kind} {percent(share)}" for kind, share in shares.items())
         lines.append(f"- arithmetic instructions: {mix}")
     if local := facts.metric("local_loads"):
         lines.append(f"- local memory (spills, arrays indexed at run time): {local:.0f} loads")
