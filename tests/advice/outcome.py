@@ -34,11 +34,11 @@ class Outcome:
 
     @cached_property
     def planted(self) -> Replay:
-        return Replay(self.case, self.results["planted"])
+        return Replay(self.case.source("planted"), self.results["planted"])
 
     @cached_property
     def mended(self) -> Replay:
-        return Replay(self.case, self.results["mended"])
+        return Replay(self.case.source("mended"), self.results["mended"])
 
     @property
     def naming(self) -> Advice | None:

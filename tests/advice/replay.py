@@ -9,7 +9,6 @@ import re
 from functools import cached_property
 
 from evaluator.collect.collected import Collected
-from tests.advice.case import Case
 from tests.advice.result import Result
 from tools.advice.figures import figures
 from tools.advice.rules import advise
@@ -21,17 +20,19 @@ from tools.profiling.profile_facts import Facts
 class Replay:
     """One result's figures, and the advice that follows from them."""
 
-    def __init__(self, case: Case, result: Result) -> None:
+    def __init__(self, source: str, result: Result) -> None:
+        """`source`: the candidate's file."""
         self.result = result
         timing = (result.evaluation or {}).get("timing") or {}
         collected = Collected.model_validate(result.collected)
         found = collected.gpu.kernels if collected.gpu is not None else ()
-        words = set(re.findall(r"[A-Za-z_]\w*", case.source(result.side)))
+        words = set(re.findall(r"[A-Za-z_]\w*", source))
         self.facts = Facts(
             collected=collected,
             own=frozenset(kernel.name for kernel in found if kernel.name in words),
             latency_us=timing.get("latency_us"),
             bound_us=timing.get("bound_us"),
+            attainable_us=timing.get("attainable_us"),
         )
 
     @cached_property

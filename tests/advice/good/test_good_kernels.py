@@ -16,7 +16,14 @@ from tests.advice.good.good_kernel import GoodKernel
 from tests.advice.good.label import Label
 from tests.advice.good.own import KERNELS
 from tests.advice.good.published import PUBLISHED, Published, published_jobs
+from tests.advice.good.table import Advised, rows
+from tests.advice.good.told import TOLD
+from tests.advice.planted import CASES
+from tests.advice.result import stored
 from tests.nvcc import needs_nvcc
+from tools.advice.rules import GPU_ADVICE
+
+RESULTS = Path(__file__).parents[3] / "experiments" / "results" / "advice" / "h200"
 
 by_name = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 of_all = pytest.mark.parametrize("kernel", (*KERNELS, *PUBLISHED), ids=lambda kernel: kernel.name)
@@ -59,6 +66,22 @@ def test_a_kernel_is_well_formed(kernel: GoodKernel) -> None:
 def test_a_published_kernel_is_named_by_task_and_hash(kernel: Published) -> None:
     assert re.fullmatch(r"level_[123]_problem_\d*[13579]", kernel.task)
     assert re.fullmatch(r"[0-9a-f]{64}", kernel.sha256)
+
+
+def test_every_rule_has_its_claims() -> None:
+    assert set(TOLD) == {rule.name for rule in GPU_ADVICE}
+    assert all(TOLD.values())
+
+
+def test_a_kernel_that_is_told_what_its_label_rules_out_is_counted() -> None:
+    """With a result of a planted kernel, whose loads are not coalesced."""
+    case = next(case for case in CASES if case.name == "row_sums")
+    result = stored(RESULTS)[case.name, "planted"]
+    for ruled_out, misled in [(Claim.COALESCE, 1), (Claim.AVOID_ATOMICS, 0)]:
+        label = Label("It.", "Stop.", frozenset({ruled_out}))
+        lines = list(rows([Advised(case.name, label, case.source("planted"), result)]))
+        assert "`uncoalesced_loads`" in lines[2]
+        assert lines[-1].startswith(f"Of 1 good kernels {misled} are told")
 
 
 @pytest.fixture
