@@ -125,6 +125,7 @@ def _pieces(
         yield Section("rival", _rival(frame.rival, templates))
     contract = templates.render(
         "contract",
+        on_gpu=backend is not Backend.CPP,
         hidden_sizes=frame.hidden_sizes,
         varied_inputs=config.protocol == "refinery" and config.inputs == "varied",
         draws_random_numbers=_RANDOM.search(reference) is not None,
