@@ -28,7 +28,8 @@ def _launch_bound(f: Figures) -> Found | None:
         )
     if launches == 1 and idle > 1.0 - LIMITS.idle_device and idle_us > LIMITS.idle_us:
         return Found(
-            f"the only kernel runs for {busy_us:.1f} of {f['whole_us']:.1f} us: the host is late.",
+            f"the only kernel runs for {busy_us:.1f} of {f['whole_us']:.1f} us: the host is late,"
+            " or memory is set or copied.",
             idle,
             "busy_share",
         )
