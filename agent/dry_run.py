@@ -184,6 +184,11 @@ def plan_lines(found: Plan, notes: tuple[str, ...] = ()) -> Iterator[Line]:
         yield "cyan", f"  {line}".rstrip()
     for line in figures.ledger(found.prompt.ledger):
         yield "", f"  {line}"
+    if found.config.rival != "none":
+        yield (
+            "",
+            f"  with --rival {found.config.rival} what PyTorch reaches is added, once measured",
+        )
     yield "bold", "the most it can cost"
     problems = len(found.problems)
     yield "", f"  {found.calls} calls: {found.config.budget} for each of {problems} problems"

@@ -54,3 +54,8 @@ def test_without_a_price_it_is_unknown_and_not_free(tmp_path: Path) -> None:
     found = planned(tmp_path, **unpriced)
     assert found.most_usd is None
     assert "dollars: unknown" in told(found)
+
+
+def test_what_is_measured_first_is_announced(tmp_path: Path) -> None:
+    assert "what PyTorch reaches is added" in told(planned(tmp_path, **PRICED, rival="eager"))
+    assert "what PyTorch reaches" not in told(planned(tmp_path, **PRICED))
