@@ -8,7 +8,7 @@ from typing import Literal
 from agent.loop.profiler import Profiler
 from agent.record.rival import Rival, RivalKernel
 from agent.record.store import RunStore
-from evaluator.errors import ProfilerError
+from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, ProblemRequest
 from evaluator.executor.executor import Executor
 from evaluator.settings import BaselineName
@@ -64,7 +64,7 @@ class RivalMeasurement:
         kernels: tuple[RivalKernel, ...] = ()
         try:
             profile = self._profiler(self._request, evaluation)
-        except ProfilerError as error:
+        except InfrastructureError as error:
             notes.append(f"no profile of eager: {error}")
         else:
             kernels = tuple(
