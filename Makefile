@@ -45,8 +45,7 @@ style: install
 
 # The pages as a site in .site/html. A broken link fails.
 PAGES := README.md ARCHITECTURE.md CHANGELOG.md CITATION.cff docs experiments/README.md \
-	$(addprefix experiments/results/,README.md advice/h200/TABLE.md measured \
-	relay/h100-2026-11-26/README.md) \
+	$(addprefix experiments/results/,README.md advice/h200/TABLE.md measured) \
 	experiments/bench/suites/wrong_candidate.py
 
 site: install
