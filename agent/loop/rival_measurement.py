@@ -40,6 +40,7 @@ class RivalMeasurement:
         self._profiler = profiler
         self._store = store
         self._lock = threading.Lock()
+        self._found: Rival | None = None
 
     def get(self) -> Rival | None:
         """What was measured, now or by an earlier command; None where nothing is asked for.
@@ -49,11 +50,12 @@ class RivalMeasurement:
         if not self._is_asked:
             return None
         with self._lock:
-            found = self._store.rival(self._request.problem_id)
-            if found is None:
-                found = self._measured()
-                self._store.save_rival(self._request.problem_id, found)
-            return found
+            if self._found is None:
+                self._found = self._store.rival(self._request.problem_id)
+            if self._found is None:
+                self._found = self._measured()
+                self._store.save_rival(self._request.problem_id, self._found)
+            return self._found
 
     def _measured(self) -> Rival:
         evaluation = self._executor.evaluate(self._request)

@@ -84,8 +84,8 @@ def _advice(subject: Subject, turn: int | None) -> Section | None:
     if subject.profile is None:
         return None
     given = [advice for advice in subject.profile.advice if advice.rule not in subject.tried]
-    nothing = remainder(subject.profile.bottleneck, subject.profile.figures)
-    lines = [*_turn_line(turn), *(advice_lines(given) or [nothing])]
+    told = advice_lines(given) or [remainder(subject.profile.bottleneck, subject.profile.figures)]
+    lines = [*_turn_line(turn), *told]
     if left_out := [a.rule for a in subject.profile.advice if a.rule in subject.tried]:
         names = ", ".join(left_out)
         lines.append(f"Followed before without a gain, and not advised again: {names}.")

@@ -36,11 +36,8 @@ PRECISION_NOTES = {
 EXAMPLES = {"none": (), "one": ("gelu",), "few": ("gelu", "matmul", "attention")}
 """What `--examples` shows. The short file that shows the form of an answer always stands there."""
 
-LEAST_SHARE = 0.01
-"""Of eager's time, from which a kernel is shown."""
 NAME_WIDTH = 100
-RIVAL_KERNELS = 8
-"""Eager's longest, which a prompt shows."""
+"""Of a kernel's name, in characters."""
 _RANDOM = re.compile(r"nn\.\w*Dropout|\bdropout|bernoulli|rand\w*_like", re.IGNORECASE)
 """What a module calls that draws random numbers in forward."""
 
@@ -146,17 +143,14 @@ def _rival(rival: Rival, templates: Templates) -> str:
             str(kernel.launches),
             figures.latency(kernel.time_us),
         )
-        for kernel in rival.kernels[:RIVAL_KERNELS]
-        if kernel.share >= LEAST_SHARE
+        for kernel in rival.longest
     ]
-    times = {"eager": rival.eager_us, "torch.compile": rival.compile_us}
-    told = {name: figures.latency(us) for name, us in times.items() if us is not None}
     bounds = {"bound": rival.bound_us, "attainable": rival.attainable_us}
     return templates.render(
         "rival",
         flags=rival.flags,
         rates=rival.bound_rates,
-        times=told,
+        times={name: figures.latency(us) for name, us in rival.times_us.items()},
         **{name: figures.latency(us) if us else "" for name, us in bounds.items()},
         kernels=rows,
         launches=sum(kernel.launches for kernel in rival.kernels),

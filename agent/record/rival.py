@@ -5,6 +5,9 @@ from __future__ import annotations
 from evaluator.evaluation import Rates
 from evaluator.record import Record
 
+_SHOWN = 8
+_LEAST_SHARE = 0.01
+
 
 class RivalKernel(Record):
     """One kernel (on a CPU: one operator) of an eager call, launches of one name together."""
@@ -35,6 +38,12 @@ class Rival(Record):
     """Why something is missing."""
 
     @property
-    def best_us(self) -> float | None:
-        """The faster of eager and `torch.compile`."""
-        return min((us for us in (self.eager_us, self.compile_us) if us is not None), default=None)
+    def times_us(self) -> dict[str, float]:
+        """Those that are known, by what was run."""
+        times = {"eager": self.eager_us, "torch.compile": self.compile_us}
+        return {name: us for name, us in times.items() if us is not None}
+
+    @property
+    def longest(self) -> tuple[RivalKernel, ...]:
+        """The kernels that are shown."""
+        return tuple(k for k in self.kernels[:_SHOWN] if k.share >= _LEAST_SHARE)

@@ -20,7 +20,6 @@ from tools.profiling.kept_report import kept_reports
 from tools.profiling.profile_facts import byte_words
 
 MESSAGE_LINES = 12
-RIVAL_KERNELS = 8
 NAME_WIDTH = 90
 
 
@@ -66,14 +65,14 @@ def rival_lines(rival: Rival | None, best: TurnRecord | None) -> Iterator[Line]:
     """What PyTorch itself reaches, and the best kernel against the faster of the two."""
     if rival is None:
         return
-    times = {"eager": rival.eager_us, "torch.compile": rival.compile_us}
-    told = [f"{name} {figures.latency(us)}" for name, us in times.items() if us is not None]
+    times = rival.times_us
+    told = [f"{name} {figures.latency(us)}" for name, us in times.items()]
     timing = best.evaluation.timing if best is not None else None
-    if timing is not None and rival.best_us is not None and len(told) > 1:
-        ratio = figures.ratio(rival.best_us / timing.latency_us)
+    if timing is not None and len(times) > 1:
+        ratio = figures.ratio(min(times.values()) / timing.latency_us)
         told.append(f"the best kernel is {ratio}x the faster of the two (measured apart)")
     yield "", f"PyTorch, before the first turn: {', '.join(told) or 'not measured'}"
-    for kernel in rival.kernels[:RIVAL_KERNELS]:
+    for kernel in rival.longest:
         share, time = figures.percent(kernel.share), figures.latency(kernel.time_us)
         yield "dim", f"  {share:>5}  {time:>8}  {kernel.launches:>3}x  {kernel.name[:NAME_WIDTH]}"
     for note in rival.notes:

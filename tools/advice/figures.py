@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tools.advice.kernel_figures import kernel_figures
+from tools.advice.thresholds import LIMITS
 from tools.profiling.cpu_counts import counted
 from tools.profiling.cpu_figures import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
 from tools.profiling.library_product import is_product
@@ -73,7 +74,7 @@ def _gpu(facts: Facts) -> Iterator[tuple[str, float]]:
     yield "product_share", products_us / busy_us
     rate = facts.implied_flops(products_us)
     # Beyond what the device can do: then other kernels do the task's products.
-    if rate is not None and rate < 1.2:
+    if rate is not None and rate < LIMITS.possible_rate:
         yield "product_rate", rate
     if (share := facts.implied_bandwidth(busy_us)) is not None:
         yield "bandwidth_share", share

@@ -9,7 +9,7 @@ from tools.profiling.bottleneck import Bottleneck
 from tools.profiling.profile_facts import percent
 
 _SHOWN = 0.01
-"""Share of the call, from which a part is told."""
+"""Share of the call, from which a part is reported."""
 
 
 def remainder(bottleneck: Bottleneck, figures: Mapping[str, float]) -> str:

@@ -18,6 +18,8 @@ class Thresholds:
     """The same without the library's products."""
     product_rate: float = 0.75
     """Of the rate measured on the device: a library's product that reaches it is left alone."""
+    possible_rate: float = 1.2
+    """A product cannot run faster than what was measured by more than this."""
     near_product_rate: float = 0.8
     """From here on a product of the candidate's own has the tiles that it needs."""
     attainable: float = 0.94

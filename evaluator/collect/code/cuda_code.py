@@ -152,7 +152,7 @@ def read_kernels(usage: str, sass: str) -> dict[str, KernelCode]:
 
 
 def _own_shared(capability: Capability, told: int) -> int:
-    # From 9.0 on, a kernel that declares any is told with what the driver reserves.
+    # From 9.0 on, the size that cuobjdump prints includes what the driver reserves.
     return told - RESERVED_SHARED if told and capability >= (9, 0) else told
 
 

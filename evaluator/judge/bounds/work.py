@@ -159,8 +159,7 @@ def _nonzero_share(tensor: Tensor) -> float:
     if tensor.device.type == "meta" or tensor.numel() == 0:
         return 1.0
     # Of a tensor of 2^32 elements PyTorch would make 32 GiB of counts.
-    flat = tensor.reshape(-1)
-    blocks = (flat[start : start + _BLOCK] for start in range(0, flat.numel(), _BLOCK))
+    blocks = tensor.view(-1).split(_BLOCK) if tensor.is_contiguous() else (tensor,)
     return sum(int(torch.count_nonzero(block)) for block in blocks) / tensor.numel()
 
 

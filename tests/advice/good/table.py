@@ -37,7 +37,7 @@ class Advised:
         """Of its profile."""
         return Replay(self.source, self.result).figures
 
-    @property
+    @cached_property
     def diagnosis(self) -> Diagnosis:
         """Under the present rules."""
         return diagnose(self.figures)

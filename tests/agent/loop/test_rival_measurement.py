@@ -91,11 +91,7 @@ def test_it_is_measured_once_and_stands_in_every_prompt(world: RivalWorld) -> No
     world.run(**ONE | {"budget": 4})
     assert len(world.executor.asked) == 1
     assert world.executor.asked[0].settings.baselines == (BaselineName.EAGER, BaselineName.COMPILE)
-    assert (world.rival().eager_us, world.rival().compile_us, world.rival().best_us) == (
-        110,
-        80,
-        80,
-    )
+    assert world.rival().times_us == {"eager": 110, "torch.compile": 80}
     prompts = world.prompts()
     assert len(prompts) == 4
     for prompt in prompts:
