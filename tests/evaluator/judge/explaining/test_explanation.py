@@ -297,6 +297,8 @@ def test_large_inputs_hide_no_lower_precision(monkeypatch):
     )
     request = evaluation_request(source, ATTENTION, device="cpu")
     monkeypatch.setattr(context_module, "kinds_for", lambda settings, work: (Kind.LARGER,))
+    # By some seeds rounding alone changes the row, and the only kind would be left out.
+    monkeypatch.setattr(context_module, "is_fit", lambda *args, **options: True)
     with (
         closing(Zygote()) as zygote,
         closing(ProblemContext(request, torch.device("cpu"), zygote)) as context,
