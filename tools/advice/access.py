@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from tools.advice.matrix_product import has_product
 from tools.advice.rule import AdviceRule, Figures, Found
 from tools.advice.thresholds import LIMITS
+from tools.advice.traffic import dram_headroom
 from tools.profiling.advice import Direction
 from tools.profiling.bottleneck import Bottleneck
 from tools.profiling.profile_facts import percent
@@ -27,10 +29,12 @@ def _scattered(f: Figures, kind: str) -> Found | None:
     loads = f["load_sector_share"]
     wasted = (1.0 - used) * (loads if kind == "load" else 1.0 - loads)
     verb = "fetches" if kind == "load" else "writes"
+    # Where L1 serves the rest of each sector, DRAM moves no more than it must.
+    most = dram_headroom(f) if f.get("traffic_ratio", 2.0) < LIMITS.least_traffic else 1.0
     return Found(
         f"a {kind} of one warp touches {sectors:.1f} sectors and uses {percent(used)} of the bytes"
         f" that it {verb}: neighbouring threads do not access neighbouring addresses.",
-        wasted * f.get("memory_weight", 1.0),
+        min(wasted * f.get("memory_weight", 1.0), most),
     )
 
 
@@ -41,9 +45,7 @@ def _scalar_access(f: Figures) -> Found | None:
     sectors = f[f"sectors_per_{kind}"]
     if width > LIMITS.scalar_bytes or used < LIMITS.streaming or sectors < LIMITS.stream_sectors:
         return None
-    if f.get("dram_pct", 0.0) > LIMITS.full_dram_pct or (
-        f.get("matrix_intensity", 0.0) >= LIMITS.matrix_intensity
-    ):
+    if f.get("dram_pct", 0.0) > LIMITS.full_dram_pct or has_product(f):
         return None
     weight = f["memory_weight"]
     if weight < LIMITS.memory_weight:
@@ -58,10 +60,12 @@ def _scalar_access(f: Figures) -> Found | None:
 
 def _bank_conflicts(f: Figures) -> Found | None:
     ways = f["conflict_ways"]
-    if ways < LIMITS.conflict_ways:
+    # Shuffles and special functions wait in the same queue: few accesses are not what fills it.
+    busy = f.get("shared_access_pct", f.get("shared_pct", 0.0))
+    if ways < LIMITS.conflict_ways or busy < LIMITS.shared_access_pct:
         return None
     stalls = f.get("stall_short_scoreboard_share", 0.0) + f.get("stall_mio_throttle_share", 0.0)
-    weight = min(1.0, max(f.get("shared_pct", 0.0) / 100.0, stalls))
+    weight = min(1.0, max(busy / 100.0, stalls))
     return Found(
         f"shared memory needs {ways:.1f} wavefronts for each one that the accesses ask for: the"
         " threads of a warp meet in the same banks.",
@@ -76,14 +80,24 @@ def _atomics_contention(f: Figures) -> Found | None:
     unit = f.get("atomic_pct", 0.0)
     queue = f.get("stall_lg_throttle_share", 0.0) + f.get("stall_drain_share", 0.0)
     waits = queue + f.get("stall_long_scoreboard_share", 0.0) + f.get("stall_membar_share", 0.0)
+    # One a block is what the advice comes to.
     if unit < LIMITS.atomic_pct and (
-        waits < LIMITS.memory_stall_share or f.get("dram_pct", 0.0) > LIMITS.dram_pct
+        waits < LIMITS.memory_stall_share
+        or f.get("dram_pct", 0.0) > LIMITS.dram_pct
+        or count <= f.get("grid", 0.0)
     ):
         return None
     return Found(
         f"{percent(share)} of the requests to global memory are atomics ({count:.0f} of warps),"
         f" and the busiest part of L2 works on them {unit:.0f} % of the time.",
         max(unit / 100.0, waits * f.get("spare", 1.0)),
+    )
+
+
+def _few_local(f: Figures) -> bool:
+    return (
+        f["local_share"] < LIMITS.local_share
+        or f.get("local_per_instruction", 1.0) < LIMITS.local_per_instruction
     )
 
 
@@ -109,7 +123,7 @@ def _spills(f: Figures) -> bool:
 
 
 def _register_spills(f: Figures) -> Found | None:
-    if f["local_share"] < LIMITS.local_share or not _spills(f):
+    if _few_local(f) or not _spills(f):
         return None
     return Found(
         f"registers are spilled: {percent(f['local_share'])} of the accesses to memory are to"
@@ -119,7 +133,7 @@ def _register_spills(f: Figures) -> Found | None:
 
 
 def _local_arrays(f: Figures) -> Found | None:
-    if f["local_share"] < LIMITS.local_share or _spills(f):
+    if _few_local(f) or _spills(f):
         return None
     return Found(
         f"{percent(f['local_share'])} of the accesses to memory are to local memory, and they are"
@@ -138,7 +152,8 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         " tile row by row into shared memory and turn it there, or store the data as a structure"
         " of arrays.",
         watch=(("load_efficiency", UP), ("sectors_per_load", DOWN)),
-        model="unused load bytes among all sectors, times memory time",
+        model="unused load bytes among all sectors, times memory time, at most what DRAM leaves if"
+        " it moves only what it must",
         source="ncu UncoalescedGlobalAccess; AKA C",
         find=lambda f: _scattered(f, "load"),
     ),
@@ -150,7 +165,8 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         change="Let thread i of a warp write element i: stage the result in shared memory and"
         " write it out row by row.",
         watch=(("store_efficiency", UP), ("sectors_per_store", DOWN)),
-        model="unused store bytes among all sectors, times memory time",
+        model="unused store bytes among all sectors, times memory time, at most what DRAM leaves if"
+        " it moves only what it must",
         source="ncu UncoalescedGlobalAccess; AKA D",
         find=lambda f: _scattered(f, "store"),
     ),
@@ -169,7 +185,8 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="bank_conflicts",
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
-        when="{conflict_ways} shared memory wavefronts or more per needed one",
+        when="{conflict_ways} shared memory wavefronts or more per needed one; shared memory busy"
+        " {shared_access_pct:g} %",
         change="Pad each row of the tile by one element (tile[32][33]) or swizzle the column with"
         " the row (column ^ row), so that the threads of a warp hit 32 different banks.",
         watch=(("conflict_ways", DOWN),),
@@ -181,7 +198,8 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         name="atomics_contention",
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
         when="atomics are {atomic_share:.0%} of requests or more; L2's atomic unit busy"
-        " {atomic_pct:g} %, or {memory_stall_share:.0%} of stalls on memory",
+        " {atomic_pct:g} %, or {memory_stall_share:.0%} of stalls on memory with more than one"
+        " atomic a block",
         change="Reduce before the atomic: over the warp (__shfl_xor_sync, __reduce_add_sync), then"
         " over the block in shared memory, and only one atomic a block; or write partial results"
         " and add them in a second step.",
@@ -193,7 +211,8 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="register_spills",
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
-        when="spills are {local_share:.0%} of memory accesses or more",
+        when="spills are {local_share:.0%} of memory accesses or more, local accesses"
+        " {local_per_instruction:.0%} of instructions",
         change="Keep fewer values alive: smaller tiles for each thread, less unrolling, or more"
         " registers (a smaller block, a weaker __launch_bounds__).",
         watch=(("local_requests", DOWN),),
@@ -204,7 +223,8 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="local_arrays",
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
-        when="local memory other than spills is {local_share:.0%} of accesses or more",
+        when="local memory other than spills is {local_share:.0%} of accesses or more, and"
+        " {local_per_instruction:.0%} of instructions",
         change="Index arrays of a thread by constants only: unroll their loops fully (#pragma"
         " unroll, fixed bounds), or put the array into shared memory.",
         watch=(("local_requests", DOWN),),

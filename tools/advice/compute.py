@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tools.advice.matrix_product import has_product, multiplies
 from tools.advice.rule import AdviceRule, Figures, Found
 from tools.advice.thresholds import LIMITS
 from tools.profiling.advice import Direction
@@ -20,14 +21,19 @@ def _over_next(f: Figures, pipe: str) -> float:
 
 
 def _wants_tensor_cores(f: Figures) -> bool:
-    ceiling = f.get("flops_ceiling", LIMITS.tensor_flops_per_s)
-    return f["matrix_intensity"] >= LIMITS.matrix_intensity and (
-        ceiling >= LIMITS.tensor_flops_per_s
-    )
+    """Not where the ceiling is not known: fp32 may be asked for."""
+    return f["flops_ceiling"] >= LIMITS.tensor_flops_per_s
+
+
+def _limited_by_memory(f: Figures) -> bool:
+    """As a product with a short side or a short depth."""
+    return f.get("dram_pct", 0.0) > LIMITS.dram_pct
 
 
 def _no_tensor_cores(f: Figures) -> Found | None:
-    if not _wants_tensor_cores(f) or f["tensor_pct"] >= LIMITS.tensor_used_pct:
+    if not multiplies(f) or not _wants_tensor_cores(f) or _limited_by_memory(f):
+        return None
+    if f["tensor_pct"] >= min(LIMITS.tensor_used_pct, f.get("fma_pct", 100.0)):
         return None
     rate = f.get("flops_share", 0.0)
     told = f", at {percent(rate)} of the rate measured for it" if rate else ""
@@ -39,14 +45,18 @@ def _no_tensor_cores(f: Figures) -> Found | None:
 
 
 def _idle_tensor_cores(f: Figures) -> Found | None:
-    tensor = f["tensor_pct"]
+    tensor, rate = f["tensor_pct"], f.get("flops_share", 0.0)
     if not LIMITS.tensor_used_pct <= tensor < LIMITS.tensor_enough_pct:
         return None
-    if not _wants_tensor_cores(f) or f.get("dram_pct", 0.0) > LIMITS.dram_pct:
+    if not multiplies(f) or not _wants_tensor_cores(f) or _limited_by_memory(f):
+        return None
+    # Softmax or a conversion of the operands, and not the operands themselves.
+    beside = max(f.get(name, 0.0) for name in ("xu_pct", "alu_pct", "fma_pct", "issue_pct"))
+    if rate >= LIMITS.near_product_rate or beside >= LIMITS.compute_pct:
         return None
     return Found(
         f"the tensor cores are busy {tensor:.0f} % of the time: they wait for their operands.",
-        1.0 - tensor / LIMITS.tensor_enough_pct,
+        min(1.0 - tensor / LIMITS.tensor_enough_pct, 1.0 - rate),
     )
 
 
@@ -56,6 +66,8 @@ def _fp64_arithmetic(f: Figures) -> Found | None:
         return None
     if pipe < LIMITS.fp64_used_pct and share < LIMITS.fp64_share:
         return None
+    if f.get("dram_pct", 0.0) >= max(LIMITS.dram_pct, pipe, f.get("issue_pct", 0.0)):
+        return None  # A sum in fp64 that nothing waits for.
     # Besides the pipe, each value is converted there and back.
     cost = max(pipe / max(f.get("busiest_pct", 100.0), 1.0), share + f.get("conversion_share", 0.0))
     return Found(
@@ -83,6 +95,8 @@ def _integer_arithmetic(f: Figures) -> Found | None:
     memory = max(f.get(name, 0.0) for name in ("dram_pct", "l2_pct", "l1_pct"))
     if share < LIMITS.integer_share or busy < LIMITS.integer_pct or memory >= busy:
         return None
+    if f.get("tensor_pct", 0.0) >= LIMITS.tensor_used_pct:
+        return None  # What they do is not counted among the arithmetic: addresses are all of it.
     return Found(
         f"{percent(share)} of the arithmetic is on integers, and issuing it keeps the SM"
         f" {busy:.0f} % busy: addresses and index sums cost more than the work.",
@@ -92,7 +106,7 @@ def _integer_arithmetic(f: Figures) -> Found | None:
 
 def _fp32_matrix(f: Figures) -> Found | None:
     """Where tensor cores are not allowed, a better kernel drives the FMA pipe up."""
-    if f["matrix_intensity"] < LIMITS.matrix_intensity or _wants_tensor_cores(f):
+    if not multiplies(f) or _wants_tensor_cores(f) or _limited_by_memory(f):
         return None
     rate, fma = f["flops_share"], f["fma_pct"]
     told = (
@@ -115,7 +129,7 @@ def _fp32_matrix(f: Figures) -> Found | None:
 
 def _busy_fma(f: Figures) -> Found | None:
     busy = f["fma_pct"]
-    if f.get("matrix_intensity", 0.0) >= LIMITS.matrix_intensity:
+    if has_product(f):
         return None  # its number of operations is fixed
     if busy < LIMITS.compute_pct or busy < f.get("dram_pct", 0.0):
         return None
@@ -130,7 +144,7 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
         name="no_tensor_cores",
         bottleneck=Bottleneck.COMPUTE,
         when="a matrix product for tensor cores (peak above {tensor_flops_per_s:.2g}/s), tensor"
-        " pipe below {tensor_used_pct:g} %",
+        " pipe below {tensor_used_pct:g} % and FMA, DRAM below {dram_pct:g} %",
         change="Compute it on the tensor cores: wmma or mma.sync fragments (wgmma on sm_90a) over"
         " tiles in shared memory, fp32 accumulators; or leave the product to the library and fuse"
         " the rest.",
@@ -142,19 +156,21 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="idle_tensor_cores",
         bottleneck=Bottleneck.COMPUTE,
-        when="a matrix product; tensor pipe between {tensor_used_pct:g} and {tensor_enough_pct:g}"
-        " %, DRAM below {dram_pct:g} %",
+        when="a matrix product below {near_product_rate:.0%} of the rate measured here; tensor pipe"
+        " between {tensor_used_pct:g} and {tensor_enough_pct:g} %, DRAM and other pipes below"
+        " {dram_pct:g} %",
         change="Feed them: larger tiles for each warp, two or three stages of asynchronous copies"
         " (cp.async, TMA) so that the next tile arrives while this one is multiplied, conflict-free"
         " layouts (ldmatrix).",
         watch=(("tensor_pct", UP),),
-        model="1 - tensor / {tensor_enough_pct:g} %",
+        model="1 - tensor / {tensor_enough_pct:g} %, at most 1 - rate reached / rate measured",
         find=_idle_tensor_cores,
     ),
     AdviceRule(
         name="fp64_arithmetic",
         bottleneck=Bottleneck.COMPUTE,
-        when="FP64 pipe above {fp64_used_pct:g} %, or fp64 {fp64_share:.0%} of arithmetic",
+        when="FP64 pipe above {fp64_used_pct:g} %, or fp64 {fp64_share:.0%} of arithmetic, and DRAM"
+        " not what limits",
         change="Write constants with f (0.5f) and call the float functions (expf, sqrtf, fmaxf);"
         " accumulate in float, in several partial sums where accuracy needs it.",
         watch=(("fp64_share", DOWN), ("fp64_pct", DOWN)),
@@ -177,8 +193,8 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="integer_arithmetic",
         bottleneck=Bottleneck.COMPUTE,
-        when="{integer_share:.0%} integer arithmetic; issue or ALU at {integer_pct:g} % or more,"
-        " above DRAM and caches",
+        when="{integer_share:.0%} integer arithmetic and no tensor cores; issue or ALU at"
+        " {integer_pct:g} % or more, above DRAM and caches",
         change="Take index arithmetic out of the inner loop: no division or modulo (use grid"
         " dimensions, shifts, or running counters), 32-bit indices, pointers that advance; several"
         " elements for each index.",
@@ -189,7 +205,8 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="fp32_matrix",
         bottleneck=Bottleneck.COMPUTE,
-        when="a matrix product that tensor cores may not do, below the rate measured here",
+        when="a matrix product that tensor cores may not do, below the rate measured here, DRAM"
+        " below {dram_pct:g} %",
         change="Do more for each operand that is loaded: 8x8 results a thread in registers, tiles"
         " of 128x128 a block, the next tile loaded while this one is used, float4 reads of shared"
         " memory, a grid of whole waves. Or leave the product to the library and fuse what follows"

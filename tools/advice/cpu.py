@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tools.advice.matrix_product import has_product
 from tools.advice.rule import AdviceRule, Figures, Found
 from tools.advice.thresholds import LIMITS
 from tools.profiling.advice import Direction
@@ -9,6 +10,7 @@ from tools.profiling.bottleneck import Bottleneck
 from tools.profiling.profile_facts import count_words, percent
 
 UP, DOWN = Direction.UP, Direction.DOWN
+_PAGE_BYTES = 4096.0
 
 
 def _single_thread(f: Figures) -> Found | None:
@@ -69,23 +71,32 @@ def _page_faults(f: Figures) -> Found | None:
     share, faults = f["system_share"], f["page_faults"]
     if share < LIMITS.fresh_memory or faults < LIMITS.many_faults:
         return None
+    is_outputs = f.get(
+        "traffic_ratio", LIMITS.extra_traffic
+    ) < LIMITS.least_traffic and faults * _PAGE_BYTES <= f.get("must_bytes", 0.0)
     return Found(
         f"{faults:.0f} page faults a call take {percent(share)} of the processor time: memory that"
         " is allocated anew is mapped page by page.",
         share,
+        # No temporaries, and no more pages than inputs and outputs have.
+        change="These are hardly more than the outputs' own pages: let each thread be the first to"
+        " write its part of them, so that all threads map."
+        if is_outputs
+        else "",
     )
 
 
 def _python_glue(f: Figures) -> Found | None:
     glue = f["glue_share"]
-    if glue < LIMITS.glue or f["wall_us"] > 1000.0:
+    if glue < LIMITS.glue or f["wall_us"] > 1000.0 or f["operators"] <= 1:
         return None
     return Found(f"Python and dispatch around the work take {percent(glue)} of the call.", glue)
 
 
 def _library_operators(f: Figures) -> Found | None:
     share = f["library_share"]
-    if share < LIMITS.library:
+    # Products that run at the measured rate are left to the library.
+    if share < LIMITS.library or f.get("flops_share", 0.0) >= LIMITS.product_rate:
         return None
     return Found(
         f"{f['operators']:.0f} operators a call, and {percent(share)} of the time in PyTorch's"
@@ -106,7 +117,7 @@ def _memory_bound(f: Figures) -> Found | None:
 
 
 def _busy_arithmetic(f: Figures) -> Found | None:
-    if f["intensity"] < LIMITS.intensity or f["wall_us"] < LIMITS.threadable_us:
+    if f["intensity"] < LIMITS.intensity or f["wall_us"] < LIMITS.threadable_us or has_product(f):
         return None
     if f["busy_threads"] < LIMITS.busy_threads * f["threads"] or f["packed_share"] < LIMITS.packed:
         return None
@@ -218,7 +229,8 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         name="python_glue",
         bottleneck=Bottleneck.LAUNCH_OVERHEAD,
         scope="call",
-        when="{glue:.0%} of a call of at most 1 ms outside operators and own functions",
+        when="{glue:.0%} of a call of at most 1 ms outside operators and own functions, several of"
+        " them",
         change="Make one call of your own out of many; take views, checks and conversions out of"
         " forward, and pass the tensors as they are.",
         watch=(("glue_share", DOWN),),
@@ -229,7 +241,8 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         name="library_operators",
         bottleneck=Bottleneck.LIBRARY,
         scope="call",
-        when="{library:.0%} of the time in PyTorch's operators",
+        when="{library:.0%} of the time in PyTorch's operators, no matrix product at"
+        " {product_rate:.0%} of the measured rate",
         change="Fuse the elementwise operators and reductions into one function of your own; leave"
         " matrix products to the library and fuse what follows them.",
         watch=(("library_share", DOWN), ("operators", DOWN)),
@@ -251,7 +264,8 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         name="busy_arithmetic",
         bottleneck=Bottleneck.COMPUTE,
         scope="call",
-        when="vectorised, on all threads, {intensity} operations per byte or more",
+        when="no matrix product; vectorised, on all threads, {intensity} operations per byte or"
+        " more",
         change="Do less arithmetic for each element: cheaper polynomials, divisions hoisted or"
         " replaced by a reciprocal, several independent sums.",
         watch=(("bandwidth_share", UP),),

@@ -28,7 +28,7 @@ def kernel_figures(kernel: CollectedKernel, must_bytes: float) -> Iterator[tuple
     yield from _launch(known)
     yield from _busy(known)
     yield from _global_accesses(known, must_bytes)
-    yield from _shared_accesses(known)
+    yield from _shared_accesses(known, kernel.launches)
     yield from _local_accesses(known)
     yield from _instructions(known)
 
@@ -51,7 +51,10 @@ def _busy(known: dict[str, float]) -> Iterator[tuple[str, float]]:
         yield "spare", max(0.0, 1.0 - max(units) / 100.0)
     stalls = {n: v for n, v in known.items() if n.startswith("stall_") and n not in _NO_STALLS}
     total = sum(stalls.values())
-    weights = [known[name] / 100.0 for name in ("memory_pct", *_UNITS) if name in known]
+    # Shared memory and shuffles keep L1 busy, and cost no bytes.
+    is_shared = known.get("shared_pct", 0.0) >= 0.5 * known.get("l1_pct", float("inf"))
+    weighed = ("dram_pct", "l2_pct") if is_shared else ("memory_pct", *_UNITS)
+    weights = [known[name] / 100.0 for name in weighed if name in known]
     if total > 0:
         yield "stalls", total
         for name, value in stalls.items():
@@ -74,7 +77,9 @@ def _global_accesses(known: dict[str, float], must_bytes: float) -> Iterator[tup
             yield f"bytes_per_{kind}_request", per_sector * count / requests
     loads, stores = sectors["load"], sectors["store"]
     if loads is not None and stores is not None and loads + stores > 0:
-        yield "load_sector_share", loads / (loads + stores)
+        # Asynchronous copies are no load requests, and come from L2.
+        fetched = max(loads, known.get("l2_read_sectors", 0.0))
+        yield "load_sector_share", fetched / (fetched + stores)
         read_bytes = must_bytes - stores * SECTOR_BYTES
         # A kernel of a chain, or one that scatters its stores, tells nothing about the input.
         if "l2_read_sectors" in known and read_bytes > 0.1 * must_bytes > 0:
@@ -87,7 +92,11 @@ def _global_accesses(known: dict[str, float], must_bytes: float) -> Iterator[tup
             yield "atomic_share", atomics / (others + atomics)
 
 
-def _shared_accesses(known: dict[str, float]) -> Iterator[tuple[str, float]]:
+def _shared_accesses(known: dict[str, float], launches: int) -> Iterator[tuple[str, float]]:
+    """`shared_pct` counts shuffles as well: what loads and stores take is had from wavefronts."""
+    cycles = known.get("sm_count", 0.0) * known.get("sm_cycles_elapsed", 0.0) * launches
+    if "shared_wavefronts" in known and cycles > 0:
+        yield "shared_access_pct", 100.0 * known["shared_wavefronts"] / cycles
     if known.get("shared_wavefronts_ideal") and "shared_wavefronts" in known:
         yield "conflict_ways", known["shared_wavefronts"] / known["shared_wavefronts_ideal"]
         return

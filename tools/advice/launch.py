@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+from tools.advice.matrix_product import has_product
 from tools.advice.rule import AdviceRule, Figures, Found
 from tools.advice.thresholds import LIMITS
 from tools.profiling.advice import Direction
@@ -32,6 +35,8 @@ def _launch_bound(f: Figures) -> Found | None:
             " or memory is set or copied.",
             idle,
             "busy_share",
+            change="Do less on the host before the launch: allocate with empty and not with zeros,"
+            " let the kernel set what it needs, and copy, convert and wait for nothing.",
         )
     return None
 
@@ -49,6 +54,10 @@ def _unfused_kernels(f: Figures) -> Found | None:
         )
     if ratio < LIMITS.fusion_traffic:
         return None
+    # The tiles of a product are read again and again, which costs little where arithmetic does.
+    rate = f.get("bandwidth_share", 1.0) * ratio
+    if has_product(f) and rate < LIMITS.traffic_dram_pct / 100.0:
+        return None
     return Found(
         f"{f['launches']:.0f} kernels hand each other intermediates through memory: DRAM moves"
         f" {ratio:.1f} times the bytes that must move.",
@@ -57,27 +66,31 @@ def _unfused_kernels(f: Figures) -> Found | None:
     )
 
 
+_BESIDES_PRODUCTS = (
+    "Do the rest in your own kernels, fused with what comes before and after it, and leave the"
+    " products to the library."
+)
+
+
 def _library_time(f: Figures) -> Found | None:
     """A product that runs at the rate of the device is no reason to leave the library."""
     share, products = f["library_share"], f.get("product_share", 0.0)
     rate = f.get("product_rate", 0.0)
-    if rate >= LIMITS.product_rate:
+    left_alone = rate >= LIMITS.product_rate or (has_product(f) and not rate)  # 0: not known
+    if left_alone:
         share -= products
-    elif share < LIMITS.library:
-        return None
-    if share < LIMITS.other_library:
+    if share < (LIMITS.other_library if rate >= LIMITS.product_rate else LIMITS.library):
         return None
     ratio = f.get("traffic_ratio", 1.0)
     fused = LIMITS.unfused_gain if ratio < LIMITS.fusion_traffic else 1.0 - 1.0 / ratio
     told = f"{percent(share)} of the device time is spent in kernels of PyTorch or its libraries"
-    if not products:
-        return Found(f"{told}.", share * fused)
+    if not products or not rate:
+        return Found(f"{told}.", share * fused, change=_BESIDES_PRODUCTS if left_alone else "")
     if rate >= LIMITS.product_rate:
         return Found(
             f"{told}, besides the products, which reach {percent(rate)} of the rate measured here.",
             share * fused,
-            change="Do the rest in your own kernels, fused with what comes before and after it, and"
-            " leave the products to the library.",
+            change=_BESIDES_PRODUCTS,
         )
     return Found(
         f"{told}; the products among them reach {percent(rate)} of the rate measured here.",
@@ -90,7 +103,9 @@ def _too_few_blocks(f: Figures) -> Found | None:
     idle = 1.0 - blocks
     words = f"{f['grid']:.0f} blocks for {f['sm_count']:.0f} SMs leave part of the device idle"
     if blocks < 1.0 - LIMITS.least_gain:
-        return Found(f"{words}.", idle)
+        # More SMs gain no more than the memory that all of them share has left.
+        shared = max(f.get("dram_pct", 0.0), f.get("l2_pct", 0.0)) / 100.0
+        return Found(f"{words}.", min(idle, 1.0 - shared))
     waves = f["waves"]
     if waves >= LIMITS.few_waves or f["busiest_pct"] >= LIMITS.busy_pct:
         return None
@@ -118,7 +133,9 @@ def _tail_wave(f: Figures) -> Found | None:
 def _small_blocks(f: Figures) -> Found | None:
     block = max(1.0, f["block"])
     idle = 1.0 - block / (32.0 * -(-block // 32.0))
-    if block >= LIMITS.small_block and idle < LIMITS.tail:
+    # As many registers fit whatever the size of a block.
+    others = f.get("limit_registers", math.inf) < f.get("limit_blocks", 0.0)
+    if (block >= LIMITS.small_block or others) and idle < LIMITS.tail:
         return None
     possible = min(1.0, block * f.get("limit_blocks", 32.0) / LIMITS.sm_threads)
     return Found(
@@ -132,6 +149,18 @@ def _uneven_work(f: Figures) -> Found | None:
     if f.get("blocks_per_sm", 1.0) < 1.0:
         return None
     uneven = f.get("uneven_share", 0.0)
+    if uneven >= LIMITS.uneven and f.get("waves", math.inf) <= 1.0:
+        blocks = f.get("blocks_per_sm", 1.0)
+        if 1.0 - blocks / math.ceil(blocks) >= 0.5 * uneven:
+            return Found(
+                f"{f['grid']:.0f} blocks for {f['sm_count']:.0f} SMs: some of these get"
+                f" {math.ceil(blocks)}, others {math.floor(blocks)}, and an SM is busy for"
+                f" {percent(1 - uneven)} of the time of the busiest one.",
+                uneven,
+                "uneven_share",
+                change="Launch a whole number of blocks for each SM: larger or smaller tiles, or as"
+                " many blocks as fit at once, which loop (grid stride).",
+            )
     if uneven >= LIMITS.uneven:
         return Found(
             f"SMs are busy for {percent(1 - uneven)} of the time of the busiest one: some blocks"
@@ -171,7 +200,8 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         bottleneck=Bottleneck.REDUNDANT_TRAFFIC,
         scope="call",
         when="own kernels: at least {effective_launches} launches if all had one size, and DRAM"
-        " traffic {fusion_traffic} times the minimum",
+        " traffic {fusion_traffic} times the minimum (with a matrix product, at"
+        " {traffic_dram_pct:g} % of the measured bandwidth)",
         change="Fuse the kernels: compute the next step on the value while it is in a register"
         " (or shared memory), and write only the final result.",
         watch=(("traffic_ratio", DOWN), ("launches", DOWN)),
@@ -198,7 +228,8 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         change="Split the work into more blocks: smaller tiles, one block for each row or slice,"
         " or several blocks for each result and a second step that combines (split-K).",
         watch=(("blocks_per_sm", UP),),
-        model="share of SMs without a block, or half of the missing wave",
+        model="share of SMs without a block, at most what DRAM and L2 leave, or half of the missing"
+        " wave",
         source="ncu LaunchConfiguration; AKA A",
         find=_too_few_blocks,
     ),
@@ -216,7 +247,8 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="small_blocks",
         bottleneck=Bottleneck.OCCUPANCY,
-        when="blocks under {small_block:g} threads, or over {tail:.0%} of the last warp unused",
+        when="blocks under {small_block:g} threads and registers for more of them, or over"
+        " {tail:.0%} of the last warp unused",
         change="Use 128 to 256 threads a block, a multiple of 32; let several rows or tiles share"
         " a block where one is too small.",
         watch=(("block", UP), ("occupancy_limit_pct", UP)),

@@ -44,8 +44,8 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     # A device that is half empty waits for everything.
     "too_few_blocks": ("tail_wave", "uneven_work", "small_blocks", "barrier_wait", "scalar_access",
                        "memory_latency", "memory_queue", "instruction_fetch", "fp32_matrix",
-                       *_OCCUPANCY),
-    "tail_wave": ("uneven_work", "fp32_matrix"),
+                       "idle_tensor_cores", *_OCCUPANCY),
+    "tail_wave": ("uneven_work", "fp32_matrix", "idle_tensor_cores"),
     "small_blocks": ("occupancy_blocks", *_FEW_WARPS),
     "uneven_work": ("memory_latency", "dependency_chain", "barrier_wait"),
     "occupancy_registers": _FEW_WARPS,
@@ -77,7 +77,8 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "fp64_arithmetic": ("special_functions", "integer_arithmetic", "busy_fma", "dependency_chain",
                         "shared_memory_queue"),
     "special_functions": ("shared_memory_queue", "shuffle_queue", "dependency_chain"),
-    "integer_arithmetic": ("special_functions", "dependency_chain"),
+    # Integer multiplications run on the FMA pipe.
+    "integer_arithmetic": ("special_functions", "dependency_chain", "busy_fma"),
     # CPU
     "libm_calls": ("not_vectorised", "narrow_vectors", "busy_arithmetic", "branch_misses"),
     "not_vectorised": ("narrow_vectors", "busy_arithmetic"),
@@ -128,7 +129,8 @@ def _try(rule: AdviceRule, figures: Figures, subject: str) -> Advice | None:
         if found is None:
             return None
         share = figures.get("hot_share", 1.0) if rule.scope == "kernel" else 1.0
-        gain = min(1.0, max(0.0, found.gain * share))
+        most = _most(figures) if rule.scope == "kernel" else 1.0
+        gain = max(0.0, min(found.gain, most)) * share
         watched = [pair for pair in rule.watch if not found.figure or pair[0] == found.figure]
         figure, direction = next(pair for pair in watched if pair[0] in figures)
     except (UnknownFigureError, StopIteration):
@@ -145,6 +147,12 @@ def _try(rule: AdviceRule, figures: Figures, subject: str) -> Advice | None:
         before=figures[figure],
         gain=gain,
     )
+
+
+def _most(figures: Figures) -> float:
+    """What the best kernel gains: one that does nothing takes time as well."""
+    least_us = LIMITS.launch_us * figures.get("hot_launches", 1.0)
+    return max(0.0, 1.0 - least_us / max(figures.get("hot_us", float("inf")), 1e-9))
 
 
 def _capital(sentence: str) -> str:

@@ -59,7 +59,8 @@ class Thresholds:
     """A cause explains a symptom when its gain is at least this share of the symptom's."""
     # launch
     launch_us: float = 2.0
-    """Assumed: what a launch costs, with the gap before the next one."""
+    """Assumed: what a launch costs, with the gap before the next one. A kernel that does nothing
+    takes about as long."""
     idle_us: float = 10.0
     """Idle time of a call with one launch only, above which the host is to blame."""
     effective_launches: float = 1.5
@@ -107,17 +108,27 @@ class Thresholds:
     """Sectors a request: 2 where 32 threads read 2 bytes each."""
     full_dram_pct: float = 85.0
     """Of its peak: wider accesses gain nothing above."""
+    best_dram_pct: float = 93.0
+    """Assumed: what the best streaming kernels reach of the peak."""
     cache_advice_pct: float = 60.0
     cache_over_dram: float = 1.5
     """Plain streams keep L2 about 1.2 times as busy as DRAM (an elementwise kernel on an H200)."""
     memory_weight: float = 0.35
     """Share of the time that memory must cost before accesses are worth changing."""
     conflict_ways: float = 1.3
+    shared_access_pct: float = 5.0
+    """How busy loads and stores must keep shared memory: reductions over a block came to 3 % on an
+    H200, tiles to 9 % and more."""
     atomic_share: float = 0.05
     """Atomics among all requests to global memory."""
     atomic_pct: float = 30.0
     local_share: float = 0.05
     """Local accesses among all requests to memory off the SM."""
+    local_per_instruction: float = 0.01
+    """Asynchronous copies are no requests: without any others, a few spills are all there is."""
+    waiting_bytes: float = 24e3
+    """Of loads that the warps of an SM wait for: kernels at 81 and 89 % of DRAM had that many on an
+    H200. More in flight gain nothing."""
     # latency
     least_stall: float = 1.5
     """Warps stalled for an instruction issued; fewer do not show."""
@@ -129,6 +140,8 @@ class Thresholds:
     fetch_share: float = 0.15
     active_threads: float = 24.0
     """Threads active an instruction, of 32."""
+    eligible_warps: float = 1.0
+    """Warps that could issue, for each scheduler, from which fixed latencies are hidden."""
     # arithmetic
     tensor_used_pct: float = 3.0
     """Plain arithmetic reads up to 2 % where the chip has no finer counter."""

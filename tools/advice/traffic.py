@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+from tools.advice.matrix_product import has_product, multiplies
 from tools.advice.rule import AdviceRule, Figures, Found
 from tools.advice.thresholds import LIMITS
 from tools.profiling.advice import Direction
 from tools.profiling.bottleneck import Bottleneck
+from tools.profiling.profile_facts import SECTOR_BYTES
 
 UP, DOWN = Direction.UP, Direction.DOWN
-_FULL_DRAM_PCT = 93.0
-"""Assumed: what the best streaming kernels reach of the peak."""
+_FEWER_BYTES = (
+    "Move fewer bytes: narrower types for what stays inside, nothing written that is recomputed"
+    " cheaply; for the rest of the bandwidth, "
+)
 _MORE_IN_FLIGHT = (
     "Only the rate is left: have each thread issue two to four independent loads before it uses the"
     " first, choose a grid of whole waves, and store what is not read again with __stcs."
 )
+
+
+_LARGER_TILES = (
+    "Make the tiles of a block larger (128x128 or 128x256), with several results a thread for each"
+    " operand, or let the blocks of a cluster share what they load."
+)
+
+
+def dram_headroom(f: Figures) -> float:
+    """Share of the time that is gained where the same bytes move as fast as they can."""
+    return max(0.0, 1.0 - f.get("dram_pct", 0.0) / LIMITS.best_dram_pct)
+
+
+def _loads_wide(f: Figures) -> bool:
+    """Bulk and asynchronous copies are no load requests: where there are none, as well."""
+    return f.get("bytes_per_load_request", LIMITS.wide_bytes) >= LIMITS.wide_bytes
 
 
 def _dram_bound(f: Figures) -> Found | None:
@@ -25,7 +45,9 @@ def _dram_bound(f: Figures) -> Found | None:
         return None
     extra = f", {ratio:.2f} times the bytes that must move" if ratio is not None else ""
     return Found(
-        f"DRAM runs at {dram:.0f} % of its peak{extra}.", max(0.0, 1.0 - dram / _FULL_DRAM_PCT)
+        f"DRAM runs at {dram:.0f} % of its peak{extra}.",
+        dram_headroom(f),
+        change=f"{_FEWER_BYTES}several independent loads in flight." if _loads_wide(f) else "",
     )
 
 
@@ -33,19 +55,19 @@ def _dram_rate(f: Figures) -> Found | None:
     dram = f["dram_pct"]
     if dram < LIMITS.dram_pct or f["traffic_ratio"] >= LIMITS.least_traffic:
         return None
-    wide = f.get("bytes_per_load_request", 0.0) >= LIMITS.wide_bytes
     return Found(
         f"DRAM moves only the bytes that must move, at {dram:.0f} % of its peak.",
-        max(0.0, 1.0 - dram / _FULL_DRAM_PCT),
-        change=_MORE_IN_FLIGHT if wide else "",
+        dram_headroom(f),
+        change=_MORE_IN_FLIGHT if _loads_wide(f) else "",
     )
 
 
 def _redundant_passes(f: Figures) -> Found | None:
-    if f.get("matrix_intensity", 0.0) >= LIMITS.matrix_intensity:
+    if has_product(f):
         return None
     ratio = f.get("traffic_ratio", 1.0)
-    if ratio >= LIMITS.extra_traffic and f["dram_pct"] >= LIMITS.traffic_dram_pct:
+    # 1.5 is what rows too long for an SM need: read for their sums, and once more to be written.
+    if ratio >= LIMITS.redundant_reads and f["dram_pct"] >= LIMITS.traffic_dram_pct:
         return Found(
             f"DRAM moves {ratio:.1f} times the bytes that must move: data is read or written more"
             " than once.",
@@ -58,13 +80,14 @@ def _redundant_passes(f: Figures) -> Found | None:
     return Found(
         f"the SMs fetch {reads:.1f} times the bytes of the input from L2: the same elements are"
         " read in several passes.",
-        (1.0 - 1.0 / reads) * f["memory_weight"] * LIMITS.cached_pass,
+        # Weights that all rows share are fetched again as well: DRAM is what is left to gain.
+        min((1.0 - 1.0 / reads) * f["memory_weight"] * LIMITS.cached_pass, dram_headroom(f)),
         "load_ratio",
     )
 
 
 def _poor_l2_reuse(f: Figures) -> Found | None:
-    if f["matrix_intensity"] < LIMITS.matrix_intensity:
+    if not multiplies(f):
         return None
     ratio, hits, dram = f["traffic_ratio"], f["l2_hit_pct"], f["dram_pct"]
     if ratio < LIMITS.extra_traffic or hits >= LIMITS.low_hit_pct or dram < LIMITS.reuse_pct:
@@ -78,15 +101,16 @@ def _poor_l2_reuse(f: Figures) -> Found | None:
 
 def _poor_l1_reuse(f: Figures) -> Found | None:
     ratio, l2 = f["load_ratio"], f["l2_pct"]
-    if f.get("matrix_intensity", 0.0) < LIMITS.matrix_intensity:
+    if not multiplies(f) or ratio < LIMITS.reuse_ratio or l2 < LIMITS.cache_advice_pct:
         return None
-    if ratio < LIMITS.reuse_ratio or l2 < LIMITS.cache_advice_pct:
-        return None
+    if max(f.get("tensor_pct", 0.0), f.get("fma_pct", 0.0)) >= l2:
+        return None  # The tiles are large enough for arithmetic to be what limits it.
     return Found(
         f"the SMs fetch {ratio:.0f} times the bytes of the inputs from L2, which is busy"
         f" {l2:.0f} %, and L1 hits {f['l1_hit_pct']:.0f} %: each block uses too little of what it"
         " loads.",
         0.5 * l2 / 100.0,
+        change=_LARGER_TILES if f.get("shared_access_pct", 0.0) >= LIMITS.shared_access_pct else "",
     )
 
 
@@ -99,6 +123,11 @@ def _cache_bandwidth(f: Figures) -> Found | None:
     if level == "l1_pct" and f.get("shared_pct", 0.0) >= 0.5 * busy:
         return None
     figure = "load_sectors" if level == "l1_pct" else "l2_read_sectors"
+    # Stores, and operands that tensor cores read from shared memory, keep the same units busy.
+    if figure in f and "must_bytes" in f:
+        input_bytes = f["must_bytes"] - f.get("store_sectors", 0.0) * SECTOR_BYTES
+        if f[figure] * SECTOR_BYTES < LIMITS.least_traffic * input_bytes:
+            return None
     pipes = max((f.get(name, 0.0) for name in ("fma_pct", "tensor_pct", "alu_pct")), default=0.0)
     return Found(
         f"{level[:2].upper()} is busy {busy:.0f} % while DRAM runs at {dram:.0f} %: the same data"
@@ -112,24 +141,23 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="redundant_passes",
         bottleneck=Bottleneck.REDUNDANT_TRAFFIC,
-        when="no matrix product; DRAM traffic {extra_traffic} times the minimum, or L2 reads"
+        when="no matrix product; DRAM traffic {redundant_reads} times the minimum, or L2 reads"
         " {redundant_reads} times the input",
         change="Read each element once and write it once: keep a row in registers or shared memory"
         " between the steps, or combine the passes (online softmax, Welford), and use no"
         " temporary tensor.",
         watch=(("traffic_ratio", DOWN), ("load_ratio", DOWN)),
-        model="excess traffic times DRAM use; {cached_pass:.0%} of that for passes that L2 serves",
+        model="excess traffic times DRAM use; {cached_pass:.0%} of that for passes that L2 serves,"
+        " at most what DRAM leaves",
         find=_redundant_passes,
     ),
     AdviceRule(
         name="dram_bound",
         bottleneck=Bottleneck.MEMORY_BANDWIDTH,
         when="DRAM at {dram_pct:g} % of its peak or more",
-        change="Move fewer bytes: narrower types for what stays inside, nothing written that is"
-        " recomputed cheaply; for the rest of the bandwidth, 16-byte accesses with several"
-        " independent loads in flight.",
+        change=f"{_FEWER_BYTES}16-byte accesses with several independent loads in flight.",
         watch=(("traffic_ratio", DOWN), ("dram_pct", UP)),
-        model="1 - DRAM / 93 %, the assumed best",
+        model="1 - DRAM / {best_dram_pct:g} %, the assumed best",
         source="KernelSkill; own model",
         find=_dram_bound,
     ),
@@ -142,7 +170,7 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
         " independent loads in flight, choose a grid of whole waves, and store what is not read"
         " again with __stcs.",
         watch=(("dram_pct", UP),),
-        model="1 - DRAM / 93 %, the assumed best",
+        model="1 - DRAM / {best_dram_pct:g} %, the assumed best",
         find=_dram_rate,
     ),
     AdviceRule(
@@ -160,7 +188,7 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
         name="poor_l1_reuse",
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
         when="a matrix product; L2 reads {reuse_ratio:g} times the inputs, L2 busy"
-        " {cache_advice_pct:g} % or more",
+        " {cache_advice_pct:g} % or more, and more than FMA and tensor cores",
         change="Tile it: load a tile into shared memory once for the whole block, and let each"
         " thread compute several results in registers (4x4 or 8x8) from it.",
         watch=(("load_ratio", DOWN), ("l2_pct", DOWN)),
@@ -172,7 +200,7 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
         name="cache_bandwidth",
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
         when="L1 or L2 busy {cache_advice_pct:g} % or more and {cache_over_dram} times as much as"
-        " DRAM, not through shared memory",
+        " DRAM, not through shared memory, and more loaded than the input",
         change="Keep what is used again in registers: let each thread compute several results from"
         " one load, share tiles through shared memory, load 16 bytes at a time.",
         watch=(

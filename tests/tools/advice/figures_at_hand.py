@@ -54,7 +54,7 @@ GPU_CASES: dict[str, tuple[Figures, Figures]] = {
     "tail_wave": (
         {"waves": 1.05, "tail_share": 0.475}, {"waves": 8.4, "tail_share": 0.06},
     ),
-    "small_blocks": ({"block": 32.0}, {"block": 128.0}),
+    "small_blocks": ({"block": 32.0, "limit_registers": 64.0}, {"block": 128.0}),
     "uneven_work": ({"uneven_share": 0.4}, {"uneven_share": 0.1}),
     "redundant_passes": (
         {"traffic_ratio": 3.0, "dram_pct": 70.0}, {"traffic_ratio": 1.1, "dram_pct": 60.0},
@@ -70,7 +70,7 @@ GPU_CASES: dict[str, tuple[Figures, Figures]] = {
     "poor_l1_reuse": (
         MATRIX | {"tensor_pct": 60.0, "load_ratio": 40.0, "l2_pct": 80.0}, {"load_ratio": 2.0},
     ),
-    "cache_bandwidth": ({"l1_pct": 90.0}, {"l1_pct": 50.0}),
+    "cache_bandwidth": ({"l1_pct": 90.0, "load_sectors": 1e7}, {"l1_pct": 50.0}),
     "uncoalesced_loads": (
         {"sectors_per_load": 32.0, "load_efficiency": 0.125, "load_sector_share": 0.9},
         {"sectors_per_load": 4.0, "load_efficiency": 1.0},
@@ -91,12 +91,14 @@ GPU_CASES: dict[str, tuple[Figures, Figures]] = {
         {"atomic_share": 0.001},
     ),
     "register_spills": (
-        {"local_requests": 1e6, "spill_requests": 1e6, "local_share": 0.6},
+        {"local_requests": 1e6, "spill_requests": 1e6, "local_share": 0.6,
+         "local_per_instruction": 0.2},
         {"local_share": 0.01},
     ),
     "local_arrays": (
-        {"local_requests": 1e6, "local_share": 0.6, "registers": 30.0}, {"local_requests": 0.0,
-                                                                         "local_share": 0.0},
+        {"local_requests": 1e6, "local_share": 0.6, "registers": 30.0,
+         "local_per_instruction": 0.2},
+        {"local_requests": 0.0, "local_share": 0.0},
     ),
     "occupancy_registers": (
         {"occupancy_limit_pct": 18.0, "limit_registers": 2.0, "registers": 168.0},
@@ -121,7 +123,8 @@ GPU_CASES: dict[str, tuple[Figures, Figures]] = {
         {"stall_wait": 3.0, "stall_wait_share": 0.7}, {"stall_wait": 0.8},
     ),
     "memory_queue": (
-        {"stall_lg_throttle": 4.0, "stall_lg_throttle_share": 0.4},
+        {"stall_lg_throttle": 4.0, "stall_lg_throttle_share": 0.4, "bytes_per_load_request": 4.0,
+         "sectors_per_load": 1.0},
         {"stall_lg_throttle_share": 0.1},
     ),
     "shared_memory_queue": (

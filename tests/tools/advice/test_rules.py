@@ -111,7 +111,7 @@ def test_near_the_bound_nothing_is_said() -> None:
 
 
 def test_no_advice_promises_more_than_is_left_to_the_bound() -> None:
-    figures = CALM | GPU_CASES["uncoalesced_loads"][0] | {"memory_weight": 1.0}
+    figures = CALM | GPU_CASES["uncoalesced_loads"][0] | {"memory_weight": 1.0, "dram_pct": 10.0}
     assert advise(figures)[0].gain == pytest.approx(0.7)
     assert advise(figures | {"sol_fraction": 0.8})[0].gain == pytest.approx(0.2)
 
