@@ -130,7 +130,7 @@ def _try(rule: AdviceRule, figures: Figures, subject: str) -> Advice | None:
             return None
         share = figures.get("hot_share", 1.0) if rule.scope == "kernel" else 1.0
         most = _most(figures) if rule.scope == "kernel" else 1.0
-        gain = max(0.0, min(found.gain, most)) * share
+        gain = min(1.0, max(0.0, min(found.gain, most)) * share)
         watched = [pair for pair in rule.watch if not found.figure or pair[0] == found.figure]
         figure, direction = next(pair for pair in watched if pair[0] in figures)
     except (UnknownFigureError, StopIteration):

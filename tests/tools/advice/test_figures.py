@@ -62,6 +62,34 @@ def test_bytes_read_again_are_measured_against_the_input() -> None:
     assert "load_ratio" not in of(l2_read_sectors=3e6, store_sectors=2e6, load_sectors=3e6)
 
 
+def test_asynchronous_copies_count_among_the_loads() -> None:
+    # No load request, and an epilogue that fills half of each sector.
+    both = {"load_sectors": 0.0, "store_bytes_per_sector": 16.0, "l1_pct": 85.0}
+    copied = of(**both, store_sectors=2e5, store_requests=25e3, l2_read_sectors=4e6)
+    assert copied["load_sector_share"] == pytest.approx(4.0 / 4.2)
+    assert "uncoalesced_stores" not in [advice.rule for advice in advise(copied)]
+    stored = of(**both, store_sectors=2e6, store_requests=25e4, l2_read_sectors=1e5)
+    assert "uncoalesced_stores" in [advice.rule for advice in advise(stored)]
+
+
+def test_shared_memory_is_no_reason_to_widen_loads() -> None:
+    narrow = {"load_sectors": 4e6, "load_requests": 1e6, "load_bytes_per_sector": 32.0,
+              "store_sectors": 1e6, "store_requests": 1e6, "store_bytes_per_sector": 32.0,
+              "dram_pct": 20.0, "l2_pct": 20.0, "l1_pct": 58.0, "stall_wait": 40.0}  # fmt: skip
+    scan, stream = of(**narrow, shared_pct=50.0), of(**narrow, shared_pct=2.0)
+    assert scan["memory_weight"] == pytest.approx(0.2)
+    assert stream["memory_weight"] == pytest.approx(0.58)
+    assert "scalar_access" not in [advice.rule for advice in advise(scan)]
+    assert "scalar_access" in [advice.rule for advice in advise(stream)]
+
+
+def test_shuffles_are_no_accesses_to_shared_memory() -> None:
+    shuffled = of(shared_pct=20.0, shared_wavefronts=132 * 1e4, sm_cycles_elapsed=5e5)
+    assert shuffled["shared_access_pct"] == pytest.approx(2.0)
+    twice = figures(gpu(kernel(launches=2, shared_wavefronts=132 * 2e4, sm_cycles_elapsed=5e5)))
+    assert twice["shared_access_pct"] == pytest.approx(2.0)
+
+
 def test_wavefronts_beat_the_count_of_conflicts() -> None:
     counted = {"shared_load_wavefronts": 330.0, "shared_load_conflicts": 310.0}
     assert of(**counted)["conflict_ways"] == pytest.approx(16.5)

@@ -1,0 +1,267 @@
+"""Where advice would mislead: what such a profile shows keeps its rule silent.
+
+Each case has two sides that differ in a figure or two. On the first one the advice is done already,
+or a better kernel goes the other way; on the second one it is right.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.tools.advice.figures_at_hand import CALM, CPU_CALM, CPU_CASES, GPU_CASES, MATRIX, Figures
+from tools.advice.rules import advise
+
+BY_LIBRARY: Figures = {"product_share": 0.4, "product_rate": 0.9, "library_share": 0.4}
+FP32: Figures = {"flops_ceiling": 5e13}
+IN_MEMORY: Figures = {"dram_pct": 80.0, "traffic_ratio": 1.0}
+FEW_WARPS: Figures = {"occupancy_limit_pct": 25.0, "limit_registers": 2.0, "registers": 128.0}
+SMALL: Figures = {"block": 32.0, "limit_warps": 64.0, "limit_blocks": 32.0}
+CONFLICTS: Figures = {"conflict_ways": 2.0, "stall_mio_throttle_share": 0.5}
+ATOMICS: Figures = {"atomic_share": 0.1, "atomic_pct": 5.0, "stall_long_scoreboard_share": 0.6}
+SPILLS: Figures = {"local_requests": 1e4, "local_share": 0.9}
+RING: Figures = {"occupancy_limit_pct": 12.5, "limit_shared": 1.0, "l2_read_sectors": 1e6}
+
+GATES: dict[str, tuple[str, Figures, Figures, Figures]] = {
+    # A product's own tiles are read again, and arithmetic is what limits it.
+    "a_product_and_its_tiles": (
+        "unfused_kernels",
+        MATRIX | {"launches": 2.0, "effective_launches": 1.9, "traffic_ratio": 2.9,
+                  "tensor_pct": 60.0},
+        {"bandwidth_share": 0.02}, {"bandwidth_share": 0.25},
+    ),
+    "products_of_unknown_rate": (
+        "library_time", MATRIX | {"library_share": 0.8, "product_share": 0.7, "tensor_pct": 60.0},
+        {}, {"product_rate": 0.5},
+    ),
+    "few_blocks_that_fill_dram": (
+        "too_few_blocks", {"grid": 100.0, "blocks_per_sm": 100 / 132, "waves": 0.76},
+        {"dram_pct": 88.0, "l2_pct": 96.0}, {},
+    ),
+    "a_kernel_no_longer_than_a_launch": (
+        "too_few_blocks", GPU_CASES["too_few_blocks"][0], {"hot_us": 2.05}, {"hot_us": 20.0},
+    ),
+    "small_blocks_of_many_registers": (
+        "small_blocks", SMALL, {"limit_registers": 8.0}, {"limit_registers": 64.0},
+    ),
+    "what_the_driver_takes_of_shared_memory": (
+        "occupancy_shared", SMALL | {"occupancy_limit_pct": 50.0, "limit_registers": 84.0},
+        {"limit_shared": 32.0}, {"limit_shared": 16.0},
+    ),
+    "rows_too_long_for_an_sm": (
+        "redundant_passes", {"dram_pct": 60.0}, {"traffic_ratio": 1.52}, {"traffic_ratio": 1.95},
+    ),
+    "weights_that_all_rows_share": (
+        "redundant_passes", {"load_ratio": 3.0, "memory_weight": 0.9},
+        {"dram_pct": 90.0}, {"dram_pct": 50.0},
+    ),
+    "what_follows_a_librarys_product_reads_once": (
+        "poor_l2_reuse", MATRIX | {"traffic_ratio": 8.0, "dram_pct": 89.0, "l2_hit_pct": 50.0},
+        BY_LIBRARY | {"flops_share": 1.3}, {"tensor_pct": 60.0},
+    ),
+    "tiles_large_enough_for_the_tensor_cores": (
+        "poor_l1_reuse", MATRIX | {"load_ratio": 25.0, "l2_pct": 70.0, "flops_share": 0.3},
+        {"tensor_pct": 82.0}, {"tensor_pct": 40.0},
+    ),
+    "tensor_cores_that_read_shared_memory": (
+        "cache_bandwidth", MATRIX | {"l1_pct": 88.0, "tensor_pct": 60.0},
+        {"load_sectors": 1e3}, {"load_sectors": 1e7},
+    ),
+    "stores_that_keep_l2_busy": (
+        "cache_bandwidth", {"l2_pct": 80.0, "dram_pct": 50.0},
+        {"l2_read_sectors": 1e3}, {"l2_read_sectors": 1e7},
+    ),
+    "records_that_l1_serves": (
+        "uncoalesced_loads", {"sectors_per_load": 12.0, "load_efficiency": 0.33,
+                              "load_sector_share": 0.8, "memory_weight": 0.9},
+        {"dram_pct": 90.0}, {"dram_pct": 30.0},
+    ),
+    "records_that_l2_gathers": (
+        "uncoalesced_stores", {"sectors_per_store": 12.0, "store_efficiency": 0.33,
+                               "load_sector_share": 0.2, "memory_weight": 0.9},
+        {"dram_pct": 90.0}, {"dram_pct": 30.0},
+    ),
+    "conflicts_of_a_few_accesses": (
+        "bank_conflicts", CONFLICTS, {"shared_pct": 25.0, "shared_access_pct": 2.0},
+        {"shared_access_pct": 25.0},
+    ),
+    "one_atomic_a_block": (
+        "atomics_contention", ATOMICS, {"atomic_operations": 4096.0}, {"atomic_operations": 1e6},
+    ),
+    "few_spills_beside_asynchronous_copies": (
+        "register_spills", SPILLS | {"spill_requests": 1e4},
+        {"local_per_instruction": 0.001}, {"local_per_instruction": 0.2},
+    ),
+    "a_small_array_beside_asynchronous_copies": (
+        "local_arrays", SPILLS | {"registers": 30.0},
+        {"local_per_instruction": 0.001}, {"local_per_instruction": 0.2},
+    ),
+    "register_tiles_of_a_product": (
+        "occupancy_registers", FEW_WARPS | FP32 | {"flops_share": 0.6}, MATRIX, {},
+    ),
+    "shared_memory_full_of_tiles_of_a_product": (
+        "occupancy_shared", GPU_CASES["occupancy_shared"][0] | {"tensor_pct": 45.0}, MATRIX, {},
+    ),
+    "a_ring_of_asynchronous_copies": (
+        "occupancy_shared", RING, {"load_sectors": 0.0}, {"load_sectors": 1e6},
+    ),
+    "lanes_that_a_block_does_not_have": (
+        "divergence", {"threads_per_instruction": 15.0}, {"block": 16.0}, {"block": 256.0},
+    ),
+    "one_thread_that_starts_copies": (
+        "divergence", MATRIX | {"threads_per_instruction": 18.0, "issue_pct": 6.0, "sm_pct": 72.0,
+                                "busiest_pct": 72.0, "flops_share": 0.9},
+        {"tensor_pct": 72.0}, {"tensor_pct": 0.0},
+    ),
+    "warps_that_wait_beside_busy_tensor_cores": (
+        "barrier_wait", MATRIX | GPU_CASES["barrier_wait"][0],
+        {"tensor_pct": 65.0}, {"tensor_pct": 45.0},
+    ),
+    "enough_loads_in_flight": (
+        "memory_latency", GPU_CASES["memory_latency"][0] | {"stall_long_scoreboard_share": 0.9},
+        {"occupancy_pct": 95.0}, {"occupancy_pct": 60.0},
+    ),
+    "chains_that_other_warps_hide": (
+        "dependency_chain", GPU_CASES["dependency_chain"][0],
+        {"eligible_warps": 3.0}, {"eligible_warps": 0.2},
+    ),
+    "a_queue_of_wide_accesses": (
+        "memory_queue", GPU_CASES["memory_queue"][0],
+        {"bytes_per_load_request": 512.0, "sectors_per_load": 16.0}, {},
+    ),
+    "special_functions_in_the_queue_of_shared_memory": (
+        "shared_memory_queue", GPU_CASES["shared_memory_queue"][0],
+        {"shared_access_pct": 2.0}, {"shared_access_pct": 40.0},
+    ),
+    "the_first_instructions_of_a_short_kernel": (
+        "instruction_fetch", GPU_CASES["instruction_fetch"][0], {"hot_us": 4.0}, {"hot_us": 40.0},
+    ),
+    "a_product_that_the_library_does": (
+        "no_tensor_cores", MATRIX | {"flops_share": 0.3, "fma_pct": 20.0, "hot_share": 0.55},
+        BY_LIBRARY, {},
+    ),
+    "a_product_that_dram_limits": (
+        "no_tensor_cores", GPU_CASES["no_tensor_cores"][0], {"dram_pct": 80.0}, {},
+    ),
+    "a_small_product_on_tensor_cores": (
+        "no_tensor_cores", MATRIX | {"flops_share": 0.02, "tensor_pct": 2.0},
+        {"fma_pct": 1.0}, {"fma_pct": 40.0},
+    ),
+    "attention_that_waits_for_exponentials": (
+        "idle_tensor_cores", MATRIX | {"tensor_pct": 30.0}, {"xu_pct": 75.0}, {"xu_pct": 20.0},
+    ),
+    "tensor_cores_at_the_librarys_rate": (
+        "idle_tensor_cores", MATRIX | {"tensor_pct": 40.0},
+        {"flops_share": 0.9}, {"flops_share": 0.5},
+    ),
+    "tiles_that_are_too_few_already": (
+        "idle_tensor_cores", MATRIX | {"tensor_pct": 15.0},
+        {"grid": 32.0, "blocks_per_sm": 32 / 132, "waves": 0.24}, {},
+    ),
+    "a_sum_in_fp64_that_dram_hides": (
+        "fp64_arithmetic", {"fp64_share": 0.08, "fp64_pct": 6.0},
+        {"dram_pct": 85.0, "busiest_pct": 88.0}, {},
+    ),
+    "addresses_for_tensor_cores": (
+        "integer_arithmetic", GPU_CASES["integer_arithmetic"][0] | MATRIX | {"flops_share": 0.9},
+        {"tensor_pct": 60.0}, {},
+    ),
+    "an_fp32_product_that_the_library_does": (
+        "fp32_matrix", GPU_CASES["fp32_matrix"][0] | {"hot_share": 0.6}, BY_LIBRARY, {},
+    ),
+    "an_fp32_product_that_dram_limits": (
+        "fp32_matrix", GPU_CASES["fp32_matrix"][0], {"dram_pct": 80.0}, {},
+    ),
+    "integer_multiplications_on_the_fma_pipe": (
+        "busy_fma", {"fma_pct": 75.0, "issue_pct": 80.0, "dram_pct": 10.0, "l2_pct": 10.0,
+                     "l1_pct": 10.0},
+        {"integer_share": 0.9}, {"integer_share": 0.3},
+    ),
+}  # fmt: skip
+"""By what the profile shows: a rule, what both sides have, and what each has besides."""
+
+CPU_GATES: dict[str, tuple[str, Figures, Figures, Figures]] = {
+    "one_call_already": (
+        "python_glue", CPU_CASES["python_glue"][0], {"operators": 1.0}, {"operators": 12.0},
+    ),
+    "a_product_at_the_librarys_rate": (
+        "library_operators", CPU_CASES["library_operators"][0],
+        {"flops_share": 0.9}, {"flops_share": 0.3},
+    ),
+    "a_product_has_as_many_operations_as_it_has": (
+        "busy_arithmetic", CPU_CASES["busy_arithmetic"][0], MATRIX, {},
+    ),
+}  # fmt: skip
+
+CASES = [
+    *(pytest.param(CALM, *case, id=name) for name, case in GATES.items()),
+    *(pytest.param(CPU_CALM, *case, id=name) for name, case in CPU_GATES.items()),
+]
+
+
+@pytest.mark.parametrize(("calm", "rule", "both", "misleading", "genuine"), CASES)
+def test_what_would_mislead_is_not_said(
+    calm: Figures, rule: str, both: Figures, misleading: Figures, genuine: Figures
+) -> None:
+    assert rule not in [advice.rule for advice in advise(calm | both | misleading)]
+    assert rule in [advice.rule for advice in advise(calm | both | genuine)]
+
+
+def test_nothing_is_said_of_tensor_cores_where_their_rate_is_not_known() -> None:
+    planted = CALM | GPU_CASES["no_tensor_cores"][0]
+    assert advise(planted)[0].rule == "no_tensor_cores"
+    del planted["flops_ceiling"]
+    assert "no_tensor_cores" not in [advice.rule for advice in advise(planted)]
+
+
+def test_one_launch_is_not_told_to_be_fused() -> None:
+    late = {"launches": 1.0, "busy_us": 40.0, "busy_share": 0.4}
+    (one,), (many,) = advise(CALM | late), advise(CALM | late | {"launches": 4.0})
+    assert one.rule == many.rule == "launch_bound"
+    assert "fuse" in many.change and "fuse" not in one.change and "host" in one.change
+
+
+def test_a_rate_that_is_not_known_is_not_told() -> None:
+    library = CALM | {"library_share": 0.8, "product_share": 0.7}
+    (advice,) = advise(library)
+    assert advice.rule == "library_time"
+    assert "rate" not in advice.evidence
+    assert "rate" in advise(library | {"product_rate": 0.5})[0].evidence
+
+
+def test_blocks_that_do_not_divide_among_the_sms_are_not_called_unequal() -> None:
+    shared_out = CALM | {"grid": 198.0, "blocks_per_sm": 1.5, "waves": 0.75, "uneven_share": 0.25}
+    even = shared_out | {"grid": 264.0, "blocks_per_sm": 2.0, "waves": 1.0}
+    (by_count,), (by_work,) = advise(shared_out), advise(even)
+    assert by_count.rule == by_work.rule == "uneven_work"
+    assert "whole number of blocks" in by_count.change
+    assert "more to do than others" in by_work.evidence and "longest" in by_work.change
+
+
+def test_wide_loads_are_not_told_to_be_wider() -> None:
+    bound = CALM | GPU_CASES["dram_bound"][0]
+    narrow = bound | {"bytes_per_load_request": 128.0, "sectors_per_load": 1.0}
+    (wide,), (narrower,) = advise(bound), advise(narrow)
+    assert wide.rule == narrower.rule == "dram_bound"
+    assert "16-byte" in narrower.change and "16-byte" not in wide.change
+
+
+def test_bulk_copies_are_not_told_to_be_wider() -> None:
+    copied = CALM | GPU_CASES["dram_rate"][0]
+    del copied["bytes_per_load_request"]
+    assert advise(copied)[0].rule == "dram_rate"
+    assert "16 bytes" not in advise(copied)[0].change
+
+
+def test_tiles_are_not_told_to_be_tiles() -> None:
+    planted = CALM | GPU_CASES["poor_l1_reuse"][0]
+    tiled = advise(planted | {"shared_access_pct": 30.0})[0]
+    assert tiled.rule == advise(planted)[0].rule == "poor_l1_reuse"
+    assert "Tile it" in advise(planted)[0].change
+    assert "Tile it" not in tiled.change and "larger" in tiled.change
+
+
+def test_pages_of_the_outputs_are_not_told_to_go() -> None:
+    faults = CPU_CALM | CPU_CASES["page_faults"][0] | {"must_bytes": 64e6}
+    (outputs,), (scratch,) = advise(faults), advise(faults | {"page_faults": 40000.0})
+    assert outputs.rule == scratch.rule == "page_faults"
+    assert "Allocate nothing" in scratch.change and "Allocate nothing" not in outputs.change
