@@ -34,18 +34,18 @@ def read_settings(items: Iterable[str], names: Mapping[str, str]) -> dict[str, o
             files.append(Path(item).expanduser())
     merged: dict[str, object] = {}
 
-    def merge(layer: Mapping[str, object], where: str) -> None:
-        _merge(merged, layer, names, where)
+    def add(layer: Mapping[str, object], where: str) -> None:
+        merge(merged, layer, names, where)
 
     for file in files:
-        merge(_read_file(file), str(file))
+        add(_read_file(file), str(file))
     for key, value in assignments:
         head, dot, tail = key.partition(".")
         where = f"-c {key}={value}"
         if dot:
-            merge({head: {tail: scalar(value)}}, where)
+            add({head: {tail: scalar(value)}}, where)
         else:
-            merge({head: _yaml(value, where)}, where)
+            add({head: _yaml(value, where)}, where)
     return merged
 
 
@@ -78,12 +78,16 @@ def nearest(name: str, known: Collection[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
 
 
-def _merge(
+def merge(
     merged: dict[str, object],
     layer: Mapping[str, object],
     names: Mapping[str, str],
     where: str,
 ) -> None:
+    """Add the settings of `layer` to `merged`, under their keys; null takes one out.
+
+    Raises `UsageError` for an unknown key, which `where` says the place of.
+    """
     for key, value in layer.items():
         name = names.get(dashless := key.replace("-", "_"))
         if name is None:

@@ -62,7 +62,7 @@ def claim(config: RunConfig, *, redo: bool) -> TextIO:
     try:
         with disk_errors_told(path):
             path.mkdir(parents=True, exist_ok=True)
-            lock = _locked(path)
+            lock = locked(path)
     except StoreError as error:
         raise UsageError(str(error)) from error
     try:
@@ -93,7 +93,7 @@ def _is_of_a_run(path: Path) -> bool:
     return isinstance(content, dict) and {"strategy", "feedback", "model"} <= content.keys()
 
 
-def _locked(path: Path) -> TextIO:
+def locked(path: Path) -> TextIO:
     """The lock file, held until it is closed or the process ends. Not inherited across exec."""
     lock = (path / ".lock").open("a+")
     try:

@@ -1,0 +1,62 @@
+"""One cell of a study: a model under a condition with a seed. It is one run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.resolution import Resolution, resolve
+from experiments.study.plan import Condition, ModelChoice, Plan
+from problems.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A run of the study."""
+
+    model: str
+    """The model's name in the plan."""
+    condition: Condition
+    seed: int
+    resolution: Resolution
+
+    @property
+    def name(self) -> str:
+        """That of its folder in the study's: `refine-g+e+p-tuner-s0`."""
+        return cell_name(self.model, self.condition, self.seed)
+
+
+def cell_name(model: str, condition: Condition, seed: int) -> str:
+    """A name that a person can read."""
+    words = (str(condition), model, f"s{seed}")
+    return "-".join(re.sub(r"[^a-z0-9.+-]+", "_", word.lower().replace(" ", "-")) for word in words)
+
+
+def cells_of(plan: Plan, folder: Path) -> tuple[Cell, ...]:
+    """All cells, by seed, then model, then condition, each with `folder`/NAME as its run directory.
+
+    Raises `UsageError` for settings that contradict, and for names that only differ in what a
+    folder's name leaves out.
+    """
+    cells = tuple(_cells(plan, folder))
+    names = [cell.name for cell in cells]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"two cells would be called {name}; give their models other names")
+    return cells
+
+
+def _cells(plan: Plan, folder: Path) -> Iterator[Cell]:
+    for seed in plan.seeds:
+        for model in plan.models:
+            for condition in plan.conditions:
+                yield _cell(plan, folder, model, condition, seed)
+
+
+def _cell(plan: Plan, folder: Path, model: ModelChoice, condition: Condition, seed: int) -> Cell:
+    name = cell_name(model.label, condition, seed)
+    options = plan.options(model, condition, seed)
+    resolution = resolve(options.model_copy(update={"output": folder / name}))
+    return Cell(model.label, condition, seed, resolution)

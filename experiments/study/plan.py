@@ -1,0 +1,197 @@
+"""What a study will do and what it asks, as PLAN.yaml says before there is a result."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Annotated, Literal, Self, TypeVar
+
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+
+from agent.config.feedback_spec import Feedback, FeedbackSpec
+from agent.config.options import NAMES, RunOptions, check_options
+from agent.config.run_config import Strategy
+from agent.config.settings_file import Scalar, merge
+from problems.errors import UsageError
+
+OF_A_CELL = frozenset(
+    {"strategy", "feedback", "model", "model_args", "temperature", "seed", "output"}
+)
+"""Settings that a plan gives for each cell, and not for all of them."""
+
+_T = TypeVar("_T")
+Outcome = Literal["fast_0", "fast_1", "fast_1.5", "fast_2", "speedup_kept"]
+
+
+class ModelChoice(BaseModel):
+    """A model of a study, with the arguments that it is asked with."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    model: str
+    args: dict[str, Scalar] = Field(default_factory=dict)
+    temperature: float | None = None
+    name: str = ""
+    """What tables and folders call it; empty: the model's own name."""
+
+    @property
+    def label(self) -> str:
+        """Its name."""
+        return self.name or self.model.rpartition("/")[2]
+
+
+class Condition(BaseModel):
+    """How the next prompt comes about: `sample`, `refine G+E+P` or `refine none`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    strategy: Strategy
+    feedback: Feedback = FeedbackSpec()
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Raises `ValueError` for anything else."""
+        strategy, _, feedback = text.strip().partition(" ")
+        if strategy == Strategy.SAMPLE and feedback:
+            raise ValueError(f"{text!r}: sample has no feedback; write 'sample'")
+        if strategy == Strategy.REFINE and not feedback:
+            raise ValueError(f"{text!r}: say which feedback, such as 'refine G+E+P'")
+        if strategy not in set(Strategy):
+            raise ValueError(f"{text!r} is neither 'sample' nor 'refine' with its feedback")
+        return cls(
+            strategy=Strategy(strategy),
+            feedback=FeedbackSpec.parse(feedback) if feedback else FeedbackSpec(),
+        )
+
+    def __str__(self) -> str:
+        if self.strategy is Strategy.SAMPLE:
+            return str(self.strategy)
+        return f"{self.strategy} {self.feedback}"
+
+
+class Contrast(BaseModel):
+    """One question: is condition `b` better than `a` by this outcome?"""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    a: str
+    b: str
+    outcome: Outcome
+    model: str = ""
+    """Of which model; empty: each model is a question of its own."""
+
+    @property
+    def text(self) -> str:
+        """`refine G+E+P against sample, by fast_1`."""
+        of = f" of {self.model}" if self.model else ""
+        return f"{self.b} against {self.a}{of}, by {self.outcome}"
+
+
+def _conditions(value: object) -> object:
+    if not isinstance(value, list | tuple):
+        return value
+    return [Condition.parse(each) if isinstance(each, str) else each for each in value]
+
+
+def _models(value: object) -> object:
+    if not isinstance(value, list | tuple):
+        return value
+    return [{"model": each} if isinstance(each, str) else each for each in value]
+
+
+def _distinct(values: tuple[_T, ...]) -> tuple[_T, ...]:
+    for value in values:
+        if values.count(value) > 1:
+            raise ValueError(f"{value} is there twice")
+    return values
+
+
+class Plan(BaseModel):
+    """A whole study. Its cells are models x conditions x seeds; each is one run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    question: str
+    """What the study is to answer, in a sentence."""
+    settings: dict[str, object] = Field(default_factory=dict)
+    """Of every cell: options of `agent.run` under their names in a `config.yaml`."""
+    models: Annotated[tuple[ModelChoice, ...], BeforeValidator(_models), Field(min_length=1)] = (
+        ModelChoice(model="offline/tuner"),
+    )
+    conditions: Annotated[
+        tuple[Condition, ...],
+        BeforeValidator(_conditions),
+        AfterValidator(_distinct),
+        Field(min_length=1),
+    ]
+    seeds: Annotated[tuple[int, ...], AfterValidator(_distinct), Field(min_length=1)] = (0,)
+    cell_usd: float | None = Field(default=None, gt=0)
+    """No problem of a cell is begun once its calls have cost as much."""
+    total_usd: float | None = Field(default=None, gt=0)
+    """The same for all cells together."""
+    contrasts: tuple[Contrast, ...] = ()
+    """The questions. Their chances are corrected for their number (Holm)."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        names, labels = {str(each) for each in self.conditions}, [m.label for m in self.models]
+        _distinct(tuple(labels))
+        for contrast in self.contrasts:
+            for name in (contrast.a, contrast.b):
+                if name not in names:
+                    raise ValueError(f"contrast: {name!r} is none of {', '.join(sorted(names))}")
+            if contrast.model and contrast.model not in labels:
+                raise ValueError(f"contrast: {contrast.model!r} is none of {', '.join(labels)}")
+        return self
+
+    def options(self, model: ModelChoice, condition: Condition, seed: int) -> RunOptions:
+        """What `agent.run` is asked for one cell. Raises `UsageError`."""
+        given: dict[str, object] = {}
+        merge(given, self.settings, NAMES, "settings")
+        if twice := sorted(OF_A_CELL & given.keys()):
+            raise UsageError(f"settings: {twice[0]} belongs to models, conditions and seeds")
+        cell: dict[str, object] = {
+            "strategy": condition.strategy,
+            "model": model.model,
+            "model_args": model.args,
+            "temperature": model.temperature,
+            "seed": seed,
+        }
+        if condition.strategy is Strategy.REFINE:
+            cell["feedback"] = condition.feedback
+        return check_options({**given, **cell})
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of all that it says, first 16 hex digits."""
+        text = json.dumps(self.model_dump(mode="json"), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def load_plan(path: Path) -> Plan:
+    """The plan in a YAML file. Raises `UsageError`, one line that names the key."""
+    try:
+        told = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no plan {path}; docs/studies.md shows one") from error
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UsageError(f"{path} can't be read ({' '.join(str(error).split())})") from error
+    if not isinstance(told, dict):
+        raise UsageError(f"{path} holds no plan; docs/studies.md shows one")
+    try:
+        return Plan.model_validate(told)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        reason = first["msg"].removeprefix("Value error, ")
+        raise UsageError(f"{path}: {where + ': ' if where else ''}{reason}") from error

@@ -1,0 +1,220 @@
+"""Runs what is left of a study: every problem of every cell, several at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.config.run_config import RunConfig
+from agent.interrupt import two_stage_interrupt
+from agent.job import check_isolation, check_judging, check_prompts, check_spending
+from agent.llm.client import make_client
+from agent.llm.pricing import most_it_can_cost
+from agent.loop.deps import settings_of
+from agent.loop.drive import drive
+from agent.loop.judging import Judging, open_judging
+from agent.loop.rival_measurement import RivalMeasurement
+from agent.record.completion import ModelClient
+from agent.record.result import ProblemResult, Stop
+from agent.record.store import RunStore, open_store
+from agent.view.display import Mode
+from evaluator.errors import InfrastructureError
+from experiments.study.cell import Cell, cells_of
+from experiments.study.plan import Plan
+from experiments.study.study_folder import StudyFolder
+from experiments.study.study_view import StudyView, open_view
+from experiments.study.unit import Queue, Unit, in_order
+from problems.errors import UsageError
+from tools.execute import problem_request
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """What became of a study in this command."""
+
+    failed: Mapping[str, str]
+    """Cells, or problems of cells (`CELL PROBLEM`), that ended with an error, and with which."""
+    capped: tuple[str, ...]
+    """Cells with problems that were not begun since a cap on dollars was reached."""
+    interrupted: bool
+
+    @property
+    def complete(self) -> bool:
+        """Every problem of every cell has ended by itself."""
+        return not (self.failed or self.capped or self.interrupted)
+
+
+def check_plan(plan: Plan, cells: Sequence[Cell]) -> None:
+    """Raise `UsageError` for a cell that couldn't be run, or a cap that couldn't be kept."""
+    for cell in cells:
+        config = cell.resolution.config
+        check_spending(config)
+        check_prompts(cell.resolution)
+        is_priced = most_it_can_cost(config.model, 1, 1, 1, config.model_args) is not None
+        capped = plan.cell_usd is not None or plan.total_usd is not None
+        if capped and not is_priced and not config.allow_unpriced:
+            raise UsageError(
+                f"a cap in dollars needs a known price and {config.model} has none; add"
+                " allow_unpriced: true to settings to count such calls as free"
+            )
+        if config.keep_profiles:
+            raise UsageError(
+                "settings: a study keeps no profilers' reports; leave keep_profiles out"
+            )
+    check_isolation(cells[0].resolution.config)
+    check_judging(cells[0].resolution.config)
+
+
+def run_study(plan: Plan, folder: Path, mode: Mode = "none") -> StudyResult:
+    """Take every cell of `plan` through its problems, or through what is left of them.
+
+    All cells share the judge and its devices. As many turns are under way as the workers of a
+    run. Raises `UsageError` before anything is written where the plan or the folder can't be used,
+    and `InfrastructureError` where this machine fails.
+    """
+    cells = cells_of(plan, folder)
+    check_plan(plan, cells)
+    stop = threading.Event()
+    with ExitStack() as stack:
+        stack.enter_context(StudyFolder(folder).claimed(plan))
+        # The profiler starts with the judge, so a cell that needs it stands for all.
+        profiled = [cell for cell in cells if _config(cell).shown_feedback.needs_profile]
+        judging = stack.enter_context(open_judging(_config([*profiled, *cells][0])))
+        stores = {cell.name: stack.enter_context(open_store(_config(cell))) for cell in cells}
+        clients = {
+            cell.name: make_client(
+                _config(cell).model,
+                _config(cell).model_args,
+                run_dir=_config(cell).output,
+                stop=stop,
+            )
+            for cell in cells
+        }
+        view = stack.enter_context(open_view(mode, cells, stores))
+        stack.enter_context(two_stage_interrupt(stop, view.say, at_once=view.close))
+        return _StudyRun(plan, cells, stores, clients, judging, view, stop).go()
+
+
+def _config(cell: Cell) -> RunConfig:
+    return cell.resolution.config
+
+
+class _StudyRun:
+    def __init__(
+        self,
+        plan: Plan,
+        cells: Sequence[Cell],
+        stores: Mapping[str, RunStore],
+        clients: Mapping[str, ModelClient],
+        judging: Judging,
+        view: StudyView,
+        stop: threading.Event,
+    ) -> None:
+        self._plan, self._cells, self._stores, self._clients = plan, cells, stores, clients
+        self._judging, self._view, self._stop = judging, view, stop
+        self._queue = Queue(in_order(cells))
+        self._rival_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._failed: dict[str, str] = {}
+        self._capped: set[str] = set()
+
+    def go(self) -> StudyResult:
+        workers = _config(self._cells[0]).workers
+        threads = min(workers, len(self._cells))
+        with ThreadPoolExecutor(threads, thread_name_prefix="cells") as pool:
+            futures = [pool.submit(self._work_off, workers // threads) for _ in range(threads)]
+            try:
+                for future in futures:
+                    future.result()
+            except BaseException:
+                self._stop.set()
+                raise
+        for cell in self._cells:
+            self._save_result(cell)
+        return StudyResult(dict(self._failed), tuple(sorted(self._capped)), self._stop.is_set())
+
+    def _work_off(self, workers: int) -> None:
+        while not self._stop.is_set():
+            with self._queue.next() as unit:
+                if unit is None:
+                    return
+                self._take(unit, workers)
+
+    def _take(self, unit: Unit, workers: int) -> None:
+        name = unit.cell.name
+        if name in self._failed:
+            return
+        if self._cap_is_reached(unit):
+            self._capped.add(name)
+            return
+        self._share_rival(unit)
+        try:
+            result = self._drive(unit.cell, [unit], workers, self._stop)[0]
+        except UsageError as error:
+            # What its provider refuses for good, say: the other cells can go on.
+            self._failed[name] = str(error)
+            self._view.say(f"{name}: {error}")
+            return
+        if result.stop is Stop.ERROR:
+            self._failed[f"{name} {result.problem}"] = result.error
+        self._view.ended(unit.cell, result)
+
+    def _cap_is_reached(self, unit: Unit) -> bool:
+        """Not where the problem has begun: its turns are finished."""
+        if self._stores[unit.cell.name].log.progress(unit.problem.id).turns:
+            return False
+        cell, total = self._plan.cell_usd, self._plan.total_usd
+        spent = {each.name: self._spent_usd(each) for each in self._cells}
+        over = cell is not None and spent[unit.cell.name] >= cell
+        return over or (total is not None and sum(spent.values()) >= total)
+
+    def _spent_usd(self, cell: Cell) -> float:
+        log = self._stores[cell.name].log
+        return sum(log.progress(p.id).spent.priced_usd for p in cell.resolution.problems)
+
+    def _share_rival(self, unit: Unit) -> None:
+        """Measure once for all cells what PyTorch reaches: their prompts must show the same."""
+        config, store, problem = _config(unit.cell), self._stores[unit.cell.name], unit.problem
+        if config.rival == "none":
+            return
+        with self._rival_locks[problem.id]:
+            if store.rival(problem.id) is not None:
+                return
+            known = (each.rival(problem.id) for each in self._stores.values())
+            if (found := next(filter(None, known), None)) is not None:
+                store.save_rival(problem.id, found)
+                return
+            request = problem_request(problem, settings_of(config))
+            judge, profiler = self._judging.executor, self._judging.profiler
+            # Where the judge fails, the cell tries once more, and its result tells of it.
+            with suppress(InfrastructureError):
+                RivalMeasurement(
+                    config.rival, request, config.backend, judge, profiler, store
+                ).get()
+
+    def _drive(
+        self, cell: Cell, units: Sequence[Unit], workers: int, stop: threading.Event
+    ) -> tuple[ProblemResult, ...]:
+        return drive(
+            _config(cell).model_copy(update={"workers": workers}),
+            [unit.problem for unit in units],
+            client=self._clients[cell.name],
+            executor=self._judging.executor,
+            profiler=self._judging.profiler,
+            place=self._judging.place,
+            store=self._stores[cell.name],
+            watch=self._view.of(cell),
+            stop=stop,
+        ).problems
+
+    def _save_result(self, cell: Cell) -> None:
+        """`result.json` of the whole cell; each problem's drive has written its own alone."""
+        if cell.name in self._failed:
+            return
+        nothing_more = threading.Event()
+        nothing_more.set()
+        self._drive(cell, [Unit(cell, p) for p in cell.resolution.problems], 1, nothing_more)
