@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING
 
@@ -49,6 +49,7 @@ def drive(
     watch: Watch | None = None,
     stop: threading.Event | None = None,
     first_wait_s: float = 1.0,
+    checks: Mapping[str, ProblemCheck] | None = None,
 ) -> RunResult:
     """Take every problem through its turns until its budget is spent.
 
@@ -57,7 +58,8 @@ def drive(
     provider fails for good ends with that error told, and the others go on. Setting `stop` lets
     every turn in progress be finished and recorded, and begins no further one. `first_wait_s` is
     how long an evaluation waits before it is tried again when our own side broke. `place` is where
-    `executor` judges, if that is not this machine.
+    `executor` judges, if that is not this machine. `checks`: of problems, by id, that several runs
+    share.
 
     Raises `UsageError` where the run was begun on another device or with another version of a
     problem, and for what the provider refuses for good (`ModelRefusedError`); what is recorded by
@@ -82,7 +84,8 @@ def drive(
                 device_name=device_name,
                 client=client,
                 executor=executor,
-                check=ProblemCheck(executor, problem, settings_of(config)),
+                check=(checks or {}).get(problem.id)
+                or ProblemCheck(executor, problem, settings_of(config)),
                 rival=RivalMeasurement(
                     config.rival,
                     problem_request(problem, settings_of(config)),

@@ -18,6 +18,7 @@ from agent.llm.pricing import most_it_can_cost
 from agent.loop.deps import settings_of
 from agent.loop.drive import drive
 from agent.loop.judging import Judging, open_judging
+from agent.loop.problem_check import ProblemCheck
 from agent.loop.rival_measurement import RivalMeasurement
 from agent.record.completion import ModelClient
 from agent.record.result import ProblemResult, Stop
@@ -118,6 +119,11 @@ class _StudyRun:
         self._plan, self._cells, self._stores, self._clients = plan, cells, stores, clients
         self._judging, self._view, self._stop = judging, view, stop
         self._queue = Queue(in_order(cells))
+        self._checks = {
+            problem.id: ProblemCheck(judging.executor, problem, settings_of(_config(cell)))
+            for cell in cells
+            for problem in cell.resolution.problems
+        }
         self._rival_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._failed: dict[str, str] = {}
         self._capped: set[str] = set()
@@ -209,6 +215,7 @@ class _StudyRun:
             store=self._stores[cell.name],
             watch=self._view.of(cell),
             stop=stop,
+            checks=self._checks,
         ).problems
 
     def _save_result(self, cell: Cell) -> None:

@@ -10,6 +10,7 @@ from experiments.analysis.statistics import (
     FEWEST,
     Resamples,
     difference,
+    holm,
     sign_flip_chance,
     student_t,
     wilson,
@@ -185,3 +186,16 @@ def test_equal_runs_look_clear_in_at_most_one_of_twenty_comparisons(
             a, b = (generator.random(size=(2, problems)) < share).astype(float)
         wrong += difference(a, b, resamples).sign != 0
     assert wrong / trials <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / trials)
+
+
+def test_holm_is_what_the_definition_says() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.9]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_holm_keeps_its_level_over_all_contrasts() -> None:
+    """With five true nulls some corrected chance is below 5 % in at most 5 % of studies."""
+    generator = np.random.default_rng(3)
+    hits = sum(min(holm(list(generator.random(5)))) <= 0.05 for _ in range(4000))
+    assert 0.04 <= hits / 4000 <= 0.06

@@ -1,0 +1,107 @@
+"""A study as a command, with a model on loopback, killed again and again."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from agent.record.run_files import RunFiles
+from experiments.runs import load_runs
+from tests.agent.llm.provider_server import ProviderServer, answer
+
+ROOT = Path(__file__).parents[3]
+PROBLEMS = ("level1_1_swish", "level1_7_rms_norm")
+WORKERS = 3
+BUDGET = 2
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    running = ProviderServer()
+    running.will(answer("I would rather not write a kernel."))
+    yield running
+    running.close()
+
+
+def write_plan(folder: Path, url: str, *, models: int, seeds: int) -> Path:
+    conditions = ["sample", "refine none", "refine G+E"]
+    plan = {
+        "question": "Does a study survive?",
+        "settings": {
+            "problem": list(PROBLEMS),
+            "device": "cpu",
+            "budget": BUDGET,
+            "workers": WORKERS,
+        },
+        "models": [
+            {
+                "model": "openai/test-model",
+                "name": f"m{n}",
+                "args": {"api_base": url, "top_p": n / 8},
+            }
+            for n in range(1, models + 1)
+        ],
+        "conditions": conditions,
+        "seeds": list(range(seeds)),
+        "contrasts": [{"a": "sample", "b": "refine G+E", "outcome": "fast_0"}],
+    }
+    path = folder / "plan.yaml"
+    path.write_text(yaml.safe_dump(plan))
+    return path
+
+
+def begin(plan: Path, study: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "experiments.matrix", str(plan), "-o", str(study), "--json"],
+        cwd=ROOT,
+        env={**os.environ, "OPENAI_API_KEY": "x"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("models", "seeds", "kills"),
+    [(1, 1, 2), pytest.param(4, 3, 10, marks=pytest.mark.slow)],
+    ids=["3 cells", "36 cells"],
+)
+def test_every_cell_is_there_once_however_often_it_is_killed(
+    tmp_path: Path, server: ProviderServer, models: int, seeds: int, kills: int
+) -> None:
+    plan = write_plan(tmp_path, server.url, models=models, seeds=seeds)
+    study, cells = tmp_path / "study", 3 * models * seeds
+    whole = cells * len(PROBLEMS) * BUDGET
+    chance = random.Random(models)
+    for kill in range(1, kills + 1):
+        # Spread over the study: the next kill comes when its share of the calls has been asked.
+        share = whole * kill // (kills + 1)
+        command = begin(plan, study)
+        while len(server.requests) < share and command.poll() is None:
+            time.sleep(0.01)
+        time.sleep(chance.random() / 5)
+        command.kill()
+        command.communicate()
+    out, err = begin(plan, study).communicate(timeout=900)
+    told = json.loads(out)
+    assert told["complete"], err
+    turns = load_runs(study)
+    assert turns["run"].nunique() == cells
+    assert len(turns) == whole
+    assert not turns.duplicated(["run", "problem", "sample", "turn"]).any()
+    bought_again = len(server.requests) - whole
+    assert 0 <= bought_again <= kills * WORKERS
+    assert bought_again <= turns["repeated"].sum()
+    for name in turns["run"].unique():
+        result = RunFiles(study / name).result()
+        assert result is not None
+        assert [(p.turns, p.error) for p in result.problems] == [(BUDGET, "")] * len(PROBLEMS)
+    assert [each["problems"] for each in told["answers"]] == [len(PROBLEMS)] * models
+    assert {each["better"] for each in told["answers"]} == {""}
