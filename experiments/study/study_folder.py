@@ -78,8 +78,8 @@ class StudyFolder:
         return sum(sum(1 for _ in RunFiles(self.path / name).turns()) for name in _names(plan))
 
     @contextmanager
-    def claimed(self, plan: Plan) -> Iterator[StudyRecord]:
-        """Hold the folder for one process, with `plan` written down as its latest version.
+    def claimed(self, plan: Plan) -> Iterator[None]:
+        """Hold the folder for one process.
 
         Raises `UsageError` where another process has it, where it holds something else, or where
         `plan` leaves out a cell that an earlier version had.
@@ -87,7 +87,14 @@ class StudyFolder:
         self._refuse_other()
         self.path.mkdir(parents=True, exist_ok=True)
         with locked(self.path):
-            yield self._with(plan)
+            record = self.record()
+            for version in record.versions if record else ():
+                if gone := sorted(set(_names(version.plan)) - set(_names(plan))):
+                    raise UsageError(
+                        f"the plan has lost the cell {gone[0]}, which {self.path} was begun with;"
+                        " put it back, or choose another folder with -o"
+                    )
+            yield
 
     def _refuse_other(self) -> None:
         if self.path.is_dir() and not (self.path / FILE).exists():
@@ -98,17 +105,11 @@ class StudyFolder:
                     " another folder with -o"
                 )
 
-    def _with(self, plan: Plan) -> StudyRecord:
+    def remember(self, plan: Plan) -> StudyRecord:
+        """Write `plan` down as the latest version, unless it is that already."""
         before = self.record()
         if before is not None and before.plan == plan:
             return before
-        versions = before.versions if before else ()
-        for version in versions:
-            if gone := sorted(set(_names(version.plan)) - set(_names(plan))):
-                raise UsageError(
-                    f"the plan has lost the cell {gone[0]}, which {self.path} was begun with;"
-                    " put it back, or choose another folder with -o"
-                )
         new = PlanVersion(
             plan=plan,
             hash=plan.hash,
@@ -116,7 +117,7 @@ class StudyFolder:
             turns=self.turns(plan),
             commit=revision(),
         )
-        record = StudyRecord(versions=(*versions, new))
+        record = StudyRecord(versions=(*(before.versions if before else ()), new))
         write_durably(self.path / FILE, record.model_dump_json(by_alias=True, indent=2) + "\n")
         return record
 

@@ -82,11 +82,13 @@ def run_study(plan: Plan, folder: Path, mode: Mode = "none") -> StudyResult:
     check_plan(plan, cells)
     stop = threading.Event()
     with ExitStack() as stack:
-        stack.enter_context(StudyFolder(folder).claimed(plan))
+        study = StudyFolder(folder)
+        stack.enter_context(study.claimed(plan))
         # The profiler starts with the judge, so a cell that needs it stands for all.
         profiled = [cell for cell in cells if _config(cell).shown_feedback.needs_profile]
         judging = stack.enter_context(open_judging(_config([*profiled, *cells][0])))
         stores = {cell.name: stack.enter_context(open_store(_config(cell))) for cell in cells}
+        study.remember(plan)
         clients = {
             cell.name: make_client(
                 _config(cell).model,

@@ -61,8 +61,8 @@ def a_cell(
 
 def a_study(folder: Path, plan: Plan, *, gain: float, unfinished: int = 0) -> None:
     """Refining reaches `gain` times what sampling does, on twelve problems with two seeds."""
-    with StudyFolder(folder).claimed(plan):
-        pass
+    folder.mkdir(exist_ok=True)
+    StudyFolder(folder).remember(plan)
     for seed in plan.seeds:
         speeds = {name: 1.2 + 0.1 * place + 0.05 * seed for place, name in enumerate(names(12))}
         a_cell(folder / f"sample-tuner-s{seed}", {n: (None, s) for n, s in speeds.items()})
@@ -104,15 +104,17 @@ def test_only_what_is_finished_in_all_cells_is_compared(tmp_path: Path) -> None:
 def test_a_question_that_came_after_the_results_is_marked(tmp_path: Path) -> None:
     plan = a_plan(contrasts=())
     a_study(tmp_path, plan, gain=1.5)
-    with StudyFolder(tmp_path).claimed(a_plan()) as record:
-        assert [version.turns for version in record.versions] == [0, 96]
-        found = answers(record, tmp_path)
+    record = StudyFolder(tmp_path).remember(a_plan())
+    assert [version.turns for version in record.versions] == [0, 96]
+    found = answers(record, tmp_path)
     assert not any(answer.planned for answer in found)
     assert "not planned before the results" in next(iter(answer_lines(found)))
 
 
 def test_a_folder_is_kept_from_another_plan_and_another_process(tmp_path: Path) -> None:
     folder = StudyFolder(tmp_path / "study")
+    with folder.claimed(a_plan()):
+        folder.remember(a_plan())
     with (
         folder.claimed(a_plan()),
         pytest.raises(UsageError, match="in use"),
@@ -124,8 +126,8 @@ def test_a_folder_is_kept_from_another_plan_and_another_process(tmp_path: Path) 
         folder.claimed(a_plan(seeds=(0,))),
     ):
         pass
-    with folder.claimed(a_plan(seeds=(0, 1, 2))) as record:
-        assert len(record.versions) == 2
+    with folder.claimed(a_plan(seeds=(0, 1, 2))):
+        assert len(folder.remember(a_plan(seeds=(0, 1, 2))).versions) == 2
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("mine")
     with (
