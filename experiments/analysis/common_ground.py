@@ -10,7 +10,7 @@ from experiments.analysis.run_facts import LoadedRun, RunFacts
 from experiments.analysis.statistics import FEWEST, LEVEL
 from problems.errors import UsageError
 
-SAME = ("device", "precision", "protocol", "size_class", "limits")
+SAME = ("device", "precision", "protocol", "size_class")
 """What two runs must share to be compared at all."""
 
 
@@ -35,14 +35,12 @@ def common_ground(
     """
     a, b = (run.facts for run in runs)
     for setting in SAME:
-        mine, theirs = getattr(a, setting), getattr(b, setting)
-        if mine != theirs:
-            raise UsageError(
-                f"{setting.replace('_', ' ')} differs: A ({a.run}) has {mine or 'none'}, B"
-                f" ({b.run}) has {theirs or 'none'}; compare runs that share it"
-            )
+        _refuse_difference(a, b, setting)
     problems, left_out = _problems(a, b, common=common)
     made = [_calls_made(run, problems) for run in runs]
+    # A limit that ended no problem makes no difference.
+    if any(min(c.values()) < run.budget for run, c in zip((a, b), made, strict=True)):
+        _refuse_difference(a, b, "limits")
     agreed = _calls(a, b, made, calls)
     notes = (
         *left_out,
@@ -51,6 +49,15 @@ def common_ground(
         *_limits(a, b, problems, agreed, made),
     )
     return CommonGround(problems, agreed, notes)
+
+
+def _refuse_difference(a: RunFacts, b: RunFacts, setting: str) -> None:
+    mine, theirs = getattr(a, setting), getattr(b, setting)
+    if mine != theirs:
+        raise UsageError(
+            f"{setting.replace('_', ' ')} differs: A ({a.run}) has {mine or 'none'}, B"
+            f" ({b.run}) has {theirs or 'none'}; compare runs that share it"
+        )
 
 
 def _problems(a: RunFacts, b: RunFacts, *, common: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -110,6 +110,18 @@ def test_a_budget_that_ended_early_by_the_same_limit_counts_missing_calls_as_not
     )
 
 
+def test_a_limit_that_ended_nothing_is_no_difference(tmp_path: Path):
+    results: dict[str, list] = {"p": [2.0, 2.1], "q": [1.5, None]}
+    a = made_run(tmp_path / "a", results, limits={"budget_usd": 9.0})
+    b = made_run(tmp_path / "b", results)
+    assert {entry.verdict for entry in compare_runs(a, b).rows} <= {"unclear", "unknown"}
+    ended = made_run(
+        tmp_path / "c", {"p": [2.0], "q": [1.5, None]}, budget=2, limits={"budget_usd": 0.1}
+    )
+    with pytest.raises(UsageError, match="limits differs"):
+        compare_runs(ended, b)
+
+
 def test_mixed_profilers_and_versions_of_torch_are_told(tmp_path: Path):
     from tests.agent.made_records import profile
 
