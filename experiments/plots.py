@@ -12,7 +12,6 @@ from experiments.analysis.measures import KEPT, Measure
 from experiments.analysis.outcomes import Outcomes, outcomes
 from experiments.analysis.plot_style import (
     BLUE,
-    COLOURS,
     FAINT,
     GREEN,
     INK,
@@ -20,8 +19,11 @@ from experiments.analysis.plot_style import (
     PURPLE,
     SKY,
     VERMILLION,
+    LineStyle,
     band,
+    height_for,
     label_ends,
+    line_styles,
     percent,
     ratio_ticks,
     styled_figure,
@@ -151,15 +153,16 @@ def _legend_of(turns: pd.DataFrame) -> list[Any]:
 def best_by_call(turns: pd.DataFrame, measure: Measure = KEPT) -> Figure:
     """One line a run: a figure (geometric mean of the best so far) after each call, with the 95 %
     bootstrap interval over problems as a band."""
-    with styled_figure(7.2, 3.8) as figure:
+    runs = list(_by_run(turns))
+    with styled_figure(7.2, height_for(len(runs))) as figure:
         axes = figure.subplots()
         ends = []
-        for colour, (label, reached) in zip(COLOURS, _by_run(turns), strict=False):
+        for style, (label, reached) in zip(line_styles(len(runs)), runs, strict=True):
             resamples = Resamples.of(len(reached.problems))
             curve = measure.estimates(measure.table(reached), resamples)
             calls = np.arange(1, reached.calls + 1)
-            band(axes, calls, curve, colour)
-            ends.append((float(calls[-1]), curve[-1].value, label, colour))
+            band(axes, calls, curve, style)
+            ends.append((float(calls[-1]), curve[-1].value, label, style.colour))
         if measure.unit == "ratio":
             axes.set_yscale("log")
             ratio_ticks(axes)
@@ -181,7 +184,7 @@ def paired_by_call(comparison: Comparison) -> Figure:
         axes = figure.subplots()
         axes.set_yscale("log")
         curve = [Estimate(gap.value, gap.low or 0.0, gap.high or np.inf) for _, gap, _ in pairs]
-        band(axes, np.array([call for call, _, _ in pairs]), curve, GREEN)
+        band(axes, np.array([call for call, _, _ in pairs]), curve, LineStyle(GREEN))
         axes.axhline(1, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
         for call, gap, verdict in pairs:
             axes.annotate(
@@ -200,11 +203,12 @@ def best_by_cost(turns: pd.DataFrame, cost: str = "tokens") -> Figure:
     """One line a run: geometric mean of the best so far (at least 1) against what was spent on a
     problem: `tokens`, `cost_usd`, `seconds_wall` or `seconds_device`. Ends where a run's thriftiest
     problem does, since further on some problems would have no more calls."""
+    runs = list(_by_run(turns))
     words = {"tokens": "tokens", "cost_usd": "dollars", "seconds_wall": "wall seconds"}
-    with styled_figure(7.2, 3.8) as figure:
+    with styled_figure(7.2, height_for(len(runs))) as figure:
         axes = figure.subplots()
         ends = []
-        for colour, (label, reached) in zip(COLOURS, _by_run(turns), strict=False):
+        for style, (label, reached) in zip(line_styles(len(runs)), runs, strict=True):
             spent = reached.spent[cost].cumsum(axis=1)
             levels = np.linspace(0, spent[:, -1].min(), 60)
             # After how many calls a problem had spent that much; column 0 is "no call yet".
@@ -212,8 +216,8 @@ def best_by_cost(turns: pd.DataFrame, cost: str = "tokens") -> Figure:
             kept = np.concatenate([np.ones((len(spent), 1)), reached.kept], axis=1)
             table = np.log(np.take_along_axis(kept, done, axis=1))
             curve = KEPT.estimates(table, Resamples.of(len(spent)))
-            band(axes, levels, curve, colour)
-            ends.append((float(levels[-1]), curve[-1].value, label, colour))
+            band(axes, levels, curve, style)
+            ends.append((float(levels[-1]), curve[-1].value, label, style.colour))
         axes.set_yscale("log")
         ratio_ticks(axes)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
@@ -227,27 +231,22 @@ def fast_p_curve(turns: pd.DataFrame) -> Figure:
     """One line a run: the share of problems whose best kernel is correct and more than p times as
     fast as eager, for every p, with its 95 % interval as a band. At the left end stands the share
     with a correct kernel, however slow."""
-    with styled_figure(7.2, 3.8) as figure:
+    runs = list(_by_run(turns))
+    with styled_figure(7.2, height_for(len(runs))) as figure:
         axes = figure.subplots()
         low, high = _span(turns)
         thresholds = np.geomspace(low, max(high, 2.2), 240)
-        names = []
-        for colour, (label, reached) in zip(COLOURS, _by_run(turns), strict=False):
+        for style, (label, reached) in zip(line_styles(len(runs)), runs, strict=True):
             hits = np.stack([reached.faster(p)[:, -1] for p in (0.0, *thresholds[1:])], axis=1)
             curve = Resamples.of(len(reached.problems)).shares(hits)
-            band(axes, thresholds, curve, colour, step=True)
-            names.append((label, colour))
+            band(axes, thresholds, curve, style, step=True, label=label)
         axes.set_xscale("log")
         axes.set_xlim(thresholds[0], thresholds[-1])
         axes.axvline(1, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
         axes.set_ylim(0, 1.03)
         axes.yaxis.set_major_formatter(percent)
         ratio_ticks(axes, "x")
-        for place, (label, colour) in enumerate(names):
-            axes.annotate(
-                label, (1, 1), (-8, -14 - 15 * place), xycoords="axes fraction",
-                textcoords="offset points", color=colour, weight="bold", ha="right",
-            )  # fmt: skip
+        axes.legend(loc="upper right", labelcolor="linecolor", prop={"weight": "bold"})
         axes.set_xlabel("p, times as fast as eager")
         axes.set_ylabel("share of problems")
         axes.set_title("fast_p: correct, and more than p times as fast")

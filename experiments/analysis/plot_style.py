@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import cycle, islice, product
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -28,6 +30,7 @@ BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY = (
     "#56B4E9",
 )
 COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
+DASHES = ("solid", "dashed", "dotted", "dashdot")
 INK, FAINT = "#333333", "#9A9A9A"
 RATIO_TICKS = (
     (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2),
@@ -68,8 +71,37 @@ def styled_figure(width: float, height: float) -> Iterator[Figure]:
         yield Figure(figsize=(width, height), layout="constrained")
 
 
+@dataclass(frozen=True)
+class LineStyle:
+    """How one of several lines is drawn."""
+
+    colour: str
+    dash: str = "solid"
+    shade: float = 0.14
+    """Opacity of the band around it."""
+
+
+def line_styles(lines: int) -> list[LineStyle]:
+    """A style for each line; the first 24 differ. More than six bands would hide one another, so
+    they are left out then."""
+    kinds = list(product(DASHES, COLOURS))
+    shade = 0.14 if lines <= len(COLOURS) else 0.0
+    return [LineStyle(c, dash, shade) for dash, c in islice(cycle(kinds), lines)]
+
+
+def height_for(lines: int) -> float:
+    """Inches of a figure that names so many lines."""
+    return max(3.8, 1.2 + 0.22 * lines)
+
+
 def band(
-    axes: Axes, x: NDArray[Any], curve: Sequence[Estimate], colour: str, *, step: bool = False
+    axes: Axes,
+    x: NDArray[Any],
+    curve: Sequence[Estimate],
+    style: LineStyle,
+    *,
+    step: bool = False,
+    label: str | None = None,
 ) -> None:
     """A line of estimates over `x`, their intervals as a band."""
     value, low, high = (
@@ -77,10 +109,17 @@ def band(
         for name in ("value", "low", "high")
     )
     axes.fill_between(
-        x, low, high, color=colour, alpha=0.14, linewidth=0, step="post" if step else None
+        x,
+        low,
+        high,
+        color=style.colour,
+        alpha=style.shade,
+        linewidth=0,
+        step="post" if step else None,
     )
     axes.plot(
-        x, value, color=colour, linewidth=2, drawstyle="steps-post" if step else "default",
+        x, value, color=style.colour, linestyle=style.dash, linewidth=2, label=label,
+        drawstyle="steps-post" if step else "default",
         marker="" if step or len(x) > 40 else "o", markersize=4,
     )  # fmt: skip
 

@@ -33,6 +33,16 @@ def test_trajectories_have_a_panel_a_problem_and_a_label_a_best_kernel(folder: P
     assert sum(axes.get_visible() for axes in figure.axes) == 7
 
 
+def test_every_run_is_drawn_however_many_there_are(tmp_path: Path):
+    for seed in range(9):
+        made_run(tmp_path / f"run{seed}", random_results(7, 5, gain=1.2, seed=seed), run_seed=seed)
+    turns = load_runs(tmp_path)
+    for figure in (plots.best_by_call(turns), plots.best_by_cost(turns), plots.fast_p_curve(turns)):
+        lines = [line for line in figure.axes[0].lines if len(line.get_xdata()) > 2]
+        assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 9
+        assert len({text for text in texts(figure) if text.startswith("run")}) == 9
+
+
 def test_lines_are_labelled_with_what_the_run_did(folder: Path):
     turns = load_runs([folder / "refine", folder / "sample"])
     for figure in (
