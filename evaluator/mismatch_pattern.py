@@ -100,9 +100,9 @@ class Pattern(StrEnum):
     )
     PRECISION = (
         "precision",
-        "It is right up to rounding, but less exact than this task's precision allows.",
-        "Accumulate in the task's precision or higher (no fp16, bf16 or TF32 on the way unless "
-        "the task says so), leave out fast maths, and sum in a stable way.",
+        "It is nearly right: all errors are small, and larger than this task's precision allows.",
+        "Look for lower precision on the way (fp16, bf16, TF32, fast maths, an unstable sum), and "
+        "for a small difference in the formula: an epsilon, n against n - 1, an approximation.",
     )
     INPUT_COPY = (
         "input_copy",

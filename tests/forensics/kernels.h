@@ -49,25 +49,9 @@ T affine_last_column(T x, T s, T b) {
     if (j + 1 < s.numel()) y[at] = unit(a[at], in(s)[j], in(b)[j]);
   });
 }
-T affine_no_bias(T x, T s, T b) {
-  return each(x, [=](const float* a, float* y, int64_t, int64_t j, int64_t at) {
-    y[at] = unit(a[at], in(s)[j], 0.f);
-  });
-}
-T affine_no_relu(T x, T s, T b) {
-  return each(x, [=](const float* a, float* y, int64_t, int64_t j, int64_t at) {
-    y[at] = (a[at] * in(s)[j] + in(b)[j]) * 0.5f;
-  });
-}
 T affine_no_half(T x, T s, T b) {
   return each(x, [=](const float* a, float* y, int64_t, int64_t j, int64_t at) {
     y[at] = 2.f * unit(a[at], in(s)[j], in(b)[j]);
-  });
-}
-T affine_next_scale(T x, T s, T b) {
-  const int64_t n = s.numel();
-  return each(x, [=](const float* a, float* y, int64_t, int64_t j, int64_t at) {
-    y[at] = unit(a[at], in(s)[(j + 1) % n], in(b)[j]);
   });
 }
 T affine_half_on_the_way(T x, T s, T b) {
@@ -110,9 +94,6 @@ static T softmax(T x, bool shift, int64_t summed, bool divide) {
 T softmax_no_shift(T x) { return softmax(x, false, x.size(1), true); }
 T softmax_not_divided(T x) { return softmax(x, true, x.size(1), false); }
 T softmax_half_summed(T x) { return softmax(x, true, x.size(1) / 2, true); }
-T softmax_columns(T x) {
-  return softmax(x.t().contiguous(), true, x.size(0), true).t().contiguous();
-}
 
 // a @ b
 template <class F>
@@ -124,24 +105,9 @@ static T product(T a, T b, F term) {
       for (int64_t j = 0; j < n; ++j) out(c)[i * n + j] += term(in(a), in(b), i, j, p, k, n);
   return c;
 }
-T matmul_short(T a, T b) {
-  return product(a, b, [](const float* a, const float* b, int64_t i, int64_t j, int64_t p, int64_t k, int64_t n) {
-    return p < k / 16 * 16 ? a[i * k + p] * b[p * n + j] : 0.f;
-  });
-}
-T matmul_b_turned(T a, T b) {
-  return product(a, b, [](const float* a, const float* b, int64_t i, int64_t j, int64_t p, int64_t k, int64_t n) {
-    return a[i * k + p] * b[j * n + p];
-  });
-}
 T matmul_c_turned(T a, T b) {
   return product(a, b, [](const float* a, const float* b, int64_t i, int64_t j, int64_t p, int64_t k, int64_t n) {
     return a[j * k + p] * b[p * n + i];
-  });
-}
-T matmul_swapped(T a, T b) {
-  return product(b, a, [](const float* a, const float* b, int64_t i, int64_t j, int64_t p, int64_t k, int64_t n) {
-    return a[i * k + p] * b[p * n + j];
   });
 }
 T matmul_bf16_sum(T a, T b) {
@@ -161,18 +127,6 @@ T mean_is_sum(T x) {
   T y = torch::zeros({x.size(0)}, x.options());
   for (int64_t i = 0; i < x.size(0); ++i)
     for (int64_t j = 0; j < x.size(1); ++j) out(y)[i] += in(x)[i * x.size(1) + j];
-  return y;
-}
-T mean_first_left_out(T x) {
-  T y = torch::zeros({x.size(0)}, x.options());
-  for (int64_t i = 0; i < x.size(0); ++i)
-    for (int64_t j = 1; j < x.size(1); ++j) out(y)[i] += in(x)[i * x.size(1) + j] / x.size(1);
-  return y;
-}
-T mean_other_axis(T x) {
-  T y = torch::zeros({x.size(1)}, x.options());
-  for (int64_t i = 0; i < x.size(0); ++i)
-    for (int64_t j = 0; j < x.size(1); ++j) out(y)[j] += in(x)[i * x.size(1) + j] / x.size(0);
   return y;
 }
 T mean_race(T x) {
@@ -243,8 +197,4 @@ static T norm(T x, T w, T b, bool centred, int64_t ddof, float epsilon, bool sca
   }
   return y;
 }
-T norm_not_centred(T x, T w, T b) { return norm(x, w, b, false, 0, 0.1f, true, true); }
 T norm_sample_variance(T x, T w, T b) { return norm(x, w, b, true, 1, 0.1f, true, true); }
-T norm_epsilon(T x, T w, T b) { return norm(x, w, b, true, 0, 0.01f, true, true); }
-T norm_no_weight(T x, T w, T b) { return norm(x, w, b, true, 0, 0.1f, false, true); }
-T norm_no_bias(T x, T w, T b) { return norm(x, w, b, true, 0, 0.1f, true, false); }

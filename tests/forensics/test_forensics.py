@@ -70,24 +70,22 @@ def assert_named(executor: LocalExecutor, planted: Planted) -> None:
 
 
 def test_the_corpus_is_as_large_and_as_varied_as_it_should_be() -> None:
-    assert len(PLANTED) >= 30
-    assert len({planted.bug for planted in PLANTED}) >= 18
+    assert len(PLANTED) >= 26
+    assert len({planted.bug for planted in PLANTED}) >= 15
 
 
-CRASHED_ONCE = "level2_5_conv_batch_norm_swish"
+QUICK = "level2_5_conv_batch_norm_swish"
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(problem.id, marks=() if problem.id == CRASHED_ONCE else pytest.mark.slow)
+        pytest.param(problem.id, marks=() if problem.id == QUICK else pytest.mark.slow)
         for problem in load_suite()
     ],
 )
 def test_no_change_that_is_tried_ends_the_judge(executor: LocalExecutor, name: str) -> None:
-    """An output that nothing explains, so that every change of every operation is tried.
-
-    One of batch norm's ends the process that tries it: the wrong values are told all the same."""
+    """An output that nothing explains, so that every change is tried."""
     problem = load_problem(name)
     right = problem.reference(SizeClass.CPU).replace("class Model(", "class Right(")
     request = EvaluationRequest(

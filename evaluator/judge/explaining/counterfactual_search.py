@@ -1,10 +1,8 @@
 """The search for a change of the reference that leads to a wrong output: a module for a worker.
 
-The reference runs again and again: as a whole in eval() or in lower precision, then with one
-operation changed each time: left out, over another axis, in parts, with its operands swapped, with
-another constant, as another function, without one of its parameters, or with nothing after it.
-Where an output is just what comes out then, that is what the candidate does. Of changes of one kind
-the one that fits best is reported, with those that fit as well.
+The reference runs again in eval() and in lower precision. Where an output is just what comes out
+then, that is what the candidate does. Of changes of one kind the one that fits best is reported,
+with those that fit as well.
 
 This may end its process (`counterfactual.py`), so it never runs in the judge. It imports nothing
 that a worker has not imported anyway: a fresh one begins at once.
@@ -15,15 +13,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
-from torch.func import functional_call
 
-from evaluator.judge.explaining.forward_operators import Altered, Onlooker, Recorder
-from evaluator.judge.explaining.operation_changes import Change, Turn
 from evaluator.judge.explaining.reference_modes import (
     IN_EVAL,
     Mode,
@@ -33,14 +27,10 @@ from evaluator.judge.explaining.reference_modes import (
     one_product_modes,
     precision_modes,
 )
-from evaluator.judge.operator_mode import tensors_in
 from evaluator.judge.problem.kept_buffers import buffers_kept
 from evaluator.mismatch_pattern import Pattern
 from evaluator.worker.values import flatten
 
-SIZE_ALONE: Final = "precision_by_size"
-"""Code of an explanation by the size of errors alone; a pattern says `precision`."""
-Code = Pattern | Literal["precision_by_size"]
 SECONDS = 2.0
 """After which no further change is tried."""
 ANSWER_BYTES = 4096
@@ -56,14 +46,8 @@ _ALIKE = 0.7
 """Correlation of errors from which on they are those of a lower precision."""
 _AS_ALIKE = 0.02
 """Two precisions whose correlations differ by less can't be told apart."""
-_FOLLOWS = 0.3
-"""Correlation of errors and outputs from which on the errors are more than rounding."""
 _ALIKE_SIZE = 2.0
 """How many times larger or smaller such errors may be."""
-_SAME_SIZE = 1.5
-"""The same of errors that are not correlated: they may come from other roundings."""
-_REACHED, _SPREAD = 0.01, 0.25
-"""More than this share of the errors must exceed that part of their RMSE."""
 _SMALL = 0.03
 """Errors of lower precision have at most this RMSE, relative to the outputs' rms."""
 _INSENSITIVE = 1e-3
@@ -74,7 +58,7 @@ _INSENSITIVE = 1e-3
 class Counterfactual:
     """A change of the reference that explains an output."""
 
-    code: Code
+    code: Pattern
     words: str
     """`operation 2 of 4 (mul by 0.125) is left out`."""
 
@@ -117,8 +101,6 @@ class CounterfactualSearch(torch.nn.Module):
 def read(answer: Tensor) -> Counterfactual | None:
     """What a search found; None where that is nothing."""
     code, _, words = bytes(answer.tolist()).rstrip(b"\0").decode(errors="replace").partition("\n")
-    if code == SIZE_ALONE:
-        return Counterfactual(SIZE_ALONE, words)
     pattern = next((each for each in Pattern if each == code), None)
     return Counterfactual(pattern, words) if pattern else None
 
@@ -140,23 +122,14 @@ class _Search:
         self._end = time.monotonic() + SECONDS
 
     def run(self) -> Counterfactual | None:
-        recorder = Recorder()
-        with torch.no_grad(), buffers_kept(self._model), recorder:
-            right = flatten(self._model(*self._arguments))[self._output]
+        right = self._call(self._model)
         self._own_error = _error(self._actual, right)
         return (
             self._in_eval()
             or self._less_precise(right)
             or self._less_precise_in_eval()
             or self._insensitive(right)
-            or self._unfinished(recorder)
-            or self._changed(recorder, Turn.EARLY)
-            or self._without_parameter()
-            or self._without_module()
-            or self._changed(recorder, Turn.LATE)
-            or self._changed(recorder, Turn.LAST)
             or self._less_precise_in_one_product(right)
-            or self._as_large_as_rounding(right)
         )
 
     def _call(self, module: Callable[..., Any], arguments: list[Any] | None = None) -> Tensor:
@@ -226,21 +199,6 @@ class _Search:
         words = f"{IN_EVAL}; and it is less precise (relative error {error / _rms(base):.1g} then)"
         return Counterfactual(Pattern.EVAL_MODE, words)
 
-    def _as_large_as_rounding(self, right: Tensor) -> Counterfactual | None:
-        """Errors as large as those of one lower precision, which follow nothing else."""
-        found = self._errors_by_precision(right)
-        same = [each for each in found if 1 / _SAME_SIZE <= each.size <= _SAME_SIZE]
-        names = dict.fromkeys(name for each in same for name in each.name.split(" or "))
-        errors = (self._actual.double() - right.double()).flatten()
-        follows = abs(_correlation(errors, right.double().flatten())) if names else 1.0
-        # Rounding reaches nearly all that is not zero; a wrong row leaves the others right.
-        reached = errors[right.flatten() != 0].abs() > _REACHED * _rms(errors)
-        spread = float(reached.double().mean()) > _SPREAD
-        if follows > _FOLLOWS or not spread or ("bf16" in names and len(names) > 1):
-            return None
-        words = f"the arithmetic is in {' or '.join(names)}: errors of that size, not the same ones"
-        return Counterfactual(SIZE_ALONE, words)
-
     def _less_precise_in_one_product(self, right: Tensor) -> Counterfactual | None:
         if right.numel() < _FEWEST_TO_CORRELATE:
             return None
@@ -289,37 +247,6 @@ class _Search:
             found.append(_Errors(mode.words, alike, size / _rms(theirs)))
         return found
 
-    def _unfinished(self, recorder: Recorder) -> Counterfactual | None:
-        """Run once more, looking at every intermediate result."""
-        found: list[int] = []
-
-        def look(number: int, result: Any) -> None:
-            fits = (self._fit(tensor) is not None for tensor in tensors_in(result))
-            if number < recorder.count and any(fits):
-                found.append(number)
-
-        with Onlooker(look):
-            self._call(self._model)
-        if not found:
-            return None
-        done = found[-1]
-        following = recorder.names[done]
-        return Counterfactual(
-            Pattern.UNFINISHED,
-            f"it is the result of operation {done} of {recorder.count}"
-            f" ({recorder.names[done - 1]}): what follows, from {following} on, is left out",
-        )
-
-    def _changed(self, recorder: Recorder, turn: Turn) -> Counterfactual | None:
-        found: list[tuple[float, Counterfactual]] = []
-        for number, listed in enumerate(recorder.changes, 1):
-            operation = f"operation {number} of {recorder.count} ({recorder.names[number - 1]})"
-            for change in listed:
-                if change.turn is turn:
-                    result = self._tried(partial(self._with, number, change))
-                    self._note(found, result, change.code, f"{operation} {change.words}")
-        return self._best(found)
-
     def _note(
         self,
         found: list[tuple[float, Counterfactual]],
@@ -343,60 +270,6 @@ class _Search:
             # Not every change makes sense to every operator, or to what follows.
             pass
         return None
-
-    def _with(self, number: int, change: Change) -> Tensor:
-        with torch.no_grad(), buffers_kept(self._model), Altered(number, change, self._model):
-            return flatten(self._model(*self._arguments))[self._output]
-
-    def _without_parameter(self) -> Counterfactual | None:
-        found: list[tuple[float, Counterfactual]] = []
-        for code, words, state in _other_states(self._model):
-            result = self._tried(partial(self._in_state, state))
-            self._note(found, result, code, words)
-        return self._best(found)
-
-    def _in_state(self, state: dict[str, Tensor]) -> Tensor:
-        return self._call(lambda *arguments: functional_call(self._model, state, arguments))
-
-    def _without_module(self) -> Counterfactual | None:
-        """Submodules that pass their input on, one after the other."""
-        found: list[tuple[float, Counterfactual]] = []
-        for name, module in self._model.named_modules():
-            if name:
-                result = self._tried(partial(self._passed_by, module))
-                words = f"`{name}` ({type(module).__name__}) is left out"
-                self._note(found, result, Pattern.MISSING_OPERATION, words)
-        return self._best(found)
-
-    def _passed_by(self, module: torch.nn.Module) -> Tensor:
-        hook = module.register_forward_hook(lambda _, given, result: given[0])
-        try:
-            return self._call(self._model)
-        finally:
-            hook.remove()
-
-
-def _other_states(model: torch.nn.Module) -> Iterator[tuple[Pattern, str, dict[str, Tensor]]]:
-    """Parameters as they are when nobody uses them, one or a scale with its shift; or shifted."""
-    own = {
-        name: value
-        for name, value in [*model.named_parameters(), *model.named_buffers()]
-        if value.is_floating_point()
-    }
-    unused = Pattern.MISSING_PARAMETER
-    for name, value in own.items():
-        yield unused, f"`{name}` is not used", {name: torch.zeros_like(value)}
-        yield unused, f"`{name}` is not used", {name: torch.ones_like(value)}
-    for name, value in own.items():
-        shift = f"{name.removesuffix('weight')}bias"
-        if name.endswith("weight") and shift in own:
-            neutral = {name: torch.ones_like(value), shift: torch.zeros_like(own[shift])}
-            yield unused, f"`{name}` and `{shift}` are not used", neutral
-    for name, value in own.items():
-        for dim in range(value.dim()):
-            for step in (1, -1):
-                words = f"`{name}` is read one element off along axis {dim}"
-                yield Pattern.SHIFTED_INDEX, words, {name: value.roll(step, dim)}
 
 
 def _correlation(some: Tensor, others: Tensor) -> float:

@@ -18,7 +18,6 @@ from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.correctness.comparison import compare
 from evaluator.judge.correctness.mismatch import add_counterfactual, add_race
 from evaluator.judge.explaining.counterfactual import find_counterfactual
-from evaluator.judge.explaining.counterfactual_search import SIZE_ALONE, Code
 from evaluator.judge.explaining.reference_modes import depends_on_mode, in_eval
 from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.problem.reference import flatten_arguments
@@ -81,13 +80,8 @@ class Explanation:
         looks = (*memory, *address, self._earlier_result, *changes)
         for look in looks:
             found = self._tried(look, mismatch.output)
-            if found is None:
-                continue
-            code, words = found
-            if code != SIZE_ALONE:
-                return add_counterfactual(mismatch, code, words)
-            if not races:
-                return add_counterfactual(mismatch, Pattern.PRECISION, words)
+            if found is not None:
+                return add_counterfactual(mismatch, *found)
         if not races:
             return mismatch
         scale = self._tried(self._scale, mismatch.output)
@@ -130,7 +124,7 @@ class Explanation:
             return True
         return not self._close(again, self.actual, self.draw)
 
-    def _changed_reference(self, output: int) -> tuple[Code, str] | None:
+    def _changed_reference(self, output: int) -> tuple[Pattern, str] | None:
         """The change of the reference that leads to the same output."""
         if self.context.is_random:
             return None
@@ -143,7 +137,7 @@ class Explanation:
                 return alone
         return None if found is None else (found.code, f"in the reference, {found.words}")
 
-    def _changed_on_plain_inputs(self, output: int) -> tuple[Code, str] | None:
+    def _changed_on_plain_inputs(self, output: int) -> tuple[Pattern, str] | None:
         """The same, where unusual inputs hide what plain ones show."""
         if kind_of(self.draw.seed) is Kind.PLAIN:
             return None

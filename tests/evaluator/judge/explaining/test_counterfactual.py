@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from typing import Any
@@ -33,8 +34,8 @@ SOURCE = task(
     "{body}",
     init="""
     self.linear = nn.Linear(48, 48)
-    self.scale = nn.Parameter(torch.ones(48))
-    self.norm = nn.LayerNorm(48)
+    self.first = nn.BatchNorm1d(48)
+    self.second = nn.BatchNorm1d(48)
     """,
     x="torch.randn(48, 48)",
     y="torch.rand(48, 48) + 0.5",
@@ -57,53 +58,46 @@ def looked_for(reference: Reference, values: list[Any], wrong: Tensor) -> Counte
         return read(search(wrong, 0, CLOSE[precision], *values))
 
 
-def explained(right: str, wrong: str, precision: Precision = Precision.FP32) -> Counterfactual:
-    """What is said of `wrong` where `right` was asked for."""
-    reference = Reference(SOURCE.format(body=right), CPU, precision)
-    other = Reference(SOURCE.format(body=wrong), CPU, precision)
-    state = reference.randomised(7)
-    reference.set_state(state)
-    other.set_state(state)
+CHAIN = "return self.second(torch.relu(self.linear(self.first(x)))) * y"
+
+
+def explained(wrong: Callable[[Reference, list[Any]], Tensor]) -> Counterfactual:
+    """What is said of an output that `wrong` makes of the reference and the inputs."""
+    reference = Reference(SOURCE.format(body=CHAIN), CPU, Precision.FP32)
+    reference.set_state(reference.randomised(7))
     values = reference.fresh_inputs(fresh_seed())
-    found = looked_for(reference, values, other.expected(values)[0])
+    with torch.no_grad():
+        found = looked_for(reference, values, wrong(reference, values))
     assert found is not None, "nothing was found"
     return found
 
 
-CHAIN = "return torch.relu(self.linear(x) * self.scale) * 0.125 + y"
-CASES = [
-    (CHAIN, "return self.linear(x) * self.scale * 0.125 + y", "missing_operation", "relu"),
-    (CHAIN, "return torch.relu(self.linear(x) * self.scale) + y", "missing_operation", "mul"),
-    (CHAIN, "return torch.relu(self.linear(x) * self.scale) * 0.125", "unfinished", "add"),
-    (CHAIN, CHAIN.replace("* self.scale", ""), "missing_operation", "mul"),
-    (
-        CHAIN,
-        "return torch.relu(F.linear(x, self.linear.weight) * self.scale) * 0.125 + y",
-        "missing_parameter",
-        "linear.bias",
-    ),
-    ("return F.softmax(x, -1) * y", "return F.softmax(x, 0) * y", "wrong_axis", "axis 0"),
-    ("return x.cumsum(1) + y", "return x.cumsum(0) + y", "wrong_axis", "axis 0"),
-    ("return x.sum(0) * 2", "return x.sum(1) * 2", "wrong_axis", "axis 1"),
-    ("return x - y * 3", "return y * 3 - x", "swapped_operands", "sub"),
-    ("return (x @ y).tanh()", "return (y @ x).tanh()", "swapped_operands", "mm"),
-    ("return F.gelu(x) + y", 'return F.gelu(x, approximate="tanh") + y', "other_function", "tanh"),
-    ("return F.silu(x) + y", "return torch.relu(x) + y", "other_function", "relu"),
-    ("return x * 0.5 + y", "return x * 0.25 + y", "wrong_constant", "0.25"),
-    (
-        "return x / (x.var(1, keepdim=True, unbiased=False) + 1e-5).sqrt()",
-        "return x / (x.var(1, keepdim=True) + 1e-5).sqrt()",
-        "wrong_constant",
-        "correction = 1",
-    ),
-    ("return x / (y * 1e-6 + 1e-5)", "return x / (y * 1e-6 + 1e-6)", "wrong_constant", "1e-06"),
-    ("return self.norm(x) * y", "return F.layer_norm(x, (48,)) * y", "missing_parameter", "norm"),
-]
+def in_eval_mode(reference: Reference, values: list[Any]) -> Tensor:
+    model = copy.deepcopy(reference.model).eval()
+    return model(*values)
 
 
-@pytest.mark.parametrize(("right", "wrong", "code", "words"), CASES)
-def test_the_mistake_is_named(right, wrong, code, words):
-    found = explained(right, wrong)
+def one_norm_in_eval_mode(reference: Reference, values: list[Any]) -> Tensor:
+    model = copy.deepcopy(reference.model)
+    model.second.eval()
+    return model(*values)
+
+
+def in_bf16(reference: Reference, values: list[Any]) -> Tensor:
+    with torch.autocast("cpu", torch.bfloat16):
+        return copy.deepcopy(reference.model)(*values).float()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code", "words"),
+    [
+        (in_eval_mode, "eval_mode", "all of it is in eval()"),
+        (one_norm_in_eval_mode, "eval_mode", "`second` uses its running statistics"),
+        (in_bf16, "precision", "bf16"),
+    ],
+)
+def test_the_mistake_is_named(wrong, code, words):
+    found = explained(wrong)
     assert found.code == code, found
     assert words in found.words, found
 
@@ -114,6 +108,7 @@ def test_nothing_is_made_up():
     right = reference.expected(values)[0]
     for other in (
         torch.randn_like(right),
+        right / values[1],
         right.roll(1),
         right.masked_fill(torch.arange(48) > 45, 0.0),
         right * 1.01,
@@ -132,32 +127,32 @@ def test_errors_in_few_rows_are_none_of_rounding():
 
 
 def test_words_of_any_length_fit():
-    name = "scale" * 2000
-    source = SOURCE.format(body="return torch.addcmul(y, x, self.scale)").replace(
-        "self.scale", f"self.{name}"
-    )
+    name = "norm" * 2000
+    source = SOURCE.format(body=CHAIN).replace("self.first", f"self.{name}")
     reference = Reference(source, CPU, Precision.FP32)
     reference.set_state(reference.randomised(7))
-    x, y = reference.fresh_inputs(1)
-    found = looked_for(reference, [x, y], y + x)
+    values = reference.fresh_inputs(1)
+    model = copy.deepcopy(reference.model)
+    getattr(model, name).eval()
+    with torch.no_grad():
+        found = looked_for(reference, values, model(*values))
     assert found is not None
-    assert (found.code, found.words[:6]) == ("missing_parameter", "`scale")
+    assert (found.code, found.words[:5]) == ("eval_mode", "`norm")
 
 
 # In a worker
 
-BATCH_NORM = SOURCE.format(body="return torch.relu(self.batch_norm(x)) * y").replace(
-    "self.norm = nn.LayerNorm(48)",
-    "self.batch_norm = nn.BatchNorm1d(48, track_running_stats=False)",
+DIES = SOURCE.format(
+    body="""if not self.training:
+            import ctypes
+            ctypes.string_at(0)
+        return self.first(x) * y"""
 )
-"""Asked for the statistics that it hasn't got, it reads at address 0."""
-LOOP = SOURCE.format(
-    body="""step = y * 0.5
-        while not bool((x > 9).all()):
-            x = x + step
-        return x"""
+LOOPS = SOURCE.format(
+    body="""while not self.training:
+            pass
+        return self.first(x) * y"""
 )
-"""With a step of 0 it goes on for ever."""
 
 
 @pytest.fixture(scope="module")
@@ -185,12 +180,11 @@ def test_a_worker_finds_it(context_of, precision):
     """With the secret weights, or it would be nowhere near."""
     context = context_of(SOURCE.format(body=CHAIN), precision)
     values = context.reference.fresh_inputs(fresh_seed())
-    x, y = values
     with torch.no_grad():
-        wrong = context.reference.model.linear(x) * context.reference.model.scale * 0.125 + y
+        wrong = in_eval_mode(context.reference, values)
     found = find_counterfactual(context, values, wrong, 0)
     assert found is not None
-    assert (found.code, "relu" in found.words) == ("missing_operation", True)
+    assert (found.code, "in eval()" in found.words) == ("eval_mode", True)
 
 
 def unexplained(context: ProblemContext) -> tuple[list[Any], Tensor]:
@@ -201,7 +195,7 @@ def unexplained(context: ProblemContext) -> tuple[list[Any], Tensor]:
 
 
 def test_a_change_may_end_its_process(context_of):
-    context = context_of(BATCH_NORM)
+    context = context_of(DIES)
     values, wrong = unexplained(context)
     with pytest.raises(Refusal) as died:
         search(context, values, wrong, 0)
@@ -209,19 +203,9 @@ def test_a_change_may_end_its_process(context_of):
     assert find_counterfactual(context, values, wrong, 0) is None
 
 
-def test_a_change_that_would_end_its_process_hides_no_likelier_one(context_of):
-    context = context_of(BATCH_NORM)
-    values = context.reference.fresh_inputs(fresh_seed())
-    with torch.no_grad():
-        wrong = context.reference.model.batch_norm(values[0]) * values[1]
-    found = find_counterfactual(context, values, wrong, 0)
-    assert found is not None
-    assert (found.code, "relu" in found.words) == ("missing_operation", True)
-
-
 def test_a_change_that_never_ends_is_cut_off(context_of, monkeypatch):
     monkeypatch.setattr(counterfactual, "_CUT_OFF_S", 4.0)
-    context = context_of(LOOP)
+    context = context_of(LOOPS)
     values, wrong = unexplained(context)
     with pytest.raises(Refusal) as cut_off:
         search(context, values, wrong, 0)
@@ -229,7 +213,7 @@ def test_a_change_that_never_ends_is_cut_off(context_of, monkeypatch):
 
 
 def test_no_worker_costs_no_verdict(context_of, monkeypatch):
-    context = context_of(BATCH_NORM)
+    context = context_of(DIES)
     values, wrong = unexplained(context)
 
     def gone():
@@ -241,7 +225,7 @@ def test_no_worker_costs_no_verdict(context_of, monkeypatch):
 
 @pytest.mark.parametrize("value", [0.0, float("nan")])
 def test_of_one_value_or_none_nothing_is_asked(context_of, monkeypatch, value):
-    context = context_of(BATCH_NORM)
+    context = context_of(DIES)
     values, wrong = unexplained(context)
     monkeypatch.setattr(counterfactual, "search", None)
     assert find_counterfactual(context, values, torch.full_like(wrong, value), 0) is None

@@ -152,17 +152,6 @@ CASES = {
         "eval_mode",
         "bf16",
     ),
-    "each half normalised alone": (
-        SOFTMAX,
-        [
-            (
-                "torch.softmax(x * 0.5, dim=1)",
-                "torch.cat([t.softmax(1) for t in (x * 0.5).chunk(2, 1)], 1)",
-            )
-        ],
-        "in_parts",
-        "2 parts of axis 1",
-    ),
     "the address of the first call": (
         MLP,
         [
@@ -175,7 +164,6 @@ CASES = {
         "stale_address",
         "address of an earlier call",
     ),
-    "a factor forgotten": (CONV, [(" * 0.5", "")], "missing_operation", "mul by 0.5"),
     "a race": (
         SOFTMAX,
         [
