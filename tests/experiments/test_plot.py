@@ -1,0 +1,48 @@
+"""A picture as a file, from the shell."""
+
+from pathlib import Path
+
+import pytest
+
+from evaluator.command.command_line import serve
+from experiments.plot import Picture, app
+from tests.experiments.made_runs import made_run, random_results
+
+ONE = (Picture.TRAJECTORIES, Picture.STATUSES)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("runs")
+    return [
+        made_run(folder / "a", random_results(7, 5, gain=1.8, seed=1)),
+        made_run(folder / "b", random_results(7, 5, gain=1.0, seed=2), strategy="sample"),
+    ]
+
+
+@pytest.mark.parametrize("picture", Picture)
+def test_every_picture_is_drawn(picture: Picture, runs: list[Path], tmp_path: Path) -> None:
+    file = tmp_path / "picture.svg"
+    given = runs[:1] if picture in ONE else runs
+    assert serve(app, "plot", [picture, *map(str, given), "-o", str(file)]) == 0
+    assert "<svg" in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["by-call", "{a}", "-o", "picture.txt"], "ends in .svg"),
+        (["by-call", "nowhere", "-o", "p.svg"], "there is no folder"),
+        (["paired", "{a}", "-o", "p.svg"], "takes 2 runs, and 1 are there"),
+        (["trajectories", "{a}", "{b}", "-o", "p.svg"], "takes 1 run, and 2 are there"),
+        (["by-call", "{a}", "-o", "no/folder/p.svg"], "can't be written"),
+    ],
+)
+def test_a_mistake_is_one_line(
+    words: list[str], reason: str, runs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [word.format(a=runs[0], b=runs[1]) for word in words]
+    assert serve(app, "plot", given) == 2
+    told = capsys.readouterr().err
+    assert reason in told
+    assert told.count("\n") == 1
