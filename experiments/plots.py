@@ -169,7 +169,9 @@ def best_by_call(turns: pd.DataFrame, measure: Measure = KEPT) -> Figure:
         else:
             axes.yaxis.set_major_formatter(percent)
         label_ends(axes, ends)
-        axes.set_xlabel("calls a problem")
+        judged_again = any(not np.isnan(reached.confirmed).all() for _, reached in runs)
+        last = "; the last point is that of the second verdicts" if judged_again else ""
+        axes.set_xlabel(f"calls a problem{last}")
         axes.set_xticks(range(1, int(turns["call"].max()) + 2))
         axes.set_title(f"{measure.label}, best so far")
         return figure
