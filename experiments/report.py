@@ -56,8 +56,9 @@ def report_lines(told: RunReport) -> Iterator[Line]:
     yield "bold", heading
     for problem, line in zip(told.problems, lines, strict=True):
         yield ("green" if problem.verdict == "faster" else ""), line
-    yield "", ""
-    yield from (("", line) for line in figure_table(told).plain())
+    for table in (figure_table(told), *further_tables(told)):
+        yield "", ""
+        yield from (("", line) for line in table.plain())
 
 
 def markdown_lines(told: RunReport) -> Iterator[str]:
@@ -68,8 +69,9 @@ def markdown_lines(told: RunReport) -> Iterator[str]:
     yield from _notes(told)
     yield ""
     yield from problem_table(told).markdown()
-    yield ""
-    yield from figure_table(told).markdown()
+    for table in (figure_table(told), *further_tables(told)):
+        yield ""
+        yield from table.markdown()
 
 
 def _circumstances(told: RunReport) -> str:
@@ -141,6 +143,34 @@ def figure_table(told: RunReport) -> Table:
             label = f"{label} ({row.problems} of {len(told.problems)})"
         rows.append((label, interval(row.estimate, row.unit)))
     return Table(("over all problems", "mean and 95 % interval"), rows)
+
+
+def further_tables(told: RunReport) -> Iterator[Table]:
+    """By level, and of samples by how many there are; each only where it says something."""
+    from experiments.analysis.table import Table, interval
+
+    if told.levels:
+        labels = [figure.label for figure in told.levels[0].figures]
+        rows = [
+            (
+                str(level.level or "none"),
+                str(level.problems),
+                *(interval(figure.estimate, figure.unit) for figure in level.figures),
+            )
+            for level in told.levels
+        ]
+        yield Table(("level", "problems", *labels), rows)
+    if told.at_k:
+        rows = [
+            (
+                str(each.k),
+                interval(each.correct, "share"),
+                interval(each.faster, "share"),
+                interval(each.best, "ratio"),
+            )
+            for each in told.at_k
+        ]
+        yield Table(("best of k samples", "correct", "> 1x", "speedup, at least 1"), rows)
 
 
 if __name__ == "__main__":

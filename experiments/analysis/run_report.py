@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from experiments.analysis.at_k import best_at_k, pass_at_k
 from experiments.analysis.interval import Interval, interval_of
-from experiments.analysis.measures import MEASURES, Unit
-from experiments.analysis.outcomes import outcomes
+from experiments.analysis.measures import BY_CALL, MEASURES, Measure, Unit
+from experiments.analysis.outcomes import Outcomes, outcomes
 from experiments.analysis.run_facts import LoadedRun, RunFacts
-from experiments.analysis.statistics import Resamples
+from experiments.analysis.statistics import Estimate, Resamples
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
 
 
 class FigureReport(BaseModel):
@@ -29,6 +34,32 @@ class FigureReport(BaseModel):
     """How many problems the figure is over."""
     estimate: Interval | None
     """None: unknown."""
+
+
+class LevelReport(BaseModel):
+    """The problems of one level."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    level: int
+    problems: int
+    figures: tuple[FigureReport, ...]
+    """fast_0, fast_1 and the geometric mean, where a failure counts 1."""
+
+
+class AtK(BaseModel):
+    """What k samples a problem would have reached, on average over all choices of k. By the
+    figures of the search: nobody judged each choice's best kernel again."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    k: int
+    correct: Interval | None
+    """pass@k: some of them is correct."""
+    faster: Interval | None
+    """Some of them is correct and faster than eager."""
+    best: Interval | None
+    """Geometric mean of the best speedup, at least 1."""
 
 
 class ProblemReport(BaseModel):
@@ -72,6 +103,10 @@ class RunReport(BaseModel):
     figures: tuple[FigureReport, ...]
     statuses: dict[str, int]
     """Calls by status, the most frequent first."""
+    levels: tuple[LevelReport, ...]
+    """Empty where all problems are of one level."""
+    at_k: tuple[AtK, ...]
+    """Of independent samples only."""
     problems: tuple[ProblemReport, ...]
 
     def figure(self, key: str) -> FigureReport:
@@ -81,17 +116,53 @@ class RunReport(BaseModel):
 
 def report_on(run: LoadedRun, *, seed: int = 0) -> RunReport:
     """Sum up a run; every problem that it began counts, solved or not."""
+    reached = outcomes(run.turns)
     return RunReport(
         facts=run.facts,
-        figures=tuple(_figures(run, seed)),
+        figures=tuple(_figures(reached, MEASURES, seed)),
         statuses={str(name): int(n) for name, n in run.turns["status"].value_counts().items()},
+        levels=tuple(_levels(run, seed)),
+        at_k=tuple(_at_k(reached, seed)) if run.facts.strategy == "sample" else (),
         problems=tuple(_problem(turns) for _, turns in run.turns.groupby("problem", sort=False)),
     )
 
 
-def _figures(run: LoadedRun, seed: int) -> Iterator[FigureReport]:
-    reached = outcomes(run.turns)
-    for measure in MEASURES:
+def _levels(run: LoadedRun, seed: int) -> Iterator[LevelReport]:
+    levels = dict(list(run.turns.groupby("level")))
+    for turns in levels.values() if len(levels) > 1 else ():
+        reached = outcomes(turns)
+        yield LevelReport(
+            level=int(turns["level"].iloc[0]),
+            problems=len(reached.problems),
+            figures=tuple(_figures(reached, BY_CALL, seed)),
+        )
+
+
+def _at_k(reached: Outcomes, seed: int) -> Iterator[AtK]:
+    """For k of 1, 2, 4, ... and all. A call that was not made counts as one without a kernel."""
+    resamples = Resamples.of(len(reached.problems), seed=seed)
+    kept = np.log(np.maximum(reached.speedup, 1.0))
+    powers = (2**power for power in range(reached.calls.bit_length()))
+    for k in dict.fromkeys((*powers, reached.calls)):
+        best = resamples.mean(best_at_k(kept, k))
+        yield AtK(
+            k=k,
+            correct=interval_of(_share(resamples, pass_at_k(reached.correct, k))),
+            faster=interval_of(_share(resamples, pass_at_k(reached.speedup > 1, k))),
+            best=interval_of(best.map(lambda value: float(np.exp(value)))),
+        )
+
+
+def _share(resamples: Resamples, chances: FloatArray) -> Estimate:
+    """The mean of shares, which lies in 0..1."""
+    if np.isin(chances, (0.0, 1.0)).all():
+        return resamples.share(chances.astype(bool))
+    found = resamples.mean(chances)
+    return Estimate(found.value, max(found.low, 0.0), min(found.high, 1.0))
+
+
+def _figures(reached: Outcomes, measures: Sequence[Measure], seed: int) -> Iterator[FigureReport]:
+    for measure in measures:
         table = measure.table(reached)
         covered = measure.covered(table)
         estimate = None

@@ -104,3 +104,29 @@ def test_the_score_is_shown_where_it_was_recorded(tmp_path: Path):
     assert "SOL score" in command(MODULE, both).stdout
     assert " 0.71 " in command(MODULE, both).stdout
     assert [problem.sol_score for problem in report(both).problems] == [None, 0.714]
+
+
+def test_levels_stand_side_by_side(tmp_path: Path):
+    results = {"level1_1_a": [2.0], "level1_2_b": [None], "level2_1_c": [3.0]}
+    told = report(made_run(tmp_path / "run", results))
+    assert [(level.level, level.problems) for level in told.levels] == [(1, 2), (2, 1)]
+    solved = [level.figures[0].estimate for level in told.levels]
+    assert [found.value for found in solved if found] == [0.5, 1.0]
+    assert "level" in command(MODULE, tmp_path / "run", "--markdown").stdout
+    alone = report(made_run(tmp_path / "alone", {"level1_1_a": [2.0]}))
+    assert alone.levels == ()
+
+
+def test_samples_are_summed_up_by_how_many_there_are(tmp_path: Path):
+    results = {"p": [None, 4.0, "wrong", 0.5], "q": [2.0, None, None, None]}
+    told = report(made_run(tmp_path / "run", results, strategy="sample"))
+    one, two, four = told.at_k
+    assert (one.k, two.k, four.k) == (1, 2, 4)
+    assert one.correct and two.correct and four.correct and four.faster and four.best
+    assert one.correct.value == pytest.approx((2 / 4 + 1 / 4) / 2)
+    assert two.correct.value == pytest.approx((5 / 6 + 1 / 2) / 2)
+    assert (four.correct.value, four.faster.value) == (1.0, 1.0)
+    assert four.best.value == pytest.approx((4.0 * 2.0) ** 0.5)
+    assert "best of k samples" in command(MODULE, tmp_path / "run").stdout
+    refined = report(made_run(tmp_path / "refined", results))
+    assert refined.at_k == ()
