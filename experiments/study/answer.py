@@ -132,7 +132,8 @@ def _values(cell: Path, measure: Measure, problems: Sequence[str]) -> np.ndarray
 def answer_lines(found: Sequence[Answer]) -> Iterator[str]:
     """The answers for a person, a line each."""
     for each in found:
-        n = f"{each.problems} of {each.of_problems} problems, {each.seeds} seeds"
+        seeds = "1 seed" if each.seeds == 1 else f"{each.seeds} seeds"
+        n = f"{each.problems} of {each.of_problems} problems, {seeds}"
         planned = "planned" if each.planned else "not planned before the results"
         if each.difference is None:
             yield f"{each.model}: {each.contrast.text}: nothing is finished yet ({n})"
