@@ -111,7 +111,9 @@ def _rows(
     first, second = (measure.estimates(table[:, chosen], resamples) for table in tables)
     for place, call in enumerate(chosen):
         known = not math.isnan(first[place].value + second[place].value)
-        gap = difference(tables[0][:, call], tables[1][:, call], resamples) if known else None
+        a, b = (table[:, call] for table in tables)
+        shares = measure.unit == "share"
+        gap = difference(a, b, resamples, shares=shares) if known else None
         yield Row(
             figure=measure.key,
             label=measure.label,

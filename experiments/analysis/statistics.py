@@ -186,12 +186,23 @@ class Difference:
         return int(self.estimate.low > 0) - int(self.estimate.high < 0)
 
 
-def difference(a: FloatArray, b: FloatArray, resamples: Resamples) -> Difference:
-    """Compare two runs by one value a problem, in the same order of problems."""
+def difference(
+    a: FloatArray, b: FloatArray, resamples: Resamples, *, shares: bool = False
+) -> Difference:
+    """Compare two runs by one value a problem, in the same order of problems.
+
+    `shares`: the values are true or false, so that equal differences leave Wilson's interval.
+    """
     paired = np.asarray(b, dtype=float) - np.asarray(a, dtype=float)
-    return Difference(
-        resamples.mean(paired), sign_flip_chance(paired), int(np.count_nonzero(paired))
-    )
+    estimate = resamples.mean(paired)
+    if shares and np.isin(paired, (-1.0, 1.0)).all() and np.ptp(paired) == 0:
+        sure = wilson(len(paired), len(paired))
+        low, high = sorted((sure.low * paired[0], paired[0]))
+        estimate = Estimate(float(paired[0]), float(low), float(high))
+    elif shares and not paired.any():
+        most = wilson(0, len(paired)).high
+        estimate = Estimate(0.0, -most, most)
+    return Difference(estimate, sign_flip_chance(paired), int(np.count_nonzero(paired)))
 
 
 def holm(chances: Sequence[float]) -> list[float]:

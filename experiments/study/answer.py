@@ -85,7 +85,8 @@ class _Pair:
             a, b = (
                 np.mean([_values(c, measure, problems) for c in side], axis=0) for side in sides
             )
-            found = difference(a, b, Resamples.of(len(problems)))
+            shares = measure.unit == "share"
+            found = difference(a, b, Resamples.of(len(problems)), shares=shares)
         return cls(
             contrast,
             model,

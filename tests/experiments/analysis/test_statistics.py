@@ -199,3 +199,15 @@ def test_holm_keeps_its_level_over_all_contrasts() -> None:
     generator = np.random.default_rng(3)
     hits = sum(min(holm(list(generator.random(5)))) <= 0.05 for _ in range(4000))
     assert 0.04 <= hits / 4000 <= 0.06
+
+
+def test_equal_differences_of_shares_are_not_certain() -> None:
+    none, all_ = np.zeros(12), np.ones(12)
+    gained = difference(none, all_, Resamples.of(12), shares=True)
+    assert gained.estimate.value == gained.estimate.high == 1.0
+    assert gained.estimate.low == pytest.approx(wilson(12, 12).low)
+    lost = difference(all_, none, Resamples.of(12), shares=True)
+    assert (lost.estimate.low, lost.estimate.high) == (-1.0, -gained.estimate.low)
+    same = difference(all_, all_, Resamples.of(12), shares=True)
+    assert same.estimate.high == -same.estimate.low == wilson(0, 12).high
+    assert (gained.sign, lost.sign, same.sign) == (1, -1, 0)
