@@ -40,7 +40,7 @@ def cells_of(plan: Plan, folder: Path) -> tuple[Cell, ...]:
     Raises `UsageError` for settings that contradict, and for names that only differ in what a
     folder's name leaves out.
     """
-    cells = tuple(_cells(plan, folder))
+    cells = tuple(_cell(plan, folder, *parts) for parts in _all(plan))
     names = [cell.name for cell in cells]
     for name in names:
         if names.count(name) > 1:
@@ -48,11 +48,16 @@ def cells_of(plan: Plan, folder: Path) -> tuple[Cell, ...]:
     return cells
 
 
-def _cells(plan: Plan, folder: Path) -> Iterator[Cell]:
+def cell_names(plan: Plan) -> tuple[str, ...]:
+    """Names of all cells, in the order of `cells_of`."""
+    return tuple(cell_name(model.label, condition, seed) for model, condition, seed in _all(plan))
+
+
+def _all(plan: Plan) -> Iterator[tuple[ModelChoice, Condition, int]]:
     for seed in plan.seeds:
         for model in plan.models:
             for condition in plan.conditions:
-                yield _cell(plan, folder, model, condition, seed)
+                yield model, condition, seed
 
 
 def _cell(plan: Plan, folder: Path, model: ModelChoice, condition: Condition, seed: int) -> Cell:

@@ -14,7 +14,7 @@ from agent.record.claim import locked
 from agent.record.durable import write_durably
 from agent.record.revision import revision
 from agent.record.run_files import RunFiles
-from experiments.study.cell import cell_name
+from experiments.study.cell import cell_names
 from experiments.study.plan import Contrast, Plan
 from problems.errors import UsageError
 
@@ -75,7 +75,7 @@ class StudyFolder:
 
     def turns(self, plan: Plan) -> int:
         """Turns recorded in the cells of a plan."""
-        return sum(sum(1 for _ in RunFiles(self.path / name).turns()) for name in _names(plan))
+        return sum(sum(1 for _ in RunFiles(self.path / name).turns()) for name in cell_names(plan))
 
     @contextmanager
     def claimed(self, plan: Plan) -> Iterator[None]:
@@ -89,7 +89,7 @@ class StudyFolder:
         with locked(self.path):
             record = self.record()
             for version in record.versions if record else ():
-                if gone := sorted(set(_names(version.plan)) - set(_names(plan))):
+                if gone := sorted(set(cell_names(version.plan)) - set(cell_names(plan))):
                     raise UsageError(
                         f"the plan has lost the cell {gone[0]}, which {self.path} was begun with;"
                         " put it back, or choose another folder with -o"
@@ -120,12 +120,3 @@ class StudyFolder:
         record = StudyRecord(versions=(*(before.versions if before else ()), new))
         write_durably(self.path / FILE, record.model_dump_json(by_alias=True, indent=2) + "\n")
         return record
-
-
-def _names(plan: Plan) -> list[str]:
-    return [
-        cell_name(model.label, condition, seed)
-        for seed in plan.seeds
-        for model in plan.models
-        for condition in plan.conditions
-    ]
