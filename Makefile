@@ -45,7 +45,8 @@ style: install
 
 # The pages as a site in .site/html. A broken link fails.
 PAGES := README.md ARCHITECTURE.md CHANGELOG.md CITATION.cff docs experiments/README.md \
-	$(addprefix experiments/results/,README.md advice/audit.md advice/h200/TABLE.md measured) \
+	$(addprefix experiments/results/,README.md advice/audit.md advice/h100/TABLE.md \
+	advice/h200/TABLE.md good_kernels/h100/TABLE.md measured) \
 	experiments/bench/suites/wrong_candidate.py
 
 site: install

@@ -7,7 +7,7 @@ from tests.task import task
 ONE_STAGE = Case(
     name="one_stage",
     fault="cp.async into one buffer: a block waits for each tile before it uses it",
-    rules=frozenset({"memory_latency"}),
+    rules=frozenset({"memory_latency", "dram_rate"}),
     reference=task("return torch.tanh(x)", x="torch.randn(132 * 64, 8192)"),
     cuda=r"""
  constexpr int TILE = 8192;

@@ -30,7 +30,10 @@ def _scattered(f: Figures, kind: str) -> Found | None:
     wasted = (1.0 - used) * (loads if kind == "load" else 1.0 - loads)
     verb = "fetches" if kind == "load" else "writes"
     # Where L1 serves the rest of each sector, DRAM moves no more than it must.
-    most = dram_headroom(f) if f.get("traffic_ratio", 2.0) < LIMITS.least_traffic else 1.0
+    is_least = f.get("traffic_ratio", 2.0) < LIMITS.least_traffic
+    if is_least and f.get("dram_pct", 0.0) >= LIMITS.stream_dram_pct:
+        return None
+    most = dram_headroom(f) if is_least else 1.0
     return Found(
         f"a {kind} of one warp touches {sectors:.1f} sectors and uses {percent(used)} of the bytes"
         f" that it {verb}: neighbouring threads do not access neighbouring addresses.",
@@ -147,7 +150,8 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         name="uncoalesced_loads",
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
         when="a load touches {scattered_sectors} sectors or more and uses less than"
-        " {efficiency:.0%} of their bytes (over {widest_sectors:g} sectors if bytes are unknown)",
+        " {efficiency:.0%} of their bytes (over {widest_sectors:g} sectors if bytes are unknown);"
+        " DRAM moves more than the minimum or is below {stream_dram_pct:g} %",
         change="Let thread i of a warp read element i: swap the loops or the thread indices, read a"
         " tile row by row into shared memory and turn it there, or store the data as a structure"
         " of arrays.",
@@ -161,7 +165,8 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         name="uncoalesced_stores",
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
         when="a store touches {scattered_sectors} sectors or more and fills less than"
-        " {efficiency:.0%} of their bytes",
+        " {efficiency:.0%} of their bytes; DRAM moves more than the minimum or is below"
+        " {stream_dram_pct:g} %",
         change="Let thread i of a warp write element i: stage the result in shared memory and"
         " write it out row by row.",
         watch=(("store_efficiency", UP), ("sectors_per_store", DOWN)),

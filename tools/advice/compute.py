@@ -121,8 +121,8 @@ def _fp32_matrix(f: Figures) -> Found | None:
         f"{told}; of the stalls: {waits}.",
         gain,
         change="The tiles are large enough. What is left is how operands reach the multiply-adds:"
-        " fewer shared memory reads for each (8x16 results a thread), the operands of the next step"
-        " already in registers, deeper tiles between two barriers (cp.async in 3 stages), whole"
+        " fewer and wider shared memory reads for each, the operands of the next step already in"
+        " registers, deeper tiles between two barriers (cp.async in 3 stages), whole"
         " waves. Where that is not worth it, take the library's product and fuse what follows.",
     )
 

@@ -67,7 +67,9 @@ def _busy(known: dict[str, float]) -> Iterator[tuple[str, float]]:
 def _global_accesses(known: dict[str, float], must_bytes: float) -> Iterator[tuple[str, float]]:
     sectors = {"load": known.get("load_sectors"), "store": known.get("store_sectors")}
     for kind, count in sectors.items():
-        requests, per_sector = known.get(f"{kind}_requests"), known.get(f"{kind}_bytes_per_sector")
+        requests = known.get(f"{kind}_requests")
+        # 0: asynchronous copies, whose bytes are not counted here.
+        per_sector = known.get(f"{kind}_bytes_per_sector") or None
         if per_sector is not None and requests:
             yield f"{kind}_efficiency", per_sector / SECTOR_BYTES
         if count is None or not requests:

@@ -97,11 +97,24 @@ def _accesses_shared_memory(f: Figures) -> bool:
 
 
 def _shared_memory_queue(f: Figures) -> Found | None:
+    # Special functions wait in the same queue.
+    if f.get("xu_pct", 0.0) > f.get("shared_access_pct", 100.0):
+        return None
     return _shared(f) if _accesses_shared_memory(f) else None
 
 
 def _shuffle_queue(f: Figures) -> Found | None:
-    return None if _accesses_shared_memory(f) else _shuffles(f)
+    if _accesses_shared_memory(f):
+        return None
+    busy = f.get("shared_pct", 0.0)
+    if busy < LIMITS.cache_advice_pct:
+        return _shuffles(f)
+    others = max(f.get(name, 0.0) for name in ("issue_pct", "dram_pct", "l2_pct", "alu_pct"))
+    return Found(
+        f"shuffles keep the unit of shared memory busy {busy:.0f} %, more than any other.",
+        min(0.5, 1.0 - others / busy),
+        "shared_pct",
+    )
 
 
 def _divergence(f: Figures) -> Found | None:
@@ -192,7 +205,7 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
         name="shared_memory_queue",
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
         when="{stall_share:.0%} of stalls on shared memory or its queue; shared memory busy"
-        " {shared_access_pct:g} %",
+        " {shared_access_pct:g} %, and more than the XU pipe",
         change="Access shared memory less often and wider: float4 reads, values kept in registers"
         " over several steps (register tiles), warp shuffles in place of shared memory.",
         watch=(("stall_mio_throttle", DOWN), ("stall_short_scoreboard", DOWN)),
@@ -203,12 +216,17 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="shuffle_queue",
         bottleneck=Bottleneck.LATENCY,
-        when="{stall_share:.0%} of stalls on that queue, and few accesses to shared memory",
+        when="few accesses to shared memory, and {stall_share:.0%} of stalls on that queue or its"
+        " unit busy {cache_advice_pct:g} %",
         change="Shuffle less: let each thread combine several elements before the warp does,"
         " reduce fewer and larger groups, and use __reduce_add_sync for integers. Where there are"
         " no shuffles, call fewer special functions, and convert less.",
-        watch=(("stall_mio_throttle", DOWN), ("stall_short_scoreboard", DOWN)),
-        model="stalls times headroom",
+        watch=(
+            ("stall_mio_throttle", DOWN),
+            ("stall_short_scoreboard", DOWN),
+            ("shared_pct", DOWN),
+        ),
+        model="stalls times headroom, or distance to the next busiest unit, at most half",
         find=_shuffle_queue,
     ),
     AdviceRule(

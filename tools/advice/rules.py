@@ -124,6 +124,8 @@ def advise(
 
 def _try(rule: AdviceRule, figures: Figures, subject: str) -> Advice | None:
     """What one rule says; None where it does not hold, or a figure that it needs is missing."""
+    if rule.scope == "kernel" and not figures.get("hot_is_own", 1.0):
+        return None  # The inside of a library's kernel is not the writer's to change.
     try:
         found = rule.find(figures)
         if found is None:

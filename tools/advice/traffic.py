@@ -16,7 +16,8 @@ _FEWER_BYTES = (
 )
 _MORE_IN_FLIGHT = (
     "Only the rate is left: have each thread issue two to four independent loads before it uses the"
-    " first, choose a grid of whole waves, and store what is not read again with __stcs."
+    " first, or keep several tiles under way (cp.async in stages); choose a grid of whole waves,"
+    " and store what is not read again with __stcs."
 )
 
 
@@ -54,6 +55,8 @@ def _dram_bound(f: Figures) -> Found | None:
 def _dram_rate(f: Figures) -> Found | None:
     dram = f["dram_pct"]
     if dram < LIMITS.dram_pct or f["traffic_ratio"] >= LIMITS.least_traffic:
+        return None
+    if _loads_wide(f) and dram >= LIMITS.stream_dram_pct:
         return None
     return Found(
         f"DRAM moves only the bytes that must move, at {dram:.0f} % of its peak.",
@@ -165,7 +168,7 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
         name="dram_rate",
         bottleneck=Bottleneck.MEMORY_BANDWIDTH,
         when="DRAM at {dram_pct:g} % of its peak or more, traffic below {least_traffic:g} times the"
-        " minimum",
+        " minimum; with 16-byte loads below {stream_dram_pct:g} %",
         change="Only the rate is left: load and store 16 bytes a thread, with two to four"
         " independent loads in flight, choose a grid of whole waves, and store what is not read"
         " again with __stcs.",

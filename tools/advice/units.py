@@ -83,6 +83,7 @@ UNITS: Mapping[str, Unit] = {
     "page_faults": _count("page faults a call"),
     "sectors_per_load": Unit("sectors a load request"),
     "sectors_per_store": Unit("sectors a store request"),
+    "shared_pct": _peak("unit of shared memory and shuffles"),
     "stall_barrier": _stall("barriers"),
     "stall_lg_throttle": _stall("the queue of global memory"),
     "stall_constant": _stall("constants"),

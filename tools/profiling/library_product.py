@@ -6,10 +6,11 @@ import re
 from collections.abc import Collection
 
 _PRODUCT = re.compile(
-    r"gemm|gemv|fprop|dgrad|wgrad|winograd|implicit|cutlass|nvjet|convolve|fmha|flash",
+    r"gemm|gemv|fprop|dgrad|wgrad|winograd|implicit|cutlass|nvjet|convolve|fmha|flash"
+    r"|^Kernel2$|cublas|splitK|fft[12]d|nchwTo|nhwcTo",
     re.IGNORECASE,
 )
-"""In the names that cuBLAS, cuDNN and CUTLASS give them."""
+"""In the names that cuBLAS, cuDNN and CUTLASS give them, and their transforms and last steps."""
 
 
 def is_product(name: str, own: Collection[str]) -> bool:

@@ -1,6 +1,6 @@
 """`python -m tests.advice.good.table FOLDER`: what the good kernels are advised, as Markdown.
 
-Under the present rules. Published kernels need `--kernels` and `--suite`, as for the run.
+Under the present rules.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from pathlib import Path
 from tests.advice.good.claim import Claim
 from tests.advice.good.label import Label
 from tests.advice.good.own import KERNELS
-from tests.advice.good.published import PUBLISHED, published_jobs
-from tests.advice.good.run import DEVICE, TIMING_SECONDS
-from tests.advice.good.told import TOLD
+from tests.advice.good.published import PUBLISHED
+from tests.advice.good.told import claims
 from tests.advice.replay import Replay
 from tests.advice.result import Result, stored
 from tools.advice.diagnosis import Diagnosis, diagnose
@@ -45,7 +44,7 @@ class Advised:
     @property
     def claims(self) -> frozenset[Claim]:
         """All that it is told to do."""
-        return frozenset[Claim]().union(*(TOLD[a.rule] for a in self.diagnosis.advice))
+        return frozenset[Claim]().union(*map(claims, self.diagnosis.advice))
 
     @property
     def misled(self) -> frozenset[Claim]:
@@ -71,24 +70,28 @@ def rows(found: list[Advised]) -> Iterator[str]:
     yield f"Of {len(found)} good kernels {misled} are told what their labels rule out."
 
 
+def advised(folder: Path) -> list[Advised]:
+    """The kernels that have been profiled. No published one has a kernel of its own."""
+    kernels = [(k.name, k.label, k.source) for k in KERNELS]
+    kernels += [(k.name, k.label, "") for k in PUBLISHED]
+    results = stored(folder)
+    return [
+        Advised(name, label, source, result)
+        for name, label, source in kernels
+        if (result := results.get((name, "good"))) is not None and result.collected is not None
+    ]
+
+
+def table(folder: Path) -> str:
+    """Of a folder of results, as Markdown."""
+    return "\n".join(rows(advised(folder))) + "\n"
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--kernels", type=Path, help="the folder of published kernels")
-    parser.add_argument("--suite", type=Path, help="the folder of their problems")
-    arguments = parser.parse_args()
-    sources = {kernel.name: kernel.source for kernel in KERNELS}
-    if arguments.kernels is not None:
-        jobs = published_jobs(arguments.kernels, arguments.suite, DEVICE, TIMING_SECONDS)
-        sources |= {job.case: job.request.candidate.source for job in jobs}
-    results, labels = stored(arguments.folder), {k.name: k.label for k in (*KERNELS, *PUBLISHED)}
-    profiled = [
-        Advised(name, labels[name], source, result)
-        for name, source in sources.items()
-        if (result := results.get((name, "good"))) is not None and result.collected is not None
-    ]
-    print("\n".join(rows(profiled)))
+    print(table(parser.parse_args().folder), end="")
 
 
 if __name__ == "__main__":

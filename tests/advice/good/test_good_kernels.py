@@ -16,7 +16,7 @@ from tests.advice.good.good_kernel import GoodKernel
 from tests.advice.good.label import Label
 from tests.advice.good.own import KERNELS
 from tests.advice.good.published import PUBLISHED, Published, published_jobs
-from tests.advice.good.table import Advised, rows
+from tests.advice.good.table import Advised, advised, rows, table
 from tests.advice.good.told import TOLD
 from tests.advice.planted import CASES
 from tests.advice.result import stored
@@ -24,6 +24,7 @@ from tests.nvcc import needs_nvcc
 from tools.advice.rules import GPU_ADVICE
 
 RESULTS = Path(__file__).parents[3] / "experiments" / "results" / "advice" / "h200"
+GOOD = Path(__file__).parents[3] / "experiments" / "results" / "good_kernels" / "h100"
 
 by_name = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 of_all = pytest.mark.parametrize("kernel", (*KERNELS, *PUBLISHED), ids=lambda kernel: kernel.name)
@@ -71,6 +72,16 @@ def test_a_published_kernel_is_named_by_task_and_hash(kernel: Published) -> None
 def test_every_rule_has_its_claims() -> None:
     assert set(TOLD) == {rule.name for rule in GPU_ADVICE}
     assert all(TOLD.values())
+
+
+def test_no_good_kernel_is_told_what_its_label_rules_out() -> None:
+    """Of those that were profiled on a GPU: all of them."""
+    found = advised(GOOD)
+    assert len(found) == len(KERNELS) + len(PUBLISHED)
+    assert {each.name: sorted(each.misled) for each in found if each.misled} == {}
+    assert (GOOD / "TABLE.md").read_text() == table(GOOD), (
+        f"python -m tests.advice.good.table {GOOD} > {GOOD}/TABLE.md"
+    )
 
 
 def test_a_kernel_that_is_told_what_its_label_rules_out_is_counted() -> None:

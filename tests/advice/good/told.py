@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tests.advice.good.claim import Claim
+from tools.profiling.advice import Advice
 
 TOLD: Mapping[str, frozenset[Claim]] = {
     "launch_bound": frozenset({Claim.FEWER_LAUNCHES, Claim.FUSE}),
@@ -47,3 +48,18 @@ TOLD: Mapping[str, frozenset[Claim]] = {
     "busy_fma": frozenset({Claim.LESS_ARITHMETIC, Claim.LOWER_PIPE_USE}),
 }
 """By rule; a reader of the advice made it, who knew the labels."""
+
+_OTHERWISE: Mapping[tuple[str, str], frozenset[Claim]] = {
+    ("library_time", "Write this operator"): frozenset({Claim.LEAVE_THE_LIBRARY}),
+    ("library_time", "Do the rest"): frozenset({Claim.FUSE}),
+    ("fp32_matrix", "The tiles are large"): frozenset({Claim.USE_THE_LIBRARY}),
+}
+"""What a rule tells where its advice begins with other words."""
+
+
+def claims(advice: Advice) -> frozenset[Claim]:
+    """What one piece of advice tells a writer to do."""
+    for (rule, beginning), told in _OTHERWISE.items():
+        if advice.rule == rule and advice.change.startswith(beginning):
+            return told
+    return TOLD[advice.rule]

@@ -132,6 +132,17 @@ GATES: dict[str, tuple[str, Figures, Figures, Figures]] = {
         "shared_memory_queue", GPU_CASES["shared_memory_queue"][0],
         {"shared_access_pct": 2.0}, {"shared_access_pct": 40.0},
     ),
+    "special_functions_busier_than_shared_memory": (
+        "shared_memory_queue", GPU_CASES["shared_memory_queue"][0] | {"shared_access_pct": 33.0},
+        {"xu_pct": 64.0}, {"xu_pct": 20.0},
+    ),
+    "the_inside_of_a_librarys_kernel": (
+        "bank_conflicts", GPU_CASES["bank_conflicts"][0], {"hot_is_own": 0.0}, {"hot_is_own": 1.0},
+    ),
+    "wide_loads_at_the_rate_of_good_streams": (
+        "dram_rate", {"traffic_ratio": 1.0, "bytes_per_load_request": 512.0},
+        {"dram_pct": 84.0}, {"dram_pct": 78.0},
+    ),
     "the_first_instructions_of_a_short_kernel": (
         "instruction_fetch", GPU_CASES["instruction_fetch"][0], {"hot_us": 4.0}, {"hot_us": 40.0},
     ),
