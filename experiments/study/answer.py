@@ -21,6 +21,22 @@ from experiments.study.plan import Condition, Contrast, Plan
 from experiments.study.study_folder import StudyRecord
 
 
+class PowerNote(BaseModel):
+    """What would make a difference clear with a chance of 80 %, at 5 % over all contrasts."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    difference: float
+    """In the unit of the outcome; a factor for a ratio."""
+    observed: bool
+    """It is the difference that was found; else one that the plan or a default states."""
+    problems: int | None
+    """With as many seeds as now. None: over 100,000, or it can't be known."""
+    seeds: int | None
+    """With as many problems as now. None: no number of seeds would do, or the variance over seeds
+    is not known since there is one."""
+
+
 class Answer(BaseModel):
     """One contrast of one model."""
 
@@ -43,6 +59,16 @@ class Answer(BaseModel):
     """The same, corrected for the number of contrasts."""
     better: str
     """The better condition; empty: can't tell."""
+    test: str = ""
+    """Name of the test that `chance` is of."""
+    b_higher: int = 0
+    """Problems on which B is higher."""
+    a_higher: int = 0
+    effect: float | None = None
+    """Standardised: mean over standard deviation of the paired differences (Cohen's d_z). None: the
+    differences are all the same."""
+    power: tuple[PowerNote, ...] = ()
+    """Where nothing can be told: of the observed difference and of a stated one."""
 
 
 def answers(record: StudyRecord, folder: Path) -> tuple[Answer, ...]:
