@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from experiments.analysis.measures import Measure, Unit
-from experiments.analysis.outcomes import Outcomes, outcomes
+from experiments.analysis.outcomes import Outcomes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
     from numpy.typing import NDArray
 
@@ -47,7 +45,7 @@ def by_search(turns: pd.DataFrame) -> pd.DataFrame:
         **told,
         status=turns["status"].mask(struck, "incorrect"),
         struck=False,
-        **{name: np.nan for name in again},
+        **dict.fromkeys(again, np.nan),
     )
 
 
@@ -58,19 +56,14 @@ def spent_by_call(reached: Outcomes, currency: Currency) -> FloatArray:
 
 
 def at_budgets(
-    turns: pd.DataFrame,
-    problems: Sequence[str],
-    measure: Measure,
-    currency: Currency,
-    budgets: FloatArray,
+    reached: Outcomes, measure: Measure, currency: Currency, budgets: FloatArray
 ) -> FloatArray:
     """The measure by the calls that each problem could afford, shape (problems, budgets).
 
     A call counts where it ended within the budget. NaN where an amount is unknown.
     """
-    reached = outcomes(turns, problems)
-    nothing = outcomes(turns.iloc[:0], problems, 1)
-    table = np.concatenate([measure.table(nothing)[:, -1:], measure.table(reached)], axis=1)
+    nothing = np.full((len(reached.problems), 1), measure.nothing)
+    table = np.concatenate([nothing, measure.table(reached)], axis=1)
     spent = spent_by_call(reached, currency)
     affordable = reached.made[:, :, None] & (spent[:, :, None] <= np.asarray(budgets) * (1 + 1e-9))
     values = np.take_along_axis(table, affordable.sum(axis=1), axis=1)

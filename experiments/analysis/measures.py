@@ -40,6 +40,9 @@ class Measure:
     absent: Literal["never", "left out", "unknown"] = "never"
     """What NaN means: a problem that this figure does not cover, or one unknown value too many."""
 
+    nothing: float = 0.0
+    """What the table holds before the first call."""
+
     def covered(self, *tables: FloatArray) -> NDArray[np.bool_]:
         """Shape (problems,): the problems to take the mean over, judged by the last call."""
         missing = np.any([np.isnan(table[:, -1]) for table in tables], axis=0)
@@ -47,14 +50,13 @@ class Measure:
 
     def estimates(self, table: FloatArray, resamples: Resamples) -> list[Estimate]:
         """The figure after each call, from `table`; NaN where it is unknown."""
-        if self.unit == "share" and np.isin(table, (0.0, 1.0)).all():
-            return resamples.shares(table.astype(bool))
+        if self.unit == "share":
+            return resamples.shares(table)
         estimates = resamples.means(table)
         if self.unit == "ratio":
             return [estimate.map(lambda value: float(np.exp(value))) for estimate in estimates]
-        # No mean of shares and no cost is below 0; one problem alone would have it without end.
-        top = 1.0 if self.unit == "share" else np.inf
-        return [Estimate(e.value, max(e.low, 0.0), min(e.high, top)) for e in estimates]
+        # No cost is below 0; one problem alone would have it without end.
+        return [Estimate(e.value, max(e.low, 0.0), e.high) for e in estimates]
 
 
 def _faster(p: float) -> Measure:
@@ -162,6 +164,7 @@ MEASURES: tuple[Measure, ...] = (
         "ratio",
         _solved,
         absent="left out",
+        nothing=np.nan,
     ),
     Measure(
         "memory",
@@ -170,6 +173,7 @@ MEASURES: tuple[Measure, ...] = (
         _memory,
         better="lower",
         absent="left out",
+        nothing=np.nan,
     ),
     _price("tokens", "tokens a problem", "tokens"),
     _price("cost_usd", "dollars a problem", "usd"),
@@ -200,7 +204,7 @@ def measure_of(key: str) -> Measure:
     if key in _NAMED:
         return _NAMED[key]
     found = _THRESHOLD.fullmatch(key)
-    if found is None or found[1] == "clear" and found[3] == "bound":
+    if found is None or (found[1] == "clear" and found[3] == "bound"):
         raise ValueError(
             f"{key!r} is no outcome; write fast_P or clear_P with a number P (and _compile or"
             f" _pytorch behind it), fast_P_bound, or one of {', '.join(_plain_names())}"

@@ -156,6 +156,15 @@ def outcomes(
         table[at] = values
         return table
 
+    held = turns[turns["confirmed_speedup"].notna()].drop_duplicates("problem", keep="last")
+    struck = dict.fromkeys(turns.loc[turns["struck"], "problem"], 0.0)
+
+    def confirmed(column: str, otherwise: str = "") -> FloatArray:
+        """What the last second verdict that held says, or, where it does not, its turn does."""
+        values = held[column].fillna(held[otherwise]) if otherwise else held[column]
+        found = {**struck, **dict(zip(held["problem"], values, strict=True))}
+        return np.array([found.get(name, np.nan) for name in names], dtype=float)
+
     speedup = np.nan_to_num(laid_out(turns["speedup"].to_numpy(dtype=float)))
     return Outcomes(
         run=str(turns["run"].iloc[0]) if len(turns) else "",
@@ -169,34 +178,12 @@ def outcomes(
             laid_out((turns["memory_bytes"] / turns["eager_memory_bytes"]).to_numpy(dtype=float)),
             posinf=0.0,
         ),
-        confirmed=_confirmed(turns, names, "confirmed_speedup"),
-        confirmed_low=_confirmed(turns, names, "confirmed_low"),
+        confirmed=confirmed("confirmed_speedup"),
+        confirmed_low=confirmed("confirmed_low"),
         rivals={
             name: np.where(speedup > 0, laid_out(turns[name].to_numpy(dtype=float)), 0.0)
             for name in RIVALS
         },
-        confirmed_rivals={
-            name: _confirmed(turns, names, f"confirmed_{name}", otherwise=name) for name in RIVALS
-        },
+        confirmed_rivals={name: confirmed(f"confirmed_{name}", otherwise=name) for name in RIVALS},
         spent={name: laid_out(turns[name].to_numpy(dtype=float)) for name in COSTS},
     )
-
-
-def _confirmed(
-    turns: pd.DataFrame, problems: Sequence[str], column: str, otherwise: str = ""
-) -> FloatArray:
-    """By problem, what the last second verdict that held says; 0 where all failed; NaN: none.
-
-    `otherwise`: the column of that turn to take where the second verdict does not say it.
-    """
-    found = np.full(len(problems), np.nan)
-    for place, name in enumerate(problems):
-        of = turns[turns["problem"] == name]
-        held = of[of["confirmed_speedup"].notna()]
-        if len(held):
-            last = held.iloc[-1]
-            known = not otherwise or last[column] == last[column]
-            found[place] = last[column if known else otherwise]
-        elif of["struck"].any():
-            found[place] = 0.0
-    return found

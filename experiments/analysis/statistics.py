@@ -105,12 +105,13 @@ class Resamples:
         low, high = ordered[cut], ordered[-1 - cut]
         return Estimate(value, float(min(low, value)), float(max(high, value)))
 
-    def share(self, hits: NDArray[np.bool_]) -> Estimate:
+    def share(self, hits: NDArray[np.bool_] | FloatArray) -> Estimate:
         """The share of problems that `hits`, shape (problems,), is true for; see `shares`."""
-        return self.shares(np.asarray(hits)[:, None])[0]
+        return self.shares(np.asarray(hits, dtype=float)[:, None])[0]
 
-    def shares(self, hits: NDArray[np.bool_]) -> list[Estimate]:
-        """The share of true values in each column of `hits`, shape (problems, columns).
+    def shares(self, hits: NDArray[np.bool_] | FloatArray) -> list[Estimate]:
+        """The share of true values in each column of `hits`, shape (problems, columns); the mean
+        where these are shares themselves.
 
         Where all problems agree there is nothing to draw differently, and a bootstrap would call
         12 of 12 certain: there the interval is Wilson's.
@@ -190,7 +191,8 @@ def sign_flip_chance(differences: FloatArray, *, seed: int = 0, draws: int = DRA
 def _sign_test(positive: int, of: int) -> float:
     """The two-sided binomial test of a half."""
     fewer = min(positive, of - positive)
-    return min(1.0, 2 * sum(math.comb(of, count) for count in range(fewer + 1)) / 2**of)
+    patterns = sum(math.comb(of, count) for count in range(fewer + 1))
+    return min(1.0, float(2 * patterns / (1 << of)))
 
 
 @dataclass(frozen=True)
