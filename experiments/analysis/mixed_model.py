@@ -50,7 +50,7 @@ class MixedModel(BaseModel):
     observations: int
     problems: int
     terms: tuple[Term, ...] = ()
-    """Empty where the fit failed."""
+    """Empty where the fit failed or did not converge."""
     problem_sd: float | None = None
     """Standard deviation of log speedup between problems, beyond their categories."""
     residual_sd: float | None = None
@@ -89,12 +89,18 @@ def fit_mixed_model(model: str, table: pd.DataFrame) -> MixedModel:
         observations=len(table),
         problems=table["problem"].nunique(),
     )
+    if table["log_speedup"].nunique() == 1:
+        return nothing.model_copy(update={"note": "all values are equal: nothing to explain"})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             fit = mixedlm(formula, table, groups=table["problem"]).fit(reml=True)
         except (np.linalg.LinAlgError, ValueError, ZeroDivisionError) as error:
             return nothing.model_copy(update={"note": f"it could not be fitted ({error})"})
+    said = str(caught[0].message).partition("\n")[0] if caught else ""
+    if not fit.converged:
+        note = "it did not converge, so it says nothing"
+        return nothing.model_copy(update={"note": f"{note} ({said})" if said else note})
     between, residual = float(fit.cov_re.iloc[0, 0]), float(fit.scale)
     explained = float(np.var(fit.model.exog @ fit.fe_params.to_numpy()))
     bounds, names = fit.conf_int(), list(fit.fe_params.index)
@@ -118,17 +124,9 @@ def fit_mixed_model(model: str, table: pd.DataFrame) -> MixedModel:
             "problem_sd": float(np.sqrt(max(between, 0.0))),
             "residual_sd": float(np.sqrt(residual)),
             "fixed_share": explained / (explained + between + residual),
-            "note": _note(bool(fit.converged), [str(each.message) for each in caught]),
+            "note": f"read its intervals with care ({said})" if said else "",
         }
     )
-
-
-def _note(converged: bool, said: list[str]) -> str:
-    first = dict.fromkeys(text.splitlines()[0].strip().rstrip(".") for text in said)
-    why = f" ({'; '.join(first)})" if first else ""
-    if not converged:
-        return f"the fit did not converge{why}; do not read its figures"
-    return f"it converged with warnings{why}; read its intervals with care" if first else ""
 
 
 def _finite(value: float) -> float | None:
