@@ -30,7 +30,7 @@ class Term(BaseModel):
     chance: float
     """Of Wald's test."""
     holm: float
-    """The same, corrected for the number of terms."""
+    """The same, corrected for the number of terms beside the first one, which is no question."""
 
 
 class MixedModel(BaseModel):
@@ -79,13 +79,13 @@ def fit_mixed_model(model: str, table: pd.DataFrame) -> MixedModel:
     rare = table["category"].isin(sizes.index[sizes < FEWEST_OF_A_CATEGORY])
     table = table.assign(category=table["category"].mask(rare, OTHER))
     first = table["condition"].iloc[0]
-    factors = [f"C(condition, Treatment({first!r}))"] * (table["condition"].nunique() > 1)
-    factors += ["C(category, Sum)"] * (table["category"].nunique() > 1)
-    formula = f"log_speedup ~ {' * '.join(factors) or '1'}"
+    factors = {"condition": f"C(condition, Treatment({first!r}))", "category": "C(category, Sum)"}
+    varied = [name for name in factors if table[name].nunique() > 1]
+    formula = f"log_speedup ~ {' * '.join(factors[name] for name in varied) or '1'}"
     nothing = MixedModel(
         model=model,
         base=first,
-        formula="log speedup ~ condition * category + (1 | problem)",
+        formula=f"log speedup ~ {' * '.join(varied) or '1'} + (1 | problem)",
         observations=len(table),
         problems=table["problem"].nunique(),
     )
@@ -105,9 +105,10 @@ def fit_mixed_model(model: str, table: pd.DataFrame) -> MixedModel:
     explained = float(np.var(fit.model.exog @ fit.fe_params.to_numpy()))
     bounds, names = fit.conf_int(), list(fit.fe_params.index)
     chances = [float(fit.pvalues[name]) for name in names]
+    mean = f"{first}{', mean over categories' * ('category' in varied)}"
     terms = tuple(
         Term(
-            name=_plain(str(name), first),
+            name=_plain(str(name), mean),
             ratio=Interval(
                 value=float(np.exp(fit.fe_params[name])),
                 low=_finite(np.exp(bounds.loc[name, 0])),
@@ -116,7 +117,9 @@ def fit_mixed_model(model: str, table: pd.DataFrame) -> MixedModel:
             chance=chance,
             holm=corrected,
         )
-        for name, chance, corrected in zip(names, chances, holm(chances), strict=True)
+        for name, chance, corrected in zip(
+            names, chances, [chances[0], *holm(chances[1:])], strict=True
+        )
     )
     return nothing.model_copy(
         update={
@@ -133,9 +136,9 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _plain(name: str, first: str) -> str:
+def _plain(name: str, mean: str) -> str:
     """`C(condition, Treatment('refine G+E'))[T.sample]:C(category, Sum)[S.norm]` in words."""
     if name == "Intercept":
-        return f"{first}, mean over categories"
+        return mean
     parts = (part.partition("[")[2].rstrip("]")[2:] for part in name.split("]:"))
     return " in ".join(parts)

@@ -96,9 +96,11 @@ def test_a_question_may_be_read_at_a_budget(tmp_path: Path):
             Contrast(a="sample", b="refine G+E", outcome="speedup_kept", at={"tokens": 1500}),
             Contrast(a="sample", b="refine G+E", outcome="fast_1", at={"seconds_device": 3.0}),
             Contrast(a="sample", b="refine G+E", outcome="tokens"),
+            Contrast(a="sample", b="refine G+E", outcome="fast_1", at={"cost_usd": 1.0}),
         ],
     )
-    last, early, share, tokens = told.answers
+    last, early, share, tokens, dollars = told.answers
+    assert (dollars.difference, dollars.note) == (None, "no dollars were spent")
     assert (last.better, early.better, share.better) == ("refine G+E", "sample", "sample")
     assert last.note == "" and early.note == share.note == "by the figures of the search"
     assert early.difference is not None
