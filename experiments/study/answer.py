@@ -2,23 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from agent.record.result import Stop
-from agent.record.run_files import RunFiles
+from experiments.analysis.equal_budget import NOUNS, spent_by_call
 from experiments.analysis.interval import Interval, interval_of
-from experiments.analysis.measures import MEASURES, Measure
-from experiments.analysis.outcomes import outcomes
-from experiments.analysis.statistics import LEVEL, Difference, Resamples, difference, holm
-from experiments.runs import load_runs
-from experiments.study.cell import cell_name
-from experiments.study.plan import Condition, Contrast, Plan
+from experiments.analysis.measures import Measure, Unit, measure_of
+from experiments.analysis.power import MOST, POWER, Spread, problems_needed, seeds_needed
+from experiments.analysis.statistics import (
+    LEVEL,
+    Difference,
+    Estimate,
+    Resamples,
+    difference,
+    holm,
+)
+from experiments.analysis.table import gap
+from experiments.study.cell_results import (
+    ConditionResults,
+    last_values,
+    read_conditions,
+    values_at,
+)
+from experiments.study.plan import Condition, Contrast
 from experiments.study.study_folder import StudyRecord
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+_SHARES = (-1.0, 0.0, 1.0)
+
+
+class PowerNote(BaseModel):
+    """What would make a difference clear with a chance of 80 %, at 5 % over all contrasts."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    difference: float
+    """In the unit of the outcome; a factor for a ratio."""
+    observed: bool
+    """It is the difference that was found; else one that the plan or a default states."""
+    problems: int | None
+    """With as many seeds as now. None: over 100,000, or it can't be known."""
+    seeds: int | None
+    """With as many problems as now. None: no number of seeds would do, or the variance over seeds
+    is not known since there is one."""
 
 
 class Answer(BaseModel):
@@ -34,118 +70,234 @@ class Answer(BaseModel):
     """Finished in every cell that it needs."""
     of_problems: int
     seeds: int
+    unit: Unit = "share"
+    """Of the difference."""
     difference: Interval | None
-    """B minus A, paired over problems, each the mean over seeds; B over A for a ratio. None: no
-    problem is finished."""
+    """B minus A, paired over problems, each the mean over seeds; B over A for a ratio. None: it is
+    not known; `note` says why."""
     chance: float
     """Of a difference at least as large between equal conditions (`sign_flip_chance`)."""
     holm: float
     """The same, corrected for the number of contrasts."""
     better: str
     """The better condition; empty: can't tell."""
+    test: str = ""
+    """Name of the test that `chance` is of."""
+    b_higher: int = 0
+    """Problems on which B is higher."""
+    a_higher: int = 0
+    note: str = ""
+    """What must be known of it; where there is no difference, why."""
+    effect: float | None = None
+    """Standardised: mean over standard deviation of the paired differences (Cohen's d_z). None: the
+    differences are all the same."""
+    power: tuple[PowerNote, ...] = ()
+    """Where nothing can be told: of the observed difference and of a stated one."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What answers a question, before chances are corrected for the number of questions."""
+
+    contrast: Contrast
+    model: str
+    measure: Measure
+    problems: int
+    of_problems: int
+    seeds: int
+    note: str = ""
+    difference: Difference | None = None
+    paired: FloatArray | None = None
+    """Shape (problems, seeds): B minus A."""
+    base: float = math.nan
+    """Mean of A."""
+
+    def answer(self, *, holm: float, planned: bool, questions: int) -> Answer:
+        """The answer, where `holm` is the corrected chance of this one of so many questions."""
+        found, sign = self.difference, 0
+        if found is not None:
+            sign = found.sign if holm <= 1 - LEVEL else 0
+        better = sign if self.measure.better == "higher" else -sign
+        return Answer(
+            contrast=self.contrast,
+            model=self.model,
+            planned=planned,
+            problems=self.problems,
+            of_problems=self.of_problems,
+            seeds=self.seeds,
+            unit=self.measure.unit,
+            difference=interval_of(self._in_unit(found.estimate)) if found else None,
+            chance=found.chance if found else 1.0,
+            holm=holm,
+            better={1: self.contrast.b, -1: self.contrast.a, 0: ""}[better],
+            test=found.test if found else "",
+            b_higher=found.higher if found else 0,
+            a_higher=found.differing - found.higher if found else 0,
+            effect=found.effect if found else None,
+            note=self.note,
+            power=() if sign else tuple(self._power(questions)),
+        )
+
+    def _in_unit(self, estimate: Estimate) -> Estimate:
+        ratio = self.measure.unit == "ratio"
+        return estimate.map(lambda value: float(np.exp(value))) if ratio else estimate
+
+    def _power(self, questions: int) -> Iterator[PowerNote]:
+        """Of the observed difference, and of the least one that matters."""
+        if self.paired is None or len(self.paired) < 2:
+            return
+        ratio, shares = self.measure.unit == "ratio", self.measure.unit == "share"
+        stated = self.contrast.least or (0.1 if shares else 1.1 if ratio else 0.1 * abs(self.base))
+        spread = Spread.of(self.paired, shares=shares and bool(np.isin(self.paired, _SHARES).all()))
+        observed = float(self.paired.mean())
+        for size, is_observed in ((observed, True), (math.log(stated) if ratio else stated, False)):
+            if size:
+                level = (1 - LEVEL) / questions
+                yield PowerNote(
+                    difference=math.exp(size) if ratio else size,
+                    observed=is_observed,
+                    problems=problems_needed(spread, size, seeds=self.seeds, level=level),
+                    seeds=seeds_needed(spread, size, problems=len(self.paired), level=level),
+                )
+
+
+def ask(
+    results: Mapping[tuple[str, str], ConditionResults],
+    contrast: Contrast,
+    model: str,
+    *,
+    seed: int = 0,
+) -> Asked:
+    """Compare over the problems that are finished in every cell of both conditions."""
+    a, b = (results[model, str(Condition.parse(name))] for name in (contrast.a, contrast.b))
+    measure = measure_of(contrast.outcome)
+    problems = tuple(sorted(a.finished & b.finished))
+    of = max(cell.of_problems for side in (a, b) for cell in side.cells)
+    asked = Asked(contrast, model, measure, len(problems), of, len(a.cells))
+    if not problems:
+        return replace(asked, note="nothing is finished yet")
+    first, second, note = _values((a, b), contrast, measure, problems)
+    if first is None or second is None:
+        return replace(asked, note=note)
+    paired = second - first
+    known = ~np.isnan(paired).any(axis=1)
+    if measure.absent == "left out":
+        first, paired = first[known], paired[known]
+        if not known.any():
+            return replace(asked, note=f"{measure.key} was not measured")
+    elif not known.all():
+        return replace(asked, note="some calls have no known cost")
+    return replace(
+        asked,
+        problems=len(paired),
+        note=note,
+        paired=paired,
+        base=float(first.mean()),
+        difference=difference(
+            np.zeros(len(paired)),
+            paired.mean(axis=1),
+            Resamples.of(len(paired), seed=seed),
+            shares=measure.unit == "share",
+        ),
+    )
+
+
+def _values(
+    sides: tuple[ConditionResults, ConditionResults],
+    contrast: Contrast,
+    measure: Measure,
+    problems: Sequence[str],
+) -> tuple[FloatArray | None, FloatArray | None, str]:
+    """Of both sides, shape (problems, seeds), and what must be known of them; None: see there."""
+    confirmed = [side.outcomes(problems) for side in sides]
+    for currency, amount in contrast.at.items():
+        spent = [spent_by_call(reached, currency)[:, -1] for runs in confirmed for reached in runs]
+        most = float(np.max(spent))
+        if not most:
+            return None, None, f"no {NOUNS[currency]} were spent"
+        # NaN where some are not known: then the values are NaN, too.
+        if not most <= amount:
+            budget = np.array([amount])
+            searched = [side.outcomes(problems, search=True) for side in sides]
+            a, b = (values_at(measure, runs, currency, budget)[:, 0] for runs in searched)
+            return a, b, "by the figures of the search"
+    a, b = (last_values(measure, runs) for runs in confirmed)
+    return a, b, ""
 
 
 def answers(record: StudyRecord, folder: Path) -> tuple[Answer, ...]:
     """All contrasts of the latest plan. Chances are corrected over all of them together."""
+    return answers_of(record, read_conditions(record.plan, folder))
+
+
+def answers_of(
+    record: StudyRecord,
+    results: Mapping[tuple[str, str], ConditionResults],
+    *,
+    seed: int = 0,
+) -> tuple[Answer, ...]:
+    """The same, of results that were read before. `seed`: of the bootstrap."""
     plan = record.plan
     asked = [
-        (contrast, model.label)
+        ask(results, contrast, model.label, seed=seed)
         for contrast in plan.contrasts
         for model in plan.models
         if contrast.model in ("", model.label)
     ]
-    pairs = [_Pair.of(plan, folder, contrast, model) for contrast, model in asked]
-    known = [pair.difference.chance if pair.difference else 1.0 for pair in pairs]
+    return answered(asked, [record.is_planned(each.contrast) for each in asked])
+
+
+def answered(asked: Sequence[Asked], planned: Sequence[bool]) -> tuple[Answer, ...]:
+    """The answers, with chances corrected over all of them together."""
+    chances = [each.difference.chance if each.difference else 1.0 for each in asked]
     return tuple(
-        pair.answer(record, chance) for pair, chance in zip(pairs, holm(known), strict=True)
+        each.answer(holm=corrected, planned=is_planned, questions=len(asked))
+        for each, corrected, is_planned in zip(asked, holm(chances), planned, strict=True)
     )
 
 
-@dataclass(frozen=True)
-class _Pair:
-    contrast: Contrast
-    model: str
-    measure: Measure
-    problems: tuple[str, ...]
-    of_problems: int
-    seeds: int
-    difference: Difference | None
-
-    @classmethod
-    def of(cls, plan: Plan, folder: Path, contrast: Contrast, model: str) -> _Pair:
-        measure = next(each for each in MEASURES if each.key == contrast.outcome)
-        sides = [
-            [folder / cell_name(model, Condition.parse(name), seed) for seed in plan.seeds]
-            for name in (contrast.a, contrast.b)
-        ]
-        cells = [cell for side in sides for cell in side]
-        problems = tuple(sorted(set.intersection(*map(_finished, cells))))
-        found = None
-        if problems:
-            a, b = (
-                np.mean([_values(c, measure, problems) for c in side], axis=0) for side in sides
-            )
-            shares = measure.unit == "share"
-            found = difference(a, b, Resamples.of(len(problems)), shares=shares)
-        return cls(
-            contrast,
-            model,
-            measure,
-            problems,
-            max(len(RunFiles(cell).config().problems) for cell in cells),
-            len(plan.seeds),
-            found,
-        )
-
-    def answer(self, record: StudyRecord, chance: float) -> Answer:
-        found, interval, sign = self.difference, None, 0
-        if found is not None:
-            ratio = self.measure.unit == "ratio"
-            estimate = found.estimate.map(lambda v: float(np.exp(v))) if ratio else found.estimate
-            interval = interval_of(estimate)
-            sign = found.sign if chance <= 1 - LEVEL else 0
-        return Answer(
-            contrast=self.contrast,
-            model=self.model,
-            planned=record.is_planned(self.contrast),
-            problems=len(self.problems),
-            of_problems=self.of_problems,
-            seeds=self.seeds,
-            difference=interval,
-            chance=found.chance if found else 1.0,
-            holm=chance,
-            better={1: self.contrast.b, -1: self.contrast.a, 0: ""}[sign],
-        )
-
-
-def _finished(cell: Path) -> set[str]:
-    """Problems of a cell that got all of their turns."""
-    result = RunFiles(cell).result()
-    unfinished = (Stop.INTERRUPTED, Stop.ERROR)
-    return {p.problem for p in result.problems if p.stop not in unfinished} if result else set()
-
-
-def _values(cell: Path, measure: Measure, problems: Sequence[str]) -> np.ndarray:
-    """Shape (problems,): the measure after the last call."""
-    return np.asarray(measure.table(outcomes(load_runs(cell), problems))[:, -1], dtype=float)
-
-
 def answer_lines(found: Sequence[Answer]) -> Iterator[str]:
-    """The answers for a person, a line each."""
+    """The answers for a person: a line with each verdict, and its figures in the lines below."""
     for each in found:
-        seeds = "1 seed" if each.seeds == 1 else f"{each.seeds} seeds"
-        n = f"{each.problems} of {each.of_problems} problems, {seeds}"
-        planned = "planned" if each.planned else "not planned before the results"
+        text = f"{each.model}: {each.contrast.text}"
         if each.difference is None:
-            yield f"{each.model}: {each.contrast.text}: nothing is finished yet ({n})"
+            yield f"{text}: {each.note} ({_size(each)})"
             continue
-        low, high = (_bound(b) for b in (each.difference.low, each.difference.high))
         verdict = f"{each.better} is better" if each.better else "can't tell"
+        yield f"{text}: {verdict}"
+        equal = each.problems - each.b_higher - each.a_higher
         yield (
-            f"{each.model}: {each.contrast.text}: {verdict}; {each.difference.value:.3g}"
-            f" [{low}, {high}], p = {each.chance:.2g}, with Holm {each.holm:.2g}; {n}; {planned}"
+            f"  {gap(each.difference, each.unit)} over {_size(each)}; higher on {each.b_higher},"
+            f" lower on {each.a_higher}, equal on {equal}{each.note and f'; {each.note}'}"
         )
+        effect = "" if each.effect is None else f"; standardised effect {each.effect:.2f}"
+        planned = "planned" if each.planned else "not planned before the results"
+        yield (
+            f"  {each.test}: p = {each.chance:.2g}, corrected for {_count(len(found), 'question')}"
+            f" (Holm) p = {each.holm:.2g}{effect}; {planned}"
+        )
+        yield from (f"  {_power_line(each, note)}" for note in each.power)
 
 
-def _bound(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.3g}"
+def _size(each: Answer) -> str:
+    return f"{each.problems} of {each.of_problems} problems, {_count(each.seeds, 'seed')}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _power_line(each: Answer, note: PowerNote) -> str:
+    shown = Interval(value=note.difference, low=None, high=None)
+    size = gap(shown, each.unit).partition(" [")[0]
+    what = f"{size} (as observed)" if note.observed else size
+    need = f"more than {MOST:,}" if note.problems is None else f"about {note.problems:,}"
+    takes = f"at {100 * POWER:.0f} % power {what} takes {need} problems"
+    if note.problems is not None and note.problems <= each.problems:
+        return f"{takes}, so this study would probably have found it"
+    seeds = ""
+    if note.seeds:
+        seeds = f", or about {note.seeds:,} seeds of these problems"
+    elif each.seeds > 1:
+        seeds = "; no number of seeds of these problems would do"
+    return f"{takes}{seeds}"

@@ -1,0 +1,246 @@
+"""All that a study says, as one object: for `experiments.report`, the HTML page and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from agent.config.feedback_spec import Control
+from experiments.analysis.label import model_label
+from experiments.analysis.measures import KEPT
+from experiments.analysis.mixed_model import MixedModel, fit_mixed_model
+from experiments.analysis.run_facts import RunFacts, facts_of
+from experiments.analysis.statistics import FEWEST, LEVEL
+from experiments.study.answer import Answer, answered, answers_of, ask
+from experiments.study.cell_results import ConditionResults, read_conditions
+from experiments.study.condition_report import THRESHOLDS, ConditionReport, condition_report
+from experiments.study.curves import Curve, curves_of
+from experiments.study.plan import Contrast, Plan
+from experiments.study.study_folder import FILE, StudyFolder
+from problems.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class CellProgress(BaseModel):
+    """How far a cell has come."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    cell: str
+    """Its folder below the study's: a run directory."""
+    model: str
+    condition: str
+    seed: int
+    finished: int
+    """Problems that got all of their turns."""
+    of_problems: int
+    turns: int
+
+
+class StudyReport(BaseModel):
+    """One study."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, populate_by_name=True)
+
+    schema_: int = Field(default=1, alias="schema")
+    study: str
+    """Name of its folder."""
+    question: str
+    plan_hash: str
+    circumstances: tuple[str, ...]
+    """Models, device, precision, versions: a line each."""
+    notes: tuple[str, ...]
+    """What limits the figures, a line each."""
+    cells: tuple[CellProgress, ...]
+    answers: tuple[Answer, ...]
+    """The plan's contrasts. An answer that can't tell has power notes."""
+    controls: tuple[Answer, ...]
+    """Feedback against its placebo or shuffled control where the plan has both and does not ask
+    for it; corrected for their own number."""
+    conditions: tuple[ConditionReport, ...]
+    """By model, then condition, in the order of the plan; without those of which nothing is
+    finished."""
+    curves: tuple[Curve, ...]
+    mixed: tuple[MixedModel, ...] = ()
+    """Only where asked for; needs the extra `analysis`."""
+
+
+def study_report(
+    folder: Path,
+    *,
+    seed: int = 0,
+    thresholds: Sequence[float] = THRESHOLDS,
+    mixed: bool = False,
+) -> StudyReport:
+    """Report on the study in `folder`.
+
+    `seed`: of the bootstrap. `thresholds`: values of p for fast_p. `mixed`: fit a mixed model for
+    each model of the plan as well. Raises `UsageError` where `folder` is no study, where nothing is
+    finished yet, or `mixed` is asked for without the extra `analysis`.
+    """
+    record = StudyFolder(folder).record()
+    if record is None:
+        raise UsageError(f"{folder} is no study (no {FILE}); name a folder of experiments.matrix")
+    plan = record.plan
+    results = read_conditions(plan, folder)
+    begun = {key: each for key, each in results.items() if each.finished}
+    if not begun:
+        raise UsageError(f"{folder}: no problem is finished in all seeds yet; run the study first")
+    common = {
+        model: sorted(frozenset.intersection(*(each.finished for each in group)))
+        for model in dict.fromkeys(name for name, _ in begun)
+        if (group := [each for (name, _), each in begun.items() if name == model])
+    }
+    usable = [each for (model, _), each in begun.items() if common[model]]
+    controls = [ask(results, contrast, contrast.model, seed=seed) for contrast in _controls(plan)]
+    facts = [
+        facts_of(cell.turns)
+        for each in begun.values()
+        for cell in each.cells
+        if cell.turns is not None
+    ]
+    return StudyReport(
+        study=folder.resolve().name,
+        question=plan.question,
+        plan_hash=record.versions[-1].hash,
+        circumstances=tuple(_circumstances(plan, facts)),
+        notes=tuple(_notes(results, common)),
+        cells=tuple(_cells(results)),
+        answers=answers_of(record, results, seed=seed),
+        controls=answered(controls, [False] * len(controls)),
+        conditions=tuple(
+            condition_report(each, common[each.model], folder, thresholds=thresholds, seed=seed)
+            for each in usable
+        ),
+        curves=tuple(
+            curve
+            for model, problems in common.items()
+            if problems
+            for curve in curves_of(
+                [each for each in usable if each.model == model],
+                problems,
+                [each for each in plan.contrasts if each.model in ("", model)],
+                seed=seed,
+            )
+        ),
+        mixed=tuple(
+            fit_mixed_model(
+                model, _observations([each for each in usable if each.model == model], problems)
+            )
+            for model, problems in common.items()
+            if mixed and problems
+        ),
+    )
+
+
+def _controls(plan: Plan) -> Iterator[Contrast]:
+    """Each condition with real feedback against those that have a control in its place."""
+    asked = {
+        (each.a, each.b) for each in plan.contrasts if each.outcome == KEPT.key and not each.at
+    }
+    for real in plan.conditions:
+        for control in plan.conditions:
+            kinds = {item.control for item in control.feedback.items} - {Control.REAL}
+            same = [item.component for item in real.feedback.items] == [
+                item.component for item in control.feedback.items
+            ]
+            all_real = real.feedback.only(Control.REAL) == real.feedback
+            if kinds and same and all_real and (str(control), str(real)) not in asked:
+                for model in plan.models:
+                    yield Contrast(a=str(control), b=str(real), outcome=KEPT.key, model=model.label)
+
+
+def _cells(results: Mapping[tuple[str, str], ConditionResults]) -> Iterator[CellProgress]:
+    for each in results.values():
+        for cell in each.cells:
+            yield CellProgress(
+                cell=cell.name,
+                model=each.model,
+                condition=each.condition,
+                seed=cell.seed,
+                finished=len(cell.finished),
+                of_problems=cell.of_problems,
+                turns=0 if cell.turns is None else len(cell.turns),
+            )
+
+
+def _circumstances(plan: Plan, facts: Sequence[RunFacts]) -> Iterator[str]:
+    def all_of(values: Iterator[str]) -> str:
+        return ", ".join(dict.fromkeys(value for value in values if value))
+
+    yield all_of(model_label(model.model) for model in plan.models)
+    torch = all_of(each.versions.get("torch", "") for each in facts)
+    flags = all_of(each.eager_flags for each in facts)
+    commit = all_of(each.commit for each in facts)
+    yield "; ".join(
+        part
+        for part in (
+            f"{all_of(each.backend for each in facts)} on {all_of(each.device for each in facts)}",
+            all_of(each.precision for each in facts),
+            torch and f"torch {torch}",
+            flags and f"eager with {flags}",
+            commit and f"commit {commit}",
+        )
+        if part
+    )
+
+
+def _notes(
+    results: Mapping[tuple[str, str], ConditionResults], common: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    for (model, condition), each in results.items():
+        if not each.finished:
+            yield f"{model}, {condition}: no problem is finished in all seeds; it is left out"
+    for model, problems in common.items():
+        group = [each for (name, _), each in results.items() if name == model]
+        most = max(cell.of_problems for each in group for cell in each.cells)
+        if len(problems) < most:
+            yield (
+                f"{model}: figures are over the {len(problems)} of {most} problems that are"
+                " finished in all of its conditions"
+            )
+        if len(problems) < FEWEST:
+            yield (
+                f"{model}: with fewer than {FEWEST} problems no difference can be clear at"
+                f" {LEVEL:.0%}"
+            )
+        unconfirmed = [each.condition for each in group if _is_unconfirmed(each, problems)]
+        if unconfirmed:
+            yield (
+                f"{model}: best kernels were not all judged again under {', '.join(unconfirmed)};"
+                " their speedups are those of the search, and a little too high"
+            )
+
+
+def _is_unconfirmed(results: ConditionResults, problems: Sequence[str]) -> bool:
+    for turns in results.turns(problems):
+        again = set(turns.loc[turns["confirmed_speedup"].notna() | turns["struck"], "problem"])
+        if set(turns.loc[turns["status"] == "correct", "problem"]) - again:
+            return True
+    return False
+
+
+def _observations(conditions: Sequence[ConditionResults], problems: Sequence[str]) -> pd.DataFrame:
+    """A row a condition, problem and seed."""
+    import pandas as pd
+
+    turns = conditions[0].turns(problems)[0]
+    category = dict(zip(turns["problem"], turns["category"], strict=True))
+    rows = [
+        {
+            "condition": each.condition,
+            "problem": problem,
+            "category": category[problem] or "none",
+            "log_speedup": float(np.log(reached.kept[place, -1])),
+        }
+        for each in conditions
+        for reached in each.outcomes(problems)
+        for place, problem in enumerate(problems)
+    ]
+    return pd.DataFrame.from_records(rows)
