@@ -109,7 +109,9 @@ def wandb(
     from experiments.export.sink import send
     from experiments.export.wandb_run import WandbSink
 
-    send(runs, WandbSink(project, output), follow=follow)
+    sink = WandbSink(project, output)
+    send(runs, sink, follow=follow)
+    typer.echo(f"{sink.turns} turns logged", err=True)
 
 
 if __name__ == "__main__":

@@ -135,7 +135,9 @@ def _sample(
         scores=_scores(outcome),
         metadata={
             **{name: outcome.row[name] for name in ("level", "category", "problem_hash")},
-            **{"turn": record.turn, "kernel": record.candidate, "struck": outcome.is_struck},
+            "turn": record.turn,
+            "kernel": record.candidate,
+            "struck": outcome.is_struck,
         },
         events=events,
         model_usage={record.model: _usage(turns)},

@@ -32,7 +32,7 @@ class RecordedTurn:
     """Its columns, as `load_runs` gives them."""
     record: TurnRecord
     second: Confirmation | None
-    """The last second verdict on its kernel, which an identical one of another turn may have got."""
+    """The last second verdict on its kernel, even if another turn's identical one got it."""
     files: RunFiles
 
     @property
@@ -153,7 +153,6 @@ def _recorded_run(folder: Path, table: pd.DataFrame) -> RecordedRun:
     files = RunFiles(folder)
     turns = []
     for row in table.to_dict("records"):
-        # A turn that was written since the table was read is left for the next time.
         record = records[row["problem"], row["sample"], row["turn"]]
         second = seconds.get((record.problem, record.candidate or ""))
         turns.append(RecordedTurn({str(k): v for k, v in row.items()}, record, second, files))

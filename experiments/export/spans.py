@@ -96,7 +96,7 @@ def turn_spans(run: RecordedRun, turn: RecordedTurn) -> Iterator[ReadableSpan]:
     start = turn.began
     for stage in STAGES:
         seconds = turn.row[f"seconds_{stage}"]
-        end = start + timedelta(seconds=seconds)
+        end = min(start + timedelta(seconds=seconds), turn.ended)  # or 1 us late, by rounding
         if seconds > 0:
             yield _span(
                 run,

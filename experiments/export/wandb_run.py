@@ -32,6 +32,7 @@ class WandbSink:
         self._open: dict[str, wandb.Run] = {}
         self._sent: dict[str, set[tuple[str, int, int]]] = {}
         self._latest: dict[str, RecordedRun] = {}
+        self.turns = 0
 
     def update(self, run: RecordedRun) -> None:
         """Log the turns that were not logged before."""
@@ -45,6 +46,7 @@ class WandbSink:
                 # An absent value is left out: a chart would show NaN as a point.
                 known = {k: v for k, v in turn.row.items() if k not in LOCAL and v == v}
                 self._open[run.id].log({**known, "reward": turn.reward})
+                self.turns += 1
 
     def close(self) -> None:
         """Write the summaries and end the runs."""
@@ -72,6 +74,7 @@ class WandbSink:
                 settings=wandb.Settings(
                     console="off",
                     silent=True,
+                    host="",
                     disable_git=True,
                     x_disable_meta=True,
                     x_disable_stats=True,
