@@ -79,6 +79,7 @@ class WandbSink:
                     x_disable_meta=True,
                     x_disable_stats=True,
                     x_disable_machine_info=True,
+                    x_save_requirements=False,
                 ),
             )
         except (wandb.Error, OSError) as error:
