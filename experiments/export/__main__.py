@@ -46,7 +46,7 @@ def csv(runs: Runs, output: File) -> None:
 
 @app.command()
 def jsonl(runs: Runs, output: File) -> None:
-    """Prompt, completion, verdict and reward, a line a turn, for training."""
+    """Prompt, completion and reward, a line a turn."""
     from experiments.export.training_lines import write_training_lines
 
     written, left_out = write_training_lines(runs, output)
@@ -105,7 +105,7 @@ def wandb(
     ] = Path(),
     follow: Follow = False,
 ) -> None:
-    """Runs of Weights & Biases, a step a turn (WANDB_MODE=offline: without a network)."""
+    """Runs of Weights & Biases (WANDB_MODE=offline: without a network)."""
     from experiments.export.sink import send
     from experiments.export.wandb_run import WandbSink
 
