@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test test-evaluator test-rest check style site format clean
+.PHONY: install demo test test-evaluator test-rest test-inspect check style site format clean
 
 install: $(VENV)/.installed
 
@@ -32,6 +32,16 @@ test-evaluator: install
 test-rest: install
 	$(BIN)/python -m pytest $(REST)
 
+# Inspect AI needs an older fsspec than constraints.txt has: an environment over ours, with its own.
+INSPECT := .inspect
+PURELIB := python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
+
+test-inspect: install
+	test -d $(INSPECT) || $(BIN)/python -m venv $(INSPECT)
+	$(BIN)/$(PURELIB) > "$$($(INSPECT)/bin/$(PURELIB))/ours.pth"
+	$(INSPECT)/bin/pip install --quiet --disable-pip-version-check inspect-ai==0.3.285
+	$(INSPECT)/bin/python -m pytest tests/experiments/export/test_inspect_log.py -m ''
+
 # Types take half a minute, and the first tests leave a core to them.
 check: install
 	$(MAKE) --jobs=2 style test-evaluator test-rest
@@ -59,4 +69,4 @@ format: install
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info
+	rm -rf $(VENV) $(INSPECT) .site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info

@@ -58,10 +58,10 @@ class EvalResults:
         }
         for file in self._paths.values():
             if not os.access(file if file.exists() else file.parent, os.W_OK):
-                raise UsageError(f"{file} can't be written; name another file with --results")
+                raise UsageError(f"{file} can't be written; choose another place for the results")
             if file.exists() and not _is_ours(file):
                 raise UsageError(
-                    f"{file} holds results of another program; name another file with --results"
+                    f"{file} holds results of another program; choose another place for the results"
                 )
 
     def add(self, name: KernelName, problem_id: str, outcome: Evaluation | Exception) -> None:

@@ -7,7 +7,16 @@ import pytest
 
 from tests.command import ROOT
 
-MODULES = ("advice", "compare", "compact", "matrix", "plot", "readme_table", "report")
+MODULES = (
+    "advice",
+    "compare",
+    "compact",
+    "export.__main__",
+    "matrix",
+    "plot",
+    "readme_table",
+    "report",
+)
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -153,7 +153,7 @@ def test_results_of_another_program_are_left_alone(tmp_path: Path, suite: Path) 
     theirs = '{"1": [{"sample_id": 0, "compiled": true, "metadata": {"hardware": "L40S"}}]}'
     files = {kernel(1, 2, 0): RIGHT, "eval_results.json": theirs}
     folder = write(tmp_path / "kernels", files)
-    refused(judged(folder, suite), "name another file with --results")
+    refused(judged(folder, suite), "choose another place for the results")
     assert (folder / "eval_results.json").read_text() == theirs
     refused(judged(folder, suite, "--results", tmp_path / "no" / "a.json"), "can't be written")
     refused(

@@ -1,0 +1,159 @@
+"""A run as the exports read it: rows of `load_runs` beside records, texts and second verdicts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from agent.record.best import best_of
+from agent.record.confirmation import Confirmation
+from agent.record.run_files import RunFiles, StoredCompletion
+from agent.record.turn import TurnRecord
+from evaluator.evaluation import Evaluation, Status
+from experiments.runs import FILES, load_runs, read_confirmations, read_records
+from problems.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class RecordedTurn:
+    """One turn, with what became of its kernel later."""
+
+    row: dict[str, Any]
+    """Its columns, as `load_runs` gives them."""
+    record: TurnRecord
+    second: Confirmation | None
+    """The last second verdict on its kernel, even if another turn's identical one got it."""
+    files: RunFiles
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The verdict that counts: the second one, unless the kernel held and was not timed."""
+        second = self.second
+        if second is not None and (second.evaluation.timing or not second.holds):
+            return second.evaluation
+        return self.record.evaluation
+
+    @property
+    def is_struck(self) -> bool:
+        """The kernel failed its second verdict."""
+        return self.second is not None and not self.second.holds
+
+    @property
+    def reward(self) -> float:
+        """Lower end of the 95 % interval of the speedup over eager; 0 for a kernel that is not
+        correct, was struck, has a finding, or was not timed."""
+        verdict = self.evaluation
+        if verdict.status is not Status.CORRECT or verdict.findings or verdict.timing is None:
+            return 0.0
+        return verdict.timing.speedup_low
+
+    @property
+    def ended(self) -> datetime:
+        """When it was recorded, to the second."""
+        return datetime.fromisoformat(self.record.created)
+
+    @property
+    def began(self) -> datetime:
+        """Its end less what its stages took. Time spent waiting is not recorded."""
+        return self.ended - timedelta(seconds=self.row["seconds_wall"])
+
+    def prompt(self) -> str | None:
+        """The text that was sent; None where it was not kept."""
+        try:
+            return self.files.prompt(self.record.prompt)
+        except FileNotFoundError:
+            return None
+
+    def answer(self) -> StoredCompletion | None:
+        """The model's answer; None where it was not kept."""
+        try:
+            return self.files.completion(self.record.completion)
+        except FileNotFoundError:
+            return None
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """One run, its turns by problem and call."""
+
+    name: str
+    folder: Path
+    table: pd.DataFrame
+    """What `load_runs` gives for this run."""
+    turns: tuple[RecordedTurn, ...]
+
+    @property
+    def id(self) -> str:
+        """16 hex digits, the same whenever it is exported, and for its compact form."""
+        first = self.turns[0].record
+        began = min(turn.record.created for turn in self.turns)
+        policy = (first.strategy, first.feedback, first.model, first.run_seed)
+        return digest(self.folder.resolve().name, began, *policy)
+
+    @cached_property
+    def samples(self) -> dict[tuple[str, int], list[RecordedTurn]]:
+        """Turns by problem and sample."""
+        found: dict[tuple[str, int], list[RecordedTurn]] = {}
+        for turn in self.turns:
+            found.setdefault((turn.record.problem, turn.record.sample), []).append(turn)
+        return found
+
+
+def recorded_runs(paths: Sequence[Path]) -> list[RecordedRun]:
+    """The runs at `paths`, as `load_runs` finds them. Raises `UsageError`."""
+    tables = load_runs(paths).groupby("path", sort=False)
+    return [_recorded_run(Path(str(path)), table) for path, table in tables]
+
+
+def outcome_of(turns: Sequence[RecordedTurn]) -> RecordedTurn:
+    """The turn with the best kernel that was not struck; the last turn where there is none."""
+    best = best_of([turn.record for turn in turns if not turn.is_struck])
+    last = max(turns, key=lambda turn: turn.record.call)
+    return next((turn for turn in turns if turn.record is best), last)
+
+
+def digest(*parts: object) -> str:
+    """16 hex digits that stand for `parts`."""
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:16]
+
+
+def has_ended(folder: Path) -> bool:
+    """The last command of a run has ended: its result is not older than its last turn."""
+    result, turns = folder / "result.json", folder / FILES[0]
+    return result.is_file() and result.stat().st_mtime >= turns.stat().st_mtime
+
+
+def _recorded_run(folder: Path, table: pd.DataFrame) -> RecordedRun:
+    records: dict[tuple[str, int, int], TurnRecord] = {}
+    try:
+        for _, content in read_records(folder):
+            record = TurnRecord.model_validate(content)
+            records.setdefault((record.problem, record.sample, record.turn), record)
+        seconds = {
+            (second.problem, second.candidate): second
+            for second in map(Confirmation.model_validate, read_confirmations(folder).values())
+        }
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UsageError(
+            f"{folder} holds a record of another version ({where}: {first['msg']});"
+            " read it with the version that wrote it"
+        ) from error
+    files = RunFiles(folder)
+    turns = []
+    for row in table.to_dict("records"):
+        record = records[row["problem"], row["sample"], row["turn"]]
+        second = seconds.get((record.problem, record.candidate or ""))
+        turns.append(RecordedTurn({str(k): v for k, v in row.items()}, record, second, files))
+    return RecordedRun(str(table["run"].iloc[0]), folder, table, tuple(turns))

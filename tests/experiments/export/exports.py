@@ -1,0 +1,63 @@
+"""What the tests of exports read, and a run whose kernels got a second verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from agent.record.completion import Completion, Usage
+from agent.record.confirmation import Confirmation
+from agent.record.run_files import RunFiles, StoredCompletion
+from agent.record.turn import TurnRecord
+from evaluator.evaluation import Evaluation
+from tests.command import ROOT
+
+RECORDINGS = ROOT / "experiments/recordings"
+REFINED, SAMPLED, BY_HAND = (
+    RECORDINGS / name for name in ("refine-tuner-cpu", "sample-tuner-cpu", "relay-by-hand-cpu")
+)
+
+
+def confirm(run: Path, record: TurnRecord, evaluation: Evaluation) -> None:
+    """Add a second verdict on a turn's kernel."""
+    assert record.candidate
+    timing = record.evaluation.timing
+    second = Confirmation(
+        problem=record.problem,
+        candidate=record.candidate,
+        sample=record.sample,
+        turn=record.turn,
+        found=timing.speedup if timing else None,
+        evaluation=evaluation,
+    )
+    path = RunFiles(run).confirmations_path(record.problem)
+    path.parent.mkdir(exist_ok=True)
+    with path.open("a") as file:
+        file.write(second.model_dump_json(by_alias=True) + "\n")
+
+
+def add_texts(run: Path, records: Sequence[TurnRecord]) -> None:
+    """Write prompts and answers for turns that share hashes with nothing else."""
+    (run / "prompts").mkdir()
+    (run / "completions").mkdir()
+    for record in records:
+        (run / "prompts" / f"{record.prompt}.txt").write_text(f"Write call {record.call}.")
+        answer = StoredCompletion(
+            problem=record.problem,
+            sample=record.sample,
+            turn=record.turn,
+            prompt=record.prompt,
+            temperature=None,
+            seed=None,
+            arguments={},
+            completion=Completion(
+                text=f"Answer {record.call}",
+                reasoning=f"Thought {record.call}",
+                model_asked="a/b",
+                model_answered="b",
+                usage=Usage(),
+                seconds=1.0,
+            ),
+        )
+        path = RunFiles(run).completion_path(record.completion)
+        path.write_text(answer.model_dump_json())

@@ -1,0 +1,57 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.export.extra import need
+from problems.errors import UsageError
+from tests.command import ROOT, command
+from tests.experiments.export.exports import REFINED
+
+
+@pytest.mark.parametrize("command_name", ["parquet", "csv", "jsonl", "inspect", "kernelbench"])
+def test_an_unknown_run_is_one_line(command_name: str, tmp_path: Path):
+    if command_name == "inspect":
+        pytest.importorskip("inspect_ai")
+    done = command("experiments.export", command_name, tmp_path / "no", "-o", tmp_path / "out")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: there is no folder")
+
+
+@pytest.mark.parametrize(
+    ("words", "module", "extra"),
+    [
+        (("parquet", REFINED, "-o", "x"), "pyarrow", "export"),
+        (("inspect", REFINED, "-o", "x"), "inspect_ai", "inspect"),
+        (("otlp", REFINED), "opentelemetry", "otlp"),
+        (("wandb", REFINED), "wandb", "wandb"),
+    ],
+)
+def test_a_missing_package_is_one_line_with_the_remedy(
+    words: tuple[object, ...], module: str, extra: str
+):
+    """The finder of paths is asked for all packages but this one."""
+    code = (
+        "import sys; from importlib.machinery import PathFinder\n"
+        "class Without(PathFinder):\n"
+        "    @classmethod\n"
+        "    def find_spec(cls, name, path=None, target=None):\n"
+        f"        if name != {module!r}:\n"
+        "            return PathFinder.find_spec(name, path, target)\n"
+        "sys.meta_path[sys.meta_path.index(PathFinder)] = Without\n"
+        "from experiments.export.__main__ import app\n"
+        "from evaluator.command.command_line import serve\n"
+        f"sys.exit(serve(app, 'x', {[str(word) for word in words]!r}))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    what = f"error: export {words[0]} needs {module}: pip install 'kernel-refinery[{extra}]'\n"
+    assert (done.returncode, done.stderr) == (2, what)
+
+
+def test_what_is_installed_is_no_mistake():
+    need("pytest", "dev", "a test")
+    with pytest.raises(UsageError, match="needs no_such_package"):
+        need("no_such_package", "dev", "a test")

@@ -1,0 +1,61 @@
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from experiments.export.table import COLUMNS_KEY, typed
+from experiments.runs import load_runs
+from tests.command import command
+from tests.experiments.export.exports import BY_HAND, RECORDINGS, REFINED, SAMPLED
+
+
+def test_parquet_holds_the_table_with_types(tmp_path: Path):
+    out = tmp_path / "turns.parquet"
+    done = command("experiments.export", "parquet", REFINED, SAMPLED, BY_HAND, "-o", out)
+    assert (done.returncode, done.stderr) == (0, f"{out}: 88 turns\n")
+    table = pd.read_parquet(out)
+    expected = load_runs([REFINED, SAMPLED, BY_HAND])
+    assert list(table.columns) == list(expected.columns)
+    assert str(table["created"].dtype).endswith(", UTC]")
+    assert table["created"].iloc[0] == pd.Timestamp(expected["created"].iloc[0])
+    assert (str(table["budget"].dtype), str(table["status"].dtype)) == ("Int64", "category")
+    assert str(table["call"].dtype) == "int64"
+    assert table["speedup_low"].equals(expected["speedup_low"])
+    assert list(table["run"]) == list(expected["run"])
+    assert list(table["message"]) == list(expected["message"])
+
+
+def test_the_file_says_what_the_columns_mean(tmp_path: Path):
+    out = tmp_path / "turns.parquet"
+    assert command("experiments.export", "parquet", REFINED, "-o", out).returncode == 0
+    meaning = pq.read_schema(out).metadata[COLUMNS_KEY].decode()
+    assert meaning == load_runs.__doc__
+    assert all(f"`{name}`" in meaning for name in load_runs(REFINED).columns)
+
+
+def test_an_absent_number_is_null_in_parquet(tmp_path: Path):
+    out = tmp_path / "turns.parquet"
+    assert command("experiments.export", "parquet", SAMPLED, "-o", out).returncode == 0
+    speedups = pq.read_table(out)["speedup"]
+    assert speedups.null_count == load_runs(SAMPLED)["speedup"].isna().sum() > 0
+
+
+def test_csv_holds_the_same(tmp_path: Path):
+    out = tmp_path / "turns.csv"
+    done = command("experiments.export", "csv", RECORDINGS / "profile-worth-cpu", "-o", out)
+    assert done.returncode == 0
+    table, expected = pd.read_csv(out), load_runs(RECORDINGS / "profile-worth-cpu")
+    assert list(table.columns) == list(expected.columns)
+    assert len(table) == len(expected)
+    assert list(table["run"]) == list(expected["run"])
+    times = pd.to_datetime(table["created"])
+    assert list(times) == list(typed(expected)["created"])
+
+
+def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    for name in ("csv", "parquet"):
+        done = command("experiments.export", name, REFINED, "-o", tmp_path / "file/turns")
+        assert done.returncode == 2
+        assert done.stderr.startswith("error: cannot write")
+        assert done.stderr.count("\n") == 1
