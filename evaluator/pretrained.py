@@ -104,8 +104,11 @@ def know_configurations(known: Configurations) -> None:
 def _install(find: _Find) -> None:
     """Let `transformers` find configurations so, and build models from nothing else."""
     from transformers import PreTrainedConfig, PreTrainedModel
+    from transformers.models.auto import auto_factory
 
     PreTrainedConfig.get_config_dict = classmethod(find)
+    # Where peft is installed, it looks for an adapter beside the weights: there are none.
+    auto_factory.find_adapter_config_file = lambda *_, **__: None
     PreTrainedModel.from_pretrained = classmethod(_from_configuration)
 
 

@@ -115,7 +115,17 @@ def _fp32_matrix(f: Figures) -> Found | None:
     )
     gain = min(0.9, max(0.0, 1.0 - rate))
     if rate < LIMITS.near_product_rate:
-        return Found(f"{told}.", gain)
+        waits = f.get("stall_long_scoreboard_share", 0.0)
+        # Without tiles in registers, the loads are what there are too many of.
+        if waits < LIMITS.stall_share or f.get("registers", 0.0) < LIMITS.tile_registers:
+            return Found(f"{told}.", gain)
+        return Found(
+            f"{told}; {percent(waits)} of the stalled warps wait for loads from global memory.",
+            gain,
+            change="Load the next tile while this one is used: into registers before the products"
+            " and from there into shared memory behind them, or by cp.async into a second buffer."
+            " Let the lanes of a warp load neighbouring addresses, also where a tile is turned.",
+        )
     waits = ", ".join(f"{words} {percent(share)}" for words, share in stall_shares(f)[:2])
     return Found(
         f"{told}; of the stalls: {waits}.",
@@ -211,7 +221,7 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
         " of 128x128 a block, the next tile loaded while this one is used, float4 reads of shared"
         " memory, a grid of whole waves. Or leave the product to the library and fuse what follows"
         " it.",
-        watch=(("fma_pct", UP),),
+        watch=(("flops_share", UP),),
         model="1 - rate reached / rate measured, at most 0.9",
         find=_fp32_matrix,
     ),

@@ -20,6 +20,8 @@ class Thresholds:
     """Of the rate measured on the device: a library's product that reaches it is left alone."""
     possible_rate: float = 1.2
     """A product cannot run faster than what was measured by more than this."""
+    tile_registers: float = 96.0
+    """A thread with fewer holds no tile of results."""
     near_product_rate: float = 0.8
     """From here on a product of the candidate's own has the tiles that it needs."""
     attainable: float = 0.94

@@ -59,6 +59,7 @@ UNITS: Mapping[str, Unit] = {
     "conflict_ways": Unit("wavefronts for each one that shared memory needs", "{:.2f}"),
     "cycle_instructions": Unit("instructions a cycle", "{:.2f}"),
     "dram_pct": _peak("DRAM"),
+    "flops_share": _share("share of the rate that the library's products reach here"),
     "fma_pct": _peak("FMA pipe"),
     "fp64_pct": _peak("FP64 pipe"),
     "fp64_share": Unit("share of fp64 among arithmetic instructions", "{:.3f}", noise=0.002),

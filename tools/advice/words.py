@@ -109,6 +109,8 @@ def _outcome(score: AdviceScore) -> str:
     if score.after is None or score.moved is None:
         return f"{score.rule}: {figure.words} is not known for this kernel{time}."
     course = f"{_course(score)}{time}"
+    if not score.moved and change is not None and change < FASTER:
+        return f"{score.rule}: {course}: faster, by other means than this figure."
     if not score.moved:
         return f"{score.rule} was not followed, or had no effect: {course}."
     deed = f"you {DEEDS[score.rule]}" if score.rule in DEEDS else score.rule

@@ -87,7 +87,8 @@ def parse_source(text: str) -> tuple[SourceLine, ...]:
             reason = _QUANTITIES.get(stall, stall)
             blamed, what = code.producer(at, reason)
             found = waits.setdefault(places[blamed], Counter())
-            found[reason, what, places[at].line] += count
+            user = places[at] if what else places[blamed]
+            found[reason, what, user.line] += count
     whole = sum(stalls.total() for stalls in waits.values())
     lines = [
         _line(place, stalls, whole)

@@ -67,6 +67,8 @@ class Code:
         are followed back through the innermost loop, then straight up: branches are not.
         """
         consumer, known = self._instructions[at], _PRODUCERS.get(stall)
+        if stall == "stall_barrier":
+            return self._barrier(at), ""
         if known is None:
             return at, ""
         if consumer.name == "SYNCS":
@@ -84,6 +86,13 @@ class Code:
             if not candidate.guarded:
                 wanted -= candidate.written
         return at, ""
+
+    def _barrier(self, at: int) -> int:
+        """A warp that waits at a barrier is sampled at the instruction behind it."""
+        if self._instructions[at].name == "BAR":
+            return at
+        before = islice(self._before(at), _REACH)
+        return next((place for place in before if self._instructions[place].name == "BAR"), at)
 
     def _before(self, at: int) -> Iterator[int]:
         """Places that ran before it, the last one first; a loop's end ran before its head."""

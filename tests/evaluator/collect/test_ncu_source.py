@@ -48,7 +48,10 @@ def test_lines_come_with_the_worst_first() -> None:
     assert [(line.line, line.reason, line.producer, line.used_at) for line in lines] == [
         (15, "stall_short_scoreboard", "a load from shared memory", 17),
         (17, "stall_mio_throttle", "", None),
+        # Lines 14 and 16 are barriers: warps are sampled at the instruction behind.
+        (16, "stall_barrier", "", None),
         (12, "stall_mio_throttle", "", None),
+        (14, "stall_barrier", "", None),
     ]
     assert sum(line.share for line in lines) <= 1.0
 

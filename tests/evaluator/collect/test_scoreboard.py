@@ -39,6 +39,13 @@ COPIES = """
 /*02d0*/ LDGDEPBAR
 /*02f0*/ DEPBAR.LE SB0, 0x1
 """
+BARRIERS = """
+/*0000*/ BAR.SYNC.DEFER_BLOCKING 0x0
+/*0010*/ LDS R4, [R2]
+/*0020*/ FADD R6, R6, R4
+/*0030*/ ISETP.GE.AND P0, PT, R0, 0x1, PT
+/*0040*/ @P0 BRA 0x10
+"""
 PREFETCH = """
 /*0000*/ LDG.E R4, desc[UR4][R2.64]
 /*0010*/ FFMA R6, R4, R4, R6
@@ -75,6 +82,10 @@ def told(text: str, at: int, stall: str) -> tuple[int, str]:
         (BULK, 0x2B0, LONG, 0x2B0, "an mbarrier: a bulk copy or other warps"),
         (BULK, 0x290, SHORT, 0x270, "a load from shared memory"),
         (COPIES, 0x2F0, LONG, 0x2A0, "an asynchronous copy (cp.async)"),
+        # A warp at a barrier has issued it, and stands at the next instruction.
+        (BARRIERS, 0x10, "stall_barrier", 0x00, ""),
+        (BARRIERS, 0x00, "stall_barrier", 0x00, ""),
+        (MIXED, 0x70, "stall_barrier", 0x70, ""),
         # The turn before has loaded what this one uses.
         (PREFETCH, 0x10, LONG, 0x20, "a load from global memory"),
         (PREFETCH, 0x50, LONG, 0x20, "a load from global memory"),
