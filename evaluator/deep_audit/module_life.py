@@ -132,8 +132,7 @@ class _Lives:
         # Before any call in train mode: such calls move the running statistics of a norm.
         outputs = self._outputs(side, draw, "eval")
         with in_eval(list(model.modules())):
-            # Without fp64: its module is a copy in the mode that the model was in.
-            right = self._is_right(side, draw, outputs, in_fp64=False)
+            right = self._is_right(side, draw, outputs)
         if not right:
             yield "it is wrong in eval()"
         trains = all(module.training for module in model.modules())
@@ -197,8 +196,6 @@ class _Lives:
             )
         return outputs
 
-    def _is_right(
-        self, side: Side, draw: Draw, outputs: list[torch.Tensor], *, in_fp64: bool = True
-    ) -> bool:
+    def _is_right(self, side: Side, draw: Draw, outputs: list[torch.Tensor]) -> bool:
         assert self._trial is not None
-        return self._trial.verified.is_right(self._context, side, outputs, draw, in_fp64=in_fp64)
+        return self._trial.verified.is_right(self._context, side, outputs, draw)

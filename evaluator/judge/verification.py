@@ -140,13 +140,9 @@ class Verification:
         actual: list[torch.Tensor],
         draw: Draw,
         beside: list[torch.Tensor] | None = None,
-        *,
-        in_fp64: bool = True,
     ) -> bool:
         """Whether the outputs of a call pass the rule; nothing is counted or explained."""
         expected = _believed(beside, context.expected(draw))
-        if not in_fp64:
-            return self._compared(context, side, actual, expected, None, draw).ok
         passed = self._compared(context, side, actual, expected, None, draw, screening=True).ok
         return passed or self._compared_in_fp64(context, side, actual, expected, draw).ok
 

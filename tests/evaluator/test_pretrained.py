@@ -189,6 +189,25 @@ def test_a_missing_configuration_is_one_line_with_the_remedy(
     assert "\n" not in str(told.value)
 
 
+def test_no_adapter_is_looked_for_where_peft_is_installed() -> None:
+    script = (
+        "import transformers\n"
+        "from transformers.models.auto import auto_factory\n"
+        "from evaluator.pretrained import know_configurations\n"
+        "auto_factory.is_peft_available = lambda: True\n"
+        "values = {'model_type': 'gpt2', 'n_layer': 1, 'n_head': 1, 'n_embd': 8, 'vocab_size': 8}\n"
+        "know_configurations({'/not/there': values})\n"
+        "model = transformers.AutoModelForCausalLM.from_pretrained('/not/there')\n"
+        "assert model.config.n_embd == 8\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "HF_HUB_OFFLINE": "1"},
+        check=True,
+        timeout=120,
+    )
+
+
 def test_without_transformers_the_remedy_is_to_install_it() -> None:
     script = (
         "import sys; sys.modules['transformers'] = None\n"

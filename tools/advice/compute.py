@@ -126,9 +126,9 @@ def _fp32_matrix(f: Figures) -> Found | None:
             " and from there into shared memory behind them, or by cp.async into a second buffer."
             " Let the lanes of a warp load neighbouring addresses, also where a tile is turned.",
         )
-    waits = ", ".join(f"{words} {percent(share)}" for words, share in stall_shares(f)[:2])
+    shares = ", ".join(f"{words} {percent(share)}" for words, share in stall_shares(f)[:2])
     return Found(
-        f"{told}; of the stalls: {waits}.",
+        f"{told}; of the stalls: {shares}.",
         gain,
         change="The tiles are large enough. What is left is how operands reach the multiply-adds:"
         " fewer and wider shared memory reads for each, the operands of the next step already in"

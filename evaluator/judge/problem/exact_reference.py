@@ -103,6 +103,8 @@ class ExactReference:
             self._model = None
             self._model = _in_fp64(reference.model, device)
             self._model_state = reference.state_changes
+        for wide, model in zip(self._model.modules(), reference.model.modules(), strict=True):
+            wide.training = model.training
         with torch.no_grad(), reference.undoing(self._model), _widening():
             outputs = flatten(self._model(*values))
         if reference.changes_inputs:
