@@ -109,7 +109,7 @@ class RunSettings(JudgeOptions):
         int | None,
         Field(ge=1),
         CommandOption(
-            "Of hybrid: so many independent drafts come first.",
+            "Of hybrid: the independent drafts that come first.",
             "N",
             default="half of --budget, rounded up",
         ),
@@ -119,9 +119,9 @@ class RunSettings(JudgeOptions):
         int | None,
         Field(ge=1),
         CommandOption(
-            "Of hybrid: the best N drafts share the rest of --budget.",
+            "Of hybrid: the drafts that are refined, the best ones, with the rest of --budget.",
             "N",
-            default="2, or 1 of one draft",
+            default="2; 1 if there is one draft",
         ),
     ] = None
     budget_usd: Annotated[

@@ -83,8 +83,9 @@ class ProblemTurns:
     def _kept_drafts(self) -> Sequence[int]:
         """The samples that are refined, the best first; empty while a draft is missing."""
         schedule, recorded = schedule_of(self.config), self.store.log.places(self.problem)
-        drafted = all((sample, 0) in recorded for sample in range(schedule.drafts))
-        if not self._kept and drafted and schedule.turns > 1:
+        if self._kept or schedule.turns == 1:
+            return self._kept
+        if all((sample, 0) in recorded for sample in range(schedule.drafts)):
             drafts = [turn for turn in self.store.log.of(self.problem) if turn.turn == 0]
             ranked = sorted(drafts, key=rank)
             self._kept = tuple(draft.sample for draft in ranked[: schedule.refined])
