@@ -11,7 +11,7 @@ from agent.config.feedback_spec import FeedbackSpec
 from agent.config.options import RunOptions
 from agent.config.run_config import RunConfig, Strategy
 from agent.config.run_name import earlier_run_name, run_name
-from agent.config.schedule import samples_of
+from agent.config.schedule import schedule_of
 from agent.prompt.templates import load_templates
 from evaluator.baseline import baselines_on
 from evaluator.command.option import option_name
@@ -61,10 +61,10 @@ def resolve(options: RunOptions) -> Resolution:
     )
     if options.workers is None:
         config = config.model_copy(update={"workers": _default_workers(config)})
-    if config.strategy is Strategy.SAMPLE and config.temperature == 0:
+    if config.temperature == 0 and config.strategy is not Strategy.REFINE:
         raise UsageError(
-            "--strategy sample at --temperature 0 would ask for the same answer each time; leave"
-            " the temperature unset or give one above 0"
+            f"--strategy {config.strategy} at --temperature 0 would ask for the same answer each"
+            " time; leave the temperature unset or give one above 0"
         )
     if options.output is None:
         earlier = RUNS / earlier_run_name(config)
@@ -141,20 +141,40 @@ def _settings(options: RunOptions) -> dict[str, object]:
 
 def _policy(options: RunOptions, notes: list[str], device: str) -> dict[str, object]:
     """What is remembered and measured, in the one form in which it is recorded."""
-    policy: dict[str, object] = {"baselines": baselines_on(device, options.baselines)}
+    unused: dict[str, object] = {}
     if options.strategy is Strategy.SAMPLE:
-        unused = {"feedback": FeedbackSpec()} | {
-            name: RunConfig.model_fields[name].default for name in ("start_from", "history")
-        }
-        given = [
-            option_name(RunOptions, name)
-            for name, value in unused.items()
-            if name in options.model_fields_set and getattr(options, name) != value
-        ]
-        if given:
-            notes.append(f"samples are independent drafts: {', '.join(given)} not used")
-        policy |= unused
+        unused |= {"feedback": FeedbackSpec(), "start_from": "best", "history": "all"}
+    if options.strategy is not Strategy.HYBRID:
+        unused |= {"drafts": None, "refine_best": None}
+    given = [
+        option_name(RunOptions, name)
+        for name, value in unused.items()
+        if name in options.model_fields_set and getattr(options, name) != value
+    ]
+    if given:
+        notes.append(f"--strategy {options.strategy}: {', '.join(given)} not used")
+    policy: dict[str, object] = {"baselines": baselines_on(device, options.baselines), **unused}
+    if options.strategy is Strategy.HYBRID:
+        policy |= _drafts(options, notes)
     return policy
+
+
+def _drafts(options: RunOptions, notes: list[str]) -> dict[str, object]:
+    """How many of a hybrid's calls are drafts, and how many of those are refined."""
+    drafts = options.drafts or (options.budget + 1) // 2
+    refine_best = options.refine_best or min(2, drafts)
+    for name, value, most, limit in (
+        ("--drafts", drafts, "--budget", options.budget),
+        ("--refine-best", refine_best, "--drafts", drafts),
+    ):
+        if value > limit:
+            raise UsageError(f"{name} {value} is more than {most} {limit}; lower it, or raise that")
+    if options.drafts is None:
+        notes.append(
+            f"half of --budget {options.budget} are drafts; a larger budget for this run needs"
+            f" --drafts {drafts}"
+        )
+    return {"drafts": drafts, "refine_best": refine_best}
 
 
 def _rival(options: RunOptions, device: str) -> str:
@@ -167,7 +187,7 @@ def _rival(options: RunOptions, device: str) -> str:
 def _default_workers(config: RunConfig) -> int:
     """On a CPU one: a compiler beside a measurement disturbs it. On GPUs builds may overlap. On a
     cluster the judges build, and how many they are is not known yet."""
-    samples = len(config.problems) * len(samples_of(config))
+    samples = len(config.problems) * schedule_of(config).drafts
     if config.executor == "ray":
         return min(MAX_CLUSTER_WORKERS, samples)
     if config.first_device == "cpu":

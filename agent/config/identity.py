@@ -33,6 +33,8 @@ ADDED_LATER: dict[str, object] = {
     "prompts_hash": "",
     "inputs": "varied",
     "rival": "none",
+    "drafts": None,
+    "refine_best": None,
 }
 """Settings that runs were once made without, and the value that means the same: it is left out of
 the digest, so that the same command still finds them."""

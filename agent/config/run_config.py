@@ -21,6 +21,7 @@ class Strategy(StrEnum):
 
     REFINE = "refine"
     SAMPLE = "sample"
+    HYBRID = "hybrid"
 
 
 def _model_arguments(arguments: dict[str, Scalar]) -> dict[str, Scalar]:
@@ -42,14 +43,15 @@ class RunSettings(JudgeOptions):
     strategy: Annotated[
         Strategy,
         CommandOption(
-            "refine: each prompt builds on earlier turns. sample: independent drafts.",
-            "refine|sample",
+            "refine: each prompt builds on earlier turns. sample: independent drafts. hybrid: "
+            "independent drafts, then the best of them are refined.",
+            "refine|sample|hybrid",
         ),
     ] = Strategy.REFINE
     feedback: Annotated[
         Feedback,
         CommandOption(
-            "What a prompt of refine shows, joined by +: G (the kernel), E (execution), P (the "
+            "What a prompt that refines shows, joined by +: G (the kernel), E (execution), P (the "
             "profile, with A and S), A (advice), S (distance to the speed of light), R (raw "
             "metrics). Controls: placebo:P, shuffled:P, also of A, S, R.",
             "G+E+P|none",
@@ -101,8 +103,27 @@ class RunSettings(JudgeOptions):
     ] = None
     budget: Annotated[
         int,
-        CommandOption("Billed completions per problem, the same for both strategies.", "N"),
+        CommandOption("Billed completions per problem, the same for every strategy.", "N"),
     ] = Field(default=10, ge=1)
+    drafts: Annotated[
+        int | None,
+        Field(ge=1),
+        CommandOption(
+            "Of hybrid: the independent drafts that come first.",
+            "N",
+            default="half of --budget, rounded up",
+        ),
+    ] = None
+    """Like the next one: None with every other strategy."""
+    refine_best: Annotated[
+        int | None,
+        Field(ge=1),
+        CommandOption(
+            "Of hybrid: the drafts that are refined, the best ones, with the rest of --budget.",
+            "N",
+            default="2; 1 if there is one draft",
+        ),
+    ] = None
     budget_usd: Annotated[
         float | None,
         Field(gt=0),

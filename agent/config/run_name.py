@@ -13,7 +13,7 @@ _LEVEL = re.compile(r"level_?(\d+)")
 def run_name(config: RunConfig) -> str:
     """`refine-g+e+p-tuner-cpp-level1-s0-3f2a91b0`: no time stamp, so the same command finds the
     same run."""
-    feedback = [str(config.feedback)] if config.strategy is Strategy.REFINE else []
+    feedback = [] if config.strategy is Strategy.SAMPLE else [str(config.feedback)]
     suite = [config.suite.name] if config.suite else []
     words = [
         config.strategy,

@@ -11,6 +11,7 @@ from agent.config.run_config import RunConfig
 from agent.loop.budget import Ledger
 from agent.loop.deduplication import Deduplication
 from agent.loop.problem_check import ProblemCheck
+from agent.loop.problem_turns import ProblemTurns
 from agent.loop.profiler import Profiler
 from agent.loop.rival_measurement import RivalMeasurement
 from agent.prompt.prompt import Hardware
@@ -45,6 +46,7 @@ class Deps:
     store: RunStore
     deduplication: Deduplication
     ledger: Ledger
+    turns: ProblemTurns
     watch: Watch
     stop: threading.Event
     """Set: finish and record the turn in progress, then end."""

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING
 
 from agent.config.run_config import RunConfig
-from agent.config.schedule import samples_of
 from agent.loop.budget import Ledger
 from agent.loop.deduplication import Deduplication
 from agent.loop.deps import Deps, settings_of
@@ -16,8 +15,10 @@ from agent.loop.environment import record_environment, record_isolation, refuse_
 from agent.loop.machine import Machine
 from agent.loop.problem_check import ProblemCheck
 from agent.loop.problem_run import ProblemRun
+from agent.loop.problem_turns import ProblemTurns
 from agent.loop.profiler import Profiler
 from agent.loop.rival_measurement import RivalMeasurement
+from agent.loop.turn_queue import TurnQueue
 from agent.loop.turn_record import judging_seconds
 from agent.prompt.prompt import Hardware
 from agent.prompt.templates import load_templates
@@ -53,13 +54,12 @@ def drive(
 ) -> RunResult:
     """Take every problem through its turns until its budget is spent.
 
-    Goes on where `store` says that an earlier command ended. `config.workers` graph runs are under
-    way at a time, one for each (problem, sample). A problem on which our machine or the model's
-    provider fails for good ends with that error told, and the others go on. Setting `stop` lets
-    every turn in progress be finished and recorded, and begins no further one. `first_wait_s` is
-    how long an evaluation waits before it is tried again when our own side broke. `place` is where
-    `executor` judges, if that is not this machine. `checks`: of problems, by id, that several runs
-    share.
+    Goes on where `store` says that an earlier command ended. `config.workers` turns are under way
+    at a time. A problem on which our machine or the model's provider fails for good ends with that
+    error told, and the others go on. Setting `stop` lets every turn in progress be finished and
+    recorded, and begins no further one. `first_wait_s` is how long an evaluation waits before it is
+    tried again when our own side broke. `place` is where `executor` judges, if that is not this
+    machine. `checks`: of problems, by id, that several runs share.
 
     Raises `UsageError` where the run was begun on another device or with another version of a
     problem, and for what the provider refuses for good (`ModelRefusedError`); what is recorded by
@@ -73,6 +73,7 @@ def drive(
     stop = stop or threading.Event()
     one_at_a_time = _OneAtATime(watch or Unwatched())
     ledger, deduplication = _ledger(problems, store), Deduplication(store)
+    changed = threading.Condition()
     machine = Machine(first_wait_s, profiles=config.shown_feedback.needs_profile)
     problem_runs = [
         ProblemRun(
@@ -98,6 +99,7 @@ def drive(
                 store=store,
                 deduplication=deduplication,
                 ledger=ledger,
+                turns=ProblemTurns(config, problem.id, store, ledger, stop, changed),
                 watch=one_at_a_time,
                 stop=stop,
             ),
@@ -105,11 +107,11 @@ def drive(
         )
         for problem in problems
     ]
-    if any(problem_run.has_work for problem_run in problem_runs):
+    if any(problem_run.turns.has_work for problem_run in problem_runs):
         executor.prepare(config.workers, config.backend)  # while the model answers
         record_environment(store, device_name, config.executor)
     with ThreadPoolExecutor(config.workers, thread_name_prefix="turns") as pool:
-        queue = _Queue(problem_runs, samples_of(config))
+        queue = TurnQueue(problem_runs, changed)
         futures = [pool.submit(queue.work_off) for _ in range(config.workers)]
         try:
             for future in as_completed(futures):
@@ -156,24 +158,6 @@ def _ledger(problems: Sequence[Problem], store: RunStore) -> Ledger:
         took = {"model": answer.seconds, "profile": turn.profile_seconds}
         ledger.charge(key.problem, charge_for(answer.usage, judged.model_copy(update=took)))
     return ledger
-
-
-class _Queue:
-    """What is left to begin. Workers help themselves, so that a long queue takes no room."""
-
-    def __init__(self, problem_runs: Sequence[ProblemRun], samples: range) -> None:
-        self._left = ((problem_run, sample) for problem_run in problem_runs for sample in samples)
-        self._lock = threading.Lock()
-
-    def work_off(self) -> None:
-        """Take one sample after another until none is left. Raises as `ProblemRun.take` does."""
-        while (following := self._next()) is not None:
-            problem_run, sample = following
-            problem_run.take(sample)
-
-    def _next(self) -> tuple[ProblemRun, int] | None:
-        with self._lock:
-            return next(self._left, None)
 
 
 class _OneAtATime:

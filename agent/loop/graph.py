@@ -1,4 +1,4 @@
-"""The state machine of a sample's turns, in one screen.
+"""The state machine of a problem's turns, in one screen.
 
 START -> propose -> execute -> profile -> decide -> propose, or END; where the feedback needs no
 profile, or without a correct kernel, execute -> decide. Each edge carries the turn so far.

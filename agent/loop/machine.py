@@ -24,7 +24,7 @@ STEPS_A_TURN = 4
 
 
 class Machine:
-    """Takes samples through the graph. It is built for the first one: a run that is finished needs
+    """Takes turns through the graph. It is built for the first one: a run that is finished needs
     none. Safe to use from several threads."""
 
     def __init__(self, first_wait_s: float, *, profiles: bool) -> None:
@@ -35,11 +35,11 @@ class Machine:
         self._lock = threading.Lock()
         self._built: Graph | None = None
 
-    def walk(self, deps: Deps, key: TurnKey, turns: int) -> None:
-        """Take the sample of `key` from that turn on to where its problem stops; `turns` are left
-        at most. Raises what its nodes raise."""
+    def walk(self, deps: Deps, key: TurnKey) -> None:
+        """Take the turn `key`, then others of its problem while one is ready. Raises what its nodes
+        raise."""
         # The budget ends a run. The limit only catches a graph that runs in circles.
-        limit = STEPS_A_TURN * (turns + 1)
+        limit = STEPS_A_TURN * (deps.config.budget + 1)
         self._graph().invoke(first_state(key), {"recursion_limit": limit}, context=deps)
 
     def _graph(self) -> Graph:

@@ -12,10 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
-from agent.config.schedule import call_index, turns_of
 from agent.llm.errors import ModelError
-from agent.loop.budget import exhausted
-from agent.loop.policy import is_near_sol, is_stale
 from agent.loop.proposal import new_turn, request_of
 from agent.loop.state import TurnState, TurnUpdate
 from agent.loop.turn_record import judging_seconds, turn_record
@@ -31,7 +28,7 @@ from agent.record.events import (
     Waiting,
 )
 from agent.record.pending_turn import PendingTurn, Work
-from agent.record.result import Spent, Stop
+from agent.record.result import Spent
 from agent.record.turn import Stage, TurnSeconds
 from agent.record.turn_log import TurnKey, key_of
 from evaluator.errors import InfrastructureError, IsolationError, UnusableReferenceError
@@ -62,7 +59,7 @@ def propose(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
         with _announcing_retries(runtime, key):
             deps.check.run()
             deps.rival.get()
-    deps.watch.notice(TurnStarted(*key, call_index(key.sample, key.turn)))
+    deps.watch.notice(TurnStarted(*key, deps.turns.call_of(key)))
     turn = turn or store.journal(key, new_turn(deps, key))
     if not store.has_completion(turn.completion):
         turn = _answered(deps, key, turn)
@@ -191,23 +188,8 @@ def decide(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
     is_best = best is not None and key_of(best) == key
     spent = deps.ledger.spent(key.problem)
     deps.watch.notice(TurnRecorded(key.problem, record, is_best, spent.cost_usd))
-    stop = why_stop(deps)
-    number = deps.store.log.next_turn(key.problem, key.sample)
-    if stop is None and number >= turns_of(deps.config):
-        stop = Stop.CALLS
-    return {"key": key._replace(turn=number), "turn": None, "stop": stop}
-
-
-def why_stop(deps: Deps) -> Stop | None:
-    """Why the problem gets no further call; None while it does."""
-    if limit := exhausted(deps.config, deps.ledger.spent(deps.problem.id)):
-        return limit
-    progress = deps.store.log.progress(deps.problem.id)
-    if is_near_sol(deps.config, progress):
-        return Stop.NEAR_SOL
-    if is_stale(deps.config, progress):
-        return Stop.EARLY
-    return Stop.INTERRUPTED if deps.stop.is_set() else None
+    following = deps.turns.claim()
+    return {"key": following or key, "turn": None, "ended": following is None}
 
 
 def after_execute(state: TurnState) -> Literal["profile", "decide"]:
@@ -216,8 +198,8 @@ def after_execute(state: TurnState) -> Literal["profile", "decide"]:
 
 
 def after_decide(state: TurnState) -> Literal["propose", "end"]:
-    """Another turn, unless there is a reason to stop."""
-    return "end" if state["stop"] else "propose"
+    """Another turn, where one is ready and the budget lets it begin."""
+    return "end" if state["ended"] else "propose"
 
 
 def worth_retrying(error: Exception) -> bool:

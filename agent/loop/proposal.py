@@ -59,7 +59,7 @@ def request_of(deps: Deps, key: TurnKey, prompt: str) -> CompletionRequest:
         model=config.model,
         messages=(Message(role="user", content=prompt),),
         temperature=config.temperature,
-        seed=call_seed(config, key.sample, key.turn),
+        seed=call_seed(config, deps.turns.call_of(key)),
         arguments=config.model_args,
         problem=key.problem,
         sample=key.sample,

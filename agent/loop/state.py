@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import TypedDict
 
 from agent.record.pending_turn import PendingTurn
-from agent.record.result import Stop
 from agent.record.turn_log import TurnKey
 
 
 class TurnState(TypedDict):
-    """The turn in progress of one sample. Its texts lie in the run directory under their hashes."""
+    """The turn in progress. Its texts lie in the run directory under their hashes."""
 
     key: TurnKey
     turn: PendingTurn | None
     """None before `propose`."""
-    stop: Stop | None
-    """Why no turn follows; None while one does."""
+    ended: bool
+    """No turn follows."""
 
 
 class TurnUpdate(TypedDict, total=False):
@@ -24,9 +23,9 @@ class TurnUpdate(TypedDict, total=False):
 
     key: TurnKey
     turn: PendingTurn | None
-    stop: Stop | None
+    ended: bool
 
 
 def first_state(key: TurnKey) -> TurnState:
     """The state at the beginning of a turn."""
-    return TurnState(key=key, turn=None, stop=None)
+    return TurnState(key=key, turn=None, ended=False)

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from agent.config.feedback_spec import Component, Control
-from agent.config.schedule import call_index
 from agent.loop.proposal import memory_before
 from agent.record.turn import Turn, TurnRecord, TurnSeconds
 from tools.advice.score import score
@@ -35,8 +34,8 @@ def turn_record(deps: Deps, key: TurnKey, turn: PendingTurn) -> TurnRecord:
         category=problem.category,
         sample=key.sample,
         turn=key.turn,
-        call=call_index(key.sample, key.turn),
-        strategy=config.strategy.value,
+        call=deps.turns.call_of(key),
+        strategy=config.strategy,
         feedback=str(config.feedback),
         model=config.model,
         model_answered=answer.model_answered,

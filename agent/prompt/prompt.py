@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agent.config.run_config import RunConfig
-from agent.config.schedule import turns_of
+from agent.config.schedule import schedule_of
 from agent.prompt.section import Section
 from agent.prompt.templates import Templates, our_templates
 from agent.record import figures
@@ -161,9 +161,10 @@ def _rival(rival: Rival, templates: Templates) -> str:
 def budget_note(config: RunConfig, turn: int, spent: Spent) -> str:
     """Which attempt this is and what is left; nothing that a draft without feedback could not
     know."""
-    if not config.shown_feedback:
+    schedule = schedule_of(config)
+    if not config.shown_feedback or (turn == 0 and schedule.drafts > 1):
         return "You have one attempt; it is judged as it stands."
-    left = turns_of(config) - turn
+    left = schedule.turns - turn
     within = ", ".join(_limits_left(config, spent))
     within = f", within {within} that remain" if within else ""
     return f"This is turn {turn}; with it, at most {left} are left{within}. The best kernel counts."

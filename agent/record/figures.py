@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agent.config.run_config import Strategy
 from agent.record.confirmation import Confirmation
 from agent.record.prompt_ledger import PromptLedger
 from agent.record.turn import TurnRecord
@@ -67,10 +68,15 @@ def duration(seconds: float) -> str:
 
 
 def place(record: TurnRecord) -> str:
-    """`turn 3` or `sample 3`, counted from 0 as in the records, the prompts and `agent.show`."""
-    if record.strategy == "sample":
-        return f"sample {record.sample}"
-    return f"turn {record.turn}"
+    """`turn 3` or `sample 3`, counted from 0 as in the records, the prompts and `agent.show`. Of
+    hybrid `draft 3`, and `draft 3.1` for its first refinement."""
+    match record.strategy:
+        case Strategy.REFINE:
+            return f"turn {record.turn}"
+        case Strategy.SAMPLE:
+            return f"sample {record.sample}"
+        case Strategy.HYBRID:
+            return f"draft {record.sample}" + (f".{record.turn}" if record.turn else "")
 
 
 def outcome(record: TurnRecord) -> str:

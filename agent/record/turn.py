@@ -6,10 +6,11 @@ Names are a contract. Texts are named by their hashes.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from agent.config.run_config import Strategy
 from agent.record.completion import Usage
 from agent.record.prompt_ledger import PromptLedger
 from evaluator.evaluation import Evaluation, Status
@@ -136,7 +137,7 @@ class TurnRecord(Turn):
     turn: int
     call: int
     """Running index over samples and turns of this problem: 0 .. budget-1."""
-    strategy: Literal["refine", "sample"]
+    strategy: Strategy
     feedback: str
     model: str
     """The model asked for."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from itertools import count
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -114,9 +113,9 @@ class TurnLog:
     def __contains__(self, key: TurnKey) -> bool:
         return (key.sample, key.turn) in self._offsets.get(key.problem, ())
 
-    def next_turn(self, problem: str, sample: int) -> int:
-        """The first turn of a sample that is not recorded."""
-        return next(turn for turn in count() if TurnKey(problem, sample, turn) not in self)
+    def places(self, problem: str) -> Set[tuple[int, int]]:
+        """Sample and turn of each record of a problem."""
+        return self._offsets.get(problem, {}).keys()
 
     def progress(self, problem: str) -> Progress:
         """What the recorded turns of a problem come to."""

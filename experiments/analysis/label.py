@@ -24,4 +24,4 @@ def model_label(model: str) -> str:
 
 def policy_label(strategy: str, feedback: str) -> str:
     """`refine G+E+P`; `sample`, which has no feedback to name."""
-    return f"{strategy} {feedback}" if strategy == "refine" else strategy
+    return strategy if strategy == "sample" else f"{strategy} {feedback}"

@@ -61,7 +61,7 @@ class ModelChoice(BaseModel):
 
 
 class Condition(BaseModel):
-    """How the next prompt comes about: `sample`, `refine G+E+P` or `refine none`."""
+    """How the next prompt comes about: `sample`, `refine G+E+P`, `refine none` or `hybrid G+E`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -74,10 +74,10 @@ class Condition(BaseModel):
         strategy, _, feedback = text.strip().partition(" ")
         if strategy == Strategy.SAMPLE and feedback:
             raise ValueError(f"{text!r}: sample has no feedback; write 'sample'")
-        if strategy == Strategy.REFINE and not feedback:
-            raise ValueError(f"{text!r}: say which feedback, such as 'refine G+E+P'")
         if strategy not in set(Strategy):
-            raise ValueError(f"{text!r} is neither 'sample' nor 'refine' with its feedback")
+            raise ValueError(f"{text!r} is not 'sample', or 'refine' or 'hybrid' with its feedback")
+        if strategy != Strategy.SAMPLE and not feedback:
+            raise ValueError(f"{text!r}: say which feedback, such as '{strategy} G+E+P'")
         return cls(
             strategy=Strategy(strategy),
             feedback=FeedbackSpec.parse(feedback) if feedback else FeedbackSpec(),
@@ -185,7 +185,7 @@ class Plan(BaseModel):
             "temperature": model.temperature,
             "seed": seed,
         }
-        if condition.strategy is Strategy.REFINE:
+        if condition.strategy is not Strategy.SAMPLE:
             cell["feedback"] = condition.feedback
         return check_options({**given, **cell})
 

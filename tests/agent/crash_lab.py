@@ -34,6 +34,13 @@ from tests.agent.stand_in import (
 RANDOM_KILLS = 10
 BUDGET = 3
 SAMPLE = {"strategy": "sample", "budget": 6, "workers": 4, "problems": ("first",)}
+HYBRID = {
+    "strategy": "hybrid",
+    "drafts": 3,
+    "refine_best": 2,
+    "budget": 7,
+    "problems": ("first",),
+}
 
 
 def run_job(folder: Path, listener: Listener | None = None, **settings: object) -> None:
@@ -209,10 +216,11 @@ def main(folder: Path) -> None:
     for index in range(3):  # killed again and again, also while it resumes
         place = fresh(folder / f"often-{index:03}")
         killed_at_random(place, *(chance.uniform(0, took / 2) for _ in range(5)))
-    resume(fresh(folder / "undisturbed-sample"), **SAMPLE)
-    for index in range(5):
-        place = fresh(folder / f"sample-{index:03}")
-        killed_at_random(place, chance.uniform(0, took), **SAMPLE)
+    for name, settings in (("sample", SAMPLE), ("hybrid", {**HYBRID, "workers": 4})):
+        resume(fresh(folder / f"undisturbed-{name}"), **settings)
+        for index in range(5):
+            place = fresh(folder / f"{name}-{index:03}")
+            killed_at_random(place, chance.uniform(0, took), **settings)
     place = fresh(folder / "torn-line")
     expect(killed_at_event(place, 16), -signal.SIGKILL, place)
     turns = place / "run" / "turns.jsonl"
@@ -224,6 +232,7 @@ def main(folder: Path) -> None:
 def at_every_border(folder: Path) -> None:
     until_it_survives(folder, "event", killed_at_event)
     until_it_survives(folder, "write", killed_at_write, problems=("first",))
+    until_it_survives(folder, "hybrid_event", killed_at_event, **HYBRID)
 
 
 def killed_at_random(place: Path, *after_s: float, **settings: object) -> None:

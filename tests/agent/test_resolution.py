@@ -163,8 +163,9 @@ def test_a_gpu_asked_for_where_there_is_none() -> None:
 
 @pytest.mark.usefixtures("machine")
 def test_samples_at_temperature_zero_are_refused() -> None:
-    with pytest.raises(UsageError, match="same answer each time"):
-        resolve(RunOptions(strategy=Strategy.SAMPLE, temperature=0.0))
+    for strategy in (Strategy.SAMPLE, Strategy.HYBRID):
+        with pytest.raises(UsageError, match=f"{strategy} at .* same answer each time"):
+            resolve(RunOptions(strategy=strategy, temperature=0.0))
     assert resolve(RunOptions(strategy=Strategy.REFINE, temperature=0.0)).config.temperature == 0
 
 
@@ -178,6 +179,38 @@ def test_samples_are_one_experiment_whatever_the_letters() -> None:
     assert not lettered.config.feedback
     assert "--feedback, --from, --history not used" in lettered.notes[0]
     assert plain.notes == ()
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_hybrid_drafts_half_of_its_calls_and_refines_two() -> None:
+    hybrid = {"strategy": Strategy.HYBRID}
+    for budget, expected in ((10, (5, 2)), (5, (3, 2)), (2, (1, 1)), (1, (1, 1))):
+        found = resolve(RunOptions(**hybrid, budget=budget))
+        assert (found.config.drafts, found.config.refine_best) == expected
+        assert f"--drafts {expected[0]}" in found.notes[0]
+    given = resolve(RunOptions(**hybrid, budget=10, drafts=4, refine_best=3))
+    assert (given.config.drafts, given.config.refine_best, given.notes) == (4, 3, ())
+    name = given.config.output
+    assert name.name.startswith("hybrid-g+e+p-tuner-cpp-")
+    assert resolve(RunOptions(**hybrid, budget=20, drafts=4, refine_best=3)).config.output == name
+    assert resolve(RunOptions(**hybrid, budget=10, drafts=4, refine_best=2)).config.output != name
+
+
+@pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize("strategy", [Strategy.REFINE, Strategy.SAMPLE])
+def test_only_a_hybrid_has_drafts_to_refine(strategy: Strategy) -> None:
+    plain = resolve(RunOptions(strategy=strategy))
+    given = resolve(RunOptions(strategy=strategy, drafts=3, refine_best=1))
+    assert given.config == plain.config
+    assert given.notes == (f"--strategy {strategy}: --drafts, --refine-best not used",)
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_hybrid_cannot_refine_more_than_it_has() -> None:
+    with pytest.raises(UsageError, match="--drafts 7 is more than --budget 6"):
+        resolve(RunOptions(strategy=Strategy.HYBRID, budget=6, drafts=7))
+    with pytest.raises(UsageError, match="--refine-best 4 is more than --drafts 3"):
+        resolve(RunOptions(strategy=Strategy.HYBRID, budget=6, refine_best=4))
 
 
 @pytest.mark.usefixtures("machine")

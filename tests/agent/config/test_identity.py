@@ -33,6 +33,8 @@ OTHER = {
     "prompts_hash": "0123456789abcdef",
     "budget": 3,
     "budget_usd": 1.0,
+    "drafts": 3,
+    "refine_best": 1,
     "budget_tokens": 5,
     "budget_seconds": 6.0,
     "allow_unpriced": True,

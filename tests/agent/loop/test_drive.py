@@ -108,19 +108,20 @@ def test_a_failing_profiler_costs_the_turn_its_p_only(world: World) -> None:
     assert all(turn.evaluation.timing for turn in failed)
 
 
-def test_both_strategies_are_charged_alike(tmp_path: Path) -> None:
+def test_all_strategies_are_charged_alike(tmp_path: Path) -> None:
     spent = []
-    for strategy in ("refine", "sample"):
+    for strategy in ("refine", "sample", "hybrid"):
         folder = tmp_path / strategy
         folder.mkdir()
         world = World(folder)
         world.client.answer = lambda _: kernel_answer(3)
-        result = world.run(strategy=strategy, feedback="none", budget=4)
+        drafts = {"drafts": 2} if strategy == "hybrid" else {}
+        result = world.run(strategy=strategy, feedback="none", budget=4, **drafts)
         spent.append([problem.spent for problem in result.problems])
-    assert spent[0] == spent[1]
+    assert spent[0] == spent[1] == spent[2]
 
 
-@pytest.mark.parametrize("strategy", ["refine", "sample"])
+@pytest.mark.parametrize("strategy", ["refine", "sample", "hybrid"])
 @pytest.mark.parametrize(
     ("limit", "stop"),
     [
@@ -135,7 +136,8 @@ def test_the_first_limit_reached_stops(
     # 120 tokens, 0.01 dollars and 0.5 + 0.5 + 1.0 seconds a turn; nothing is profiled.
     digests = (digest for digest in range(1000))
     world.client.answer = lambda _: kernel_answer(next(digests))
-    result = world.run(strategy=strategy, feedback="none", budget=9, **limit)
+    drafts = {"drafts": 2} if strategy == "hybrid" else {}
+    result = world.run(strategy=strategy, feedback="none", budget=9, **drafts, **limit)
     assert [(found.turns, found.stop) for found in result.problems] == [(3, stop), (3, stop)]
 
 

@@ -14,7 +14,6 @@ from agent.loop.graph import build_graph, draw
 from agent.loop.nodes import after_decide, after_execute
 from agent.loop.state import TurnState, TurnUpdate, first_state
 from agent.record.pending_turn import PendingTurn
-from agent.record.result import Stop
 from agent.record.turn_log import TurnKey
 from evaluator.evaluation import Evaluation, Status
 from tests.agent.made_records import correct
@@ -44,7 +43,7 @@ def test_only_a_correct_kernel_is_profiled() -> None:
         following = "profile" if verdict.status is Status.CORRECT else "decide"
         assert after_execute({**state, "turn": turn}) == following
     assert after_decide(state) == "propose"
-    assert after_decide({**state, "stop": Stop.CALLS}) == "end"
+    assert after_decide({**state, "ended": True}) == "end"
 
 
 def test_feedback_without_a_profile_has_a_graph_without_it() -> None:

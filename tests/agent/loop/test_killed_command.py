@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.record.best import rank
 from agent.record.pending_turn import Work, read_pending_turn
 from agent.record.run_files import RunFiles
 from agent.record.turn_log import read_turns
@@ -34,7 +35,7 @@ def get_init_inputs():
 """
 
 
-def start(problem: Path, folder: Path) -> subprocess.Popen[str]:
+def start(problem: Path, folder: Path, **settings: object) -> subprocess.Popen[str]:
     options = {
         "--problem": problem,
         "--model": "offline/tuner",
@@ -45,6 +46,7 @@ def start(problem: Path, folder: Path) -> subprocess.Popen[str]:
         "--timing-seconds": 0.3,
         "--output": folder,
         "--display": "plain",
+        **{f"--{name.replace('_', '-')}": value for name, value in settings.items()},
     }
     words = [str(word) for pair in options.items() for word in pair]
     return subprocess.Popen(
@@ -55,9 +57,11 @@ def start(problem: Path, folder: Path) -> subprocess.Popen[str]:
     )
 
 
-def kill_when(moment: Callable[[int], bool], problem: Path, folder: Path) -> None:
+def kill_when(
+    moment: Callable[[int], bool], problem: Path, folder: Path, **settings: object
+) -> None:
     """Run the command and kill it as soon as `moment` has come; its judge goes with it."""
-    process = start(problem, folder)
+    process = start(problem, folder, **settings)
     with process:
         end = time.monotonic() + 300
         while not moment(process.pid):
@@ -108,4 +112,37 @@ def test_it_goes_on_and_nothing_is_done_twice(tmp_path: Path) -> None:
         assert turn.candidate is not None
         assert "class ModelNew" in files.kernel(turn.candidate)
     assert any(turn.evaluation.status is Status.CORRECT for turn in turns)
+    assert list((folder / "pending").iterdir()) == []
+
+
+@pytest.mark.thorough
+def test_a_hybrid_goes_on_with_the_draft_that_it_kept(tmp_path: Path) -> None:
+    problem, folder = tmp_path / "twice_relu.py", tmp_path / "run"
+    problem.write_text(PROBLEM)
+    hybrid = {"strategy": "hybrid", "drafts": 2, "refine_best": 1, "budget": 4}
+
+    def recorded(number: int) -> Callable[[int], bool]:
+        file = folder / "turns.jsonl"
+        return lambda _: file.exists() and file.read_text().count("\n") >= number
+
+    before = ""
+    for number in (1, 2, 3):  # a draft is missing; all are there; one is being refined
+        kill_when(recorded(number), problem, folder, **hybrid)
+        now = (folder / "turns.jsonl").read_text()
+        assert now.startswith(before)
+        before = now
+    process = start(problem, folder, **hybrid)
+    _, told = process.communicate(timeout=400)
+    assert process.returncode == 0, told
+    assert (folder / "turns.jsonl").read_text().startswith(before)
+    turns, files = list(read_turns(folder)), RunFiles(folder)
+    best = min(turns[:2], key=rank).sample
+    places = [(turn.sample, turn.turn) for turn in turns]
+    assert places == [(0, 0), (1, 0), (best, 1), (best, 2)]
+    assert [turn.call for turn in turns] == [0, 1, 2, 3]
+    assert {str(turn.strategy) for turn in turns} == {"hybrid"}
+    assert turns[2].parent == turns[best].candidate
+    prompts = [files.prompt(turn.prompt) for turn in turns]
+    assert prompts[0] == prompts[1]
+    assert f"draft {best}.2" in told
     assert list((folder / "pending").iterdir()) == []

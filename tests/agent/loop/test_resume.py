@@ -73,14 +73,25 @@ def test_the_records_are_those_of_an_undisturbed_run(lab: Path, name: str) -> No
         assert records(place) == wanted, place.name
 
 
-def test_samples_in_parallel_resume_as_well(lab: Path) -> None:
-    wanted = records(lab / "undisturbed-sample")
-    assert [turn["sample"] for turn in wanted] == list(range(6))
-    for place in experiments(lab, "sample"):
+@pytest.mark.parametrize("name", ["sample", "hybrid"])
+def test_samples_in_parallel_resume_as_well(lab: Path, name: str) -> None:
+    wanted = records(lab / f"undisturbed-{name}")
+    assert sorted(turn["call"] for turn in wanted) == list(range(len(wanted)))  # type: ignore[type-var]
+    for place in experiments(lab, name):
         assert records(place) == wanted, place.name
-        again = done_again(place, "undisturbed-sample")
+        again = done_again(place, f"undisturbed-{name}")
         assert again.total() <= 4, (place.name, again)
         assert repeated(place) >= again.total(), place.name
+
+
+def test_a_hybrid_keeps_the_same_drafts_whatever_happens(lab: Path) -> None:
+    wanted = records(lab / "undisturbed-hybrid")
+    refined = {turn["sample"] for turn in wanted if turn["turn"]}
+    assert len(wanted) == 7
+    assert len(refined) == 2
+    for place in experiments(lab, "hybrid_event"):
+        assert records(place) == wanted, place.name
+        assert done_again(place, "undisturbed-hybrid").total() <= repeated(place) <= 1, place.name
 
 
 def test_identical_kernels_are_judged_once_whatever_happens(lab: Path) -> None:

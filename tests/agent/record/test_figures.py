@@ -39,3 +39,10 @@ def test_an_outcome_is_half_a_line() -> None:
     assert figures.outcome(turn(0, incorrect())) == "wrong_values: 3 of 8 elements differ"
     untimed = correct().model_copy(update={"timing": None})
     assert figures.outcome(turn(0, untimed)) == "correct, not timed"
+
+
+def test_a_turn_has_a_place_in_its_run() -> None:
+    assert figures.place(turn(3)) == "turn 3"
+    assert figures.place(turn(0, sample=3, strategy="sample")) == "sample 3"
+    assert figures.place(turn(0, sample=3, strategy="hybrid")) == "draft 3"
+    assert figures.place(turn(2, sample=3, strategy="hybrid")) == "draft 3.2"

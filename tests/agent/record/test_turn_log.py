@@ -108,11 +108,10 @@ def test_no_file_is_no_turns(tmp_path: Path) -> None:
     assert TurnLog(tmp_path).of("first") == []
 
 
-def test_a_turn_that_was_taken_out_is_the_next_one(tmp_path: Path) -> None:
+def test_it_knows_which_turns_it_holds(tmp_path: Path) -> None:
     log = TurnLog(tmp_path)
-    assert log.next_turn("first", 0) == 0
+    assert not log.places("first")
     for turn in (0, 2):
         log.append(made(turn=turn))
-    assert log.next_turn("first", 0) == 1
-    log.append(made(turn=1))
-    assert log.next_turn("first", 0) == 3
+    assert log.places("first") == {(0, 0), (0, 2)}
+    assert TurnLog(tmp_path).places("first") == {(0, 0), (0, 2)}

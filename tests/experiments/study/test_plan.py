@@ -43,6 +43,17 @@ def test_cells_are_models_times_conditions_times_seeds(tmp_path: Path) -> None:
     assert config.output == tmp_path / "study" / cells[3].name
 
 
+def test_a_hybrid_shares_its_settings_with_the_other_cells(tmp_path: Path) -> None:
+    settings = {**GOOD["settings"], "budget": 6, "drafts": 4}  # type: ignore[dict-item]
+    conditions = ["sample", "refine G+E", "hybrid G+E"]
+    plan = loaded(tmp_path, settings=settings, conditions=conditions, seeds=[0], contrasts=[])
+    cells = {cell.name: cell.resolution.config for cell in cells_of(plan, tmp_path / "study")}
+    assert {config.budget for config in cells.values()} == {6}
+    found = cells["hybrid-g+e-tuner-s0"]
+    assert (str(found.feedback), found.drafts, found.refine_best) == ("G+E", 4, 2)
+    assert cells["sample-tuner-s0"].drafts is cells["refine-g+e-tuner-s0"].drafts is None
+
+
 def test_the_hash_changes_with_all_that_a_plan_says(tmp_path: Path) -> None:
     plans = [
         loaded(tmp_path),
@@ -59,7 +70,8 @@ def test_the_hash_changes_with_all_that_a_plan_says(tmp_path: Path) -> None:
     [
         ({"conditions": ["refine"]}, "say which feedback"),
         ({"conditions": ["sample G"]}, "sample has no feedback"),
-        ({"conditions": ["anneal"]}, "neither 'sample' nor 'refine'"),
+        ({"conditions": ["hybrid"]}, "such as 'hybrid G\\+E\\+P'"),
+        ({"conditions": ["anneal"]}, "'anneal' is not 'sample', or 'refine' or 'hybrid'"),
         ({"conditions": ["sample", "sample"]}, "there twice"),
         ({"conditions": []}, "conditions"),
         ({"seeds": [1, 1]}, "there twice"),
@@ -100,7 +112,7 @@ def test_no_file_and_no_plan(tmp_path: Path) -> None:
 
 
 def test_a_condition_reads_as_it_is_written() -> None:
-    for text in ("sample", "refine none", "refine G+E+P", "refine G+E+placebo:P"):
+    for text in ("sample", "refine none", "refine G+E+placebo:P", "hybrid G+E"):
         assert str(Condition.parse(text)) == text
 
 

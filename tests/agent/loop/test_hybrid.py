@@ -1,0 +1,187 @@
+"""Independent drafts, then the best of them refined: whole runs in a stand-in world."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from agent.llm.errors import ModelUnavailableError
+from agent.record.best import rank
+from agent.record.completion import Completion, CompletionRequest, Tell, unheard
+from agent.record.events import Event, TurnRecorded
+from agent.record.result import Stop
+from agent.record.turn import TurnRecord
+from tests.agent.stand_in import kernel_answer
+from tests.agent.world import World
+
+HYBRID = {"strategy": "hybrid", "drafts": 4, "refine_best": 2, "feedback": "G+E", "budget": 9}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def turns_of(world: World, problem: str = "first") -> list[TurnRecord]:
+    turns = [turn for turn in world.files.turns() if turn.problem == problem]
+    return sorted(turns, key=lambda turn: turn.call)
+
+
+def comparable(turns: list[TurnRecord]) -> list[dict[str, object]]:
+    return [turn.model_dump(exclude={"created", "seconds", "repeated"}) for turn in turns]
+
+
+def test_the_best_drafts_are_continued_until_the_budget_is_spent(world: World) -> None:
+    result = world.run(**HYBRID)
+    for found in result.problems:
+        turns = turns_of(world, found.problem)
+        assert [turn.call for turn in turns] == list(range(9))
+        first, second = (turn.sample for turn in sorted(turns[:4], key=rank)[:2])
+        assert [(turn.sample, turn.turn) for turn in turns] == [
+            *((sample, 0) for sample in range(4)),
+            *((first, 1), (second, 1), (first, 2), (second, 2), (first, 3)),
+        ]
+        assert list(world.files.turns()) == sorted(
+            world.files.turns(), key=lambda turn: (turn.problem, turn.call)
+        )
+        assert (found.stop, found.spent.calls, found.turns) == (Stop.CALLS, 9, 9)
+        assert found.best == min(turns, key=rank)
+        assert found.last == turns[-1]
+
+
+def test_its_drafts_are_those_of_sample(tmp_path: Path) -> None:
+    asked = []
+    for name, settings in (("a", HYBRID), ("b", {"strategy": "sample", "budget": 4})):
+        (tmp_path / name).mkdir()
+        world = World(tmp_path / name)
+        world.run(**settings, problems=("first",))
+        asked.append(world.client.requests[:4])
+    assert asked[0] == asked[1]
+
+
+def test_a_refining_turn_sees_its_own_sample_and_no_other(world: World) -> None:
+    world.run(**HYBRID, problems=("first",))
+    turns = turns_of(world)
+    kernels = {turn.sample: turn.candidate for turn in turns[:4]}
+    assert len(set(kernels.values()) - {None}) >= 3, "too few kernels to tell them apart"
+    for turn in turns[4:6]:
+        prompt = world.files.prompt(turn.prompt)
+        assert "This is turn 1; with it, at most 3 are left." in prompt
+        for sample, kernel in kernels.items():
+            shown = kernel is not None and world.files.kernel(kernel).strip() in prompt
+            assert shown == (sample == turn.sample)
+
+
+def test_with_one_draft_it_is_refine(tmp_path: Path) -> None:
+    asked = []
+    one = {**HYBRID, "drafts": 1, "refine_best": 1}
+    for name, settings in (("a", one), ("b", {"feedback": "G+E", "budget": 9})):
+        (tmp_path / name).mkdir()
+        world = World(tmp_path / name)
+        world.run(**settings, problems=("first",))
+        asked.append(world.client.requests)
+    assert asked[0] == asked[1]
+
+
+@pytest.mark.parametrize("workers", [2, 3, 8])
+def test_several_workers_take_the_same_turns(tmp_path: Path, workers: int) -> None:
+    found = []
+    for number in (1, workers):
+        (tmp_path / str(number)).mkdir()
+        world = World(tmp_path / str(number))
+        world.client.delay_s = world.executor.delay_s = 0.003
+        world.run(**HYBRID, workers=number)
+        found.append([comparable(turns_of(world, name)) for name in ("first", "second")])
+    assert found[0] == found[1]
+
+
+def test_a_larger_budget_refines_the_same_drafts_further(world: World) -> None:
+    world.run(**{**HYBRID, "budget": 4})
+    assert [turn.turn for turn in turns_of(world)] == [0] * 4
+    world.run(**{**HYBRID, "budget": 5})
+    first = turns_of(world)
+    result = world.run(**HYBRID)
+    assert [found.turns for found in result.problems] == [9, 9]
+    assert turns_of(world)[:5] == first
+    assert set(world.diary.count("model").values()) == {1}
+
+
+def test_a_stop_at_any_turn_goes_on_with_the_same_turns(tmp_path: Path) -> None:
+    undisturbed = World(tmp_path)
+    undisturbed.run(**HYBRID, problems=("first",))
+    wanted = comparable(turns_of(undisturbed))
+    for turns in range(1, 9):
+        (tmp_path / str(turns)).mkdir()
+        world = World(tmp_path / str(turns))
+
+        def stop(_: int, event: Event, world: World = world, turns: int = turns) -> None:
+            if isinstance(event, TurnRecorded) and len(world.seen(TurnRecorded)) == turns:
+                world.stop.set()
+
+        world.listener.at = stop
+        assert world.run(**HYBRID, problems=("first",)).problems[0].turns == turns
+        world.stop.clear()
+        world.run(**HYBRID, problems=("first",))
+        assert comparable(turns_of(world)) == wanted
+        assert set(world.diary.count("model").values()) == {1}
+
+
+class FailsOnce:
+    """A client whose provider fails at the call of one sample and turn."""
+
+    def __init__(self, world: World, place: tuple[int, int]) -> None:
+        self.client, self.place = world.client, place
+
+    def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
+        if (request.sample, request.turn) == self.place:
+            raise ModelUnavailableError("still 503")
+        completion: Completion = self.client.complete(request, tell)
+        return completion
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_a_draft_that_fails_ends_the_problem_and_no_thread_waits_for_it(
+    world: World, workers: int
+) -> None:
+    client = world.client
+    world.client = FailsOnce(world, (2, 0))
+    result = world.run(**HYBRID, workers=workers)
+    assert [found.error for found in result.problems] == ["still 503"] * 2
+    assert all(turn.turn == 0 for turn in world.files.turns())
+    world.client = client
+    assert [found.turns for found in world.run(**HYBRID, workers=workers).problems] == [9, 9]
+
+
+def test_a_paid_answer_is_judged_although_the_budget_is_spent(world: World) -> None:
+    # Four answers use up the tokens, and a bug keeps each from being judged.
+    limits = {**HYBRID, "budget_tokens": 400, "problems": ("first",), "workers": 4}
+    world.client.delay_s = 0.05
+    world.executor.failures = [ZeroDivisionError("a bug")] * 4
+    with pytest.raises(ZeroDivisionError):
+        world.run(**limits)
+    world.stop.clear()
+    world.executor.failures = []
+    result = world.run(**limits).problems[0]
+    assert (result.turns, result.stop) == (4, Stop.TOKENS)
+    assert set(world.diary.count("model").values()) == {1}
+
+
+def test_stop_early_counts_drafts_and_refinements_alike(world: World) -> None:
+    world.client.answer = lambda _: kernel_answer(3)
+    result = world.run(**HYBRID, stop_early=5)
+    assert [(found.turns, found.stop) for found in result.problems] == [(6, Stop.EARLY)] * 2
+    assert {turn.judged_with for turn in turns_of(world)[1:]} == {"first.0.0"}
+
+
+def test_idle_threads_help_once_the_drafts_are_there(world: World) -> None:
+    """Each refining call waits for one of the other sample, so one thread alone would fail."""
+    both, answer = threading.Barrier(2, timeout=30), world.client.write_kernel
+
+    def meet(request: CompletionRequest) -> str:
+        if request.turn:
+            both.wait()
+        return str(answer(request))
+
+    world.client.answer = meet
+    settings = {**HYBRID, "drafts": 3, "budget": 7, "problems": ("first",)}
+    assert world.run(**settings, workers=2).problems[0].turns == 7
