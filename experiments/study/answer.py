@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from experiments.analysis.interval import Interval, interval_of
 from experiments.analysis.measures import MEASURES, Measure
 from experiments.analysis.outcomes import outcomes
 from experiments.analysis.statistics import LEVEL, Difference, Resamples, difference, holm
-from experiments.runs import load_runs
+from experiments.runs import FILES, load_runs, read_records
 from experiments.study.cell import cell_name
 from experiments.study.plan import Condition, Contrast, Plan
 from experiments.study.study_folder import StudyRecord
@@ -145,10 +146,19 @@ class _Pair:
 
 
 def _finished(cell: Path) -> set[str]:
-    """Problems of a cell that got all of their turns."""
-    result = RunFiles(cell).result()
-    unfinished = (Stop.INTERRUPTED, Stop.ERROR)
-    return {p.problem for p in result.problems if p.stop not in unfinished} if result else set()
+    """Problems of a cell that got all of their turns.
+
+    While a study runs, and in a compact run, `result.json` does not name them all: a problem with
+    as many turns as the budget allows is finished, unless the result says otherwise.
+    """
+    files = RunFiles(cell)
+    result = files.result()
+    told = {p.problem: p.stop for p in result.problems} if result else {}
+    finished = {name for name, stop in told.items() if stop not in (Stop.INTERRUPTED, Stop.ERROR)}
+    begun = any((cell / name).is_file() for name in FILES)
+    made = Counter(str(record["problem"]) for _, record in (read_records(cell) if begun else ()))
+    budget = files.config().budget
+    return finished | {name for name, turns in made.items() if turns >= budget} - told.keys()
 
 
 def _values(cell: Path, measure: Measure, problems: Sequence[str]) -> np.ndarray:

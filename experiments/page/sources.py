@@ -1,0 +1,121 @@
+"""What a page is about: a study with its cells, or runs; and what can be read of them now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.record.turn import TurnRecord
+from experiments.runs import FILES, read_records, run_folders
+from experiments.study.cell import cell_name
+from experiments.study.plan import Condition, ModelChoice, Plan
+from experiments.study.study_folder import FILE, StudyFolder, StudyRecord
+from problems.errors import UsageError
+
+WATCHED = (*FILES, "result.json", "confirmations/*.jsonl")
+"""What changes in a run directory when there is something new to show."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that one column stands for."""
+
+    label: str
+    folders: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where a page's contents lie."""
+
+    paths: tuple[Path, ...]
+    study: Path | None
+
+    @classmethod
+    def at(cls, paths: Sequence[Path]) -> Sources:
+        """Raises `UsageError` where a path is no folder, or a study is not alone."""
+        for path in paths:
+            if not path.is_dir() and path.name not in FILES:
+                raise UsageError(f"there is no folder {path}; name a study or a run directory")
+        studies = [path for path in paths if (path / FILE).is_file()]
+        if studies and len(paths) > 1:
+            raise UsageError(
+                f"{studies[0]} is a study, which has a page to itself; name it alone, or its cells"
+            )
+        return cls(tuple(paths), studies[0] if studies else None)
+
+    @property
+    def title(self) -> str:
+        """Names of the folders."""
+        return " and ".join(path.resolve().name for path in self.paths)
+
+    def record(self) -> StudyRecord | None:
+        """The study's plan."""
+        return StudyFolder(self.study).record() if self.study is not None else None
+
+    def groups(self) -> list[Group]:
+        """The conditions in the order of the plan, without cells that have no turn yet; else every
+        run by itself, under an empty label."""
+        record = self.record()
+        if record is None or self.study is None:
+            return [Group("", (folder,)) for folder in self._runs() if _has_turns(folder)]
+        found = [
+            Group(label, tuple(f for name in names if _has_turns(f := self.study / name)))
+            for label, names in _columns(record.plan)
+        ]
+        return [group for group in found if group.folders]
+
+    def _runs(self) -> list[Path]:
+        found = [folder for path in self.paths for folder in _runs_at(path)]
+        return list({folder.resolve(): folder for folder in found}.values())
+
+    def stamp(self) -> tuple[tuple[str, int, int], ...]:
+        """Changes when there is something new to show."""
+        files = [file for folder in self._runs() for name in WATCHED for file in folder.glob(name)]
+        if self.study is not None:
+            files.append(self.study / FILE)
+        stats = [(str(file), file.stat()) for file in sorted(files)]
+        return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+
+
+def read_trajectories(folder: Path) -> dict[str, list[TurnRecord]]:
+    """The turns of each problem of a run, by call. Raises `UsageError`."""
+    found: dict[str, dict[tuple[int, int], TurnRecord]] = {}
+    for number, told in read_records(folder):
+        try:
+            record = TurnRecord.model_validate(told)
+        except ValueError as error:
+            raise UsageError(
+                f"{folder} line {number} is not a turn of this version; read it with the version"
+                " that wrote it"
+            ) from error
+        found.setdefault(record.problem, {}).setdefault((record.sample, record.turn), record)
+    return {
+        problem: sorted(turns.values(), key=lambda record: record.call)
+        for problem, turns in found.items()
+    }
+
+
+def _runs_at(path: Path) -> list[Path]:
+    """Runs that are there; none yet is no mistake."""
+    try:
+        return run_folders(path)
+    except UsageError:
+        return []
+
+
+def _has_turns(folder: Path) -> bool:
+    files = [file for name in FILES if (file := folder / name).is_file()]
+    return any(file.stat().st_size for file in files) and any(True for _ in read_records(folder))
+
+
+def _columns(plan: Plan) -> Iterator[tuple[str, list[str]]]:
+    for model in plan.models:
+        for condition in plan.conditions:
+            names = [cell_name(model.label, condition, seed) for seed in plan.seeds]
+            yield _label(plan, model, condition), names
+
+
+def _label(plan: Plan, model: ModelChoice, condition: Condition) -> str:
+    return f"{model.label}, {condition}" if len(plan.models) > 1 else str(condition)
