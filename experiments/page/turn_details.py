@@ -164,9 +164,9 @@ def _facts(record: TurnRecord) -> Iterator[tuple[str, str]]:
             yield what, f"{twin}, whose kernel is identical"
     yield "tokens", f"{usage.prompt_tokens:,} + {usage.completion_tokens:,}"
     yield "cost", figures.cost(usage.cost_usd)
-    for name in ("model", "build", "judge", "profile", "device"):
-        if value := getattr(seconds, name):
-            yield f"{name} seconds", figures.duration(value)
+    for part in ("model", "build", "judge", "profile", "device"):
+        if value := getattr(seconds, part):
+            yield f"{part} seconds", figures.duration(value)
     yield "answered by", record.model_answered
     if record.finish_reason != "stop":
         yield "finish reason", record.finish_reason

@@ -3,7 +3,7 @@
 const FILTERS = [
   ['run', 'Run', (turn) => turn.run],
   ['status', 'Status', (turn) => STATUSES[turn.turn.status] ?? turn.turn.status],
-  ['bottleneck', 'Bottleneck', (turn) => turn.turn.bottleneck || 'none known'],
+  ['bottleneck', 'Bottleneck', (turn) => turn.turn.bottleneck.replaceAll('_', ' ') || 'none known'],
 ];
 
 class TurnList {
@@ -64,20 +64,20 @@ function turnTable(caption, whole) {
   const link = (each, text) => make('a', { href: turnKey(each) }, text);
   const columns = [
     ...(whole ? [
-      { title: 'problem', width: 250, left: true, value: (each) => each.problem, cell: (each) => link(each, each.problem) },
+      { title: 'problem', width: 290, left: true, value: (each) => each.problem, cell: (each) => link(each, each.problem) },
       { title: 'run', width: 190, left: true, value: (each) => each.run, cell: (each) => each.run },
-      { title: 'call', width: 56, value: (each) => each.turn.call, cell: (each) => String(each.turn.call) },
+      { title: 'turn', width: 84, left: true, value: (each) => each.turn.call, cell: (each) => each.turn.place },
     ] : [
       { title: 'turn', width: 84, left: true, value: (each) => each.turn.call, cell: (each) => link(each, each.turn.place) },
     ]),
     { title: 'status', width: 128, left: true, value: (each) => each.turn.status, cell: (each) => statusNode(each.turn) },
-    { title: 'over eager', width: whole ? 160 : 72, value: (each) => each.turn.speedup,
+    { title: whole ? 'over eager' : 'speedup', width: whole ? 160 : 88, value: (each) => each.turn.speedup,
       cell: ({ turn }) => make('span', { class: turn.verdict || '' }, turn.speedup === null ? ''
         : whole ? speedupWords(turn.speedup, turn.low, turn.high) : `${ratioWords(turn.speedup)}x`) },
     ...(whole ? [
       { title: 'time', width: 84, value: (each) => each.turn.latency_us, cell: (each) => latencyWords(each.turn.latency_us) },
-      { title: 'bottleneck', width: 150, left: true, value: (each) => each.turn.bottleneck, cell: (each) => each.turn.bottleneck },
-      { title: 'tokens', width: 76, value: (each) => each.turn.tokens, cell: (each) => each.turn.tokens.toLocaleString('en') },
+      { title: 'bottleneck', width: 170, left: true, value: (each) => each.turn.bottleneck, cell: (each) => each.turn.bottleneck.replaceAll('_', ' ') },
+      { title: 'tokens', width: 86, value: (each) => each.turn.tokens, cell: (each) => each.turn.tokens.toLocaleString('en') },
       { title: 'cost', width: 72, value: (each) => each.turn.cost_usd, cell: (each) => dollarWords(each.turn.cost_usd) },
       { title: 'wall', width: 72, value: (each) => each.turn.seconds, cell: (each) => secondWords(each.turn.seconds) },
       { title: 'plan', width: 320, left: true, value: (each) => each.turn.plan, cell: (each) => each.turn.plan },

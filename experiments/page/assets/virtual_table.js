@@ -123,7 +123,11 @@ class VirtualTable {
 
   row(row, place, key) {
     const cells = this.columns.map((column) =>
-      make('td', { class: column.left ? 'left' : '' }, column.cell(row)));
+      {
+      const value = column.left ? column.value(row) : null;
+      return make('td', { class: column.left ? 'left' : null, title: typeof value === 'string' ? value : null },
+        column.cell(row));
+    });
     return make('tr', { 'aria-rowindex': place + 2, class: key === this.current ? 'current' : '' },
       ...cells);
   }
