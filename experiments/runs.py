@@ -40,16 +40,19 @@ def load_runs(path: Path | str | Sequence[Path | str]) -> pd.DataFrame:
     - what became of it: `status`, `reason`, `message`, `weights`, `provenance`, `verdict`,
       `latency_us`, `speedup`, `speedup_low`, `speedup_high` (over eager, 95 % interval),
       `eager_flags` (`fp32, TF32 off`; empty: on a CPU, or not known),
-      `compile_speedup` (over torch.compile), `sol_fraction`, `sol_score`, `error_ratio`,
+      `compile_speedup`, `compile_low` (over torch.compile), `sol_fraction`, `sol_score`,
+      `error_ratio`,
       `memory_bytes`, `eager_memory_bytes` (peak memory of the candidate's process and of eager's),
       `bottleneck`, `rung`,
-      `confirmed_speedup`, `confirmed_low`, `confirmed_high`, `confirmed_verdict` (of the second
+      `confirmed_speedup`, `confirmed_low`, `confirmed_high`, `confirmed_verdict`,
+      `confirmed_compile_speedup`, `confirmed_compile_low`, `confirmed_sol_fraction` (of the second
       verdict on a best kernel that held; absent: there is none), `struck` (it did not hold),
       `best_so_far` (speedup of the problem's best correct kernel up to this call; NaN: none yet)
     - what it took: `prompt_tokens`, `completion_tokens`, `reasoning_tokens`, `cached_tokens`,
       `tokens` (prompt and completion), `cost_usd` (NaN: unknown), `seconds_model`,
       `seconds_build`, `seconds_judge`, `seconds_profile`, `seconds_wall` (their sum),
-      `seconds_device` (lies within), `headers`, `build_cached`, `attempts`, `repeated`,
+      `seconds_device` (lies within: judged calls, and all of profiling, which has the device to
+      itself), `headers`, `build_cached`, `attempts`, `repeated`,
       `judged_with`, `profiled_with` (the turn with an identical kernel whose evaluation or profile
       was taken over, `problem.sample.turn`; empty: its own)
 
@@ -157,8 +160,17 @@ def _confirmed(told: Mapping[str, Any] | None) -> dict[str, Any]:
         "confirmed_low": _number(timing.get("speedup_low")),
         "confirmed_high": _number(timing.get("speedup_high")),
         "confirmed_verdict": timing.get("verdict", ""),
+        "confirmed_compile_speedup": _number(_compiled(timing).get("speedup")),
+        "confirmed_compile_low": _number(_compiled(timing).get("speedup_low")),
+        "confirmed_sol_fraction": _number(timing.get("sol_fraction")),
         "struck": bool(evaluation) and not holds,
     }
+
+
+def _compiled(timing: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The candidate against torch.compile; empty: not measured."""
+    against: Mapping[str, Any] = timing.get("baselines", {}).get("compile", {})
+    return against
 
 
 def _row(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,7 +211,8 @@ def _row(record: Mapping[str, Any]) -> dict[str, Any]:
             for name in ("latency_us", "speedup", "speedup_low", "speedup_high")
         },
         "eager_flags": timing.get("baselines", {}).get("eager", {}).get("flags", ""),
-        "compile_speedup": _number(timing.get("baselines", {}).get("compile", {}).get("speedup")),
+        "compile_speedup": _number(_compiled(timing).get("speedup")),
+        "compile_low": _number(_compiled(timing).get("speedup_low")),
         "sol_fraction": _number(timing.get("sol_fraction")),
         "sol_score": _number(timing.get("sol_score")),
         "error_ratio": _number((evaluation.get("correctness") or {}).get("error_ratio")),
@@ -218,7 +231,7 @@ def _row(record: Mapping[str, Any]) -> dict[str, Any]:
             for part in ("model", "build", "judge", "profile")
         },
         "seconds_wall": wall,
-        "seconds_device": float(seconds["device"]),
+        "seconds_device": float(seconds["device"]) + float(seconds["profile"]),
         "headers": build.get("headers", ""),
         "build_cached": bool(build.get("cached", False)),
         "attempts": int(record.get("attempts", 1)),

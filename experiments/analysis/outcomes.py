@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 COSTS = ("tokens", "cost_usd", "seconds_wall", "seconds_device")
+RIVALS = ("compile_speedup", "compile_low", "sol_fraction")
+"""Columns of `load_runs` that compare a kernel with something else than eager."""
+UNBUILT = ("no_code", "build_error")
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class Outcomes:
     """Shape (problems, calls): the call was made."""
     correct: BoolArray
     """Shape (problems, calls): the answer was a correct kernel."""
+    built: BoolArray
+    """Shape (problems, calls): the answer held a kernel that could be built."""
     speedup: FloatArray
     """Shape (problems, calls): over eager; 0 where no correct kernel was timed."""
     low: FloatArray
@@ -43,6 +48,12 @@ class Outcomes:
     that was judged again failed; NaN where none was judged again within these calls."""
     confirmed_low: FloatArray
     """Shape (problems,): lower end of that interval; 0 and NaN as above."""
+    rivals: dict[str, FloatArray]
+    """For each of `RIVALS`, shape (problems, calls): 0 where no correct kernel was timed; NaN where
+    one was, and not against this."""
+    confirmed_rivals: dict[str, FloatArray]
+    """For each of `RIVALS`, shape (problems,), as `confirmed`; by the search where the second
+    verdict did not measure it."""
     spent: dict[str, FloatArray]
     """For each of `COSTS`, shape (problems, calls); NaN: unknown. 0 for a call not made."""
 
@@ -75,6 +86,13 @@ class Outcomes:
     def best_low(self) -> FloatArray:
         """Shape (problems, calls): lower end of the interval of that best kernel; 0: none yet."""
         return _ending_in(self._of_best(self.low), self.confirmed_low)
+
+    def best_against(self, rival: str) -> FloatArray:
+        """Shape (problems, calls): one of `RIVALS` of that best kernel; 0: none yet; NaN: unknown.
+
+        It is the best over eager: rivals of one problem take the same time for all kernels.
+        """
+        return _ending_in(self._of_best(self.rivals[rival]), self.confirmed_rivals[rival])
 
     @cached_property
     def best_memory(self) -> FloatArray:
@@ -138,31 +156,34 @@ def outcomes(
         table[at] = values
         return table
 
+    held = turns[turns["confirmed_speedup"].notna()].drop_duplicates("problem", keep="last")
+    struck = dict.fromkeys(turns.loc[turns["struck"], "problem"], 0.0)
+
+    def confirmed(column: str, otherwise: str = "") -> FloatArray:
+        """What the last second verdict that held says, or, where it does not, its turn does."""
+        values = held[column].fillna(held[otherwise]) if otherwise else held[column]
+        found = {**struck, **dict(zip(held["problem"], values, strict=True))}
+        return np.array([found.get(name, np.nan) for name in names], dtype=float)
+
+    speedup = np.nan_to_num(laid_out(turns["speedup"].to_numpy(dtype=float)))
     return Outcomes(
         run=str(turns["run"].iloc[0]) if len(turns) else "",
         problems=names,
         made=laid_out(1.0) > 0,
         correct=laid_out(np.asarray(turns["status"] == "correct", dtype=float)) > 0,
-        speedup=np.nan_to_num(laid_out(turns["speedup"].to_numpy(dtype=float))),
+        built=laid_out(np.asarray(~turns["status"].isin(UNBUILT), dtype=float)) > 0,
+        speedup=speedup,
         low=np.nan_to_num(laid_out(turns["speedup_low"].to_numpy(dtype=float))),
         memory=np.nan_to_num(
             laid_out((turns["memory_bytes"] / turns["eager_memory_bytes"]).to_numpy(dtype=float)),
             posinf=0.0,
         ),
-        confirmed=_confirmed(turns, names, "confirmed_speedup"),
-        confirmed_low=_confirmed(turns, names, "confirmed_low"),
+        confirmed=confirmed("confirmed_speedup"),
+        confirmed_low=confirmed("confirmed_low"),
+        rivals={
+            name: np.where(speedup > 0, laid_out(turns[name].to_numpy(dtype=float)), 0.0)
+            for name in RIVALS
+        },
+        confirmed_rivals={name: confirmed(f"confirmed_{name}", otherwise=name) for name in RIVALS},
         spent={name: laid_out(turns[name].to_numpy(dtype=float)) for name in COSTS},
     )
-
-
-def _confirmed(turns: pd.DataFrame, problems: Sequence[str], column: str) -> FloatArray:
-    """By problem, what the last second verdict that held says; 0 where all failed; NaN: none."""
-    found = np.full(len(problems), np.nan)
-    for place, name in enumerate(problems):
-        of = turns[turns["problem"] == name]
-        held = of.loc[of[column].notna(), column]
-        if len(held):
-            found[place] = held.iloc[-1]
-        elif of["struck"].any():
-            found[place] = 0.0
-    return found

@@ -13,7 +13,7 @@ from experiments.analysis.interval import Interval, interval_of
 from experiments.analysis.measures import BY_CALL, MEASURES, Measure, Unit
 from experiments.analysis.outcomes import Outcomes, outcomes
 from experiments.analysis.run_facts import LoadedRun, RunFacts
-from experiments.analysis.statistics import Estimate, Resamples
+from experiments.analysis.statistics import Resamples
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,7 +122,7 @@ def report_on(run: LoadedRun, *, seed: int = 0) -> RunReport:
         figures=tuple(_figures(reached, MEASURES, seed)),
         statuses={str(name): int(n) for name, n in run.turns["status"].value_counts().items()},
         levels=tuple(_levels(run, seed)),
-        at_k=tuple(_at_k(reached, seed)) if run.facts.strategy == "sample" else (),
+        at_k=tuple(at_k_figures([reached], seed)) if run.facts.strategy == "sample" else (),
         problems=tuple(
             problem_report(turns) for _, turns in run.turns.groupby("problem", sort=False)
         ),
@@ -140,27 +140,25 @@ def _levels(run: LoadedRun, seed: int) -> Iterator[LevelReport]:
         )
 
 
-def _at_k(reached: Outcomes, seed: int) -> Iterator[AtK]:
-    """For k of 1, 2, 4, ... and all. A call that was not made counts as one without a kernel."""
-    resamples = Resamples.of(len(reached.problems), seed=seed)
-    kept = np.log(np.maximum(reached.speedup, 1.0))
-    powers = (2**power for power in range(reached.calls.bit_length()))
-    for k in dict.fromkeys((*powers, reached.calls)):
-        best = resamples.mean(best_at_k(kept, k))
+def at_k_figures(runs: Sequence[Outcomes], seed: int) -> Iterator[AtK]:
+    """For k of 1, 2, 4, ... and all; the mean over `runs` of the same problems.
+
+    A call that was not made counts as one without a kernel.
+    """
+    resamples = Resamples.of(len(runs[0].problems), seed=seed)
+    calls = min(reached.calls for reached in runs)
+    powers = (2**power for power in range(calls.bit_length()))
+    for k in dict.fromkeys((*powers, calls)):
+        correct = np.mean([pass_at_k(each.correct, k) for each in runs], axis=0)
+        faster = np.mean([pass_at_k(each.speedup > 1, k) for each in runs], axis=0)
+        kept = [np.log(np.maximum(each.speedup, 1.0)) for each in runs]
+        best = np.mean([best_at_k(values, k) for values in kept], axis=0)
         yield AtK(
             k=k,
-            correct=interval_of(_share(resamples, pass_at_k(reached.correct, k))),
-            faster=interval_of(_share(resamples, pass_at_k(reached.speedup > 1, k))),
-            best=interval_of(best.map(lambda value: float(np.exp(value)))),
+            correct=interval_of(resamples.share(correct)),
+            faster=interval_of(resamples.share(faster)),
+            best=interval_of(resamples.mean(best).map(lambda value: float(np.exp(value)))),
         )
-
-
-def _share(resamples: Resamples, chances: FloatArray) -> Estimate:
-    """The mean of shares, which lies in 0..1."""
-    if np.isin(chances, (0.0, 1.0)).all():
-        return resamples.share(chances.astype(bool))
-    found = resamples.mean(chances)
-    return Estimate(found.value, max(found.low, 0.0), min(found.high, 1.0))
 
 
 def _figures(reached: Outcomes, measures: Sequence[Measure], seed: int) -> Iterator[FigureReport]:

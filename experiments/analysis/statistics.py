@@ -3,7 +3,11 @@
 Every figure that we compare is a mean over problems (of 0 or 1 for a share, of logarithms for a
 geometric mean), so one bootstrap serves all: problems are drawn with replacement, the same draws
 for both runs, since what makes a problem hard makes it hard for both. The randomness of the models
-lies within: a problem's value is one draw of it.
+lies within: a problem's value is one draw of it, or the mean of several where there are seeds.
+
+Seeds are not drawn again within a problem. Values of problems differ by their seeds, too, so that
+drawing problems with all their seeds covers both (Davison and Hinkley 1997, section 3.8). Drawing
+both counts the seeds twice: with 12 problems and 3 seeds it covered 96 to 99 %, and this 94 %.
 """
 
 from __future__ import annotations
@@ -84,12 +88,30 @@ class Resamples:
             for c, a, b in zip(centres, low, high, strict=True)
         ]
 
-    def share(self, hits: NDArray[np.bool_]) -> Estimate:
-        """The share of problems that `hits`, shape (problems,), is true for; see `shares`."""
-        return self.shares(np.asarray(hits)[:, None])[0]
+    def quotient(self, spent: FloatArray, reached: FloatArray) -> Estimate:
+        """The sum of `spent` over the sum of `reached`, both of shape (problems,) and at least 0.
 
-    def shares(self, hits: NDArray[np.bool_]) -> list[Estimate]:
-        """The share of true values in each column of `hits`, shape (problems, columns).
+        NaN where nothing is reached. An end of the interval is infinite where so many resamples
+        reach nothing.
+        """
+        if not reached.sum():
+            return Estimate(math.nan, math.nan, math.nan)
+        value = float(spent.sum() / reached.sum())
+        if len(spent) == 1:
+            return Estimate(value, 0.0, math.inf)
+        hits = self.counts @ reached
+        sums = np.divide(self.counts @ spent, hits, out=np.full(len(hits), np.inf), where=hits > 0)
+        ordered, cut = np.sort(sums), int(tail_share(len(spent)) * len(sums))
+        low, high = ordered[cut], ordered[-1 - cut]
+        return Estimate(value, float(min(low, value)), float(max(high, value)))
+
+    def share(self, hits: NDArray[np.bool_] | FloatArray) -> Estimate:
+        """The share of problems that `hits`, shape (problems,), is true for; see `shares`."""
+        return self.shares(np.asarray(hits, dtype=float)[:, None])[0]
+
+    def shares(self, hits: NDArray[np.bool_] | FloatArray) -> list[Estimate]:
+        """The share of true values in each column of `hits`, shape (problems, columns); the mean
+        where these are shares themselves.
 
         Where all problems agree there is nothing to draw differently, and a bootstrap would call
         12 of 12 certain: there the interval is Wilson's.
@@ -144,13 +166,16 @@ def sign_flip_chance(differences: FloatArray, *, seed: int = 0, draws: int = DRA
     """How often two equal runs would differ by as much: the paired randomisation test.
 
     `differences`: shape (problems,). If neither run were better, each difference could as well
-    have the other sign (Fisher 1935); for shares this is McNemar's exact test. Two-sided; all sign
-    patterns up to 13 differing problems, `draws` random ones above.
+    have the other sign (Fisher 1935). Two-sided; all sign patterns where the differences are of one
+    size (for shares of one seed: McNemar's exact test), or up to 13 differing problems; `draws`
+    random ones above.
     """
     unequal = np.asarray(differences, dtype=float)
     unequal = unequal[unequal != 0]
     if unequal.size == 0:
         return 1.0
+    if np.ptp(np.abs(unequal)) == 0:
+        return _sign_test(int(np.count_nonzero(unequal > 0)), unequal.size)
     if unequal.size <= 13:
         patterns = np.arange(2**unequal.size)[:, None] >> np.arange(unequal.size) & 1
         extra = 0
@@ -163,6 +188,13 @@ def sign_flip_chance(differences: FloatArray, *, seed: int = 0, draws: int = DRA
     return (at_least + extra) / (len(patterns) + extra)
 
 
+def _sign_test(positive: int, of: int) -> float:
+    """The two-sided binomial test of a half."""
+    fewer = min(positive, of - positive)
+    patterns = sum(math.comb(of, count) for count in range(fewer + 1))
+    return min(1.0, float(2 * patterns / (1 << of)))
+
+
 @dataclass(frozen=True)
 class Difference:
     """B minus A over the same problems, and whether anything may be concluded from it."""
@@ -172,6 +204,13 @@ class Difference:
     """Of a difference at least as large between two equal runs (`sign_flip_chance`)."""
     differing: int
     """Problems on which the two runs differ."""
+    higher: int = 0
+    """Of these, how often B is higher."""
+    effect: float | None = None
+    """The mean over the standard deviation of the differences (Cohen's d_z); None: they are all
+    the same."""
+    test: str = "sign-flip test"
+    """What `chance` is of."""
 
     @property
     def sign(self) -> int:
@@ -202,7 +241,17 @@ def difference(
     elif shares and not paired.any():
         most = wilson(0, len(paired)).high
         estimate = Estimate(0.0, -most, most)
-    return Difference(estimate, sign_flip_chance(paired), int(np.count_nonzero(paired)))
+    deviation = float(paired.std(ddof=1)) if len(paired) > 1 else 0.0
+    return Difference(
+        estimate,
+        sign_flip_chance(paired),
+        int(np.count_nonzero(paired)),
+        higher=int(np.count_nonzero(paired > 0)),
+        effect=float(paired.mean()) / deviation if deviation > 1e-12 else None,
+        test="McNemar's exact test"
+        if shares and np.isin(paired, (-1.0, 0.0, 1.0)).all()
+        else "sign-flip test",
+    )
 
 
 def holm(chances: Sequence[float]) -> list[float]:

@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from agent.record.result import Stop
-from agent.record.run_files import RunFiles
+from experiments.analysis.equal_budget import spent_by_call
 from experiments.analysis.interval import Interval, interval_of
-from experiments.analysis.measures import MEASURES, Measure
-from experiments.analysis.outcomes import outcomes
-from experiments.analysis.statistics import LEVEL, Difference, Resamples, difference, holm
-from experiments.runs import FILES, load_runs, read_records
-from experiments.study.cell import cell_name
-from experiments.study.plan import Condition, Contrast, Plan
+from experiments.analysis.measures import Measure, Unit, measure_of
+from experiments.analysis.power import MOST, Spread, problems_needed, seeds_needed
+from experiments.analysis.statistics import (
+    LEVEL,
+    Difference,
+    Estimate,
+    Resamples,
+    difference,
+    holm,
+)
+from experiments.analysis.table import gap
+from experiments.study.cell_results import (
+    ConditionResults,
+    last_values,
+    read_conditions,
+    values_at,
+)
+from experiments.study.plan import Condition, Contrast
 from experiments.study.study_folder import StudyRecord
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+_SHARES = (-1.0, 0.0, 1.0)
 
 
 class PowerNote(BaseModel):
@@ -51,9 +70,11 @@ class Answer(BaseModel):
     """Finished in every cell that it needs."""
     of_problems: int
     seeds: int
+    unit: Unit = "share"
+    """Of the difference."""
     difference: Interval | None
-    """B minus A, paired over problems, each the mean over seeds; B over A for a ratio. None: no
-    problem is finished."""
+    """B minus A, paired over problems, each the mean over seeds; B over A for a ratio. None: it is
+    not known; `note` says why."""
     chance: float
     """Of a difference at least as large between equal conditions (`sign_flip_chance`)."""
     holm: float
@@ -65,6 +86,8 @@ class Answer(BaseModel):
     b_higher: int = 0
     """Problems on which B is higher."""
     a_higher: int = 0
+    note: str = ""
+    """What must be known of it; where there is no difference, why."""
     effect: float | None = None
     """Standardised: mean over standard deviation of the paired differences (Cohen's d_z). None: the
     differences are all the same."""
@@ -72,116 +95,197 @@ class Answer(BaseModel):
     """Where nothing can be told: of the observed difference and of a stated one."""
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What answers a question, before chances are corrected for the number of questions."""
+
+    contrast: Contrast
+    model: str
+    measure: Measure
+    problems: int
+    of_problems: int
+    seeds: int
+    note: str = ""
+    difference: Difference | None = None
+    paired: FloatArray | None = None
+    """Shape (problems, seeds): B minus A."""
+    base: float = math.nan
+    """Mean of A."""
+
+    def answer(self, *, holm: float, planned: bool, questions: int) -> Answer:
+        """The answer, where `holm` is the corrected chance of this one of so many questions."""
+        found, sign = self.difference, 0
+        if found is not None:
+            sign = found.sign if holm <= 1 - LEVEL else 0
+        better = sign if self.measure.better == "higher" else -sign
+        return Answer(
+            contrast=self.contrast,
+            model=self.model,
+            planned=planned,
+            problems=self.problems,
+            of_problems=self.of_problems,
+            seeds=self.seeds,
+            unit=self.measure.unit,
+            difference=interval_of(self._in_unit(found.estimate)) if found else None,
+            chance=found.chance if found else 1.0,
+            holm=holm,
+            better={1: self.contrast.b, -1: self.contrast.a, 0: ""}[better],
+            test=found.test if found else "",
+            b_higher=found.higher if found else 0,
+            a_higher=found.differing - found.higher if found else 0,
+            effect=found.effect if found else None,
+            note=self.note,
+            power=() if sign else tuple(self._power(questions)),
+        )
+
+    def _in_unit(self, estimate: Estimate) -> Estimate:
+        ratio = self.measure.unit == "ratio"
+        return estimate.map(lambda value: float(np.exp(value))) if ratio else estimate
+
+    def _power(self, questions: int) -> Iterator[PowerNote]:
+        """Of the observed difference, and of the least one that matters."""
+        if self.paired is None or len(self.paired) < 2:
+            return
+        ratio, shares = self.measure.unit == "ratio", self.measure.unit == "share"
+        stated = self.contrast.least or (0.1 if shares else 1.1 if ratio else 0.1 * abs(self.base))
+        spread = Spread.of(self.paired, shares=shares and bool(np.isin(self.paired, _SHARES).all()))
+        observed = float(self.paired.mean())
+        for size, is_observed in ((observed, True), (math.log(stated) if ratio else stated, False)):
+            if size:
+                level = (1 - LEVEL) / questions
+                yield PowerNote(
+                    difference=math.exp(size) if ratio else size,
+                    observed=is_observed,
+                    problems=problems_needed(spread, size, seeds=self.seeds, level=level),
+                    seeds=seeds_needed(spread, size, problems=len(self.paired), level=level),
+                )
+
+
+def ask(
+    results: Mapping[tuple[str, str], ConditionResults],
+    contrast: Contrast,
+    model: str,
+    *,
+    seed: int = 0,
+) -> Asked:
+    """Compare over the problems that are finished in every cell of both conditions."""
+    a, b = (results[model, str(Condition.parse(name))] for name in (contrast.a, contrast.b))
+    measure = measure_of(contrast.outcome)
+    problems = tuple(sorted(a.finished & b.finished))
+    of = max(cell.of_problems for side in (a, b) for cell in side.cells)
+    asked = Asked(contrast, model, measure, len(problems), of, len(a.cells))
+    if not problems:
+        return replace(asked, note="nothing is finished yet")
+    first, second, note = _values((a, b), contrast, measure, problems)
+    paired = second - first
+    known = ~np.isnan(paired).any(axis=1)
+    if measure.absent == "left out":
+        first, paired = first[known], paired[known]
+        if not known.any():
+            return replace(asked, note=f"{measure.key} was not measured")
+    elif not known.all():
+        return replace(asked, note="some calls have no known cost")
+    return replace(
+        asked,
+        problems=len(paired),
+        note=note,
+        paired=paired,
+        base=float(first.mean()),
+        difference=difference(
+            np.zeros(len(paired)),
+            paired.mean(axis=1),
+            Resamples.of(len(paired), seed=seed),
+            shares=measure.unit == "share",
+        ),
+    )
+
+
+def _values(
+    sides: tuple[ConditionResults, ConditionResults],
+    contrast: Contrast,
+    measure: Measure,
+    problems: Sequence[str],
+) -> tuple[FloatArray, FloatArray, str]:
+    """Of both sides, shape (problems, seeds), and what must be known of them."""
+    confirmed = [side.outcomes(problems) for side in sides]
+    for currency, amount in contrast.at.items():
+        most = max(
+            float(spent_by_call(reached, currency)[:, -1].max())
+            for runs in confirmed
+            for reached in runs
+        )
+        if most > amount:
+            a, b = (
+                values_at(
+                    measure, side.outcomes(problems, search=True), currency, np.array([amount])
+                )
+                for side in sides
+            )
+            return a[:, 0], b[:, 0], "by the figures of the search"
+    a, b = (last_values(measure, runs) for runs in confirmed)
+    return a, b, ""
+
+
 def answers(record: StudyRecord, folder: Path) -> tuple[Answer, ...]:
     """All contrasts of the latest plan. Chances are corrected over all of them together."""
     plan = record.plan
+    results = read_conditions(plan, folder)
     asked = [
-        (contrast, model.label)
+        ask(results, contrast, model.label)
         for contrast in plan.contrasts
         for model in plan.models
         if contrast.model in ("", model.label)
     ]
-    pairs = [_Pair.of(plan, folder, contrast, model) for contrast, model in asked]
-    known = [pair.difference.chance if pair.difference else 1.0 for pair in pairs]
+    return answered(asked, [record.is_planned(each.contrast) for each in asked])
+
+
+def answered(asked: Sequence[Asked], planned: Sequence[bool]) -> tuple[Answer, ...]:
+    """The answers, with chances corrected over all of them together."""
+    chances = [each.difference.chance if each.difference else 1.0 for each in asked]
     return tuple(
-        pair.answer(record, chance) for pair, chance in zip(pairs, holm(known), strict=True)
+        each.answer(holm=corrected, planned=is_planned, questions=len(asked))
+        for each, corrected, is_planned in zip(asked, holm(chances), planned, strict=True)
     )
 
 
-@dataclass(frozen=True)
-class _Pair:
-    contrast: Contrast
-    model: str
-    measure: Measure
-    problems: tuple[str, ...]
-    of_problems: int
-    seeds: int
-    difference: Difference | None
-
-    @classmethod
-    def of(cls, plan: Plan, folder: Path, contrast: Contrast, model: str) -> _Pair:
-        measure = next(each for each in MEASURES if each.key == contrast.outcome)
-        sides = [
-            [folder / cell_name(model, Condition.parse(name), seed) for seed in plan.seeds]
-            for name in (contrast.a, contrast.b)
-        ]
-        cells = [cell for side in sides for cell in side]
-        problems = tuple(sorted(set.intersection(*map(_finished, cells))))
-        found = None
-        if problems:
-            a, b = (
-                np.mean([_values(c, measure, problems) for c in side], axis=0) for side in sides
-            )
-            shares = measure.unit == "share"
-            found = difference(a, b, Resamples.of(len(problems)), shares=shares)
-        return cls(
-            contrast,
-            model,
-            measure,
-            problems,
-            max(len(RunFiles(cell).config().problems) for cell in cells),
-            len(plan.seeds),
-            found,
-        )
-
-    def answer(self, record: StudyRecord, chance: float) -> Answer:
-        found, interval, sign = self.difference, None, 0
-        if found is not None:
-            ratio = self.measure.unit == "ratio"
-            estimate = found.estimate.map(lambda v: float(np.exp(v))) if ratio else found.estimate
-            interval = interval_of(estimate)
-            sign = found.sign if chance <= 1 - LEVEL else 0
-        return Answer(
-            contrast=self.contrast,
-            model=self.model,
-            planned=record.is_planned(self.contrast),
-            problems=len(self.problems),
-            of_problems=self.of_problems,
-            seeds=self.seeds,
-            difference=interval,
-            chance=found.chance if found else 1.0,
-            holm=chance,
-            better={1: self.contrast.b, -1: self.contrast.a, 0: ""}[sign],
-        )
-
-
-def _finished(cell: Path) -> set[str]:
-    """Problems of a cell that got all of their turns.
-
-    While a study runs, and in a compact run, `result.json` does not name them all: a problem with
-    as many turns as the budget allows is finished, unless the result says otherwise.
-    """
-    files = RunFiles(cell)
-    result = files.result()
-    told = {p.problem: p.stop for p in result.problems} if result else {}
-    finished = {name for name, stop in told.items() if stop not in (Stop.INTERRUPTED, Stop.ERROR)}
-    begun = any((cell / name).is_file() for name in FILES)
-    made = Counter(str(record["problem"]) for _, record in (read_records(cell) if begun else ()))
-    budget = files.config().budget
-    return finished | {name for name, turns in made.items() if turns >= budget} - told.keys()
-
-
-def _values(cell: Path, measure: Measure, problems: Sequence[str]) -> np.ndarray:
-    """Shape (problems,): the measure after the last call."""
-    return np.asarray(measure.table(outcomes(load_runs(cell), problems))[:, -1], dtype=float)
-
-
 def answer_lines(found: Sequence[Answer]) -> Iterator[str]:
-    """The answers for a person, a line each."""
+    """The answers for a person, a line each, and below what a "can't tell" would need."""
     for each in found:
-        seeds = "1 seed" if each.seeds == 1 else f"{each.seeds} seeds"
-        n = f"{each.problems} of {each.of_problems} problems, {seeds}"
-        planned = "planned" if each.planned else "not planned before the results"
-        if each.difference is None:
-            yield f"{each.model}: {each.contrast.text}: nothing is finished yet ({n})"
-            continue
-        low, high = (_bound(b) for b in (each.difference.low, each.difference.high))
-        verdict = f"{each.better} is better" if each.better else "can't tell"
-        yield (
-            f"{each.model}: {each.contrast.text}: {verdict}; {each.difference.value:.3g}"
-            f" [{low}, {high}], p = {each.chance:.2g}, with Holm {each.holm:.2g}; {n}; {planned}"
-        )
+        yield _answer_line(each)
+        if each.difference is not None and not each.better:
+            yield from (f"  {line}" for line in _power_lines(each))
 
 
-def _bound(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.3g}"
+def _answer_line(each: Answer) -> str:
+    seeds = "1 seed" if each.seeds == 1 else f"{each.seeds} seeds"
+    n = f"{each.problems} of {each.of_problems} problems, {seeds}"
+    who = f"{each.model}: {each.contrast.text}"
+    if each.difference is None:
+        return f"{who}: {each.note} ({n})"
+    verdict = f"{each.better} is better" if each.better else "can't tell"
+    effect = "" if each.effect is None else f", d = {each.effect:.2f}"
+    notes = "".join(f"; {note}" for note in (each.note, _planned(each)) if note)
+    return (
+        f"{who}: {verdict}; {gap(each.difference, each.unit)}{effect}; higher on {each.b_higher}"
+        f" and lower on {each.a_higher} of {n}; {each.test}: p = {each.chance:.2g}, with Holm"
+        f" {each.holm:.2g}{notes}"
+    )
+
+
+def _planned(each: Answer) -> str:
+    return "planned" if each.planned else "not planned before the results"
+
+
+def _power_lines(each: Answer) -> Iterator[str]:
+    for note in each.power:
+        shown = Interval(value=note.difference, low=None, high=None)
+        size = gap(shown, each.unit).partition(" [")[0]
+        what = "the observed difference" if note.observed else "a difference"
+        if note.problems is None:
+            need = f"more than {MOST:,} problems"
+        else:
+            need = f"about {note.problems:,} problems"
+        seeds = f", or {note.seeds:,} seeds of these problems" if note.seeds else ""
+        again = each.seeds > 1 and not note.seeds
+        no_seeds = "; more seeds of these problems would not do" if again else ""
+        yield f"to settle {what} of {size} (power 80 %): {need}{seeds}{no_seeds}"

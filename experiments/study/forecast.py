@@ -71,10 +71,15 @@ def forecast(plan: Plan, folder: Path) -> Forecast:
                 most_usd=_capped(run.most_usd, plan.cell_usd, len(run.problems)),
                 expected_tokens=spent.tokens * share if share else None,
                 expected_usd=dollars * share if share and dollars is not None else None,
-                expected_device_hours=spent.seconds.device * share / 3600 if share else None,
+                expected_device_hours=_device_seconds(spent) * share / 3600 if share else None,
             )
         )
     return Forecast(question=plan.question, plan_hash=plan.hash, cells=tuple(told))
+
+
+def _device_seconds(spent: Spent) -> float:
+    """Judged calls, and all of profiling, as in `load_runs`."""
+    return spent.seconds.device + spent.seconds.profile
 
 
 def _capped(usd: float | None, cap: float | None, problems: int) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Self, TypeVar
 
 import yaml
 from pydantic import (
@@ -22,6 +22,8 @@ from agent.config.feedback_spec import Feedback, FeedbackSpec
 from agent.config.options import NAMES, RunOptions, check_options
 from agent.config.run_config import Strategy
 from agent.config.settings_file import Scalar, merge
+from experiments.analysis.equal_budget import NOUNS, Currency
+from experiments.analysis.measures import measure_of
 from problems.errors import UsageError
 
 OF_A_CELL = frozenset(
@@ -30,7 +32,15 @@ OF_A_CELL = frozenset(
 """Settings that a plan gives for each cell, and not for all of them."""
 
 _T = TypeVar("_T")
-Outcome = Literal["fast_0", "fast_1", "fast_1.5", "fast_2", "speedup_kept"]
+
+
+def _outcome(key: str) -> str:
+    measure_of(key)
+    return key
+
+
+Outcome = Annotated[str, AfterValidator(_outcome)]
+"""A key of `experiments.analysis.measures.measure_of`."""
 
 
 class ModelChoice(BaseModel):
@@ -89,12 +99,20 @@ class Contrast(BaseModel):
     outcome: Outcome
     model: str = ""
     """Of which model; empty: each model is a question of its own."""
+    at: dict[Currency, Annotated[float, Field(gt=0)]] = Field(
+        default_factory=dict, max_length=1, exclude_if=lambda at: not at
+    )
+    """The budget of a problem at which it is read, in one currency; empty: after the last call."""
+    least: float | None = Field(default=None, gt=0, exclude_if=lambda least: least is None)
+    """The smallest difference that would matter, for the size of a study that can't tell: 0.1 for
+    ten points of a share, 1.1 for a tenth of a ratio. None: those two, else a tenth of A."""
 
     @property
     def text(self) -> str:
-        """`refine G+E+P against sample, by fast_1`."""
+        """`refine G+E+P against sample, by fast_1 at 50,000 tokens`."""
         of = f" of {self.model}" if self.model else ""
-        return f"{self.b} against {self.a}{of}, by {self.outcome}"
+        at = "".join(f" at {amount:,g} {NOUNS[name]}" for name, amount in self.at.items())
+        return f"{self.b} against {self.a}{of}, by {self.outcome}{at}"
 
 
 def _conditions(value: object) -> object:

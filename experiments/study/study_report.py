@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from experiments.analysis.interval import Interval
-from experiments.analysis.measures import Unit
-from experiments.analysis.run_report import AtK, FigureReport
-from experiments.study.answer import Answer
+from agent.config.feedback_spec import Control
+from experiments.analysis.label import model_label
+from experiments.analysis.measures import KEPT
+from experiments.analysis.mixed_model import MixedModel, fit_mixed_model
+from experiments.analysis.run_facts import RunFacts, facts_of
+from experiments.analysis.statistics import FEWEST, LEVEL
+from experiments.study.answer import Answer, answered, answers, ask
+from experiments.study.cell_results import ConditionResults, read_conditions
+from experiments.study.condition_report import THRESHOLDS, ConditionReport, condition_report
+from experiments.study.curves import Curve, curves_of
+from experiments.study.plan import Contrast, Plan
+from experiments.study.study_folder import FILE, StudyFolder
+from problems.errors import UsageError
 
-Currency = Literal["calls", "tokens", "cost_usd", "seconds_wall", "seconds_device"]
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class CellProgress(BaseModel):
@@ -21,7 +33,7 @@ class CellProgress(BaseModel):
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     cell: str
-    """Its folder below the study's; an `agent.show` or `experiments.report` away."""
+    """Its folder below the study's: a run directory."""
     model: str
     condition: str
     seed: int
@@ -29,171 +41,6 @@ class CellProgress(BaseModel):
     """Problems that got all of their turns."""
     of_problems: int
     turns: int
-
-
-class Costs(BaseModel):
-    """What one solved, or one faster, problem took: all that was spent over all that was reached.
-
-    Each figure is a ratio of sums over problems, with a bootstrap interval over problems. None: no
-    problem was reached, or an amount is unknown.
-    """
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
-    currency: Currency
-    unit: Unit
-    total: float | None
-    """All that was spent, over problems and seeds."""
-    per_correct: Interval | None
-    """For each problem with a correct kernel."""
-    per_faster: Interval | None
-    """For each problem with a correct kernel that is faster than eager."""
-
-
-class Group(BaseModel):
-    """The problems of one level or category."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
-    name: str
-    problems: int
-    figures: tuple[FigureReport, ...]
-    """fast_0, fast_1 and the geometric mean with failures counted."""
-
-
-class Step(BaseModel):
-    """How often a turn with one status was followed by one with another, in the same sample."""
-
-    model_config = ConfigDict(frozen=True)
-
-    status: str
-    next_status: str
-    count: int
-
-
-class Trajectories(BaseModel):
-    """How the turns of a condition went. Of `refine` only: samples have no next turn."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
-    steps: tuple[Step, ...]
-    repaired_over_unbroken: Interval | None
-    """Speedup of kernels that follow a failed turn over kernels of turns before any failure,
-    as a ratio of geometric means within problems that have both. None: no problem has both."""
-    repaired_problems: int
-    """How many problems those are."""
-    best_found_at: tuple[int, ...]
-    """Of problems and seeds with a timed correct kernel, how many found their best at each call,
-    the first call first."""
-    idle_calls: float | None
-    """Mean number of calls after the best one. None: there is no timed kernel."""
-    plateau_share: Interval | None
-    """Share of those problems whose best was found in the first half of their calls."""
-
-
-class RuleAfterwards(BaseModel):
-    """What came of following a rule of advice."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
-    rule: str
-    given: int
-    followed: int
-    hit_rate: Interval | None
-    """How often the figure moved as predicted. None: nothing is known."""
-    time_change: float | None
-    """Median: -0.2 is a fifth less. None: no time is known."""
-
-
-class ConditionReport(BaseModel):
-    """One model under one condition, all seeds together: a problem's value is their mean."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
-    model: str
-    condition: str
-    problems: int
-    """Finished in all seeds; all figures are over these."""
-    seeds: int
-    figures: tuple[FigureReport, ...]
-    """After the last call, by the second verdict where there is one."""
-    costs: tuple[Costs, ...]
-    levels: tuple[Group, ...]
-    """Empty where all problems are of one level."""
-    categories: tuple[Group, ...]
-    """Empty where all problems are of one category."""
-    at_k: tuple[AtK, ...]
-    """Of `sample` only."""
-    trajectories: Trajectories | None
-    """Of `refine` only."""
-    advice: tuple[RuleAfterwards, ...]
-    """Empty where no prompt held advice."""
-
-    def figure(self, key: str) -> FigureReport:
-        """The figure of that key (see `experiments.analysis.measures`)."""
-        return next(figure for figure in self.figures if figure.figure == key)
-
-
-class CurvePoint(BaseModel):
-    """A figure at a budget."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
-    spent: float
-    """Budget of each problem, in the curve's currency."""
-    value: float
-    low: float | None
-    high: float | None
-    ended: float
-    """Share of problems (and seeds) whose calls were all made by then: from there on the curve is
-    flat for want of calls."""
-
-
-class Curve(BaseModel):
-    """Best so far against what a problem may spend. By the figures of the search, at every point:
-    only the last best kernel was judged again."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
-    model: str
-    condition: str
-    figure: str
-    label: str
-    unit: Unit
-    currency: Currency
-    points: tuple[CurvePoint, ...]
-    """The same budgets for all conditions of a model, so that they can be compared."""
-
-
-class Term(BaseModel):
-    """A fixed effect."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
-    name: str
-    ratio: Interval
-    """exp of the coefficient: a factor on the speedup."""
-    chance: float
-    """Of Wald's test."""
-
-
-class MixedModel(BaseModel):
-    """log speedup ~ condition * category, with the problem as a random effect."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
-    model: str
-    """The language model (or writer) whose kernels these are."""
-    formula: str
-    observations: int
-    problems: int
-    terms: tuple[Term, ...]
-    """Empty where the fit failed."""
-    problem_sd: float | None
-    """Standard deviation of log speedup between problems."""
-    residual_sd: float | None
-    note: str
-    """What must be known to believe it; empty: it converged."""
 
 
 class StudyReport(BaseModel):
@@ -207,7 +54,7 @@ class StudyReport(BaseModel):
     question: str
     plan_hash: str
     circumstances: tuple[str, ...]
-    """Device, precision, versions, models: what a reader must know, a line each."""
+    """Models, device, precision, versions: a line each."""
     notes: tuple[str, ...]
     """What limits the figures, a line each."""
     cells: tuple[CellProgress, ...]
@@ -217,16 +64,183 @@ class StudyReport(BaseModel):
     """Feedback against its placebo or shuffled control where the plan has both and does not ask
     for it; corrected for their own number."""
     conditions: tuple[ConditionReport, ...]
-    """By model, then condition, in the order of the plan."""
+    """By model, then condition, in the order of the plan; without those of which nothing is
+    finished."""
     curves: tuple[Curve, ...]
     mixed: tuple[MixedModel, ...] = ()
     """Only where asked for; needs the extra `analysis`."""
 
 
-def study_report(folder: Path, *, seed: int = 0, mixed: bool = False) -> StudyReport:
+def study_report(
+    folder: Path,
+    *,
+    seed: int = 0,
+    thresholds: Sequence[float] = THRESHOLDS,
+    mixed: bool = False,
+) -> StudyReport:
     """Report on the study in `folder`.
 
-    `seed`: of the bootstrap. `mixed`: fit a mixed model for each model of the plan as well. Raises
-    `UsageError` where `folder` is no study, or `mixed` is asked for without the extra `analysis`.
+    `seed`: of the bootstrap. `thresholds`: values of p for fast_p. `mixed`: fit a mixed model for
+    each model of the plan as well. Raises `UsageError` where `folder` is no study, where nothing is
+    finished yet, or `mixed` is asked for without the extra `analysis`.
     """
-    raise NotImplementedError
+    record = StudyFolder(folder).record()
+    if record is None:
+        raise UsageError(f"{folder} is no study (no {FILE}); name a folder of experiments.matrix")
+    plan = record.plan
+    results = read_conditions(plan, folder)
+    begun = {key: each for key, each in results.items() if each.finished}
+    if not begun:
+        raise UsageError(f"{folder}: no problem is finished in all seeds yet; run the study first")
+    common = {
+        model: sorted(frozenset.intersection(*(each.finished for each in group)))
+        for model in dict.fromkeys(name for name, _ in begun)
+        if (group := [each for (name, _), each in begun.items() if name == model])
+    }
+    usable = [each for (model, _), each in begun.items() if common[model]]
+    controls = [ask(results, contrast, contrast.model, seed=seed) for contrast in _controls(plan)]
+    facts = [
+        facts_of(cell.turns)
+        for each in begun.values()
+        for cell in each.cells
+        if cell.turns is not None
+    ]
+    return StudyReport(
+        study=folder.resolve().name,
+        question=plan.question,
+        plan_hash=record.versions[-1].hash,
+        circumstances=tuple(_circumstances(plan, facts)),
+        notes=tuple(_notes(results, common)),
+        cells=tuple(_cells(results)),
+        answers=answers(record, folder),
+        controls=answered(controls, [False] * len(controls)),
+        conditions=tuple(
+            condition_report(each, common[each.model], folder, thresholds=thresholds, seed=seed)
+            for each in usable
+        ),
+        curves=tuple(
+            curve
+            for model, problems in common.items()
+            if problems
+            for curve in curves_of(
+                [each for each in usable if each.model == model],
+                problems,
+                [each for each in plan.contrasts if each.model in ("", model)],
+                seed=seed,
+            )
+        ),
+        mixed=tuple(
+            fit_mixed_model(
+                model, _observations([each for each in usable if each.model == model], problems)
+            )
+            for model, problems in common.items()
+            if mixed and problems
+        ),
+    )
+
+
+def _controls(plan: Plan) -> Iterator[Contrast]:
+    """Each condition with real feedback against those that have a control in its place."""
+    asked = {
+        (each.a, each.b) for each in plan.contrasts if each.outcome == KEPT.key and not each.at
+    }
+    for real in plan.conditions:
+        for control in plan.conditions:
+            kinds = {item.control for item in control.feedback.items} - {Control.REAL}
+            same = [item.component for item in real.feedback.items] == [
+                item.component for item in control.feedback.items
+            ]
+            all_real = real.feedback.only(Control.REAL) == real.feedback
+            if kinds and same and all_real and (str(control), str(real)) not in asked:
+                for model in plan.models:
+                    yield Contrast(a=str(control), b=str(real), outcome=KEPT.key, model=model.label)
+
+
+def _cells(results: Mapping[tuple[str, str], ConditionResults]) -> Iterator[CellProgress]:
+    for each in results.values():
+        for cell in each.cells:
+            yield CellProgress(
+                cell=cell.name,
+                model=each.model,
+                condition=each.condition,
+                seed=cell.seed,
+                finished=len(cell.finished),
+                of_problems=cell.of_problems,
+                turns=0 if cell.turns is None else len(cell.turns),
+            )
+
+
+def _circumstances(plan: Plan, facts: Sequence[RunFacts]) -> Iterator[str]:
+    def all_of(values: Iterator[str]) -> str:
+        return ", ".join(dict.fromkeys(value for value in values if value))
+
+    yield all_of(model_label(model.model) for model in plan.models)
+    torch = all_of(each.versions.get("torch", "") for each in facts)
+    flags = all_of(each.eager_flags for each in facts)
+    commit = all_of(each.commit for each in facts)
+    yield "; ".join(
+        part
+        for part in (
+            f"{all_of(each.backend for each in facts)} on {all_of(each.device for each in facts)}",
+            all_of(each.precision for each in facts),
+            torch and f"torch {torch}",
+            flags and f"eager with {flags}",
+            commit and f"commit {commit}",
+        )
+        if part
+    )
+
+
+def _notes(
+    results: Mapping[tuple[str, str], ConditionResults], common: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    for (model, condition), each in results.items():
+        if not each.finished:
+            yield f"{model}, {condition}: no problem is finished in all seeds; it is left out"
+    for model, problems in common.items():
+        group = [each for (name, _), each in results.items() if name == model]
+        most = max(cell.of_problems for each in group for cell in each.cells)
+        if len(problems) < most:
+            yield (
+                f"{model}: figures are over the {len(problems)} of {most} problems that are"
+                " finished in all of its conditions"
+            )
+        if len(problems) < FEWEST:
+            yield (
+                f"{model}: with fewer than {FEWEST} problems no difference can be clear at"
+                f" {LEVEL:.0%}"
+            )
+        unconfirmed = [each.condition for each in group if _is_unconfirmed(each, problems)]
+        if unconfirmed:
+            yield (
+                f"{model}: best kernels were not all judged again under {', '.join(unconfirmed)};"
+                " their speedups are those of the search, and a little too high"
+            )
+
+
+def _is_unconfirmed(results: ConditionResults, problems: Sequence[str]) -> bool:
+    for turns in results.turns(problems):
+        again = set(turns.loc[turns["confirmed_speedup"].notna() | turns["struck"], "problem"])
+        if set(turns.loc[turns["status"] == "correct", "problem"]) - again:
+            return True
+    return False
+
+
+def _observations(conditions: Sequence[ConditionResults], problems: Sequence[str]) -> pd.DataFrame:
+    """A row a condition, problem and seed."""
+    import pandas as pd
+
+    turns = conditions[0].turns(problems)[0]
+    category = dict(zip(turns["problem"], turns["category"], strict=True))
+    rows = [
+        {
+            "condition": each.condition,
+            "problem": problem,
+            "category": category[problem] or "none",
+            "log_speedup": float(np.log(reached.kept[place, -1])),
+        }
+        for each in conditions
+        for reached in each.outcomes(problems)
+        for place, problem in enumerate(problems)
+    ]
+    return pd.DataFrame.from_records(rows)

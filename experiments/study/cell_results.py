@@ -1,0 +1,118 @@
+"""The recorded turns of a study, by cell, and of a condition over its seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from agent.record.result import Stop
+from agent.record.run_files import RunFiles
+from experiments.analysis.equal_budget import Currency, at_budgets, by_search
+from experiments.analysis.measures import Measure
+from experiments.analysis.outcomes import Outcomes, outcomes
+from experiments.runs import FILES, load_runs, run_config
+from experiments.study.cell import cell_name
+from experiments.study.plan import Condition, Plan
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CellResults:
+    """A cell as far as it has come."""
+
+    name: str
+    seed: int
+    of_problems: int
+    finished: frozenset[str]
+    """Problems that got all of their turns."""
+    turns: pd.DataFrame | None
+    """As `load_runs` gives them; None: there is none yet."""
+
+    @classmethod
+    def read(cls, folder: Path, name: str, seed: int) -> CellResults:
+        """From the study in `folder`."""
+        cell = folder / name
+        config = run_config(cell)
+        problems = len(config.get("problems") or ())
+        # A cell that never got a turn holds an empty file.
+        if not any((cell / file).is_file() and (cell / file).stat().st_size for file in FILES):
+            return cls(name, seed, problems, frozenset(), None)
+        turns = load_runs(cell)
+        return cls(name, seed, problems, _finished(cell, turns), turns)
+
+
+def _finished(cell: Path, turns: pd.DataFrame) -> frozenset[str]:
+    """By `result.json`, which does not name all problems while a study runs, and is missing in a
+    compact run: of the others, those with as many calls as the budget has."""
+    result = RunFiles(cell).result()
+    told = {p.problem: p.stop for p in result.problems} if result else {}
+    ended = {name for name, stop in told.items() if stop not in (Stop.INTERRUPTED, Stop.ERROR)}
+    made = turns.groupby("problem")["call"].nunique()
+    whole = set(made.index[made >= turns["budget"].iloc[0]])
+    return frozenset(ended | (whole - told.keys()))
+
+
+@dataclass(frozen=True)
+class ConditionResults:
+    """A model under a condition: one cell a seed."""
+
+    model: str
+    condition: str
+    cells: tuple[CellResults, ...]
+
+    @property
+    def finished(self) -> frozenset[str]:
+        """Problems that are finished with every seed."""
+        return frozenset.intersection(*(cell.finished for cell in self.cells))
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether the answers are independent of each other."""
+        return Condition.parse(self.condition) == Condition.parse("sample")
+
+    def turns(self, problems: Sequence[str]) -> list[pd.DataFrame]:
+        """Those of `problems`, by seed; all seeds must have begun."""
+        tables = [cell.turns for cell in self.cells if cell.turns is not None]
+        return [table[table["problem"].isin(problems)] for table in tables]
+
+    def outcomes(self, problems: Sequence[str], *, search: bool = False) -> list[Outcomes]:
+        """By seed. `search`: by the figures of the search, without second verdicts."""
+        turns = self.turns(problems)
+        return [outcomes(by_search(table) if search else table, problems) for table in turns]
+
+
+def last_values(measure: Measure, runs: Sequence[Outcomes]) -> FloatArray:
+    """Shape (problems, seeds): after the last call."""
+    return np.stack([measure.table(reached)[:, -1] for reached in runs], axis=1)
+
+
+def values_at(
+    measure: Measure, runs: Sequence[Outcomes], currency: Currency, budgets: FloatArray
+) -> FloatArray:
+    """Shape (problems, budgets, seeds), of outcomes by the search."""
+    return np.stack([at_budgets(each, measure, currency, budgets) for each in runs], axis=2)
+
+
+def read_conditions(plan: Plan, folder: Path) -> dict[tuple[str, str], ConditionResults]:
+    """By model and condition, in the order of the plan. Raises `UsageError`."""
+    return {
+        (model.label, str(condition)): ConditionResults(
+            model.label,
+            str(condition),
+            tuple(
+                CellResults.read(folder, cell_name(model.label, condition, seed), seed)
+                for seed in plan.seeds
+            ),
+        )
+        for model in plan.models
+        for condition in plan.conditions
+    }

@@ -1,0 +1,198 @@
+"""What one model reached and spent under one condition, over all seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from agent.config.feedback_spec import Component, Control
+from experiments.analysis.advice_totals import RuleTotal, total_advice
+from experiments.analysis.costs import Costs, costs_of
+from experiments.analysis.interval import Interval, interval_of
+from experiments.analysis.measures import BUILT, BY_CALL, MEASURES, SOL, Measure, Rival, measure_of
+from experiments.analysis.outcomes import Outcomes
+from experiments.analysis.run_report import AtK, FigureReport, at_k_figures
+from experiments.analysis.statistics import Resamples
+from experiments.analysis.trajectories import Trajectories, trajectories
+from experiments.study.cell_results import ConditionResults, last_values
+from experiments.study.plan import Condition
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+THRESHOLDS = (0.0, 1.0, 1.1, 1.5, 2.0, 3.0)
+OF_THE_BOUND = (0.25, 0.5, 0.75, 0.9)
+
+
+class FastP(BaseModel):
+    """Share of problems whose best kernel is correct and more than `p` times as fast as a rival."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    rival: Literal["eager"] | Rival
+    """`pytorch`: the faster of eager and torch.compile. `bound`: the speed of light, and `p` is a
+    fraction of it."""
+    p: float
+    problems: int
+    """Those whose best kernel was measured against this rival, and those without a kernel."""
+    by_estimate: Interval | None
+    """KernelBench's fast_p: the point estimate is above `p`."""
+    by_interval: Interval | None
+    """The whole interval of the kernel's speedup is above `p`. None: `p` is 0, or of the bound."""
+
+
+class Group(BaseModel):
+    """The problems of one level or category."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    name: str
+    problems: int
+    figures: tuple[FigureReport, ...]
+    """fast_0, fast_1 and the geometric mean with failures counted."""
+
+
+class ConditionReport(BaseModel):
+    """One model under one condition, all seeds together: a problem's value is their mean."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    model: str
+    condition: str
+    problems: int
+    """Finished in all seeds of all conditions of the model; all figures are over these."""
+    seeds: int
+    figures: tuple[FigureReport, ...]
+    """After the last call, by the second verdict where there is one. Without those that nothing is
+    known of."""
+    fast_p: tuple[FastP, ...]
+    """By rival, then p. Rivals that were not measured are left out."""
+    costs: tuple[Costs, ...]
+    """Currencies of which nothing was spent are left out."""
+    levels: tuple[Group, ...]
+    """Empty where all problems are of one level."""
+    categories: tuple[Group, ...]
+    """Empty where all problems are of one category."""
+    at_k: tuple[AtK, ...]
+    """Of `sample` only."""
+    trajectories: Trajectories | None
+    """Of `refine` only."""
+    advice: tuple[RuleTotal, ...]
+    """What came of following each rule. Empty where no prompt held real advice."""
+
+    def figure(self, key: str) -> FigureReport:
+        """The figure of that key (see `experiments.analysis.measures`)."""
+        return next(figure for figure in self.figures if figure.figure == key)
+
+
+def condition_report(
+    results: ConditionResults,
+    problems: Sequence[str],
+    folder: Path,
+    *,
+    thresholds: Sequence[float] = THRESHOLDS,
+    seed: int = 0,
+) -> ConditionReport:
+    """Report on `problems`, which are finished in all cells of `results`."""
+    reached = results.outcomes(problems)
+    feedback = Condition.parse(results.condition).feedback
+    advised = feedback.control_of(Component.ADVICE) is Control.REAL
+    rules = total_advice(folder / cell.name for cell in results.cells).rules if advised else ()
+    return ConditionReport(
+        model=results.model,
+        condition=results.condition,
+        problems=len(problems),
+        seeds=len(results.cells),
+        figures=tuple(_figures(reached, (*MEASURES, BUILT, SOL), seed)),
+        fast_p=tuple(_fast_p(reached, thresholds, seed)),
+        costs=tuple(costs_of(reached, seed=seed)),
+        levels=tuple(_groups(results, problems, "level", seed)),
+        categories=tuple(_groups(results, problems, "category", seed)),
+        at_k=tuple(at_k_figures(reached, seed)) if results.is_sample else (),
+        trajectories=None
+        if results.is_sample
+        else trajectories(results.turns(problems), problems, seed=seed),
+        advice=rules,
+    )
+
+
+def _figures(
+    reached: Sequence[Outcomes], measures: Sequence[Measure], seed: int
+) -> Iterator[FigureReport]:
+    for measure in measures:
+        found = _figure(reached, measure, seed)
+        nothing_spent = measure.key == "cost_usd" and found.estimate and not found.estimate.value
+        if found.estimate is not None and not nothing_spent:
+            yield found
+
+
+def _figure(reached: Sequence[Outcomes], measure: Measure, seed: int) -> FigureReport:
+    table = _over_seeds(last_values(measure, reached), measure)[:, None]
+    covered = measure.covered(table)
+    estimate = None
+    if covered.any():
+        resamples = Resamples.of(int(covered.sum()), seed=seed)
+        estimate = interval_of(measure.estimates(table[covered], resamples)[0])
+    return FigureReport(
+        figure=measure.key,
+        label=measure.label,
+        unit=measure.unit,
+        problems=int(covered.sum()),
+        estimate=estimate,
+    )
+
+
+def _over_seeds(values: FloatArray, measure: Measure) -> FloatArray:
+    """Shape (problems,): a problem that a figure covers with some seeds has the mean over those."""
+    known = ~np.isnan(values) if measure.absent == "left out" else np.ones_like(values, dtype=bool)
+    sums = np.where(known, values, 0.0).sum(axis=1)
+    counts = known.sum(axis=1)
+    return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), dtype=float)
+
+
+def _fast_p(reached: Sequence[Outcomes], thresholds: Sequence[float], seed: int) -> Iterator[FastP]:
+    measured: list[Literal["eager"] | Rival] = ["eager"]
+    if any((each.rivals["compile_speedup"] > 0).any() for each in reached):
+        measured += ["compile", "pytorch"]
+    if any((each.rivals["sol_fraction"] > 0).any() for each in reached):
+        measured.append("bound")
+    for rival in measured:
+        behind = "" if rival == "eager" else f"_{rival}"
+        for p in OF_THE_BOUND if rival == "bound" else thresholds:
+            if p == 0 and rival != "eager":
+                continue
+            found = _figure(reached, measure_of(f"fast_{p:g}{behind}"), seed)
+            clear = None
+            if p > 0 and rival != "bound":
+                clear = _figure(reached, measure_of(f"clear_{p:g}{behind}"), seed)
+            yield FastP(
+                rival=rival,
+                p=p,
+                problems=found.problems,
+                by_estimate=found.estimate,
+                by_interval=clear.estimate if clear else None,
+            )
+
+
+def _groups(
+    results: ConditionResults,
+    problems: Sequence[str],
+    column: Literal["level", "category"],
+    seed: int,
+) -> Iterator[Group]:
+    turns = results.turns(problems)[0]
+    of = dict(zip(turns["problem"], turns[column], strict=True))
+    names = sorted({of[problem] for problem in problems})
+    for name in names if len(names) > 1 else ():
+        inside = [problem for problem in problems if of[problem] == name]
+        yield Group(
+            name=str(name) or "none",
+            problems=len(inside),
+            figures=tuple(_figures(results.outcomes(inside), BY_CALL, seed)),
+        )
