@@ -1,4 +1,4 @@
-"""python -m experiments.report STUDY_OR_RUN... : what runs reached and spent, text or page."""
+"""python -m experiments.report RUN [RUN...] : what runs reached and spent, problem by problem."""
 
 from __future__ import annotations
 
@@ -22,21 +22,8 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 @app.command()
 def report(
     runs: Annotated[
-        list[Path],
-        Argument(help="A study, run directories, or folders of them.", metavar="STUDY_OR_RUN..."),
+        list[Path], Argument(help="Run directories, or folders of them.", metavar="RUN...")
     ],
-    output: Annotated[
-        Path | None,
-        Option("--output", "-o", metavar="FILE.html", help="Write one page that opens offline."),
-    ] = None,
-    live: Annotated[
-        bool, Option("--live", help="Serve that page on loopback, and refresh it as turns come.")
-    ] = False,
-    port: Annotated[int, Option("--port", help="Of --live. [any free one]", min=0, max=65535)] = 0,
-    pdf_figures: Annotated[
-        Path | None,
-        Option("--pdf-figures", metavar="DIR", help="Write the figures of a paper as PDF files."),
-    ] = None,
     seed: Annotated[int, Option("--seed", help="Seed of the bootstrap.")] = 0,
     as_json: Annotated[bool, Option("--json", help="One JSON object a run, a line each.")] = False,
     markdown: Annotated[bool, Option("--markdown", help="As Markdown, for a README.")] = False,
@@ -46,16 +33,8 @@ def report(
     from experiments.analysis.run_report import report_on
     from problems.errors import UsageError
 
-    if sum((as_json, markdown, live, output is not None or pdf_figures is not None)) > 1:
-        raise UsageError("--json, --markdown, --live and files exclude each other; choose one")
-    if output is not None:
-        write_page(runs, output)
-    if pdf_figures is not None:
-        write_figures(runs, pdf_figures)
-    if live:
-        serve_page(runs, port)
-    if live or output is not None or pdf_figures is not None:
-        return
+    if as_json and markdown:
+        raise UsageError("--json and --markdown exclude each other; choose one")
     for place, run in enumerate(load_all(runs)):
         told = report_on(run, seed=seed)
         if as_json:
@@ -64,50 +43,6 @@ def report(
             typer.echo("\n".join([""] * (place > 0) + list(markdown_lines(told))))
         else:
             print_lines([("", "")] * (place > 0) + list(report_lines(told)))
-
-
-def write_page(paths: list[Path], output: Path) -> None:
-    """The page of a study or of runs, as one file. Raises `UsageError`."""
-    from experiments.page.collection import collect
-    from experiments.page.page import static_page
-    from experiments.page.sources import Sources
-    from problems.errors import UsageError
-
-    collected = collect(Sources.at(paths))
-    if not collected.folders:
-        raise UsageError(f"{paths[0]} holds no turn yet; start or resume that run first")
-    text = static_page(collected)
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"-o {output} can't be written: {error}") from error
-    typer.echo(str(output))
-
-
-def write_figures(paths: list[Path], folder: Path) -> None:
-    """Each picture that several runs can have, as a PDF file. Raises `UsageError`."""
-    from experiments.plot import OF_ALL_RUNS, drawn
-    from problems.errors import UsageError
-
-    for picture in OF_ALL_RUNS:
-        figure = drawn(picture, paths)
-        file = folder / f"{picture}.pdf"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            figure.savefig(file, bbox_inches="tight")
-        except OSError as error:
-            raise UsageError(f"--pdf-figures {file} can't be written: {error}") from error
-        typer.echo(str(file))
-
-
-def serve_page(paths: list[Path], port: int) -> None:
-    """Serve the page until Ctrl-C."""
-    from experiments.page.live import LiveServer
-    from experiments.page.sources import Sources
-
-    with LiveServer(Sources.at(paths), port) as server:
-        typer.echo(server.url)
-        server.serve_forever()
 
 
 def report_lines(told: RunReport) -> Iterator[Line]:

@@ -9,31 +9,31 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from experiments.analysis.interval import Interval, interval_of
-from experiments.analysis.label import model_label, model_note, policy_label
-from experiments.analysis.measures import FAST_0, FAST_1, KEPT, MEASURES, Measure
-from experiments.analysis.outcomes import Outcomes, outcomes
+from experiments.analysis.label import model_label, model_note
 from experiments.analysis.plot_style import line_styles
-from experiments.analysis.run_facts import LoadedRun, load_all
-from experiments.analysis.run_report import ProblemReport, problem_report
-from experiments.analysis.statistics import Resamples
-from experiments.analysis.table import gap, interval
-from experiments.page.charts import charts
+from experiments.analysis.run_facts import LoadedRun
+from experiments.analysis.run_report import ProblemReport, RunReport, problem_report, report_on
+from experiments.analysis.table import DASH, interval
+from experiments.page.charts import curve_charts, fast_p_chart
+from experiments.page.columns import Column, columns_of
+from experiments.page.findings import of_contrast, of_run
 from experiments.page.page_data import (
     Best,
+    Chart,
     ConditionColumn,
-    FigureRow,
     Finding,
     Page,
+    PageTable,
     ProblemRow,
     RunEntry,
     Trajectory,
     TurnRow,
 )
 from experiments.page.sources import Sources
-from experiments.study.answer import Answer, answers
+from experiments.study.curves import Curve, curves_of
+from experiments.study.report_text import sections
+from experiments.study.study_folder import StudyFolder
+from experiments.study.study_report import StudyReport, study_report
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,38 +52,37 @@ class Collected:
 
 
 @dataclass(frozen=True)
-class _Column:
-    label: str
-    runs: tuple[LoadedRun, ...]
-    places: tuple[int, ...]
+class _Told:
+    """What a study, or its runs by themselves, have to say."""
+
+    notes: tuple[str, ...] = ()
+    circumstances: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    controls: tuple[Finding, ...] = ()
+    tables: tuple[PageTable, ...] = ()
+    curves: tuple[Curve, ...] = ()
 
 
 def collect(sources: Sources) -> Collected:
     """Read what there is now. A page without a turn is a page. Raises `UsageError`."""
-    groups = sources.groups()
-    folders = [folder for group in groups for folder in group.folders]
-    loaded = load_all(folders) if folders else []
-    labels = [g.label for g in groups] if sources.study else _run_labels(loaded)
-    columns: list[_Column] = []
-    for group, label in zip(groups, labels, strict=True):
-        begin = sum(len(column.runs) for column in columns)
-        places = range(begin, begin + len(group.folders))
-        columns.append(_Column(label, tuple(loaded[place] for place in places), tuple(places)))
+    record = StudyFolder(sources.study).record() if sources.study else None
+    columns = columns_of(sources, record)
     runs = [run for column in columns for run in column.runs]
     reports = [[problem_report(turns) for _, turns in _by_problem(run)] for run in runs]
-    record = sources.record()
-    shared = _shared_problems(runs) if record else None
-    reached = [_reached(column, shared) for column in columns] if shared != () else []
-    told = answers(record, sources.study) if record and sources.study and runs else ()
+    told = _Told(notes=("No problem is finished yet.",))
+    if any(column.problems for column in columns):
+        told = _of_study(study_report(sources.study)) if sources.study else _of_runs(columns)
     page = Page(
         title=sources.title,
         question=record.plan.question if record else "",
-        made=datetime.now(UTC).isoformat(timespec="seconds"),
-        notes=tuple(_notes(runs, shared)),
-        findings=tuple(map(_answered, told)) or tuple(map(_levelled, columns, reached)),
+        circumstances=told.circumstances,
+        made=datetime.now(UTC).isoformat(sep=" ", timespec="seconds"),
+        notes=told.notes,
+        findings=told.findings,
+        controls=told.controls,
         conditions=tuple(_conditions(columns)),
-        figures=tuple(_figures(reached)),
-        charts=tuple(charts(reached)),
+        tables=told.tables,
+        charts=tuple(_charts(columns, told.curves)),
         problems=tuple(_problems(columns, reports)),
         runs=tuple(map(_entry, runs)),
         trajectories=tuple(
@@ -100,138 +99,109 @@ def _by_problem(run: LoadedRun) -> Iterator[tuple[str, pd.DataFrame]]:
         yield str(name), turns
 
 
-def _run_labels(runs: Sequence[LoadedRun]) -> list[str]:
-    """Of each run the shortest label that tells it apart."""
-    labels = [policy_label(run.facts.strategy, run.facts.feedback) for run in runs]
-    return [
-        label if labels.count(label) == 1 else run.facts.run
-        for label, run in zip(labels, runs, strict=True)
-    ]
-
-
-def _shared_problems(runs: Sequence[LoadedRun]) -> tuple[str, ...]:
-    """Problems with a turn in every run."""
-    everywhere = set.intersection(*(set(run.facts.hashes) for run in runs)) if runs else set()
-    return tuple(name for name in (runs[0].facts.hashes if runs else ()) if name in everywhere)
-
-
-def _reached(column: _Column, problems: tuple[str, ...] | None) -> list[Outcomes]:
-    return [outcomes(run.turns, problems) for run in column.runs]
-
-
-def _notes(runs: Sequence[LoadedRun], shared: tuple[str, ...] | None) -> Iterator[str]:
-    if not runs:
-        yield "There is no turn yet."
-    for model in dict.fromkeys(run.facts.model for run in runs):
-        if model_note(model):
-            yield f"{model_label(model)}."
-    begun = {name for run in runs for name in run.facts.hashes}
-    if shared is not None and len(shared) < len(begun):
-        yield (
-            f"Figures and curves are over the {len(shared)} of {len(begun)} problems that have a"
-            " turn in every cell."
+def _of_study(report: StudyReport) -> _Told:
+    tables = tuple(
+        PageTable(
+            title=section.title,
+            lines=tuple(section.lines),
+            heading=section.table.heading,
+            rows=tuple(section.table.rows),
+            left=tuple(section.table.left),
         )
-    for flags in sorted({run.facts.eager_flags for run in runs} - {""}):
-        yield f"Speedups are over eager ({flags})."
-    short = [run.facts.run for run in runs if _is_short(run)]
-    if short:
-        yield f"Some problems have fewer calls than the budget: {', '.join(short)}."
-
-
-def _is_short(run: LoadedRun) -> bool:
-    facts = run.facts
-    return bool(facts.unbegun) or facts.turns < facts.budget * len(facts.hashes)
-
-
-def _answered(answer: Answer) -> Finding:
-    contrast = answer.contrast
-    measure = next(each for each in MEASURES if each.key == contrast.outcome)
-    pairs = f"{contrast.b} against {contrast.a} ({answer.model})"
-    if answer.difference is None:
-        sentence = f"{pairs}: no problem is finished in all of its cells yet."
-    else:
-        sentence = f"{pairs}: {gap(answer.difference, measure.unit)} in {measure.label}."
-    seeds = "1 seed" if answer.seeds == 1 else f"{answer.seeds} seeds"
-    return Finding(
-        verdict=f"{answer.better} is better" if answer.better else "Can't tell",
-        settled=bool(answer.better),
-        sentence=sentence,
-        basis=(
-            f"{answer.problems} of {answer.of_problems} problems, {seeds}; p = {answer.chance:.2g},"
-            f" with Holm's correction {answer.holm:.2g}"
-        ),
-        planned=answer.planned,
+        for section in sections(report)
+        if section.table is not None
+    )
+    return _Told(
+        notes=report.notes,
+        circumstances=report.circumstances,
+        findings=tuple(map(of_contrast, report.answers)),
+        controls=tuple(map(of_contrast, report.controls)),
+        tables=tables,
+        curves=report.curves,
     )
 
 
-def _levelled(column: _Column, seeds: Sequence[Outcomes]) -> Finding:
-    """Without a question, what a condition reached."""
-    kept, solved, faster = (_figure(m, seeds)[0] for m in (KEPT, FAST_0, FAST_1))
-    calls = sum(run.facts.turns for run in column.runs)
-    return Finding(
-        verdict=interval(kept, "ratio"),
-        settled=False,
-        sentence=(
-            f"{column.label}: geometric mean speedup over eager, where a failure counts 1."
-            f" {interval(solved, 'share')} of problems have a correct kernel,"
-            f" {interval(faster, 'share')} one that is faster than eager."
+def _of_runs(columns: Sequence[Column]) -> _Told:
+    runs = [run for column in columns for run in column.runs]
+    reports = [report_on(run) for run in runs]
+    models = dict.fromkeys(run.facts.model for run in runs)
+    flags = dict.fromkeys(run.facts.eager_flags for run in runs if run.facts.eager_flags)
+    return _Told(
+        notes=tuple(_notes(runs)),
+        circumstances=(
+            *(model_label(model) for model in models if model_note(model)),
+            *(f"Speedups are over eager ({flag})." for flag in flags),
         ),
-        basis=f"{len(seeds[0].problems)} problems, {calls} calls; 95 % intervals over problems",
-        planned=None,
+        findings=tuple(of_run(told, c.label) for told, c in zip(reports, columns, strict=True)),
+        tables=(_figures(columns, reports),),
+        curves=tuple(
+            curve
+            for column in columns
+            for curve in curves_of([column.results], column.problems, [])
+        ),
     )
 
 
-def _conditions(columns: Sequence[_Column]) -> Iterator[ConditionColumn]:
+def _notes(runs: Sequence[LoadedRun]) -> Iterator[str]:
+    for run in runs:
+        facts = run.facts
+        if facts.unbegun:
+            yield f"{facts.run}: no turn yet of {len(facts.unbegun)} problems."
+        short = sum(len(turns) < facts.budget for _, turns in _by_problem(run))
+        if short:
+            yield f"{facts.run}: fewer than {facts.budget} calls on {short} problems."
+
+
+def _figures(columns: Sequence[Column], reports: Sequence[RunReport]) -> PageTable:
+    rows = []
+    for place, figure in enumerate(reports[0].figures):
+        cells = []
+        for told in reports:
+            found = told.figures[place]
+            some = f" ({found.problems})" if found.problems < len(told.problems) else ""
+            cells.append(interval(found.estimate, found.unit, DASH) + some)
+        rows.append((figure.label, *cells))
+    return PageTable(
+        title="Figures after the last call",
+        lines=(),
+        heading=("mean and 95 % interval (problems, if not all)", *(c.label for c in columns)),
+        rows=tuple(rows),
+        left=(0,),
+    )
+
+
+def _conditions(columns: Sequence[Column]) -> Iterator[ConditionColumn]:
+    begin = 0
     for column, style in zip(columns, line_styles(len(columns)), strict=True):
-        facts = column.runs[0].facts
+        places = range(begin, begin + len(column.runs))
+        begin = places.stop
         yield ConditionColumn(
             label=column.label,
-            note=model_label(facts.model),
+            note=model_label(column.runs[0].facts.model),
             colour=style.colour,
             dash=style.dash,
-            runs=column.places,
-            turns=sum(run.facts.turns for run in column.runs),
+            runs=tuple(places),
         )
 
 
-def _figures(reached: Sequence[Sequence[Outcomes]]) -> Iterator[FigureRow]:
-    for measure in MEASURES:
-        found = [_figure(measure, seeds) for seeds in reached]
-        if measure.key == "cost_usd" and all(each and each.value == 0 for each, _ in found):
-            continue
-        yield FigureRow(
-            label=measure.label,
-            values=tuple(
-                interval(each, measure.unit)
-                + (f" ({of} of {len(seeds[0].problems)})" if of < len(seeds[0].problems) else "")
-                for (each, of), seeds in zip(found, reached, strict=True)
-            ),
-        )
-
-
-def _figure(measure: Measure, seeds: Sequence[Outcomes]) -> tuple[Interval | None, int]:
-    """A condition's figure, each problem the mean over seeds, and over how many problems."""
-    tables = [measure.table(seed)[:, -1:] for seed in seeds]
-    covered = measure.covered(*tables)
-    if not covered.any():
-        return None, 0
-    table = np.mean(tables, axis=0)[covered]
-    return interval_of(measure.estimates(table, Resamples.of(len(table)))[0]), len(table)
+def _charts(columns: Sequence[Column], curves: Sequence[Curve]) -> Iterator[Chart]:
+    names = [(column.results.model, column.results.condition) for column in columns]
+    yield from curve_charts(curves, {name: place for place, name in enumerate(names)})
+    measured = {place: column.outcomes for place, column in enumerate(columns) if column.problems}
+    if measured:
+        yield fast_p_chart(measured)
 
 
 def _problems(
-    columns: Sequence[_Column], reports: Sequence[Sequence[ProblemReport]]
+    columns: Sequence[Column], reports: Sequence[Sequence[ProblemReport]]
 ) -> Iterator[ProblemRow]:
     levels = {report.problem: report.level for of_run in reports for report in of_run}
     by_run = [{report.problem: report for report in of_run} for of_run in reports]
+    conditions = list(_conditions(columns))
     for problem, level in levels.items():
         cells = tuple(
-            tuple(
-                _best(place, by_run[place][problem])
-                for place in column.places
-                if problem in by_run[place]
-            )
-            for column in columns
+            tuple(_best(p, by_run[p][problem]) for p in condition.runs if problem in by_run[p])
+            for condition in conditions
         )
         yield ProblemRow(problem=problem, level=level, cells=cells)
 

@@ -29,6 +29,8 @@ class Finding(PageModel):
     """What was compared, with the interval."""
     basis: str
     """Over how many problems and seeds, and the chances."""
+    more: tuple[str, ...]
+    """What would settle it, a line each."""
     planned: bool | None
     """The question was asked before there was a turn. None: it is no contrast."""
 
@@ -43,15 +45,18 @@ class ConditionColumn(PageModel):
     dash: str
     runs: tuple[int, ...]
     """Places in `Page.runs`."""
-    turns: int
 
 
-class FigureRow(PageModel):
-    """One figure of all conditions."""
+class PageTable(PageModel):
+    """A table of words and figures, as a report prints it."""
 
-    label: str
-    values: tuple[str, ...]
-    """`67 % [51, 80]`, a value a condition."""
+    title: str
+    lines: tuple[str, ...]
+    """Above it."""
+    heading: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left: tuple[int, ...]
+    """Columns that are aligned to the left."""
 
 
 class CurveLine(PageModel):
@@ -69,8 +74,10 @@ class Chart(PageModel):
     """The lines of all conditions for one figure on one axis."""
 
     figure: str
-    """Key of a measure, or `fast_p`."""
+    """Key of a measure, or `fast_p`; `KEY over CONDITION` for differences."""
     label: str
+    is_difference: bool
+    """Paired over problems: differences of shares, quotients of ratios."""
     unit: Unit
     axis: Axis
     axis_label: str
@@ -145,12 +152,15 @@ class Page(PageModel):
     title: str
     question: str
     """Of the study; empty: there is none."""
+    circumstances: tuple[str, ...]
     made: str
     """UTC."""
     notes: tuple[str, ...]
     findings: tuple[Finding, ...]
+    controls: tuple[Finding, ...]
+    """Feedback against its controls, where the plan does not ask for it."""
     conditions: tuple[ConditionColumn, ...]
-    figures: tuple[FigureRow, ...]
+    tables: tuple[PageTable, ...]
     charts: tuple[Chart, ...]
     problems: tuple[ProblemRow, ...]
     runs: tuple[RunEntry, ...]

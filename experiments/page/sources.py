@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent.record.turn import TurnRecord
 from experiments.runs import FILES, read_records, run_folders
-from experiments.study.cell import cell_name
-from experiments.study.plan import Condition, ModelChoice, Plan
-from experiments.study.study_folder import FILE, StudyFolder, StudyRecord
+from experiments.study.study_folder import FILE
 from problems.errors import UsageError
 
 WATCHED = (*FILES, "result.json", "confirmations/*.jsonl")
 """What changes in a run directory when there is something new to show."""
-
-
-@dataclass(frozen=True)
-class Group:
-    """Runs that one column stands for."""
-
-    label: str
-    folders: tuple[Path, ...]
 
 
 @dataclass(frozen=True)
@@ -50,29 +40,15 @@ class Sources:
         """Names of the folders."""
         return " and ".join(path.resolve().name for path in self.paths)
 
-    def record(self) -> StudyRecord | None:
-        """The study's plan."""
-        return StudyFolder(self.study).record() if self.study is not None else None
-
-    def groups(self) -> list[Group]:
-        """The conditions in the order of the plan, without cells that have no turn yet; else every
-        run by itself, under an empty label."""
-        record = self.record()
-        if record is None or self.study is None:
-            return [Group("", (folder,)) for folder in self._runs() if _has_turns(folder)]
-        found = [
-            Group(label, tuple(f for name in names if _has_turns(f := self.study / name)))
-            for label, names in _columns(record.plan)
-        ]
-        return [group for group in found if group.folders]
-
-    def _runs(self) -> list[Path]:
+    def runs(self) -> list[Path]:
+        """Run directories that hold a turn."""
         found = [folder for path in self.paths for folder in _runs_at(path)]
-        return list({folder.resolve(): folder for folder in found}.values())
+        folders = {folder.resolve(): folder for folder in found}
+        return [folder for folder in folders.values() if _has_turns(folder)]
 
     def stamp(self) -> tuple[tuple[str, int, int], ...]:
         """Changes when there is something new to show."""
-        files = [file for folder in self._runs() for name in WATCHED for file in folder.glob(name)]
+        files = [file for folder in self.runs() for name in WATCHED for file in folder.glob(name)]
         if self.study is not None:
             files.append(self.study / FILE)
         stats = [(str(file), file.stat()) for file in sorted(files)]
@@ -108,14 +84,3 @@ def _runs_at(path: Path) -> list[Path]:
 def _has_turns(folder: Path) -> bool:
     files = [file for name in FILES if (file := folder / name).is_file()]
     return any(file.stat().st_size for file in files) and any(True for _ in read_records(folder))
-
-
-def _columns(plan: Plan) -> Iterator[tuple[str, list[str]]]:
-    for model in plan.models:
-        for condition in plan.conditions:
-            names = [cell_name(model.label, condition, seed) for seed in plan.seeds]
-            yield _label(plan, model, condition), names
-
-
-def _label(plan: Plan, model: ModelChoice, condition: Condition) -> str:
-    return f"{model.label}, {condition}" if len(plan.models) > 1 else str(condition)

@@ -1,0 +1,50 @@
+"""What `experiments.report` writes and serves besides text: a page, its live twin, PDF figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from experiments.page.sources import Sources
+from experiments.plot import OF_ALL_RUNS, drawn
+from problems.errors import UsageError
+
+
+def write_page(paths: Sequence[Path], output: Path) -> None:
+    """The page of a study or of runs, as one file. Raises `UsageError`."""
+    from experiments.page.collection import collect
+    from experiments.page.page import static_page
+
+    collected = collect(Sources.at(paths))
+    if not collected.folders:
+        raise UsageError(f"{paths[0]} holds no turn yet; start or resume that run first")
+    text = static_page(collected)
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"-o {output} can't be written: {error}") from error
+    typer.echo(str(output))
+
+
+def write_figures(paths: Sequence[Path], folder: Path) -> None:
+    """Each picture that any number of runs can have, as a PDF file. Raises `UsageError`."""
+    for picture in OF_ALL_RUNS:
+        figure = drawn(picture, paths)
+        file = folder / f"{picture}.pdf"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            figure.savefig(file, bbox_inches="tight")
+        except OSError as error:
+            raise UsageError(f"--pdf-figures {file} can't be written: {error}") from error
+        typer.echo(str(file))
+
+
+def serve_page(paths: Sequence[Path], port: int) -> None:
+    """Serve the page until Ctrl-C. Raises `UsageError`."""
+    from experiments.page.live import LiveServer
+
+    with LiveServer(Sources.at(paths), port) as server:
+        typer.echo(server.url)
+        server.serve_forever()
