@@ -1,9 +1,9 @@
-"""python -m experiments.report RUN [RUN...] : what runs reached and spent, problem by problem."""
+"""python -m experiments.report PATH [PATH...] : what runs, or a study, reached and spent."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,20 +22,39 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 @app.command()
 def report(
     runs: Annotated[
-        list[Path], Argument(help="Run directories, or folders of them.", metavar="RUN...")
+        list[Path],
+        Argument(help="Run directories, folders of them, or studies.", metavar="PATH..."),
     ],
     seed: Annotated[int, Option("--seed", help="Seed of the bootstrap.")] = 0,
-    as_json: Annotated[bool, Option("--json", help="One JSON object a run, a line each.")] = False,
+    as_json: Annotated[bool, Option("--json", help="One JSON object a run or study.")] = False,
     markdown: Annotated[bool, Option("--markdown", help="As Markdown, for a README.")] = False,
+    p: Annotated[
+        list[float] | None,
+        Option("--p", min=0, help="Of a study: fast_p at this p as well (repeatable)."),
+    ] = None,
+    mixed: Annotated[
+        bool, Option("--mixed", help="Of a study: a mixed model too (extra `analysis`).")
+    ] = False,
 ) -> None:
-    """Sum runs up: shares of problems solved and sped up, speedups with intervals, what it cost."""
+    """Sum runs up: shares of problems solved and sped up, speedups with intervals, what it cost.
+
+    A study's report holds its answers, its conditions side by side, curves at equal budgets and how
+    the turns went.
+    """
     from experiments.analysis.run_facts import load_all
     from experiments.analysis.run_report import report_on
+    from experiments.study.study_folder import FILE
     from problems.errors import UsageError
 
     if as_json and markdown:
         raise UsageError("--json and --markdown exclude each other; choose one")
-    for place, run in enumerate(load_all(runs)):
+    studies = [path for path in runs if (path / FILE).is_file()]
+    if (p or mixed) and len(studies) < len(runs):
+        raise UsageError(f"--p and --mixed are of studies (folders with {FILE}); leave them out")
+    for place, study in enumerate(studies):
+        _report_study(study, seed, as_json, markdown, p or (), mixed, first=place == 0)
+    others = [path for path in runs if path not in studies]
+    for place, run in enumerate(load_all(others) if others else (), start=len(studies)):
         told = report_on(run, seed=seed)
         if as_json:
             typer.echo(told.model_dump_json(by_alias=True))
@@ -43,6 +62,30 @@ def report(
             typer.echo("\n".join([""] * (place > 0) + list(markdown_lines(told))))
         else:
             print_lines([("", "")] * (place > 0) + list(report_lines(told)))
+
+
+def _report_study(
+    folder: Path,
+    seed: int,
+    as_json: bool,
+    markdown: bool,
+    p: Sequence[float],
+    mixed: bool,
+    *,
+    first: bool,
+) -> None:
+    from experiments.study.condition_report import THRESHOLDS
+    from experiments.study.report_text import markdown_lines, text_lines
+    from experiments.study.study_report import study_report
+
+    thresholds = sorted({*THRESHOLDS, *p})
+    told = study_report(folder, seed=seed, thresholds=thresholds, mixed=mixed)
+    if as_json:
+        typer.echo(told.model_dump_json(by_alias=True))
+    elif markdown:
+        typer.echo("\n".join([""] * (not first) + list(markdown_lines(told))))
+    else:
+        print_lines([("", "")] * (not first) + list(text_lines(told)))
 
 
 def report_lines(told: RunReport) -> Iterator[Line]:

@@ -249,43 +249,46 @@ def answered(asked: Sequence[Asked], planned: Sequence[bool]) -> tuple[Answer, .
 
 
 def answer_lines(found: Sequence[Answer]) -> Iterator[str]:
-    """The answers for a person, a line each, and below what a "can't tell" would need."""
+    """The answers for a person: a line with each verdict, and its figures in the lines below."""
     for each in found:
-        yield _answer_line(each)
-        if each.difference is not None and not each.better:
-            yield from (f"  {line}" for line in _power_lines(each))
+        text = f"{each.model}: {each.contrast.text}"
+        if each.difference is None:
+            yield f"{text}: {each.note} ({_size(each)})"
+            continue
+        verdict = f"{each.better} is better" if each.better else "can't tell"
+        yield f"{text}: {verdict}"
+        equal = each.problems - each.b_higher - each.a_higher
+        yield (
+            f"  {gap(each.difference, each.unit)} over {_size(each)}; higher on {each.b_higher},"
+            f" lower on {each.a_higher}, equal on {equal}{each.note and f'; {each.note}'}"
+        )
+        effect = "" if each.effect is None else f"; standardised effect {each.effect:.2f}"
+        planned = "planned" if each.planned else "not planned before the results"
+        yield (
+            f"  {each.test}: p = {each.chance:.2g}, corrected for {_count(len(found), 'question')}"
+            f" (Holm) p = {each.holm:.2g}{effect}; {planned}"
+        )
+        yield from (f"  {_power_line(each, note)}" for note in each.power)
 
 
-def _answer_line(each: Answer) -> str:
-    seeds = "1 seed" if each.seeds == 1 else f"{each.seeds} seeds"
-    n = f"{each.problems} of {each.of_problems} problems, {seeds}"
-    who = f"{each.model}: {each.contrast.text}"
-    if each.difference is None:
-        return f"{who}: {each.note} ({n})"
-    verdict = f"{each.better} is better" if each.better else "can't tell"
-    effect = "" if each.effect is None else f", d = {each.effect:.2f}"
-    notes = "".join(f"; {note}" for note in (each.note, _planned(each)) if note)
-    return (
-        f"{who}: {verdict}; {gap(each.difference, each.unit)}{effect}; higher on {each.b_higher}"
-        f" and lower on {each.a_higher} of {n}; {each.test}: p = {each.chance:.2g}, with Holm"
-        f" {each.holm:.2g}{notes}"
-    )
+def _size(each: Answer) -> str:
+    return f"{each.problems} of {each.of_problems} problems, {_count(each.seeds, 'seed')}"
 
 
-def _planned(each: Answer) -> str:
-    return "planned" if each.planned else "not planned before the results"
+def _count(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _power_lines(each: Answer) -> Iterator[str]:
-    for note in each.power:
-        shown = Interval(value=note.difference, low=None, high=None)
-        size = gap(shown, each.unit).partition(" [")[0]
-        what = "the observed difference" if note.observed else "a difference"
-        if note.problems is None:
-            need = f"more than {MOST:,} problems"
-        else:
-            need = f"about {note.problems:,} problems"
-        seeds = f", or {note.seeds:,} seeds of these problems" if note.seeds else ""
-        again = each.seeds > 1 and not note.seeds
-        no_seeds = "; more seeds of these problems would not do" if again else ""
-        yield f"to settle {what} of {size} (power 80 %): {need}{seeds}{no_seeds}"
+def _power_line(each: Answer, note: PowerNote) -> str:
+    shown = Interval(value=note.difference, low=None, high=None)
+    size = gap(shown, each.unit).partition(" [")[0]
+    what = f"{size} as observed" if note.observed else size
+    if note.problems is not None and note.problems <= each.problems:
+        return f"{what}: this study would have found it in at least 4 of 5 cases"
+    need = f"more than {MOST:,}" if note.problems is None else f"about {note.problems:,}"
+    seeds = ""
+    if note.seeds:
+        seeds = f", or about {note.seeds:,} seeds of these problems"
+    elif each.seeds > 1:
+        seeds = "; no number of seeds of these problems would do"
+    return f"{what}: to find it in 4 of 5 cases takes {need} problems{seeds}"

@@ -1,0 +1,286 @@
+"""A study's report for a person, as plain text or as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from evaluator.command.command_line import Line
+from experiments.analysis.equal_budget import NOUNS, UNITS
+from experiments.analysis.interval import Interval
+from experiments.analysis.measures import KEPT, measure_of
+from experiments.analysis.mixed_model import MixedModel
+from experiments.analysis.run_report import FigureReport
+from experiments.analysis.table import DASH, Table, figure, gap, interval
+from experiments.study.answer import answer_lines
+from experiments.study.condition_report import ConditionReport, Group
+from experiments.study.curves import Curve
+from experiments.study.study_report import StudyReport
+
+SHOWN_BUDGETS = 4
+
+
+@dataclass(frozen=True)
+class Section:
+    """Part of a report: lines, then a table."""
+
+    title: str
+    lines: Sequence[str] = ()
+    table: Table | None = None
+
+
+def text_lines(report: StudyReport) -> Iterator[Line]:
+    """As plain text."""
+    yield "bold", f"{report.study}: {report.question}"
+    yield from (("", line) for line in report.circumstances)
+    yield "", _extent(report)
+    yield from (("yellow", f"note: {note}") for note in report.notes)
+    for section in sections(report):
+        yield "", ""
+        yield "bold", section.title
+        yield from (("", line) for line in section.lines)
+        yield from (("", line) for line in (section.table.plain() if section.table else ()))
+
+
+def markdown_lines(report: StudyReport) -> Iterator[str]:
+    """As Markdown."""
+    yield f"### {report.study}: {report.question}"
+    yield ""
+    for line in (*report.circumstances, _extent(report), *(f"Note: {n}" for n in report.notes)):
+        yield f"- {line}"
+    for section in sections(report):
+        yield ""
+        yield f"#### {section.title}"
+        yield ""
+        for line in section.lines:
+            yield f"{'  ' if line.startswith(' ') else ''}- {line.strip()}"
+        yield from section.table.markdown() if section.table else ()
+
+
+def _extent(report: StudyReport) -> str:
+    cells = len(report.cells)
+    finished = sum(cell.finished for cell in report.cells)
+    of = sum(cell.of_problems for cell in report.cells)
+    turns = sum(cell.turns for cell in report.cells)
+    return (
+        f"{cells} cells, {finished} of {of} problems finished, {turns:,} turns;"
+        f" plan {report.plan_hash}"
+    )
+
+
+def sections(report: StudyReport) -> Iterator[Section]:
+    """All that there is something to say on."""
+    if report.answers:
+        yield Section("Answers", tuple(answer_lines(report.answers)))
+    if report.controls:
+        title = "Feedback against its controls, where the plan does not ask for it"
+        yield Section(title, tuple(answer_lines(report.controls)))
+    if not report.conditions:
+        return
+    names = _names(report.conditions)
+    yield Section("Share of problems", (), _fast_p(report.conditions, names))
+    yield Section("Figures after the last call", (), _figures(report.conditions, names))
+    yield Section("What each problem reached cost", (), _costs(report.conditions, names))
+    yield from _groups(report.conditions, names)
+    yield from _budgets(report)
+    yield from _at_k(report.conditions, names)
+    yield from _trajectories(report.conditions, names)
+    yield from _advice(report.conditions, names)
+    yield from (_mixed(each) for each in report.mixed)
+
+
+def _names(conditions: Sequence[ConditionReport]) -> list[str]:
+    """What a column is called: the condition, with its model where there are several."""
+    one = len({each.model for each in conditions}) == 1
+    return [each.condition if one else f"{each.model}, {each.condition}" for each in conditions]
+
+
+def _rows(cells: Sequence[dict[str, str]]) -> list[tuple[str, ...]]:
+    """A row for each label that any condition has; a dash where one lacks it."""
+    labels = dict.fromkeys(label for each in cells for label in each)
+    return [(label, *(each.get(label, DASH) for each in cells)) for label in labels]
+
+
+def _fast_p(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Table:
+    cells = []
+    for each in conditions:
+        told: dict[str, str] = {}
+        for found in each.fast_p:
+            behind = "" if found.rival == "eager" else f"_{found.rival}"
+            some = "" if found.problems == each.problems else f" ({found.problems} problems)"
+            told[measure_of(f"fast_{found.p:g}{behind}").label + some] = interval(
+                found.by_estimate, "share"
+            )
+            if found.by_interval is not None:
+                label = measure_of(f"clear_{found.p:g}{behind}").label
+                told[label + some] = interval(found.by_interval, "share")
+        cells.append(told)
+    return Table(("best kernel", *names), _rows(cells))
+
+
+def _figures(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Table:
+    cells = [
+        {
+            _label(found, each.problems): interval(found.estimate, found.unit)
+            for found in each.figures
+            if not found.figure.startswith(("fast_", "clear_"))
+        }
+        for each in conditions
+    ]
+    return Table(("mean and 95 % interval", *names), _rows(cells))
+
+
+def _label(found: FigureReport, of: int) -> str:
+    some = "" if found.problems == of else f" ({found.problems} of {of})"
+    return f"{found.label}{some}"
+
+
+def _costs(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Table:
+    cells = []
+    for each in conditions:
+        told = {}
+        for cost in each.costs:
+            noun = NOUNS[cost.currency]
+            told[f"{noun} for each correct problem"] = interval(cost.per_correct, cost.unit, DASH)
+            told[f"{noun} for each faster problem"] = interval(cost.per_faster, cost.unit, DASH)
+        cells.append(told)
+    return Table(("all spent over all reached", *names), _rows(cells))
+
+
+def _groups(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Iterator[Section]:
+    if any(each.levels for each in conditions):
+        cells = [
+            {
+                f"level {level.name} ({level.problems}): {found.label}": interval(
+                    found.estimate, found.unit
+                )
+                for level in each.levels
+                for found in level.figures
+            }
+            for each in conditions
+        ]
+        table = Table(("level (problems)", *names), _rows(cells))
+        yield Section("By level", (), table)
+    if any(each.categories for each in conditions):
+        cells = [
+            {f"{group.name} ({group.problems})": _kept_of(group) for group in each.categories}
+            for each in conditions
+        ]
+        table = Table(("category (problems)", *names), _rows(cells))
+        yield Section(f"By category: {KEPT.label}", (), table)
+
+
+def _kept_of(group: Group) -> str:
+    found = next(each for each in group.figures if each.figure == KEPT.key)
+    # One problem has no interval.
+    value = found.estimate.value if found.estimate else None
+    return interval(found.estimate, "ratio") if group.problems > 1 else figure(value, "ratio")
+
+
+def _budgets(report: StudyReport) -> Iterator[Section]:
+    """The geometric mean at a few budgets in each currency."""
+    kept = [curve for curve in report.curves if curve.figure == KEPT.key]
+    for model, currency in dict.fromkeys((curve.model, curve.currency) for curve in kept):
+        curves = [c for c in kept if (c.model, c.currency) == (model, currency)]
+        count = len(curves[0].points)
+        shown = [round(count / 2**power) - 1 for power in range(SHOWN_BUDGETS)]
+        rows = []
+        for place in sorted({each for each in shown if each >= 0}):
+            points = [curve.points[place] for curve in curves]
+            ended = sorted({round(100 * point.ended) for point in points})
+            rows.append(
+                (
+                    figure(points[0].spent, UNITS[currency]),
+                    *(_at(curve, place) for curve in curves),
+                    f"{ended[0]} %" if len(ended) == 1 else f"{ended[0]} to {ended[-1]} %",
+                )
+            )
+        heading = (
+            NOUNS[currency],
+            *(f"{c.condition} over {c.over}" if c.over else c.condition for c in curves),
+            "all calls made",
+        )
+        one = len({curve.model for curve in kept}) == 1
+        of = "" if one else f" ({model})"
+        title = f"At the same {NOUNS[currency]} a problem{of}: {KEPT.label}, by the search"
+        yield Section(title, (), Table(heading, rows))
+
+
+def _at(curve: Curve, place: int) -> str:
+    point = curve.points[place]
+    found = Interval(value=point.value, low=point.low, high=point.high)
+    return gap(found, curve.unit) if curve.over else interval(found, curve.unit)
+
+
+def _at_k(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Iterator[Section]:
+    for each, name in zip(conditions, names, strict=True):
+        if each.at_k:
+            rows = [
+                (
+                    str(found.k),
+                    interval(found.correct, "share"),
+                    interval(found.faster, "share"),
+                    interval(found.best, "ratio"),
+                )
+                for found in each.at_k
+            ]
+            heading = ("k", "pass@k: correct", "pass@k: > 1x", "best@k: speedup, at least 1")
+            yield Section(f"Best of k samples: {name}", (), Table(heading, rows))
+
+
+def _trajectories(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Iterator[Section]:
+    cells, columns = [], []
+    for each, name in zip(conditions, names, strict=True):
+        went = each.trajectories
+        if went is None:
+            continue
+        columns.append(name)
+        told = {f"{s.status}, then {s.next_status}": str(s.count) for s in went.steps}
+        if went.best_found_at:
+            told["best found at call 1, 2, ..."] = ", ".join(map(str, went.best_found_at))
+        if went.idle_calls is not None:
+            told["calls after the best, mean"] = f"{went.idle_calls:.1f}"
+        if went.plateau_share is not None:
+            told["best found in the first half of the calls"] = interval(
+                went.plateau_share, "share"
+            )
+        if went.repaired_over_unbroken is not None:
+            shown = gap(went.repaired_over_unbroken, "ratio")
+            problems = went.repaired_problems
+            told["repaired kernels over those before a failure"] = f"{shown} ({problems} problems)"
+        cells.append(told)
+    if columns:
+        table = Table(("turns", *columns), _rows(cells))
+        yield Section("From turn to turn", (), table)
+
+
+def _advice(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Iterator[Section]:
+    for each, name in zip(conditions, names, strict=True):
+        if each.advice:
+            rows = [
+                (
+                    rule.rule,
+                    str(rule.given),
+                    str(rule.followed),
+                    interval(rule.hit_rate, "share", DASH),
+                    figure(rule.time_change, "share", DASH),
+                )
+                for rule in each.advice
+            ]
+            heading = ("rule", "given", "followed", "figure moved as advised", "time, median")
+            yield Section(f"What followed advice: {name}", (), Table(heading, rows))
+
+
+def _mixed(told: MixedModel) -> Section:
+    lines = [f"{told.formula}; {told.observations} observations of {told.problems} problems"]
+    if told.note:
+        lines.append(f"note: {told.note}")
+    if told.problem_sd is not None and told.residual_sd is not None:
+        lines.append(
+            f"standard deviation of log speedup between problems {told.problem_sd:.2f}, within"
+            f" {told.residual_sd:.2f}; condition and category explain"
+            f" {figure(told.fixed_share, 'share')} of the variance"
+        )
+    rows = [(t.name, gap(t.ratio, "ratio"), f"{t.chance:.2g}") for t in told.terms]
+    heading = ("factor on the speedup", "with 95 % interval", "p, not corrected")
+    return Section(f"Mixed model: {told.model}", lines, Table(heading, rows) if rows else None)
