@@ -30,10 +30,11 @@ from experiments.page.page_data import (
     TurnRow,
 )
 from experiments.page.sources import Sources
+from experiments.study.condition_report import THRESHOLDS
 from experiments.study.curves import Curve, curves_of
 from experiments.study.report_text import sections
 from experiments.study.study_folder import StudyFolder
-from experiments.study.study_report import StudyReport, study_report
+from experiments.study.study_report import study_report
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +72,7 @@ def collect(sources: Sources) -> Collected:
     reports = [[problem_report(turns) for _, turns in _by_problem(run)] for run in runs]
     told = _Told(notes=("No problem is finished yet.",))
     if any(column.problems for column in columns):
-        told = _of_study(study_report(sources.study)) if sources.study else _of_runs(columns)
+        told = _of_study(sources, sources.study) if sources.study else _of_runs(sources, columns)
     page = Page(
         title=sources.title,
         question=record.plan.question if record else "",
@@ -99,7 +100,9 @@ def _by_problem(run: LoadedRun) -> Iterator[tuple[str, pd.DataFrame]]:
         yield str(name), turns
 
 
-def _of_study(report: StudyReport) -> _Told:
+def _of_study(sources: Sources, folder: Path) -> _Told:
+    thresholds = sorted({*THRESHOLDS, *sources.more_thresholds})
+    report = study_report(folder, seed=sources.seed, thresholds=thresholds, mixed=sources.mixed)
     tables = tuple(
         PageTable(
             title=section.title,
@@ -121,9 +124,9 @@ def _of_study(report: StudyReport) -> _Told:
     )
 
 
-def _of_runs(columns: Sequence[Column]) -> _Told:
+def _of_runs(sources: Sources, columns: Sequence[Column]) -> _Told:
     runs = [run for column in columns for run in column.runs]
-    reports = [report_on(run) for run in runs]
+    reports = [report_on(run, seed=sources.seed) for run in runs]
     models = dict.fromkeys(run.facts.model for run in runs)
     flags = dict.fromkeys(run.facts.eager_flags for run in runs if run.facts.eager_flags)
     return _Told(
@@ -137,7 +140,7 @@ def _of_runs(columns: Sequence[Column]) -> _Told:
         curves=tuple(
             curve
             for column in columns
-            for curve in curves_of([column.results], column.problems, [])
+            for curve in curves_of([column.results], column.problems, [], seed=sources.seed)
         ),
     )
 

@@ -12,14 +12,14 @@ from experiments.plot import OF_ALL_RUNS, drawn
 from problems.errors import UsageError
 
 
-def write_page(paths: Sequence[Path], output: Path) -> None:
+def write_page(sources: Sources, output: Path) -> None:
     """The page of a study or of runs, as one file. Raises `UsageError`."""
     from experiments.page.collection import collect
     from experiments.page.page import static_page
 
-    collected = collect(Sources.at(paths))
+    collected = collect(sources)
     if not collected.folders:
-        raise UsageError(f"{paths[0]} holds no turn yet; start or resume that run first")
+        raise UsageError(f"{sources.paths[0]} holds no turn yet; start or resume that run first")
     text = static_page(collected)
     try:
         output.write_text(text, encoding="utf-8")
@@ -41,10 +41,10 @@ def write_figures(paths: Sequence[Path], folder: Path) -> None:
         typer.echo(str(file))
 
 
-def serve_page(paths: Sequence[Path], port: int) -> None:
+def serve_page(sources: Sources, port: int) -> None:
     """Serve the page until Ctrl-C. Raises `UsageError`."""
     from experiments.page.live import LiveServer
 
-    with LiveServer(Sources.at(paths), port) as server:
+    with LiveServer(sources, port) as server:
         typer.echo(server.url)
         server.serve_forever()

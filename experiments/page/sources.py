@@ -21,9 +21,22 @@ class Sources:
 
     paths: tuple[Path, ...]
     study: Path | None
+    seed: int = 0
+    """Of the bootstrap."""
+    more_thresholds: tuple[float, ...] = ()
+    """Of a study: values of p that fast_p is told at, besides the usual ones."""
+    mixed: bool = False
+    """Of a study: fit a mixed model as well."""
 
     @classmethod
-    def at(cls, paths: Sequence[Path]) -> Sources:
+    def at(
+        cls,
+        paths: Sequence[Path],
+        *,
+        seed: int = 0,
+        more_thresholds: Sequence[float] = (),
+        mixed: bool = False,
+    ) -> Sources:
         """Raises `UsageError` where a path is no folder, or a study is not alone."""
         for path in paths:
             if not path.is_dir() and path.name not in FILES:
@@ -33,7 +46,8 @@ class Sources:
             raise UsageError(
                 f"{studies[0]} is a study, which has a page to itself; name it alone, or its cells"
             )
-        return cls(tuple(paths), studies[0] if studies else None)
+        study = studies[0] if studies else None
+        return cls(tuple(paths), study, seed, tuple(more_thresholds), mixed)
 
     @property
     def title(self) -> str:

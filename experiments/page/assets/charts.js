@@ -127,7 +127,7 @@ function chartLayout(chart, lines) {
   const grid = getComputedStyle(byId('main')).borderTopColor;
   const axis = { gridcolor: grid, zeroline: false, linecolor: grid, automargin: true };
   const yaxis = chart.unit === 'share'
-    ? { ...axis, range: [-0.02, 1.04], tickformat: '.0%' }
+    ? { ...axis, tickformat: chart.is_difference ? '+.0%' : '.0%', ...(chart.is_difference ? {} : { range: [-0.02, 1.04] }) }
     : { ...axis, type: 'log', ...ratioRange(lines) };
   const xaxis = {
     ...axis, title: { text: plain(chart.axis_label), standoff: 8 },
@@ -135,13 +135,15 @@ function chartLayout(chart, lines) {
     ...(chart.axis === 'calls' ? { tickformat: 'd', dtick: whole(lines) } : {}),
     ...(chart.axis === 'cost_usd' ? { tickprefix: '$' } : {}),
   };
+  const equal = chart.unit === 'share' ? 0 : 1;
   const one = { line: { color: ink, width: 1, dash: 'dash' }, layer: 'below' };
   return {
     xaxis, yaxis, height: 400, hovermode: 'x unified', uirevision: `${chart.figure} ${chart.axis}`,
     margin: { l: 56, r: 16, t: 12, b: 48 }, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
     font: { color: ink, family: 'system-ui, sans-serif', size: 13 },
     hoverlabel: { bgcolor: getComputedStyle(document.body).backgroundColor, font: { color: ink } },
-    shapes: chart.axis === 'p' ? [{ ...one, type: 'line', x0: 1, x1: 1, yref: 'paper', y0: 0, y1: 1 }] : [],
+    shapes: chart.axis === 'p' ? [{ ...one, type: 'line', x0: 1, x1: 1, yref: 'paper', y0: 0, y1: 1 }]
+      : chart.is_difference ? [{ ...one, type: 'line', xref: 'paper', x0: 0, x1: 1, y0: equal, y1: equal }] : [],
   };
 }
 

@@ -9,7 +9,9 @@ class Overview {
     this.fastP = new ChartBox('fast_p');
     this.findings = make('div', { class: 'findings' });
     this.notes = make('ul', { class: 'notes' });
-    this.figures = make('div', { class: 'table short', tabindex: '0', role: 'region', 'aria-label': 'Figures' });
+    this.controls = make('div');
+    this.circumstances = make('ul', { class: 'notes' });
+    this.tables = make('div');
     this.runs = make('ul', { class: 'runs' });
     this.figure = make('select', { id: 'figure', onchange: () => this.choose('figure', this.figure) });
     this.axis = make('select', { id: 'axis', onchange: () => this.choose('axis', this.axis) });
@@ -18,21 +20,21 @@ class Overview {
     this.made = make('p', { class: 'faint' });
     this.problems = make('div', { class: 'problems' });
     element.append(
-      this.question, this.findings, this.notes,
+      this.question, this.findings, this.notes, this.controls,
       make('h2', {}, 'Best so far'),
       make('div', { class: 'controls' },
         make('label', { for: 'figure' }, 'Figure ', this.figure),
         make('label', { for: 'axis' }, 'against ', this.axis), this.toggles),
       this.curves.element,
       make('p', { class: 'faint' }, 'Mean over problems; bands are 95 % bootstrap intervals over problems. '
-        + 'Against calls, the last point is that of the second verdicts, where there are some.'),
+        + 'By the figures of the search: only the last best kernel is judged again.'),
       make('h2', {}, 'fast_p'), this.fastP.element,
       make('h2', {}, 'Problems by conditions'),
       make('p', { class: 'faint' }, 'Speedup of the best kernel over eager, with its 95 % interval. '
         + 'Each figure leads to the turn that found it.'),
       this.problems,
-      make('h2', {}, 'Figures'), this.figures,
-      make('h2', {}, 'Runs'), this.runs, this.made);
+      this.tables,
+      make('h2', {}, 'Runs'), this.circumstances, this.runs, this.made);
   }
 
   update(page) {
@@ -41,12 +43,16 @@ class Overview {
     this.question.textContent = page.question || page.title;
     this.findings.replaceChildren(...page.findings.map(findingNode));
     this.notes.replaceChildren(...page.notes.map((note) => make('li', {}, note)));
+    this.circumstances.replaceChildren(...page.circumstances.map((line) => make('li', {}, line)));
+    this.controls.replaceChildren(...(page.controls.length ? [
+      make('h2', {}, 'Feedback against its controls, where the plan does not ask for it'),
+      make('div', { class: 'findings' }, ...page.controls.map(findingNode))] : []));
     this.made.textContent = `Made ${page.made}.`;
     this.runs.replaceChildren(...page.runs.map((run) =>
       make('li', {}, make('b', {}, run.name), ` ${run.title}; ${run.about}`)));
-    this.figures.replaceChildren(figureTable(page));
-    this.options(this.figure, 'figure', FIGURE_NAMES);
-    this.options(this.axis, 'axis', AXIS_NAMES);
+    this.showTables(page.tables);
+    this.options(this.figure, 'figure', (chart) => FIGURE_NAMES[chart.figure] ?? chart.label);
+    this.options(this.axis, 'axis', (chart) => AXIS_NAMES[chart.axis]);
     const labels = page.conditions.map((condition) => condition.label);
     if (!before || JSON.stringify(before.conditions.map((each) => each.label)) !== JSON.stringify(labels)) {
       this.toggles.replaceChildren(make('legend', {}, 'Conditions'), ...page.conditions.map((each) => this.toggle(each)));
@@ -58,11 +64,22 @@ class Overview {
     this.draw();
   }
 
-  options(select, part, names) {
-    const found = this.page.charts.filter((chart) => chart.figure !== 'fast_p').map((chart) => chart[part]);
-    const values = [...new Set(found)];
-    select.replaceChildren(...values.map((value) => make('option', { value }, names[value] ?? value)));
-    if (values.includes(this.chosen[part])) select.value = this.chosen[part];
+  options(select, part, name) {
+    const found = new Map(this.page.charts.filter((chart) => chart.figure !== 'fast_p')
+      .map((chart) => [chart[part], name(chart)]));
+    select.replaceChildren(...[...found].map(([value, text]) => make('option', { value }, text)));
+    if (found.has(this.chosen[part])) select.value = this.chosen[part];
+  }
+
+  // Tables that are the same stay as they are, with what a reader has opened.
+  showTables(tables) {
+    const text = JSON.stringify(tables);
+    if (text === this.tablesText) return;
+    this.tablesText = text;
+    this.tables.replaceChildren(...tables.flatMap((table) => [
+      make('h2', {}, table.title),
+      ...table.lines.map((line) => make('p', { class: 'faint' }, line)),
+      plainTable(table)]));
   }
 
   choose(part, select) {
@@ -100,15 +117,18 @@ function findingNode(finding) {
   return make('article', { class: finding.settled ? 'finding settled' : 'finding' },
     make('p', { class: 'verdict' }, finding.verdict, planned ? make('span', { class: 'tag' }, planned) : null),
     make('p', {}, finding.sentence),
-    make('p', { class: 'faint' }, finding.basis));
+    make('p', { class: 'faint' }, finding.basis),
+    ...finding.more.map((line) => make('p', { class: 'faint' }, line)));
 }
 
-function figureTable(page) {
-  const head = ['over all problems', ...page.conditions.map((condition) => condition.label)];
-  return make('table', {},
-    make('thead', {}, make('tr', {}, ...head.map((text) => make('th', { scope: 'col' }, text)))),
-    make('tbody', {}, ...page.figures.map((row) => make('tr', {},
-      make('th', { scope: 'row' }, row.label), ...row.values.map((value) => make('td', {}, value))))));
+function plainTable(table) {
+  const side = (column) => (table.left.includes(column) ? 'left' : '');
+  return make('div', { class: 'table short', tabindex: '0', role: 'region', 'aria-label': table.title },
+    make('table', {},
+      make('thead', {}, make('tr', {}, ...table.heading.map((text, column) =>
+        make('th', { scope: 'col', class: side(column) }, text)))),
+      make('tbody', {}, ...table.rows.map((row) => make('tr', {}, ...row.map((text, column) =>
+        make(column ? 'td' : 'th', { class: side(column), scope: column ? null : 'row' }, text)))))));
 }
 
 function problemTable(page) {
