@@ -65,8 +65,6 @@ def bare(value: float, unit: Unit) -> str:
         return f"{100 * value:.0f}"
     if unit == "tokens":
         return f"{value:,.0f}"
-    if unit == "calls" and value == int(value):
-        return f"{value:,.0f}"
     if unit == "usd":
         return "0" if value == 0 else f"{value:.2f}" if size >= 1 else f"{value:.3f}"
     digits = 2 if unit == "ratio" else 1

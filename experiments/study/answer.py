@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from experiments.analysis.equal_budget import spent_by_call
 from experiments.analysis.interval import Interval, interval_of
 from experiments.analysis.measures import Measure, Unit, measure_of
-from experiments.analysis.power import MOST, Spread, problems_needed, seeds_needed
+from experiments.analysis.power import MOST, POWER, Spread, problems_needed, seeds_needed
 from experiments.analysis.statistics import (
     LEVEL,
     Difference,
@@ -228,10 +228,19 @@ def _values(
 
 def answers(record: StudyRecord, folder: Path) -> tuple[Answer, ...]:
     """All contrasts of the latest plan. Chances are corrected over all of them together."""
+    return answers_of(record, read_conditions(record.plan, folder))
+
+
+def answers_of(
+    record: StudyRecord,
+    results: Mapping[tuple[str, str], ConditionResults],
+    *,
+    seed: int = 0,
+) -> tuple[Answer, ...]:
+    """The same, of results that were read before. `seed`: of the bootstrap."""
     plan = record.plan
-    results = read_conditions(plan, folder)
     asked = [
-        ask(results, contrast, model.label)
+        ask(results, contrast, model.label, seed=seed)
         for contrast in plan.contrasts
         for model in plan.models
         if contrast.model in ("", model.label)
@@ -282,13 +291,14 @@ def _count(number: int, noun: str) -> str:
 def _power_line(each: Answer, note: PowerNote) -> str:
     shown = Interval(value=note.difference, low=None, high=None)
     size = gap(shown, each.unit).partition(" [")[0]
-    what = f"{size} as observed" if note.observed else size
-    if note.problems is not None and note.problems <= each.problems:
-        return f"{what}: this study would have found it in at least 4 of 5 cases"
+    what = f"{size} (as observed)" if note.observed else size
     need = f"more than {MOST:,}" if note.problems is None else f"about {note.problems:,}"
+    takes = f"at {100 * POWER:.0f} % power {what} takes {need} problems"
+    if note.problems is not None and note.problems <= each.problems:
+        return f"{takes}, so this study would probably have found it"
     seeds = ""
     if note.seeds:
         seeds = f", or about {note.seeds:,} seeds of these problems"
     elif each.seeds > 1:
         seeds = "; no number of seeds of these problems would do"
-    return f"{what}: to find it in 4 of 5 cases takes {need} problems{seeds}"
+    return f"{takes}{seeds}"

@@ -109,7 +109,7 @@ def condition_report(
         condition=results.condition,
         problems=len(problems),
         seeds=len(results.cells),
-        figures=tuple(_figures(reached, (*MEASURES, BUILT, SOL), seed)),
+        figures=tuple(_figures(reached, (BUILT, *MEASURES, SOL), seed)),
         fast_p=tuple(_fast_p(reached, thresholds, seed)),
         costs=tuple(costs_of(reached, seed=seed)),
         levels=tuple(_groups(results, problems, "level", seed)),

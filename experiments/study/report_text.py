@@ -11,6 +11,7 @@ from experiments.analysis.interval import Interval
 from experiments.analysis.measures import KEPT, measure_of
 from experiments.analysis.mixed_model import MixedModel
 from experiments.analysis.run_report import FigureReport
+from experiments.analysis.statistics import FEWEST
 from experiments.analysis.table import DASH, Table, figure, gap, interval
 from experiments.study.answer import answer_lines
 from experiments.study.condition_report import ConditionReport, Group
@@ -80,7 +81,7 @@ def sections(report: StudyReport) -> Iterator[Section]:
     names = _names(report.conditions)
     yield Section("Share of problems", (), _fast_p(report.conditions, names))
     yield Section("Figures after the last call", (), _figures(report.conditions, names))
-    yield Section("What each problem reached cost", (), _costs(report.conditions, names))
+    yield Section("Cost of a correct and of a faster problem", (), _costs(report.conditions, names))
     yield from _groups(report.conditions, names)
     yield from _budgets(report)
     yield from _at_k(report.conditions, names)
@@ -151,30 +152,34 @@ def _groups(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Iter
     if any(each.levels for each in conditions):
         cells = [
             {
-                f"level {level.name} ({level.problems}): {found.label}": interval(
-                    found.estimate, found.unit
-                )
+                f"level {level.name} ({level.problems}): {found.label}": _in_group(level, found)
                 for level in each.levels
                 for found in level.figures
             }
             for each in conditions
         ]
         table = Table(("level (problems)", *names), _rows(cells))
-        yield Section("By level", (), table)
+        yield Section(f"By level (intervals from {FEWEST} problems on)", (), table)
     if any(each.categories for each in conditions):
         cells = [
-            {f"{group.name} ({group.problems})": _kept_of(group) for group in each.categories}
+            {
+                f"{group.name} ({group.problems})": _in_group(group, found)
+                for group in each.categories
+                for found in group.figures
+                if found.figure == KEPT.key
+            }
             for each in conditions
         ]
         table = Table(("category (problems)", *names), _rows(cells))
-        yield Section(f"By category: {KEPT.label}", (), table)
+        title = f"By category (intervals from {FEWEST} problems on): {KEPT.label}"
+        yield Section(title, (), table)
 
 
-def _kept_of(group: Group) -> str:
-    found = next(each for each in group.figures if each.figure == KEPT.key)
-    # One problem has no interval.
-    value = found.estimate.value if found.estimate else None
-    return interval(found.estimate, "ratio") if group.problems > 1 else figure(value, "ratio")
+def _in_group(group: Group, found: FigureReport) -> str:
+    """Without an interval where the problems are too few for one to mean much."""
+    if group.problems >= FEWEST or found.estimate is None:
+        return interval(found.estimate, found.unit)
+    return figure(found.estimate.value, found.unit)
 
 
 def _budgets(report: StudyReport) -> Iterator[Section]:
@@ -190,7 +195,7 @@ def _budgets(report: StudyReport) -> Iterator[Section]:
             ended = sorted({round(100 * point.ended) for point in points})
             rows.append(
                 (
-                    figure(points[0].spent, UNITS[currency]),
+                    figure(points[0].spent, "tokens" if currency == "calls" else UNITS[currency]),
                     *(_at(curve, place) for curve in curves),
                     f"{ended[0]} %" if len(ended) == 1 else f"{ended[0]} to {ended[-1]} %",
                 )
@@ -198,7 +203,7 @@ def _budgets(report: StudyReport) -> Iterator[Section]:
         heading = (
             NOUNS[currency],
             *(f"{c.condition} over {c.over}" if c.over else c.condition for c in curves),
-            "all calls made",
+            "problems out of calls",
         )
         one = len({curve.model for curve in kept}) == 1
         of = "" if one else f" ({model})"
@@ -273,6 +278,10 @@ def _advice(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Iter
 
 def _mixed(told: MixedModel) -> Section:
     lines = [f"{told.formula}; {told.observations} observations of {told.problems} problems"]
+    if told.terms:
+        lines.append(
+            f"conditions are compared with {told.base}; categories with the mean over categories"
+        )
     if told.note:
         lines.append(f"note: {told.note}")
     if told.problem_sd is not None and told.residual_sd is not None:
@@ -281,6 +290,6 @@ def _mixed(told: MixedModel) -> Section:
             f" {told.residual_sd:.2f}; condition and category explain"
             f" {figure(told.fixed_share, 'share')} of the variance"
         )
-    rows = [(t.name, gap(t.ratio, "ratio"), f"{t.chance:.2g}") for t in told.terms]
-    heading = ("factor on the speedup", "with 95 % interval", "p, not corrected")
+    rows = [(t.name, gap(t.ratio, "ratio"), f"{t.chance:.2g}", f"{t.holm:.2g}") for t in told.terms]
+    heading = ("factor on the speedup", "95 % interval", "p", "p, with Holm")
     return Section(f"Mixed model: {told.model}", lines, Table(heading, rows) if rows else None)

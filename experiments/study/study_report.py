@@ -15,7 +15,7 @@ from experiments.analysis.measures import KEPT
 from experiments.analysis.mixed_model import MixedModel, fit_mixed_model
 from experiments.analysis.run_facts import RunFacts, facts_of
 from experiments.analysis.statistics import FEWEST, LEVEL
-from experiments.study.answer import Answer, answered, answers, ask
+from experiments.study.answer import Answer, answered, answers_of, ask
 from experiments.study.cell_results import ConditionResults, read_conditions
 from experiments.study.condition_report import THRESHOLDS, ConditionReport, condition_report
 from experiments.study.curves import Curve, curves_of
@@ -112,7 +112,7 @@ def study_report(
         circumstances=tuple(_circumstances(plan, facts)),
         notes=tuple(_notes(results, common)),
         cells=tuple(_cells(results)),
-        answers=answers(record, folder),
+        answers=answers_of(record, results, seed=seed),
         controls=answered(controls, [False] * len(controls)),
         conditions=tuple(
             condition_report(each, common[each.model], folder, thresholds=thresholds, seed=seed)
