@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from experiments.analysis.measures import measure_of
 from experiments.analysis.run_report import RunReport
 from experiments.analysis.table import gap, interval
 from experiments.page.page_data import Finding
-from experiments.study.answer import Answer, answer_lines
+from experiments.study.answer import Answer, power_line
 
 
 def of_contrast(answer: Answer) -> Finding:
@@ -36,16 +34,9 @@ def of_contrast(answer: Answer) -> Finding:
             f" p = {answer.chance:.2g}, with Holm's correction {answer.holm:.2g}"
             f"{answer.note and f'; {answer.note}'}"
         ),
-        more=tuple(_needs(answer)),
+        more=tuple(power_line(answer, note) for note in answer.power),
         planned=answer.planned,
     )
-
-
-def _needs(answer: Answer) -> Iterator[str]:
-    """What would settle it."""
-    for line in answer_lines([answer]):
-        if line.startswith("  to settle"):
-            yield f"{line.strip().capitalize()}."
 
 
 def of_run(told: RunReport, label: str) -> Finding:

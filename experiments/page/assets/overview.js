@@ -10,7 +10,7 @@ class Overview {
     this.findings = make('div', { class: 'findings' });
     this.notes = make('ul', { class: 'notes' });
     this.controls = make('div');
-    this.circumstances = make('ul', { class: 'notes' });
+    this.circumstances = make('p', { class: 'faint' });
     this.tables = make('div');
     this.runs = make('ul', { class: 'runs' });
     this.figure = make('select', { id: 'figure', onchange: () => this.choose('figure', this.figure) });
@@ -20,7 +20,7 @@ class Overview {
     this.made = make('p', { class: 'faint' });
     this.problems = make('div', { class: 'problems' });
     element.append(
-      this.question, this.findings, this.notes, this.controls,
+      this.question, this.circumstances, this.findings, this.notes, this.controls,
       make('h2', {}, 'Best so far'),
       make('div', { class: 'controls' },
         make('label', { for: 'figure' }, 'Figure ', this.figure),
@@ -34,7 +34,7 @@ class Overview {
         + 'Each figure leads to the turn that found it.'),
       this.problems,
       this.tables,
-      make('h2', {}, 'Runs'), this.circumstances, this.runs, this.made);
+      make('h2', {}, 'Runs'), this.runs, this.made);
   }
 
   update(page) {
@@ -43,7 +43,7 @@ class Overview {
     this.question.textContent = page.question || page.title;
     this.findings.replaceChildren(...page.findings.map(findingNode));
     this.notes.replaceChildren(...page.notes.map((note) => make('li', {}, note)));
-    this.circumstances.replaceChildren(...page.circumstances.map((line) => make('li', {}, line)));
+    this.circumstances.textContent = page.circumstances.join('; ');
     this.controls.replaceChildren(...(page.controls.length ? [
       make('h2', {}, 'Feedback against its controls, where the plan does not ask for it'),
       make('div', { class: 'findings' }, ...page.controls.map(findingNode))] : []));
