@@ -138,7 +138,7 @@ function chartLayout(chart, lines) {
   const equal = chart.unit === 'share' ? 0 : 1;
   const one = { line: { color: ink, width: 1, dash: 'dash' }, layer: 'below' };
   return {
-    xaxis, yaxis, height: 400, hovermode: 'x unified', uirevision: `${chart.figure} ${chart.axis}`,
+    xaxis, yaxis, height: 400, hovermode: 'x unified', hoverdistance: -1, uirevision: `${chart.figure} ${chart.axis}`,
     margin: { l: 56, r: 16, t: 12, b: 48 }, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
     font: { color: ink, family: 'system-ui, sans-serif', size: 13 },
     hoverlabel: { bgcolor: getComputedStyle(document.body).backgroundColor, font: { color: ink } },

@@ -12,6 +12,11 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+// A control, which must have an id, with its label before it.
+function labelled(text, control) {
+  return make('span', { class: 'labelled' }, make('label', { for: control.id }, `${text} `), control);
+}
+
 function byId(id) {
   return document.getElementById(id);
 }

@@ -23,8 +23,7 @@ class Overview {
       this.question, this.circumstances, this.findings, this.notes, this.controls,
       make('h2', {}, 'Best so far'),
       make('div', { class: 'controls' },
-        make('label', { for: 'figure' }, 'Figure ', this.figure),
-        make('label', { for: 'axis' }, 'against ', this.axis), this.toggles),
+        labelled('Figure', this.figure), labelled('against', this.axis), this.toggles),
       this.curves.element,
       make('p', { class: 'faint' }, 'Mean over problems; bands are 95 % bootstrap intervals over problems. '
         + 'By the figures of the search: only the last best kernel is judged again.'),

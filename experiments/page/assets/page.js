@@ -57,8 +57,10 @@ class App {
     if (!this.page || location.hash === '#main') return;
     const parts = hashParts();
     if (parts.length < 2) this.open(parts[0] === 'turns' ? 'turns' : 'overview');
-    else if (this.trajectory.show(this.page, parts[0], parts[1], Number(parts[2]))) this.open('trajectory');
-    else {
+    else if (this.trajectory.find(this.page, parts[0], parts[1]) >= 0) {
+      this.open('trajectory');
+      this.trajectory.show(this.page, parts[0], parts[1], parts[2] === '' ? null : Number(parts[2]));
+    } else {
       this.open('overview');
       this.say(`there is no turn ${parts.join('/')}`);
     }

@@ -11,10 +11,14 @@ class TrajectoryView {
     element.append(this.path, make('div', { class: 'columns' }, this.list.element, this.detail));
   }
 
-  // Show a turn; without a call the best one. False: there is no such trajectory.
+  // Place of a trajectory on the page; -1: there is no such.
+  find(page, run, problem) {
+    return page.trajectories.findIndex((each) => each.problem === problem && page.runs[each.run].name === run);
+  }
+
+  // Show a turn; without a call the best one. The view must be in sight, or the list can't scroll.
   show(page, run, problem, call) {
-    const place = page.trajectories.findIndex((each) => each.problem === problem && page.runs[each.run].name === run);
-    if (place < 0) return false;
+    const place = this.find(page, run, problem);
     const trajectory = page.trajectories[place];
     const turn = trajectory.turns.find((each) => each.call === call)
       ?? trajectory.turns.find((each) => each.is_best) ?? trajectory.turns[0];
@@ -27,7 +31,6 @@ class TrajectoryView {
     this.path.replaceChildren(...this.pathNodes());
     document.title = `${problem}, ${turn.place} - ${page.title}`;
     if (changed) this.render();
-    return true;
   }
 
   pathNodes() {

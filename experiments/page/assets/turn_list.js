@@ -16,8 +16,8 @@ class TurnList {
     element.append(
       make('h1', {}, 'Turns'),
       make('div', { class: 'controls' },
-        make('label', { for: 'filter' }, 'Problem or plan ', this.text),
-        ...FILTERS.map(([name, title], place) => make('label', { for: `filter-${name}` }, `${title} `, this.selects[place])),
+        labelled('Problem or plan', this.text),
+        ...FILTERS.map(([, title], place) => labelled(title, this.selects[place])),
         make('label', {}, this.best, ' best kernels only'), this.count),
       this.table.element);
   }
