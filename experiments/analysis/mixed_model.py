@@ -30,7 +30,7 @@ class Term(BaseModel):
     chance: float
     """Of Wald's test."""
     holm: float
-    """The same, corrected for the number of terms."""
+    """The same, corrected for the number of terms beside the first one, which is no question."""
 
 
 class MixedModel(BaseModel):
@@ -50,7 +50,7 @@ class MixedModel(BaseModel):
     observations: int
     problems: int
     terms: tuple[Term, ...] = ()
-    """Empty where the fit failed."""
+    """Empty where the fit failed or did not converge."""
     problem_sd: float | None = None
     """Standard deviation of log speedup between problems, beyond their categories."""
     residual_sd: float | None = None
@@ -79,29 +79,36 @@ def fit_mixed_model(model: str, table: pd.DataFrame) -> MixedModel:
     rare = table["category"].isin(sizes.index[sizes < FEWEST_OF_A_CATEGORY])
     table = table.assign(category=table["category"].mask(rare, OTHER))
     first = table["condition"].iloc[0]
-    factors = [f"C(condition, Treatment({first!r}))"] * (table["condition"].nunique() > 1)
-    factors += ["C(category, Sum)"] * (table["category"].nunique() > 1)
-    formula = f"log_speedup ~ {' * '.join(factors) or '1'}"
+    factors = {"condition": f"C(condition, Treatment({first!r}))", "category": "C(category, Sum)"}
+    varied = [name for name in factors if table[name].nunique() > 1]
+    formula = f"log_speedup ~ {' * '.join(factors[name] for name in varied) or '1'}"
     nothing = MixedModel(
         model=model,
         base=first,
-        formula="log speedup ~ condition * category + (1 | problem)",
+        formula=f"log speedup ~ {' * '.join(varied) or '1'} + (1 | problem)",
         observations=len(table),
         problems=table["problem"].nunique(),
     )
+    if table["log_speedup"].nunique() == 1:
+        return nothing.model_copy(update={"note": "all values are equal: nothing to explain"})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             fit = mixedlm(formula, table, groups=table["problem"]).fit(reml=True)
         except (np.linalg.LinAlgError, ValueError, ZeroDivisionError) as error:
             return nothing.model_copy(update={"note": f"it could not be fitted ({error})"})
+    said = str(caught[0].message).partition("\n")[0] if caught else ""
+    if not fit.converged:
+        note = "it did not converge, so it says nothing"
+        return nothing.model_copy(update={"note": f"{note} ({said})" if said else note})
     between, residual = float(fit.cov_re.iloc[0, 0]), float(fit.scale)
     explained = float(np.var(fit.model.exog @ fit.fe_params.to_numpy()))
     bounds, names = fit.conf_int(), list(fit.fe_params.index)
     chances = [float(fit.pvalues[name]) for name in names]
+    mean = f"{first}{', mean over categories' * ('category' in varied)}"
     terms = tuple(
         Term(
-            name=_plain(str(name), first),
+            name=_plain(str(name), mean),
             ratio=Interval(
                 value=float(np.exp(fit.fe_params[name])),
                 low=_finite(np.exp(bounds.loc[name, 0])),
@@ -110,7 +117,9 @@ def fit_mixed_model(model: str, table: pd.DataFrame) -> MixedModel:
             chance=chance,
             holm=corrected,
         )
-        for name, chance, corrected in zip(names, chances, holm(chances), strict=True)
+        for name, chance, corrected in zip(
+            names, chances, [chances[0], *holm(chances[1:])], strict=True
+        )
     )
     return nothing.model_copy(
         update={
@@ -118,26 +127,18 @@ def fit_mixed_model(model: str, table: pd.DataFrame) -> MixedModel:
             "problem_sd": float(np.sqrt(max(between, 0.0))),
             "residual_sd": float(np.sqrt(residual)),
             "fixed_share": explained / (explained + between + residual),
-            "note": _note(bool(fit.converged), [str(each.message) for each in caught]),
+            "note": f"read its intervals with care ({said})" if said else "",
         }
     )
-
-
-def _note(converged: bool, said: list[str]) -> str:
-    first = dict.fromkeys(text.splitlines()[0].strip().rstrip(".") for text in said)
-    why = f" ({'; '.join(first)})" if first else ""
-    if not converged:
-        return f"the fit did not converge{why}; do not read its figures"
-    return f"it converged with warnings{why}; read its intervals with care" if first else ""
 
 
 def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _plain(name: str, first: str) -> str:
+def _plain(name: str, mean: str) -> str:
     """`C(condition, Treatment('refine G+E'))[T.sample]:C(category, Sum)[S.norm]` in words."""
     if name == "Intercept":
-        return f"{first}, mean over categories"
+        return mean
     parts = (part.partition("[")[2].rstrip("]")[2:] for part in name.split("]:"))
     return " in ".join(parts)

@@ -7,7 +7,7 @@ lies within: a problem's value is one draw of it, or the mean of several where t
 
 Seeds are not drawn again within a problem. Values of problems differ by their seeds, too, so that
 drawing problems with all their seeds covers both (Davison and Hinkley 1997, section 3.8). Drawing
-both counts the seeds twice: with 12 problems and 3 seeds it covered 96 to 99 %, and this 94 %.
+both counts the seeds twice: with 12 problems and 3 seeds it covered 95 to 99 %, and this 94 %.
 """
 
 from __future__ import annotations

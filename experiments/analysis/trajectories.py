@@ -56,7 +56,7 @@ def trajectories(
     import pandas as pd
 
     searched = [by_search(turns) for turns in runs]
-    turns = pd.concat(searched)
+    turns = pd.concat(searched, ignore_index=True)
     counts = transitions(turns)
     ratios = _repaired_over_unbroken(turns)
     ratio = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from experiments.analysis.equal_budget import spent_by_call
+from experiments.analysis.equal_budget import NOUNS, spent_by_call
 from experiments.analysis.interval import Interval, interval_of
 from experiments.analysis.measures import Measure, Unit, measure_of
 from experiments.analysis.power import MOST, POWER, Spread, problems_needed, seeds_needed
@@ -177,6 +177,8 @@ def ask(
     if not problems:
         return replace(asked, note="nothing is finished yet")
     first, second, note = _values((a, b), contrast, measure, problems)
+    if first is None or second is None:
+        return replace(asked, note=note)
     paired = second - first
     known = ~np.isnan(paired).any(axis=1)
     if measure.absent == "left out":
@@ -205,23 +207,20 @@ def _values(
     contrast: Contrast,
     measure: Measure,
     problems: Sequence[str],
-) -> tuple[FloatArray, FloatArray, str]:
-    """Of both sides, shape (problems, seeds), and what must be known of them."""
+) -> tuple[FloatArray | None, FloatArray | None, str]:
+    """Of both sides, shape (problems, seeds), and what must be known of them; None: see there."""
     confirmed = [side.outcomes(problems) for side in sides]
     for currency, amount in contrast.at.items():
-        most = max(
-            float(spent_by_call(reached, currency)[:, -1].max())
-            for runs in confirmed
-            for reached in runs
-        )
-        if most > amount:
-            a, b = (
-                values_at(
-                    measure, side.outcomes(problems, search=True), currency, np.array([amount])
-                )
-                for side in sides
-            )
-            return a[:, 0], b[:, 0], "by the figures of the search"
+        spent = [spent_by_call(reached, currency)[:, -1] for runs in confirmed for reached in runs]
+        most = float(np.max(spent))
+        if not most:
+            return None, None, f"no {NOUNS[currency]} were spent"
+        # NaN where some are not known: then the values are NaN, too.
+        if not most <= amount:
+            budget = np.array([amount])
+            searched = [side.outcomes(problems, search=True) for side in sides]
+            a, b = (values_at(measure, runs, currency, budget)[:, 0] for runs in searched)
+            return a, b, "by the figures of the search"
     a, b = (last_values(measure, runs) for runs in confirmed)
     return a, b, ""
 

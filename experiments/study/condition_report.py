@@ -70,7 +70,7 @@ class ConditionReport(BaseModel):
     seeds: int
     figures: tuple[FigureReport, ...]
     """After the last call, by the second verdict where there is one. Without those that nothing is
-    known of."""
+    known of, and costs of which nothing was spent."""
     fast_p: tuple[FastP, ...]
     """By rival, then p. Rivals that were not measured are left out."""
     costs: tuple[Costs, ...]
@@ -127,7 +127,8 @@ def _figures(
 ) -> Iterator[FigureReport]:
     for measure in measures:
         found = _figure(reached, measure, seed)
-        nothing_spent = measure.key == "cost_usd" and found.estimate and not found.estimate.value
+        is_cost = measure.absent == "unknown"
+        nothing_spent = is_cost and found.estimate and not found.estimate.value
         if found.estimate is not None and not nothing_spent:
             yield found
 

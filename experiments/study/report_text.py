@@ -279,9 +279,8 @@ def _advice(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Iter
 def _mixed(told: MixedModel) -> Section:
     lines = [f"{told.formula}; {told.observations} observations of {told.problems} problems"]
     if told.terms:
-        lines.append(
-            f"conditions are compared with {told.base}; categories with the mean over categories"
-        )
+        mean = "; categories with the mean over categories" * ("category" in told.formula)
+        lines.append(f"conditions are compared with {told.base}{mean}")
     if told.note:
         lines.append(f"note: {told.note}")
     if told.problem_sd is not None and told.residual_sd is not None:

@@ -102,3 +102,18 @@ def test_no_file_and_no_plan(tmp_path: Path) -> None:
 def test_a_condition_reads_as_it_is_written() -> None:
     for text in ("sample", "refine none", "refine G+E+P", "refine G+E+placebo:P"):
         assert str(Condition.parse(text)) == text
+
+
+def test_a_contrast_may_name_any_p_a_rival_and_a_budget(tmp_path: Path) -> None:
+    contrast = {**GOOD["contrasts"][0], "outcome": "clear_1.25_compile", "at": {"tokens": 5e4}}
+    plan = loaded(tmp_path, contrasts=[contrast])
+    assert plan.contrasts[0].text.endswith("by clear_1.25_compile at 50,000 tokens")
+    for changes in ({"outcome": "fast"}, {"at": {"euros": 1}}, {"at": {"calls": 1, "tokens": 2}}):
+        with pytest.raises(UsageError, match=r"contrasts\.0") as raised:
+            loaded(tmp_path, contrasts=[{**contrast, **changes}])
+        assert "\n" not in str(raised.value)
+
+
+def test_what_a_plan_does_not_say_leaves_its_hash_alone() -> None:
+    """Of the recorded study, as it was before a contrast could say at which budget."""
+    assert load_plan(Path("experiments/plans/profile-worth-cpu.yaml")).hash == "a9e32747fbafa418"

@@ -1,0 +1,219 @@
+"""A study's report: of made studies with known outcomes, and of a recorded one."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from experiments.study.answer import answer_lines
+from experiments.study.plan import Condition, Contrast, Plan
+from experiments.study.report_text import text_lines
+from experiments.study.study_folder import StudyFolder
+from experiments.study.study_report import StudyReport, study_report
+from problems.errors import UsageError
+from tests.command import command, refused
+from tests.experiments.made_runs import Outcome, made_run, names
+
+RECORDED = Path("experiments/recordings/profile-worth-cpu")
+MODULE = "experiments.report"
+TOKENS_OF_A_CALL = 1300
+SECONDS = {"model": 1.0, "build": 0.0, "judge": 1.0, "profile": 2.0, "device": 1.0}
+
+
+def made_study(
+    folder: Path,
+    conditions: dict[str, dict[str, Sequence[Outcome]]],
+    contrasts: Sequence[Contrast] = (),
+    *,
+    seeds: int = 1,
+) -> StudyReport:
+    """A study of the tuner whose cells went as told, with every seed alike, in compact form."""
+    plan = Plan(
+        question="Does it help?",
+        conditions=tuple(Condition.parse(name) for name in conditions),
+        seeds=tuple(range(seeds)),
+        contrasts=tuple(contrasts),
+    )
+    folder.mkdir()
+    StudyFolder(folder).remember(plan)
+    for condition, results in conditions.items():
+        parsed = Condition.parse(condition)
+        for seed in range(seeds):
+            cell = str(parsed).lower().replace(" ", "-").replace(":", "_")
+            made_run(
+                folder / f"{cell}-tuner-s{seed}",
+                results,
+                strategy=str(parsed.strategy),
+                feedback=str(parsed.feedback),
+                run_seed=seed,
+                seconds=SECONDS,
+            )
+    return study_report(folder)
+
+
+def test_conditions_are_summed_up_side_by_side(tmp_path: Path):
+    told = made_study(
+        tmp_path / "study",
+        {
+            "sample": {name: [None, 2.0] for name in names(9)},
+            "refine G+E": {name: ["wrong", 1.5] for name in names(9)},
+        },
+        [Contrast(a="sample", b="refine G+E", outcome="speedup_kept")],
+        seeds=2,
+    )
+    sample, refine = told.conditions
+    assert [(c.condition, c.problems, c.seeds) for c in told.conditions] == [
+        ("sample", 9, 2),
+        ("refine G+E", 9, 2),
+    ]
+    kept = sample.figure("speedup_kept").estimate
+    assert kept is not None and kept.value == pytest.approx(2.0)
+    assert [group.name for group in sample.levels] == ["1", "2", "3"]
+    assert [each.k for each in sample.at_k] == [1, 2]
+    assert (sample.trajectories, refine.at_k) == (None, ())
+    assert refine.trajectories is not None
+    assert refine.trajectories.best_found_at == (0, 18)
+    by = {(each.rival, each.p): each for each in refine.fast_p}
+    fast = by["eager", 1.5]
+    assert fast.by_estimate is not None and fast.by_estimate.value == 0
+    tokens = next(each for each in refine.costs if each.currency == "tokens")
+    assert tokens.per_faster is not None
+    assert tokens.per_faster.value == pytest.approx(2 * TOKENS_OF_A_CALL)
+    assert [each.finished for each in told.cells] == [9] * 4
+
+
+def test_a_question_may_be_read_at_a_budget(tmp_path: Path):
+    """Sampling is ahead after one call, refining after two."""
+    told = made_study(
+        tmp_path / "study",
+        {
+            "sample": {name: [1.5, None] for name in names(8)},
+            "refine G+E": {name: [None, 2.0] for name in names(8)},
+        },
+        [
+            Contrast(a="sample", b="refine G+E", outcome="speedup_kept"),
+            Contrast(a="sample", b="refine G+E", outcome="speedup_kept", at={"tokens": 1500}),
+            Contrast(a="sample", b="refine G+E", outcome="fast_1", at={"seconds_device": 3.0}),
+            Contrast(a="sample", b="refine G+E", outcome="tokens"),
+            Contrast(a="sample", b="refine G+E", outcome="fast_1", at={"cost_usd": 1.0}),
+        ],
+    )
+    last, early, share, tokens, dollars = told.answers
+    assert (dollars.difference, dollars.note) == (None, "no dollars were spent")
+    assert (last.better, early.better, share.better) == ("refine G+E", "sample", "sample")
+    assert last.note == "" and early.note == share.note == "by the figures of the search"
+    assert early.difference is not None
+    assert early.difference.value == pytest.approx(1 / 1.5)
+    assert share.test == "McNemar's exact test"
+    assert tokens.difference is not None and tokens.difference.value == 0
+    assert early.contrast.text.endswith("by speedup_kept at 1,500 tokens")
+    curve = next(
+        each
+        for each in told.curves
+        if (each.condition, each.over, each.figure, each.currency)
+        == ("refine G+E", "sample", "speedup_kept", "calls")
+    )
+    assert [point.value for point in curve.points] == pytest.approx([1 / 1.5, 2 / 1.5])
+    assert [point.ended for point in curve.points] == [0, 1]
+    assert {each.currency for each in told.curves} == {
+        "calls",
+        "tokens",
+        "seconds_wall",
+        "seconds_device",
+    }, "no dollars were spent"
+
+
+def test_what_cannot_be_told_says_what_it_would_take(tmp_path: Path):
+    speeds = [1.1, 1.3, 1.2, 1.4, 1.2, 1.5, 1.3, 1.2]
+    told = made_study(
+        tmp_path / "study",
+        {
+            "refine G+E": {n: [s] for n, s in zip(names(8), speeds, strict=True)},
+            "refine G+E+P": {n: [s] for n, s in zip(names(8), reversed(speeds), strict=True)},
+        },
+        [
+            Contrast(a="refine G+E", b="refine G+E+P", outcome="speedup_kept", least=1.02),
+            Contrast(a="refine G+E", b="refine G+E+P", outcome="fast_1.25"),
+        ],
+    )
+    speed, share = told.answers
+    assert (speed.better, share.better) == ("", "")
+    [stated] = speed.power
+    assert (stated.observed, stated.difference) == (False, pytest.approx(1.02))
+    assert stated.problems is not None and stated.problems > 8
+    assert stated.seeds is None
+    assert [note.difference for note in share.power if not note.observed] == [0.1]
+    lines = list(answer_lines(told.answers))
+    assert f"  at 80 % power x1.02 takes about {stated.problems:,} problems" in lines
+
+
+def test_real_feedback_is_compared_with_its_controls(tmp_path: Path):
+    told = made_study(
+        tmp_path / "study",
+        {
+            name: {problem: [1.5 + gain] for problem in names(7)}
+            for name, gain in (
+                ("refine G+E", 0.0),
+                ("refine G+E+P", 0.5),
+                ("refine G+E+placebo:P", 0.0),
+                ("refine G+E+shuffled:P", 0.1),
+            )
+        },
+    )
+    assert [(each.contrast.a, each.contrast.b, each.better) for each in told.controls] == [
+        ("refine G+E+placebo:P", "refine G+E+P", "refine G+E+P"),
+        ("refine G+E+shuffled:P", "refine G+E+P", "refine G+E+P"),
+    ]
+    assert not any(each.planned for each in told.controls)
+
+
+def test_a_condition_that_is_not_finished_is_named(tmp_path: Path):
+    folder = tmp_path / "study"
+    plan = Plan(
+        question="?",
+        conditions=(Condition.parse("sample"), Condition.parse("refine G+E")),
+        contrasts=(Contrast(a="sample", b="refine G+E", outcome="fast_1"),),
+    )
+    folder.mkdir()
+    StudyFolder(folder).remember(plan)
+    with pytest.raises(UsageError, match="no problem is finished"):
+        study_report(folder)
+    made_run(folder / "sample-tuner-s0", {"a": [1.5, 2.0], "b": [1.5]}, strategy="sample")
+    told = study_report(folder)
+    assert [each.condition for each in told.conditions] == ["sample"]
+    assert told.conditions[0].problems == 1, "one call of two was made on the other"
+    assert any("refine G+E: no problem is finished" in note for note in told.notes)
+    assert told.answers[0].note == "nothing is finished yet"
+
+
+@pytest.mark.thorough
+def test_the_recorded_study_is_reported_as_text_json_and_markdown():
+    text = command(MODULE, RECORDED)
+    assert (text.returncode, text.stderr) == (0, "")
+    assert "refine G+E+P against refine G+E+placebo:P, by speedup_kept: can't tell" in text.stdout
+    assert "$" not in text.stdout, "no dollars were spent"
+    assert "nan" not in text.stdout and "unknown" not in text.stdout
+    told = StudyReport.model_validate(json.loads(command(MODULE, RECORDED, "--json").stdout))
+    assert told.study == "profile-worth-cpu"
+    assert all(answer.planned for answer in told.answers)
+    assert told == study_report(RECORDED)
+    markdown = command(MODULE, RECORDED, "--markdown", "--p", "1.25").stdout
+    assert "| fast_1.25: correct and > 1.25x |" in markdown
+    for block in markdown.split("\n\n"):
+        if block.startswith("|"):
+            assert len({line.count("|") for line in block.splitlines()}) == 1
+
+
+@pytest.mark.thorough
+def test_the_mixed_model_is_part_of_it_where_asked_for():
+    pytest.importorskip("statsmodels")
+    told = study_report(RECORDED, mixed=True)
+    [mixed] = told.mixed
+    assert (mixed.observations, mixed.problems) == (69, 23)
+    assert "Mixed model: tuner" in [line for _, line in text_lines(told)]
+
+
+def test_options_of_a_study_are_refused_for_a_run(tmp_path: Path):
+    run = made_run(tmp_path / "run", {"p": [2.0]})
+    assert "--p and --mixed are of studies" in refused(MODULE, run, "--mixed")
