@@ -4,10 +4,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from experiments.page.collection import collect
-from experiments.page.page import static_page
-from experiments.page.sources import Sources
 from tests.experiments.page.browser import FLAGS, MISSING, executable
+from tests.experiments.page.made_pages import page_of
 
 RECORDINGS = Path(__file__).parents[3] / "experiments" / "recordings"
 
@@ -21,11 +19,6 @@ def browser() -> Iterator[Browser]:
         chromium = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield chromium
         chromium.close()
-
-
-def page_of(target: Path, *sources: Path) -> Path:
-    target.write_text(static_page(collect(Sources.at(sources))), encoding="utf-8")
-    return target
 
 
 @pytest.fixture(scope="package")

@@ -7,8 +7,7 @@ from playwright.sync_api import Browser, expect
 from tests.agent.made_records import turn
 from tests.experiments.made_runs import write_run
 from tests.experiments.page.browser import opened
-from tests.experiments.page.conftest import page_of
-from tests.experiments.page.made_texts import keep, unbuilt
+from tests.experiments.page.made_pages import keep, page_of, unbuilt
 
 ATTACK = (
     "</script></pre><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"

@@ -17,7 +17,7 @@ from experiments.page.sources import Sources
 from tests.command import ROOT
 from tests.experiments.made_runs import made_turn, write_run
 from tests.experiments.page.browser import opened
-from tests.experiments.page.made_texts import append
+from tests.experiments.page.made_pages import append
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.experiments.made_runs import made_turn, write_run
 from tests.experiments.page.browser import opened
-from tests.experiments.page.conftest import page_of
+from tests.experiments.page.made_pages import page_of
 
 PROBLEMS, CALLS = 100, 100
 

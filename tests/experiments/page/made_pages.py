@@ -1,4 +1,4 @@
-"""Runs made by hand whose prompts, answers, kernels and logs are given."""
+"""Pages, and runs made by hand whose prompts, answers, kernels and logs are given."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,6 +7,9 @@ from agent.record.completion import Completion, Usage
 from agent.record.run_files import RunFiles, StoredCompletion
 from agent.record.turn import TurnRecord
 from evaluator.evaluation import BuildReport, Evaluation, Status
+from experiments.page.collection import collect
+from experiments.page.page import static_page
+from experiments.page.sources import Sources
 
 
 def keep(
@@ -55,3 +58,8 @@ def append(folder: Path, records: Iterable[TurnRecord]) -> None:
     """More turns of a run, as it writes them."""
     with (folder / "turns.jsonl").open("a") as file:
         file.writelines(record.model_dump_json(by_alias=True) + "\n" for record in records)
+
+
+def page_of(target: Path, *sources: Path) -> Path:
+    target.write_text(static_page(collect(Sources.at(sources))), encoding="utf-8")
+    return target
