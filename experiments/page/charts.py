@@ -25,9 +25,9 @@ def curve_charts(curves: Sequence[Curve], places: Mapping[tuple[str, str], int])
     for (figure, over, _), group in groups.items():
         first = group[0]
         yield Chart(
-            figure=f"{figure} over {over}" if over else figure,
-            label=f"{first.label}: against {over}" if over else first.label,
-            is_difference=bool(over),
+            figure=figure,
+            over=over,
+            label=first.label,
             unit=first.unit,
             axis=first.currency,
             axis_label=f"{NOUNS[first.currency]} a problem",
@@ -52,10 +52,10 @@ def fast_p_chart(conditions: Mapping[int, Sequence[Outcomes]]) -> Chart:
     return Chart(
         figure="fast_p",
         label="fast_p: correct, and more than p times as fast as eager",
-        is_difference=False,
+        over="",
         unit="share",
         axis="p",
-        axis_label="p, times as fast as eager (at the left end: correct, however slow)",
+        axis_label="p, times as fast as eager",
         lines=tuple(_fast_p(place, seeds, levels) for place, seeds in conditions.items()),
     )
 

@@ -74,10 +74,11 @@ class Chart(PageModel):
     """The lines of all conditions for one figure on one axis."""
 
     figure: str
-    """Key of a measure, or `fast_p`; `KEY over CONDITION` for differences."""
+    """Key of a measure, or `fast_p`."""
+    over: str
+    """The condition that the lines are compared with, paired over problems: differences of shares,
+    quotients of ratios. Empty: they are the figure itself."""
     label: str
-    is_difference: bool
-    """Paired over problems: differences of shares, quotients of ratios."""
     unit: Unit
     axis: Axis
     axis_label: str

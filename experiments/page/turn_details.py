@@ -186,10 +186,10 @@ def _texts(record: TurnRecord) -> Iterator[tuple[str, str]]:
     told = {f"- {piece.evidence}" for piece in profile.advice} if profile else set()
     texts = [
         ("Plan", record.plan),
-        ("Message", "" if evaluation.timing else evaluation.message),
+        ("Message", "" if evaluation.message in figures.outcome(record) else evaluation.message),
         ("Mismatch", "\n".join(mismatch_words(correctness)) if correctness else ""),
         ("Build log", build.log if build else ""),
-        ("Detail", evaluation.detail),
+        ("Detail", "" if build and build.log == evaluation.detail else evaluation.detail),
         ("Findings", "\n".join(evaluation.findings)),
         ("Notes", "\n".join(evaluation.notes)),
         (

@@ -9,12 +9,13 @@ const FIGURE_NAMES = {
   fast_0: 'correct',
 };
 const RATIO_STEPS = [
-  [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000],
+  [1e-4, 1e-3, 0.01, 0.1, 1, 10, 100, 1e3, 1e4, 1e5],
+  [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000],
   [0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30],
   [0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2, 2.2, 2.5, 3],
   Array.from({ length: 61 }, (_, place) => Number((0.8 + place * 0.02).toFixed(2))),
 ];
-const MOST_TICKS = 12;
+const MOST_TICKS = 12; // of an axis
 
 let plotlyReady = null;
 
@@ -56,7 +57,7 @@ class ChartBox {
     this.writeNumbers(chart, conditions, lines);
     const Plotly = await loadPlotly();
     const traces = lines.flatMap((line) => lineTraces(chart, line, conditions[line.condition], lines.length));
-    await Plotly.react(this.plot, traces, chartLayout(chart, lines), {
+    await Plotly.react(this.plot, traces, chartLayout(chart, lines, this.plot.clientWidth), {
       displaylogo: false, responsive: true,
       modeBarButtonsToRemove: ['select2d', 'lasso2d', 'autoScale2d'],
     });
@@ -65,7 +66,8 @@ class ChartBox {
       this.plot.on('plotly_relayout', (change) => {
         if (!Object.keys(change).some((name) => name.startsWith('yaxis.range') || name === 'yaxis.autorange')) return;
         const [low, high] = this.plot.layout.yaxis.range;
-        Plotly.relayout(this.plot, ratioTicks(10 ** low, 10 ** high, 'yaxis.'));
+        const { tickvals, ticktext } = ratioTicks(10 ** low, 10 ** high);
+        Plotly.relayout(this.plot, { 'yaxis.tickvals': tickvals, 'yaxis.ticktext': ticktext });
       });
     }
   }
@@ -98,6 +100,10 @@ function valueWords(chart, line, place) {
   return `${value} [${low}, ${high}]`;
 }
 
+function chartKey(chart) {
+  return chart.over ? `${chart.figure} over ${chart.over}` : chart.figure;
+}
+
 function lineTraces(chart, line, condition, count) {
   const steps = chart.axis === 'p';
   const shape = steps ? 'hv' : 'linear';
@@ -122,28 +128,28 @@ function lineTraces(chart, line, condition, count) {
   }];
 }
 
-function chartLayout(chart, lines) {
+function chartLayout(chart, lines, width) {
   const ink = getComputedStyle(document.body).color;
   const grid = getComputedStyle(byId('main')).borderTopColor;
   const axis = { gridcolor: grid, zeroline: false, linecolor: grid, automargin: true };
   const yaxis = chart.unit === 'share'
-    ? { ...axis, tickformat: chart.is_difference ? '+.0%' : '.0%', ...(chart.is_difference ? {} : { range: [-0.02, 1.04] }) }
+    ? { ...axis, tickformat: chart.over ? '+.0%' : '.0%', ...(chart.over ? {} : { range: [-0.02, 1.04] }) }
     : { ...axis, type: 'log', ...ratioRange(lines) };
   const xaxis = {
     ...axis, title: { text: plain(chart.axis_label), standoff: 8 },
-    ...(chart.axis === 'p' ? { type: 'log', ...ratioTicks(lines[0]?.x[0] ?? 0.5, lines[0]?.x.at(-1) ?? 2) } : {}),
+    ...(chart.axis === 'p' ? { type: 'log', ...ratioTicks(lines[0]?.x[0] ?? 0.5, lines[0]?.x.at(-1) ?? 2, Math.min(MOST_TICKS, width / 60)) } : {}),
     ...(chart.axis === 'calls' ? { tickformat: 'd', dtick: whole(lines) } : {}),
     ...(chart.axis === 'cost_usd' ? { tickprefix: '$' } : {}),
   };
   const equal = chart.unit === 'share' ? 0 : 1;
   const one = { line: { color: ink, width: 1, dash: 'dash' }, layer: 'below' };
   return {
-    xaxis, yaxis, height: 400, hovermode: 'x unified', hoverdistance: -1, uirevision: `${chart.figure} ${chart.axis}`,
+    xaxis, yaxis, height: 400, hovermode: 'x unified', hoverdistance: -1, uirevision: `${chartKey(chart)} ${chart.axis}`,
     margin: { l: 56, r: 16, t: 12, b: 48 }, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
     font: { color: ink, family: 'system-ui, sans-serif', size: 13 },
     hoverlabel: { bgcolor: getComputedStyle(document.body).backgroundColor, font: { color: ink } },
     shapes: chart.axis === 'p' ? [{ ...one, type: 'line', x0: 1, x1: 1, yref: 'paper', y0: 0, y1: 1 }]
-      : chart.is_difference ? [{ ...one, type: 'line', xref: 'paper', x0: 0, x1: 1, y0: equal, y1: equal }] : [],
+      : chart.over ? [{ ...one, type: 'line', xref: 'paper', x0: 0, x1: 1, y0: equal, y1: equal }] : [],
   };
 }
 
@@ -161,8 +167,11 @@ function ratioRange(lines) {
 }
 
 // `0.5x`, `1x`, `2x`: as fine as there is room for.
-function ratioTicks(low, high, prefix = '') {
-  const inside = RATIO_STEPS.map((steps) => steps.filter((step) => step >= low && step <= high));
-  const ticks = inside.filter((steps) => steps.length <= MOST_TICKS).reduce((a, b) => (b.length > a.length ? b : a), []);
-  return { [`${prefix}tickvals`]: ticks, [`${prefix}ticktext`]: ticks.map((tick) => `${tick}x`) };
+function ratioTicks(low, high, most = MOST_TICKS) {
+  const covers = (steps) => steps[0] <= 1.3 * low && steps.at(-1) >= high / 1.3;
+  const ticks = RATIO_STEPS.filter(covers)
+    .map((steps) => steps.filter((step) => step >= low && step <= high))
+    .filter((steps) => steps.length <= most)
+    .reduce((a, b) => (b.length > a.length ? b : a), []);
+  return { tickvals: ticks, ticktext: ticks.map((tick) => `${tick}x`) };
 }

@@ -39,7 +39,7 @@ function codeRow(kind, before, now, line, begin, end) {
   const sign = { same: ' ', gone: '-', come: '+' }[kind];
   const said = { same: null, gone: 'removed', come: 'added' }[kind];
   return make('tr', { class: kind },
-    make('td', { class: 'at' }, before ? String(before) : ''),
+    before === null ? null : make('td', { class: 'at' }, before ? String(before) : ''),
     make('td', { class: 'at' }, now ? String(now) : ''),
     make('td', { class: 'sign' }, said ? make('span', { class: 'unseen' }, said) : null,
       make('span', { 'aria-hidden': 'true' }, sign)),
@@ -52,7 +52,7 @@ function codeTable(label, rows) {
 }
 
 function wholeKernel(text, spans) {
-  return codeTable('Kernel', codeLines(text, spans).map((line, place) => codeRow('same', 0, place + 1, line)));
+  return codeTable('Kernel', codeLines(text, spans).map((line, place) => codeRow('same', null, place + 1, line)));
 }
 
 // steps: [begin, end before, begin, end now] of every run of lines that differ.

@@ -28,6 +28,8 @@ class Overview {
       make('p', { class: 'faint' }, 'Mean over problems; bands are 95 % bootstrap intervals over problems. '
         + 'By the figures of the search: only the last best kernel is judged again.'),
       make('h2', {}, 'fast_p'), this.fastP.element,
+      make('p', { class: 'faint' }, 'Share of problems whose best kernel is correct and more than p times as fast as '
+        + 'eager. At the left end: correct, however slow.'),
       make('h2', {}, 'Problems by conditions'),
       make('p', { class: 'faint' }, 'Speedup of the best kernel over eager, with its 95 % interval. '
         + 'Each figure leads to the turn that found it.'),
@@ -50,8 +52,8 @@ class Overview {
     this.runs.replaceChildren(...page.runs.map((run) =>
       make('li', {}, make('b', {}, run.name), ` ${run.title}; ${run.about}`)));
     this.showTables(page.tables);
-    this.options(this.figure, 'figure', (chart) => FIGURE_NAMES[chart.figure] ?? chart.label);
-    this.options(this.axis, 'axis', (chart) => AXIS_NAMES[chart.axis]);
+    this.options(this.figure, 'figure', chartKey, figureName);
+    this.options(this.axis, 'axis', (chart) => chart.axis, (chart) => AXIS_NAMES[chart.axis]);
     const labels = page.conditions.map((condition) => condition.label);
     if (!before || JSON.stringify(before.conditions.map((each) => each.label)) !== JSON.stringify(labels)) {
       this.toggles.replaceChildren(make('legend', {}, 'Conditions'), ...page.conditions.map((each) => this.toggle(each)));
@@ -63,9 +65,9 @@ class Overview {
     this.draw();
   }
 
-  options(select, part, name) {
+  options(select, part, key, name) {
     const found = new Map(this.page.charts.filter((chart) => chart.figure !== 'fast_p')
-      .map((chart) => [chart[part], name(chart)]));
+      .map((chart) => [key(chart), name(chart)]));
     select.replaceChildren(...[...found].map(([value, text]) => make('option', { value }, text)));
     if (found.has(this.chosen[part])) select.value = this.chosen[part];
   }
@@ -104,11 +106,16 @@ class Overview {
     const { charts, conditions } = this.page;
     const shown = new Set(conditions.keys());
     conditions.forEach((condition, place) => this.hidden.has(condition.label) && shown.delete(place));
-    const curve = charts.find((chart) => chart.figure === this.figure.value && chart.axis === this.axis.value);
+    const curve = charts.find((chart) => chartKey(chart) === this.figure.value && chart.axis === this.axis.value);
     const fastP = charts.find((chart) => chart.figure === 'fast_p');
     if (curve) this.curves.draw(curve, conditions, shown);
     if (fastP) this.fastP.draw(fastP, conditions, shown);
   }
+}
+
+function figureName(chart) {
+  const name = FIGURE_NAMES[chart.figure] ?? chart.label;
+  return chart.over ? `${name}: against ${chart.over}` : name;
 }
 
 function findingNode(finding) {

@@ -124,6 +124,8 @@ class App {
       byId('theme').textContent = `Theme: ${theme}`;
       this.overview.draw();
     };
+    addEventListener('beforeprint', () => set('light'));
+    addEventListener('afterprint', () => set(theme));
     let theme = recall('theme');
     if (!THEMES.includes(theme)) theme = 'auto';
     set(theme);

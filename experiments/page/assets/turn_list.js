@@ -65,19 +65,19 @@ function turnTable(caption, whole) {
   const columns = [
     ...(whole ? [
       { title: 'problem', width: 270, left: true, value: (each) => each.problem, cell: (each) => link(each, each.problem) },
-      { title: 'run', width: 165, left: true, value: (each) => each.run, cell: (each) => each.run },
-      { title: 'turn', width: 82, left: true, value: (each) => each.turn.call, cell: (each) => each.turn.place },
+      { title: 'run', width: 190, left: true, value: (each) => each.run, cell: (each) => each.run },
+      { title: 'turn', width: 78, left: true, value: (each) => each.turn.call, cell: (each) => each.turn.place },
     ] : [
-      { title: 'turn', width: 84, left: true, value: (each) => each.turn.call, cell: (each) => link(each, each.turn.place) },
+      { title: 'turn', width: 80, left: true, value: (each) => each.turn.call, cell: (each) => link(each, each.turn.place) },
     ]),
-    { title: 'status', width: 122, left: true, value: (each) => each.turn.status, cell: (each) => statusNode(each.turn) },
-    { title: whole ? 'over eager' : 'speedup', width: whole ? 158 : 88, value: (each) => each.turn.speedup,
+    { title: 'status', width: 120, left: true, value: (each) => each.turn.status, cell: (each) => statusNode(each.turn) },
+    { title: whole ? 'over eager' : 'speedup', width: whole ? 150 : 100, value: (each) => each.turn.speedup,
       cell: ({ turn }) => make('span', { class: turn.verdict || '' }, turn.speedup === null ? ''
         : whole ? speedupWords(turn.speedup, turn.low, turn.high) : `${ratioWords(turn.speedup)}x`) },
     ...(whole ? [
-      { title: 'time', width: 82, value: (each) => each.turn.latency_us, cell: (each) => latencyWords(each.turn.latency_us) },
-      { title: 'bottleneck', width: 160, left: true, value: (each) => each.turn.bottleneck, cell: (each) => each.turn.bottleneck.replaceAll('_', ' ') },
-      { title: 'tokens', width: 80, value: (each) => each.turn.tokens, cell: (each) => each.turn.tokens.toLocaleString('en') },
+      { title: 'time', width: 80, value: (each) => each.turn.latency_us, cell: (each) => latencyWords(each.turn.latency_us) },
+      { title: 'bottleneck', width: 150, left: true, value: (each) => each.turn.bottleneck, cell: (each) => each.turn.bottleneck.replaceAll('_', ' ') },
+      { title: 'tokens', width: 76, value: (each) => each.turn.tokens, cell: (each) => each.turn.tokens.toLocaleString('en') },
       { title: 'cost', width: 64, value: (each) => each.turn.cost_usd, cell: (each) => dollarWords(each.turn.cost_usd) },
       { title: 'wall', width: 64, value: (each) => each.turn.seconds, cell: (each) => secondWords(each.turn.seconds) },
       { title: 'plan', width: 320, left: true, value: (each) => each.turn.plan, cell: (each) => each.turn.plan },
