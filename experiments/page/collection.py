@@ -39,6 +39,9 @@ from experiments.study.study_report import study_report
 if TYPE_CHECKING:
     import pandas as pd
 
+UNFINISHED = (
+    "The study is not finished. Verdicts may change, and looking often finds differences by chance."
+)
 PLAN_CHARACTERS = 200
 """Of a turn's plan, in lists."""
 
@@ -114,8 +117,9 @@ def _of_study(sources: Sources, folder: Path) -> _Told:
         for section in sections(report)
         if section.table is not None
     )
+    goes_on = any(cell.finished < cell.of_problems for cell in report.cells)
     return _Told(
-        notes=report.notes,
+        notes=(*([UNFINISHED] if goes_on else ()), *report.notes),
         circumstances=report.circumstances,
         findings=tuple(map(of_contrast, report.answers)),
         controls=tuple(map(of_contrast, report.controls)),

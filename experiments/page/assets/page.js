@@ -30,7 +30,7 @@ class App {
     try {
       const page = await this.source.page();
       if (page) this.update(page);
-      if (this.live) this.say(`live: ${this.turns.turns.length.toLocaleString('en')} turns`);
+      if (this.live) this.say(`live, turns: ${this.turns.turns.length.toLocaleString('en')}`);
     } catch (error) {
       this.say(this.live ? `not refreshed: ${error.message}` : `this page can't be read: ${error.message}`);
     }

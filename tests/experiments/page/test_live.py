@@ -41,12 +41,12 @@ def test_new_turns_appear_where_one_reads(browser: Browser, tmp_path: Path) -> N
     run = a_run(tmp_path / "run", 100)
     with served(run) as server, opened(browser, server.url, "#turns") as seen:
         seen.page.evaluate("window.loaded = 1")
-        expect(seen.page.locator("#state")).to_have_text("live: 100 turns")
+        expect(seen.page.locator("#state")).to_have_text("live, turns: 100")
         table = seen.page.get_by_role("region", name="Turns", exact=True)
         table.evaluate("element => element.scrollTop = 1003")
         expect(table).to_contain_text("turn 40")
         append(run, [made_turn("level1_1_p", 100, "wrong"), made_turn("level1_2_q", 0, 3.0)])
-        expect(seen.page.locator("#state")).to_have_text("live: 102 turns")
+        expect(seen.page.locator("#state")).to_have_text("live, turns: 102")
         assert table.evaluate("element => element.scrollTop") == 1003
         table.evaluate("element => element.scrollTop = element.scrollHeight")
         expect(table).to_contain_text("level1_2_q")
@@ -70,7 +70,7 @@ def test_a_run_without_a_turn_is_waited_for(browser: Browser, tmp_path: Path) ->
     with served(tmp_path) as server, opened(browser, server.url) as seen:
         expect(seen.page.locator("#overview")).to_contain_text("No problem is finished yet.")
         a_run(tmp_path / "run", 2)
-        expect(seen.page.locator("#state")).to_have_text("live: 2 turns")
+        expect(seen.page.locator("#state")).to_have_text("live, turns: 2")
         expect(seen.page.locator(".finding")).to_have_count(1)
         expect(seen.page.locator("#overview .plot .main-svg").first).to_be_visible()
 
@@ -86,7 +86,7 @@ def test_a_broken_run_is_told_and_recovered_from(browser: Browser, tmp_path: Pat
         (run / "turns.jsonl").write_text(whole + "nonsense\n")
         expect(seen.page.locator("#state")).to_contain_text("line 3 is not JSON")
         (run / "turns.jsonl").write_text(whole)
-        expect(seen.page.locator("#state")).to_have_text("live: 2 turns")
+        expect(seen.page.locator("#state")).to_have_text("live, turns: 2")
 
 
 def answer(server: LiveServer, path: str, **headers: str) -> http.client.HTTPResponse:
@@ -145,7 +145,7 @@ def test_a_run_is_followed_to_its_end(browser: Browser, tmp_path: Path) -> None:
         ) as agent,
     ):
         seen.page.evaluate("window.loaded = 1")
-        expect(seen.page.locator("#state")).to_have_text("live: 3 turns", timeout=120_000)
+        expect(seen.page.locator("#state")).to_have_text("live, turns: 3", timeout=120_000)
         _, told = agent.communicate(timeout=120)
         assert agent.returncode == 0, told
         seen.page.locator("#turns tbody a").first.click()
