@@ -101,7 +101,11 @@ class App {
 
   action(key) {
     const steps = { j: 1, ArrowRight: 1, k: -1, ArrowLeft: -1 }[key];
-    const go = (hash) => hash && location.replace(hash); // Back leaves the trajectory, not one turn
+    const go = (hash) => {
+      if (!hash) return;
+      history.replaceState(null, '', hash); // so that Back leaves the trajectory, not one turn
+      this.route(); // at once: the next key may come before an event would
+    };
     if (key === '/') return () => this.focusFilter();
     if (key === '?') return () => byId('help').showModal();
     if (this.view === 'trajectory') {
