@@ -46,14 +46,17 @@ class LivePage:
                 self._not_before = ended + REST * (ended - began)
             return hashlib.sha256(self._text.encode()).hexdigest()[:16], self._text
 
-    def block(self, run: int, problem: str) -> str:
-        """The JSON of a trajectory's details. Raises `KeyError` where there is no such."""
+    def block(self, run: str, problem: str) -> str:
+        """The JSON of a trajectory's details. Raises `KeyError` where there is no such.
+
+        By the run's name: its place on the page changes when another run gets its first turn.
+        """
         with self._lock:
-            folders = self._collected.folders if self._collected else ()
-        if not 0 <= run < len(folders):
-            raise KeyError(run)
-        records = read_trajectories(folders[run])[problem]
-        return BlockMaker().block(0, records, RunFiles(folders[run])).model_dump_json()
+            found = self._collected
+        names = [entry.name for entry in found.page.runs] if found else []
+        folder = dict(zip(names, found.folders if found else (), strict=True))[run]
+        records = read_trajectories(folder)[problem]
+        return BlockMaker().block(0, records, RunFiles(folder)).model_dump_json()
 
 
 class LiveServer(ThreadingHTTPServer):
@@ -92,11 +95,11 @@ class _Handler(BaseHTTPRequestHandler):
                 case "/page":
                     self._page(query)
                 case "/block":
-                    run, problem = int(query["run"]), query["problem"]
-                    self._answer(200, "application/json", self.server.live.block(run, problem))
+                    text = self.server.live.block(query["run"], query["problem"])
+                    self._answer(200, "application/json", text)
                 case _:
                     self._answer(404, "text/plain", "there is no such page")
-        except (KeyError, ValueError):
+        except KeyError:
             self._answer(404, "text/plain", "there is no such turn")
         except UsageError as error:
             self._answer(503, "text/plain", str(error))

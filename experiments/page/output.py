@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from experiments.page.sources import Sources
-from experiments.plot import OF_ALL_RUNS, drawn
+from experiments.plot import OF_ALL_RUNS, Picture, drawn
 from problems.errors import UsageError
 
 
@@ -29,8 +29,14 @@ def write_page(sources: Sources, output: Path) -> None:
 
 
 def write_figures(paths: Sequence[Path], folder: Path) -> None:
-    """Each picture that any number of runs can have, as a PDF file. Raises `UsageError`."""
+    """Each picture that any number of runs can have, as a PDF file; that of dollars only where some
+    were spent. Raises `UsageError`."""
+    from experiments.runs import load_runs
+
+    spent = load_runs(paths)["cost_usd"].sum() > 0
     for picture in OF_ALL_RUNS:
+        if picture is Picture.BY_DOLLARS and not spent:
+            continue
         figure = drawn(picture, paths)
         file = folder / f"{picture}.pdf"
         try:

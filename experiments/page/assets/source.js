@@ -15,7 +15,8 @@ class FileSource {
     return JSON.parse(await inflate(byId('page').textContent));
   }
 
-  block(trajectory, place) {
+  // Details of the trajectory at `place`, which is of `run` (a name).
+  block(run, trajectory, place) {
     if (!this.blocks.has(place)) {
       this.blocks.set(place, inflate(byId(`block-${place}`).textContent).then(JSON.parse));
     }
@@ -38,12 +39,11 @@ class LiveSource {
   }
 
   // A block is asked for again once its trajectory has more turns.
-  block(trajectory) {
-    const key = JSON.stringify([trajectory.run, trajectory.problem]);
+  block(run, trajectory) {
+    const key = JSON.stringify([run, trajectory.problem]);
     const known = this.blocks.get(key);
     if (known && known.turns === trajectory.turns.length) return known.block;
-    const where = { run: trajectory.run, problem: trajectory.problem };
-    const block = this.ask('block', where).then((answer) => answer.json());
+    const block = this.ask('block', { run, problem: trajectory.problem }).then((answer) => answer.json());
     this.blocks.set(key, { turns: trajectory.turns.length, block });
     block.catch(() => this.blocks.delete(key));
     return block;

@@ -87,12 +87,14 @@ class TrajectoryView {
 
   // The turn's detail, with its own block and those that hold texts it shares with others.
   async texts(trajectory, place, turn) {
-    const own = await this.source.block(trajectory, place);
+    const { page } = this;
+    const blockOf = (each, at) => this.source.block(page.runs[each.run].name, each, at);
+    const own = await blockOf(trajectory, place);
     const detail = own.turns[turn.call];
     const refs = [detail.kernel, detail.change?.before, ...detail.sections.map((section) => section.text)];
     const homes = [...new Set(refs.filter((ref) => ref && ref.block !== null).map((ref) => ref.block))];
     const blocks = new Map(await Promise.all(homes.map(async (home) =>
-      [home, await this.source.block(this.page.trajectories[home], home)])));
+      [home, await blockOf(page.trajectories[home], home)])));
     const block = (ref) => (ref.block === null ? own : blocks.get(ref.block));
     return { detail, text: (ref) => block(ref).texts[ref.hash], spans: (ref) => block(ref).spans[ref.hash] };
   }

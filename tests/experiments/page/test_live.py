@@ -66,6 +66,19 @@ def test_a_turn_stays_open_while_others_come(browser: Browser, tmp_path: Path) -
         expect(seen.page.locator(".detail h1")).to_contain_text("Turn 3 correct ★")
 
 
+def test_a_turn_is_read_of_its_own_run_when_another_begins(
+    browser: Browser, tmp_path: Path
+) -> None:
+    a_run(tmp_path / "second", 3)
+    with served(tmp_path) as server, opened(browser, server.url, "#second/level1_1_p/1") as seen:
+        expect(seen.page.locator(".outcome")).to_contain_text("1.51x")
+        turns = [made_turn("level1_1_p", call, 9.0) for call in range(3)]
+        write_run(tmp_path / "first", turns, strategy="refine", budget=3, problems=["level1_1_p"])
+        expect(seen.page.locator("#state")).to_have_text("live, turns: 6")
+        seen.page.keyboard.press("j")
+        expect(seen.page.locator(".outcome")).to_contain_text("1.52x")
+
+
 def test_a_run_without_a_turn_is_waited_for(browser: Browser, tmp_path: Path) -> None:
     with served(tmp_path) as server, opened(browser, server.url) as seen:
         expect(seen.page.locator("#overview")).to_contain_text("No problem is finished yet.")
@@ -107,7 +120,7 @@ def test_only_browsers_of_this_machine_are_answered(tmp_path: Path) -> None:
         assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
         assert answer(server, "/page").status == 200
         assert answer(server, "/page", Host="evil.example").status == 403
-        assert answer(server, "/block?run=0&problem=level1_1_p").status == 200
+        assert answer(server, "/block?run=run&problem=level1_1_p").status == 200
 
 
 @pytest.mark.parametrize(
@@ -116,9 +129,9 @@ def test_only_browsers_of_this_machine_are_answered(tmp_path: Path) -> None:
         "/turns.jsonl",
         "/../../etc/passwd",
         "/block",
-        "/block?run=0&problem=../../etc/passwd",
-        "/block?run=-1&problem=level1_1_p",
-        "/block?run=x&problem=level1_1_p",
+        "/block?run=run&problem=../../etc/passwd",
+        "/block?run=../run&problem=level1_1_p",
+        "/block?run=&problem=level1_1_p",
     ],
 )
 def test_nothing_but_the_page_is_served(tmp_path: Path, path: str) -> None:

@@ -32,6 +32,7 @@ def test_figures_are_written_as_pdf(run: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     files = [Path(line) for line in done.stdout.splitlines()]
     assert {"by-call.pdf", "fast-p.pdf"} <= {file.name for file in files}
+    assert "by-dollars.pdf" not in {file.name for file in files}, "nothing was spent"
     assert all(file.read_bytes().startswith(b"%PDF") for file in files)
 
 
