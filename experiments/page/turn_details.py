@@ -182,11 +182,12 @@ def _texts(record: TurnRecord) -> Iterator[tuple[str, str]]:
     evaluation, profile = record.evaluation, record.profile
     build, correctness = evaluation.build, evaluation.correctness
     shuffled = record.shuffled_with
+    told_above = evaluation.timing is not None or evaluation.message in figures.outcome(record)
     advice = "\n".join(advice_lines(profile.advice)) if profile else ""
     told = {f"- {piece.evidence}" for piece in profile.advice} if profile else set()
     texts = [
         ("Plan", record.plan),
-        ("Message", "" if evaluation.message in figures.outcome(record) else evaluation.message),
+        ("Message", "" if told_above else evaluation.message),
         ("Mismatch", "\n".join(mismatch_words(correctness)) if correctness else ""),
         ("Build log", build.log if build else ""),
         ("Detail", "" if build and build.log == evaluation.detail else evaluation.detail),

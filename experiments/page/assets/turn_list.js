@@ -65,13 +65,13 @@ function turnTable(caption, whole) {
   const columns = [
     ...(whole ? [
       { title: 'problem', width: 270, left: true, value: (each) => each.problem, cell: (each) => link(each, each.problem) },
-      { title: 'run', width: 190, left: true, value: (each) => each.run, cell: (each) => each.run },
-      { title: 'turn', width: 78, left: true, value: (each) => each.turn.call, cell: (each) => each.turn.place },
+      { title: 'run', width: 180, left: true, value: (each) => each.run, cell: (each) => each.run },
+      { title: 'turn', width: 74, left: true, value: (each) => each.turn.call, cell: (each) => each.turn.place },
     ] : [
       { title: 'turn', width: 80, left: true, value: (each) => each.turn.call, cell: (each) => link(each, each.turn.place) },
     ]),
-    { title: 'status', width: 120, left: true, value: (each) => each.turn.status, cell: (each) => statusNode(each.turn) },
-    { title: whole ? 'over eager' : 'speedup', width: whole ? 150 : 100, value: (each) => each.turn.speedup,
+    { title: 'status', width: 126, left: true, value: (each) => each.turn.status, cell: (each) => statusNode(each.turn) },
+    { title: whole ? 'over eager' : 'speedup', width: whole ? 168 : 96, value: (each) => each.turn.speedup,
       cell: ({ turn }) => make('span', { class: turn.verdict || '' }, turn.speedup === null ? ''
         : whole ? speedupWords(turn.speedup, turn.low, turn.high) : `${ratioWords(turn.speedup)}x`) },
     ...(whole ? [
