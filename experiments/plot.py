@@ -43,6 +43,18 @@ class Picture(StrEnum):
     """From a turn's status to the next one's, of one run."""
 
 
+OF_ALL_RUNS = (
+    Picture.BY_CALL,
+    Picture.BY_TOKENS,
+    Picture.BY_DOLLARS,
+    Picture.BY_SECONDS,
+    Picture.BY_DEVICE_SECONDS,
+    Picture.FAST_P,
+    Picture.SPENDING,
+)
+"""Pictures of any number of runs."""
+
+
 @app.command()
 def plot(
     picture: Annotated[Picture, Argument(help="What to draw.")],

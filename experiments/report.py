@@ -25,6 +25,18 @@ def report(
         list[Path],
         Argument(help="Run directories, folders of them, or studies.", metavar="PATH..."),
     ],
+    output: Annotated[
+        Path | None,
+        Option("--output", "-o", metavar="FILE.html", help="Write one page that opens offline."),
+    ] = None,
+    live: Annotated[
+        bool, Option("--live", help="Serve that page on loopback, and refresh it as turns come.")
+    ] = False,
+    port: Annotated[int, Option("--port", help="Of --live; 0: any.", min=0, max=65535)] = 0,
+    pdf_figures: Annotated[
+        Path | None,
+        Option("--pdf-figures", metavar="DIR", help="Write the figures of a paper as PDF files."),
+    ] = None,
     seed: Annotated[int, Option("--seed", help="Seed of the bootstrap.")] = 0,
     as_json: Annotated[bool, Option("--json", help="One JSON object a run or study.")] = False,
     markdown: Annotated[bool, Option("--markdown", help="As Markdown, for a README.")] = False,
@@ -39,18 +51,31 @@ def report(
     """Sum runs up: shares of problems solved and sped up, speedups with intervals, what it cost.
 
     A study's report holds its answers, its conditions side by side, curves at equal budgets and how
-    the turns went.
+    the turns went. -o writes all of it, with every turn, as a page.
     """
     from experiments.analysis.run_facts import load_all
     from experiments.analysis.run_report import report_on
     from experiments.study.study_folder import FILE
     from problems.errors import UsageError
 
-    if as_json and markdown:
-        raise UsageError("--json and --markdown exclude each other; choose one")
+    forms = (as_json, markdown, live, output is not None or pdf_figures is not None)
+    if sum(forms) > 1:
+        raise UsageError("--json, --markdown, --live and files exclude each other; choose one")
     studies = [path for path in runs if (path / FILE).is_file()]
     if (p or mixed) and len(studies) < len(runs):
         raise UsageError(f"--p and --mixed are of studies (folders with {FILE}); leave them out")
+    if live or output is not None or pdf_figures is not None:
+        from experiments.page.output import serve_page, write_figures, write_page
+        from experiments.page.sources import Sources
+
+        sources = Sources.at(runs, seed=seed, more_thresholds=p or (), mixed=mixed)
+        if output is not None:
+            write_page(sources, output)
+        if pdf_figures is not None:
+            write_figures(runs, pdf_figures)
+        if live:
+            serve_page(sources, port)
+        return
     for place, study in enumerate(studies):
         _report_study(study, seed, as_json, markdown, p or (), mixed, first=place == 0)
     others = [path for path in runs if path not in studies]

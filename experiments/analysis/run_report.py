@@ -123,7 +123,9 @@ def report_on(run: LoadedRun, *, seed: int = 0) -> RunReport:
         statuses={str(name): int(n) for name, n in run.turns["status"].value_counts().items()},
         levels=tuple(_levels(run, seed)),
         at_k=tuple(at_k_figures([reached], seed)) if run.facts.strategy == "sample" else (),
-        problems=tuple(_problem(turns) for _, turns in run.turns.groupby("problem", sort=False)),
+        problems=tuple(
+            problem_report(turns) for _, turns in run.turns.groupby("problem", sort=False)
+        ),
     )
 
 
@@ -176,7 +178,8 @@ def _figures(reached: Outcomes, measures: Sequence[Measure], seed: int) -> Itera
         )
 
 
-def _problem(turns: pd.DataFrame) -> ProblemReport:
+def problem_report(turns: pd.DataFrame) -> ProblemReport:
+    """One problem of one run, from its turns."""
     first = turns.iloc[0]
     best = _best(turns)
     return ProblemReport(

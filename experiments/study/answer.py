@@ -276,7 +276,7 @@ def answer_lines(found: Sequence[Answer]) -> Iterator[str]:
             f"  {each.test}: p = {each.chance:.2g}, corrected for {_count(len(found), 'question')}"
             f" (Holm) p = {each.holm:.2g}{effect}; {planned}"
         )
-        yield from (f"  {_power_line(each, note)}" for note in each.power)
+        yield from (f"  {power_line(each, note)}" for note in each.power)
 
 
 def _size(each: Answer) -> str:
@@ -287,7 +287,8 @@ def _count(number: int, noun: str) -> str:
     return f"1 {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _power_line(each: Answer, note: PowerNote) -> str:
+def power_line(each: Answer, note: PowerNote) -> str:
+    """What it would take to settle a question."""
     shown = Interval(value=note.difference, low=None, high=None)
     size = gap(shown, each.unit).partition(" [")[0]
     what = f"{size} (as observed)" if note.observed else size

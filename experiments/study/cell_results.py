@@ -51,14 +51,14 @@ class CellResults:
 
 
 def _finished(cell: Path, turns: pd.DataFrame) -> frozenset[str]:
-    """By `result.json`; a compact run has none: there, problems with as many calls as the budget
-    has (and not those that another limit ended)."""
+    """By `result.json`, which does not name all problems while a study runs, and is missing in a
+    compact run: of the others, those with as many calls as the budget has."""
     result = RunFiles(cell).result()
-    if result is not None:
-        unfinished = (Stop.INTERRUPTED, Stop.ERROR)
-        return frozenset(p.problem for p in result.problems if p.stop not in unfinished)
+    told = {p.problem: p.stop for p in result.problems} if result else {}
+    ended = {name for name, stop in told.items() if stop not in (Stop.INTERRUPTED, Stop.ERROR)}
     made = turns.groupby("problem")["call"].nunique()
-    return frozenset(made.index[made >= turns["budget"].iloc[0]])
+    whole = set(made.index[made >= turns["budget"].iloc[0]])
+    return frozenset(ended | (whole - told.keys()))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,266 @@
+"""From a study or runs to what the page is given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from experiments.analysis.label import model_label, model_note
+from experiments.analysis.plot_style import line_styles
+from experiments.analysis.run_facts import LoadedRun
+from experiments.analysis.run_report import ProblemReport, RunReport, problem_report, report_on
+from experiments.analysis.table import DASH, interval
+from experiments.page.charts import curve_charts, fast_p_chart
+from experiments.page.columns import Column, columns_of
+from experiments.page.findings import of_contrast, of_run
+from experiments.page.page_data import (
+    Best,
+    Chart,
+    ConditionColumn,
+    Finding,
+    Page,
+    PageTable,
+    ProblemRow,
+    RunEntry,
+    Trajectory,
+    TurnRow,
+)
+from experiments.page.sources import Sources
+from experiments.study.condition_report import THRESHOLDS
+from experiments.study.curves import Curve, curves_of
+from experiments.study.report_text import sections
+from experiments.study.study_folder import StudyFolder
+from experiments.study.study_report import study_report
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UNFINISHED = (
+    "The study is not finished. Verdicts may change, and looking often finds differences by chance."
+)
+PLAN_CHARACTERS = 200
+"""Of a turn's plan, in lists."""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """A page, and where the details of its trajectories lie."""
+
+    page: Page
+    folders: tuple[Path, ...]
+    """Of `page.runs`."""
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What a study, or its runs by themselves, have to say."""
+
+    notes: tuple[str, ...] = ()
+    circumstances: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    controls: tuple[Finding, ...] = ()
+    tables: tuple[PageTable, ...] = ()
+    curves: tuple[Curve, ...] = ()
+
+
+def collect(sources: Sources) -> Collected:
+    """Read what there is now. A page without a turn is a page. Raises `UsageError`."""
+    record = StudyFolder(sources.study).record() if sources.study else None
+    columns = columns_of(sources, record)
+    runs = [run for column in columns for run in column.runs]
+    reports = [[problem_report(turns) for _, turns in _by_problem(run)] for run in runs]
+    told = _Told(notes=("No problem is finished yet.",))
+    if any(column.problems for column in columns):
+        told = _of_study(sources, sources.study) if sources.study else _of_runs(sources, columns)
+    page = Page(
+        title=sources.title,
+        question=record.plan.question if record else "",
+        circumstances=told.circumstances,
+        made=datetime.now(UTC).isoformat(sep=" ", timespec="seconds"),
+        notes=told.notes,
+        findings=told.findings,
+        controls=told.controls,
+        conditions=tuple(_conditions(columns)),
+        tables=told.tables,
+        charts=tuple(_charts(columns, told.curves)),
+        problems=tuple(_problems(columns, reports)),
+        runs=tuple(map(_entry, runs)),
+        trajectories=tuple(
+            _trajectory(place, turns, report)
+            for place, run in enumerate(runs)
+            for (_, turns), report in zip(_by_problem(run), reports[place], strict=True)
+        ),
+    )
+    return Collected(page, tuple(Path(run.facts.path) for run in runs))
+
+
+def _by_problem(run: LoadedRun) -> Iterator[tuple[str, pd.DataFrame]]:
+    for name, turns in run.turns.groupby("problem", sort=False):
+        yield str(name), turns
+
+
+def _of_study(sources: Sources, folder: Path) -> _Told:
+    thresholds = sorted({*THRESHOLDS, *sources.more_thresholds})
+    report = study_report(folder, seed=sources.seed, thresholds=thresholds, mixed=sources.mixed)
+    tables = tuple(
+        PageTable(
+            title=section.title,
+            lines=tuple(section.lines),
+            heading=section.table.heading,
+            rows=tuple(section.table.rows),
+            left=tuple(section.table.left),
+        )
+        for section in sections(report)
+        if section.table is not None
+    )
+    goes_on = any(cell.finished < cell.of_problems for cell in report.cells)
+    return _Told(
+        notes=(*([UNFINISHED] if goes_on else ()), *report.notes),
+        circumstances=report.circumstances,
+        findings=tuple(map(of_contrast, report.answers)),
+        controls=tuple(map(of_contrast, report.controls)),
+        tables=tables,
+        curves=report.curves,
+    )
+
+
+def _of_runs(sources: Sources, columns: Sequence[Column]) -> _Told:
+    runs = [run for column in columns for run in column.runs]
+    reports = [report_on(run, seed=sources.seed) for run in runs]
+    models = dict.fromkeys(run.facts.model for run in runs)
+    flags = dict.fromkeys(run.facts.eager_flags for run in runs if run.facts.eager_flags)
+    return _Told(
+        notes=tuple(_notes(runs)),
+        circumstances=(
+            *(model_label(model) for model in models if model_note(model)),
+            *(f"Speedups are over eager ({flag})." for flag in flags),
+        ),
+        findings=tuple(of_run(told, c.label) for told, c in zip(reports, columns, strict=True)),
+        tables=(_figures(columns, reports),),
+        curves=tuple(
+            curve
+            for column in columns
+            for curve in curves_of([column.results], column.problems, [], seed=sources.seed)
+        ),
+    )
+
+
+def _notes(runs: Sequence[LoadedRun]) -> Iterator[str]:
+    for run in runs:
+        facts = run.facts
+        if facts.unbegun:
+            yield f"{facts.run}: no turn yet of {len(facts.unbegun)} problems."
+        short = sum(len(turns) < facts.budget for _, turns in _by_problem(run))
+        if short:
+            yield f"{facts.run}: fewer than {facts.budget} calls on {short} problems."
+
+
+def _figures(columns: Sequence[Column], reports: Sequence[RunReport]) -> PageTable:
+    rows = []
+    for place, figure in enumerate(reports[0].figures):
+        cells = []
+        for told in reports:
+            found = told.figures[place]
+            some = f" ({found.problems})" if found.problems < len(told.problems) else ""
+            cells.append(interval(found.estimate, found.unit, DASH) + some)
+        rows.append((figure.label, *cells))
+    return PageTable(
+        title="Figures after the last call",
+        lines=(),
+        heading=("mean and 95 % interval (problems, if not all)", *(c.label for c in columns)),
+        rows=tuple(rows),
+        left=(0,),
+    )
+
+
+def _conditions(columns: Sequence[Column]) -> Iterator[ConditionColumn]:
+    begin = 0
+    for column, style in zip(columns, line_styles(len(columns)), strict=True):
+        places = range(begin, begin + len(column.runs))
+        begin = places.stop
+        yield ConditionColumn(
+            label=column.label,
+            note=model_label(column.runs[0].facts.model),
+            colour=style.colour,
+            dash=style.dash,
+            runs=tuple(places),
+        )
+
+
+def _charts(columns: Sequence[Column], curves: Sequence[Curve]) -> Iterator[Chart]:
+    names = [(column.results.model, column.results.condition) for column in columns]
+    yield from curve_charts(curves, {name: place for place, name in enumerate(names)})
+    measured = {place: column.outcomes for place, column in enumerate(columns) if column.problems}
+    if measured:
+        yield fast_p_chart(measured)
+
+
+def _problems(
+    columns: Sequence[Column], reports: Sequence[Sequence[ProblemReport]]
+) -> Iterator[ProblemRow]:
+    levels = {report.problem: report.level for of_run in reports for report in of_run}
+    by_run = [{report.problem: report for report in of_run} for of_run in reports]
+    conditions = list(_conditions(columns))
+    for problem, level in levels.items():
+        cells = tuple(
+            tuple(_best(p, by_run[p][problem]) for p in condition.runs if problem in by_run[p])
+            for condition in conditions
+        )
+        yield ProblemRow(problem=problem, level=level, cells=cells)
+
+
+def _best(place: int, report: ProblemReport) -> Best:
+    return Best(
+        run=place,
+        correct=report.correct,
+        calls=report.calls,
+        speedup=report.speedup,
+        verdict=report.verdict,
+        call=None if report.best_call is None else report.best_call - 1,
+    )
+
+
+def _entry(run: LoadedRun) -> RunEntry:
+    facts = run.facts
+    torch = f", torch {facts.versions['torch']}" if "torch" in facts.versions else ""
+    commit = f", commit {facts.commit}" if facts.commit else ""
+    return RunEntry(
+        name=facts.run,
+        title=facts.title,
+        about=f"{facts.backend} on {facts.device}, {facts.precision}{torch}{commit}",
+    )
+
+
+def _trajectory(place: int, turns: pd.DataFrame, report: ProblemReport) -> Trajectory:
+    rows = (
+        _turn(row, is_best=row["call"] + 1 == report.best_call) for row in turns.to_dict("records")
+    )
+    return Trajectory(run=place, problem=report.problem, turns=tuple(rows))
+
+
+def _turn(row: dict[Any, Any], *, is_best: bool) -> TurnRow:
+    is_sample = row["strategy"] == "sample"
+    return TurnRow(
+        call=int(row["call"]),
+        place=f"sample {row['sample']}" if is_sample else f"turn {row['turn']}",
+        status=row["status"],
+        speedup=_known(row["speedup"]),
+        low=_known(row["speedup_low"]),
+        high=_known(row["speedup_high"]),
+        verdict=row["verdict"],
+        latency_us=_known(row["latency_us"]),
+        bottleneck=row["bottleneck"],
+        tokens=int(row["tokens"]),
+        cost_usd=_known(row["cost_usd"]),
+        seconds=float(row["seconds_wall"]),
+        plan=str(row["plan"])[:PLAN_CHARACTERS],
+        is_best=is_best,
+    )
+
+
+def _known(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,73 @@
+"""The columns of a page: the conditions of a study, or runs; each with what it is measured over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.analysis.label import policy_label
+from experiments.analysis.outcomes import Outcomes
+from experiments.analysis.run_facts import LoadedRun, facts_of, load_all
+from experiments.page.sources import Sources
+from experiments.study.cell_results import CellResults, ConditionResults, read_conditions
+from experiments.study.study_folder import StudyRecord
+
+
+@dataclass(frozen=True)
+class Column:
+    """One condition. A run without a study is a condition with one seed."""
+
+    label: str
+    results: ConditionResults
+    runs: tuple[LoadedRun, ...]
+    """Its cells that have a turn."""
+    problems: tuple[str, ...]
+    """What its figures are over; empty: there is nothing to measure yet."""
+
+    @property
+    def outcomes(self) -> list[Outcomes]:
+        """By seed."""
+        return self.results.outcomes(self.problems)
+
+
+def columns_of(sources: Sources, record: StudyRecord | None) -> list[Column]:
+    """Those that have a turn. Raises `UsageError` where a run can't be read."""
+    if sources.study is not None and record is not None:
+        return _of_study(record, sources.study)
+    runs = load_all(folders) if (folders := sources.runs()) else []
+    return [_of_run(run, label) for run, label in zip(runs, _labels(runs), strict=True)]
+
+
+def _of_study(record: StudyRecord, folder: Path) -> list[Column]:
+    results = read_conditions(record.plan, folder)
+    several = len(record.plan.models) > 1
+    columns = []
+    for (model, condition), each in results.items():
+        # As `study_report` has it: over what is finished under all conditions of the model that
+        # have something finished.
+        finished = [r.finished for (name, _), r in results.items() if name == model and r.finished]
+        problems = frozenset.intersection(*finished) if each.finished else frozenset()
+        tables = [cell.turns for cell in each.cells if cell.turns is not None]
+        if tables:
+            label = f"{model}, {condition}" if several else condition
+            runs = tuple(LoadedRun(turns, facts_of(turns)) for turns in tables)
+            columns.append(Column(label, each, runs, tuple(sorted(problems))))
+    return columns
+
+
+def _of_run(run: LoadedRun, label: str) -> Column:
+    facts = run.facts
+    problems = tuple(facts.hashes)
+    asked = len(problems) + len(facts.unbegun)
+    cell = CellResults(facts.run, 0, asked, frozenset(problems), run.turns)
+    return Column(label, ConditionResults("", label, (cell,)), (run,), problems)
+
+
+def _labels(runs: Sequence[LoadedRun]) -> list[str]:
+    """Of each run the shortest label that tells it apart."""
+    labels = [policy_label(run.facts.strategy, run.facts.feedback) for run in runs]
+    return [
+        label if labels.count(label) == 1 else run.facts.run
+        for label, run in zip(labels, runs, strict=True)
+    ]

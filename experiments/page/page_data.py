@@ -1,0 +1,168 @@
+"""What the page is given: all that its views show at once. Details of turns come in blocks."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from experiments.analysis.interval import Interval
+from experiments.analysis.measures import Unit
+
+Axis = Literal["calls", "tokens", "cost_usd", "seconds_wall", "seconds_device", "p"]
+
+
+class PageModel(BaseModel):
+    """Base: frozen, and documented where its fields are."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Finding(PageModel):
+    """One answer, ready to be read: of a contrast, or of a run where there is no study."""
+
+    verdict: str
+    """`refine G+E+P is better`, `Can't tell` or, of a run, `1.97x [1.90, 2.04]`."""
+    settled: bool
+    """The verdict names a better condition."""
+    sentence: str
+    """What was compared, with the interval."""
+    basis: str
+    """Over how many problems and seeds, and the chances."""
+    more: tuple[str, ...]
+    """What would settle it, a line each."""
+    planned: bool | None
+    """The question was asked before there was a turn. None: it is no contrast."""
+
+
+class ConditionColumn(PageModel):
+    """A model under a condition, over its seeds; of runs without a study, one run."""
+
+    label: str
+    note: str
+    """What must be said of the model; empty for a language model."""
+    colour: str
+    dash: str
+    runs: tuple[int, ...]
+    """Places in `Page.runs`."""
+
+
+class PageTable(PageModel):
+    """A table of words and figures, as a report prints it."""
+
+    title: str
+    lines: tuple[str, ...]
+    """Above it."""
+    heading: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left: tuple[int, ...]
+    """Columns that are aligned to the left."""
+
+
+class CurveLine(PageModel):
+    """One line of a chart: a mean over problems and its interval at each `x`."""
+
+    condition: int
+    x: tuple[float, ...]
+    value: tuple[float, ...]
+    low: tuple[float | None, ...]
+    """None: there is no bound."""
+    high: tuple[float | None, ...]
+
+
+class Chart(PageModel):
+    """The lines of all conditions for one figure on one axis."""
+
+    figure: str
+    """Key of a measure, or `fast_p`."""
+    over: str
+    """The condition that the lines are compared with, paired over problems: differences of shares,
+    quotients of ratios. Empty: they are the figure itself."""
+    label: str
+    unit: Unit
+    axis: Axis
+    axis_label: str
+    lines: tuple[CurveLine, ...]
+
+
+class Best(PageModel):
+    """What one run reached on one problem."""
+
+    run: int
+    correct: int
+    calls: int
+    speedup: Interval | None
+    """Of the best kernel over eager, by its second verdict where there is one."""
+    verdict: str
+    call: int | None
+    """The call that found it, as the record counts, from 0."""
+
+
+class ProblemRow(PageModel):
+    """One problem under all conditions."""
+
+    problem: str
+    level: int
+    cells: tuple[tuple[Best, ...], ...]
+    """By condition, those of its runs that have a turn of it."""
+
+
+class RunEntry(PageModel):
+    """One run."""
+
+    name: str
+    """As links name it: unique on the page."""
+    title: str
+    about: str
+    """Backend, device, precision, versions and commit."""
+
+
+class TurnRow(PageModel):
+    """One turn, as lists show it."""
+
+    call: int
+    """As the record counts, from 0; with the run and the problem it names the turn."""
+    place: str
+    """`turn 3` or `sample 3`, as the record counts."""
+    status: str
+    speedup: float | None
+    low: float | None
+    high: float | None
+    verdict: str
+    latency_us: float | None
+    bottleneck: str
+    tokens: int
+    cost_usd: float | None
+    seconds: float
+    plan: str
+    is_best: bool
+    """The best kernel of its problem in this run."""
+
+
+class Trajectory(PageModel):
+    """All turns of one problem of one run, by call."""
+
+    run: int
+    problem: str
+    turns: tuple[TurnRow, ...]
+
+
+class Page(PageModel):
+    """Everything but the details."""
+
+    title: str
+    question: str
+    """Of the study; empty: there is none."""
+    circumstances: tuple[str, ...]
+    made: str
+    """UTC."""
+    notes: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    controls: tuple[Finding, ...]
+    """Feedback against its controls, where the plan does not ask for it."""
+    conditions: tuple[ConditionColumn, ...]
+    tables: tuple[PageTable, ...]
+    charts: tuple[Chart, ...]
+    problems: tuple[ProblemRow, ...]
+    runs: tuple[RunEntry, ...]
+    trajectories: tuple[Trajectory, ...]

@@ -1,0 +1,100 @@
+"""What a page is about: a study with its cells, or runs; and what can be read of them now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.record.turn import TurnRecord
+from experiments.runs import FILES, read_records, run_folders
+from experiments.study.study_folder import FILE
+from problems.errors import UsageError
+
+WATCHED = (*FILES, "result.json", "confirmations/*.jsonl")
+"""What changes in a run directory when there is something new to show."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where a page's contents lie."""
+
+    paths: tuple[Path, ...]
+    study: Path | None
+    seed: int = 0
+    """Of the bootstrap."""
+    more_thresholds: tuple[float, ...] = ()
+    """Of a study: values of p that fast_p is told at, besides the usual ones."""
+    mixed: bool = False
+    """Of a study: fit a mixed model as well."""
+
+    @classmethod
+    def at(
+        cls,
+        paths: Sequence[Path],
+        *,
+        seed: int = 0,
+        more_thresholds: Sequence[float] = (),
+        mixed: bool = False,
+    ) -> Sources:
+        """Raises `UsageError` where a path is no folder, or a study is not alone."""
+        for path in paths:
+            if not path.is_dir() and path.name not in FILES:
+                raise UsageError(f"there is no folder {path}; name a study or a run directory")
+        studies = [path for path in paths if (path / FILE).is_file()]
+        if studies and len(paths) > 1:
+            raise UsageError(
+                f"{studies[0]} is a study, which has a page to itself; name it alone, or its cells"
+            )
+        study = studies[0] if studies else None
+        return cls(tuple(paths), study, seed, tuple(more_thresholds), mixed)
+
+    @property
+    def title(self) -> str:
+        """Names of the folders."""
+        return " and ".join(path.resolve().name for path in self.paths)
+
+    def runs(self) -> list[Path]:
+        """Run directories that hold a turn."""
+        found = [folder for path in self.paths for folder in _runs_at(path)]
+        folders = {folder.resolve(): folder for folder in found}
+        return [folder for folder in folders.values() if _has_turns(folder)]
+
+    def stamp(self) -> tuple[tuple[str, int, int], ...]:
+        """Changes when there is something new to show."""
+        files = [file for folder in self.runs() for name in WATCHED for file in folder.glob(name)]
+        if self.study is not None:
+            files.append(self.study / FILE)
+        stats = [(str(file), file.stat()) for file in sorted(files)]
+        return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+
+
+def read_trajectories(folder: Path) -> dict[str, list[TurnRecord]]:
+    """The turns of each problem of a run, by call. Raises `UsageError`."""
+    found: dict[str, dict[tuple[int, int], TurnRecord]] = {}
+    for number, told in read_records(folder):
+        try:
+            record = TurnRecord.model_validate(told)
+        except ValueError as error:
+            raise UsageError(
+                f"{folder} line {number} is not a turn of this version; read it with the version"
+                " that wrote it"
+            ) from error
+        found.setdefault(record.problem, {}).setdefault((record.sample, record.turn), record)
+    return {
+        problem: sorted(turns.values(), key=lambda record: record.call)
+        for problem, turns in found.items()
+    }
+
+
+def _runs_at(path: Path) -> list[Path]:
+    """Runs that are there; none yet is no mistake."""
+    try:
+        return run_folders(path)
+    except UsageError:
+        return []
+
+
+def _has_turns(folder: Path) -> bool:
+    files = [file for name in FILES if (file := folder / name).is_file()]
+    return any(file.stat().st_size for file in files) and any(True for _ in read_records(folder))

@@ -1,0 +1,61 @@
+"""The command that writes pages and figures."""
+
+import html
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.command import ROOT, command, refused
+from tests.experiments.made_runs import made_run, random_results
+
+MODULE = "experiments.report"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return made_run(tmp_path / "run", random_results(6, 3, gain=1.5, seed=0))
+
+
+def test_a_page_is_one_file_without_addresses_of_elsewhere(run: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = command(MODULE, run, "-o", page)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{page}\n", "")
+    text = html.unescape(page.read_text())
+    assert "default-src 'none'" in text
+    assert "http://" not in text and "https://" not in text
+
+
+def test_figures_are_written_as_pdf(run: Path, tmp_path: Path) -> None:
+    done = command(MODULE, run, "--pdf-figures", tmp_path / "figures")
+    assert (done.returncode, done.stderr) == (0, "")
+    files = [Path(line) for line in done.stdout.splitlines()]
+    assert {"by-call.pdf", "fast-p.pdf"} <= {file.name for file in files}
+    assert "by-dollars.pdf" not in {file.name for file in files}, "nothing was spent"
+    assert all(file.read_bytes().startswith(b"%PDF") for file in files)
+
+
+def test_mistakes_are_one_line(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    page = tmp_path / "page.html"
+    assert "holds no turn yet" in refused(MODULE, tmp_path / "empty", "-o", page)
+    assert "there is no folder" in refused(MODULE, tmp_path / "nowhere", "-o", page)
+    assert "can't be written" in refused(MODULE, run, "-o", tmp_path / "no" / "page.html")
+    assert "exclude each other" in refused(MODULE, run, "--live", "--json")
+    assert not page.exists()
+
+
+def test_without_plotly_one_line_says_what_to_install(run: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['plotly'] = None; from experiments.report import app;"
+        " from evaluator.command.command_line import serve;"
+        f" sys.exit(serve(app, 'x', [{str(run)!r}, '-o', {str(tmp_path / 'page.html')!r}]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert "pip install 'kernel-refinery[report]'" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
