@@ -28,6 +28,14 @@ def matrix(
         Path | None,
         Option("--output", "-o", metavar="DIR", help="The study's folder. [runs/NAME OF THE PLAN]"),
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        Option(
+            "--cell",
+            metavar="NAME",
+            help="Only this cell, * for any text (repeatable): processes may share a study.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool,
         Option("--dry-run", help="Show cells, calls, tokens, dollars and hours; call nothing."),
@@ -69,9 +77,9 @@ def matrix(
     from experiments.study.study_folder import StudyFolder
     from experiments.study.study_run import run_study
 
-    result = run_study(plan, folder, view_mode(display))
+    result = run_study(plan, folder, view_mode(display), only or ())
     record = StudyFolder(folder).record()
-    told = answers(record, folder) if record is not None else ()
+    told = answers(record, folder) if record is not None and not only else ()
     if as_json:
         import json
 
@@ -84,12 +92,17 @@ def matrix(
         }
         typer.echo(json.dumps(text))
     else:
-        print_lines(study_lines(folder, plan.question, result, told))
+        print_lines(study_lines(folder, plan.question, result, told, in_part=bool(only)))
     raise typer.Exit(INTERRUPTED if result.interrupted else USAGE_ERROR if result.failed else 0)
 
 
 def study_lines(
-    folder: Path, question: str, result: StudyResult, told: tuple[Answer, ...]
+    folder: Path,
+    question: str,
+    result: StudyResult,
+    told: tuple[Answer, ...],
+    *,
+    in_part: bool = False,
 ) -> Iterator[Line]:
     """What became of a study, line by line."""
     from experiments.study.answer import answer_lines
@@ -97,7 +110,9 @@ def study_lines(
     yield "bold", question
     for line in answer_lines(told):
         yield "", line
-    if not told:
+    if in_part:
+        yield "dim", "without --cell the same command answers the plan's questions"
+    elif not told:
         yield "dim", "the plan has no contrasts; experiments.compare compares two cells"
     for name, why in result.failed.items():
         yield "red", f"failed: {name}: {why}"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from agent.resolution import Resolution, resolve
@@ -46,6 +47,22 @@ def cells_of(plan: Plan, folder: Path) -> tuple[Cell, ...]:
         if names.count(name) > 1:
             raise UsageError(f"two cells would be called {name}; give their models other names")
     return cells
+
+
+def chosen(cells: Sequence[Cell], patterns: Sequence[str]) -> tuple[Cell, ...]:
+    """Cells whose name is one of `patterns`, where `*` stands for any text; all without patterns.
+
+    Raises `UsageError` for a pattern that no name fits.
+    """
+    for pattern in patterns:
+        if not any(fnmatchcase(cell.name, pattern) for cell in cells):
+            names = ", ".join(cell.name for cell in cells)
+            raise UsageError(f"--cell {pattern}: the plan has no such cell; it has {names}")
+    return tuple(
+        cell
+        for cell in cells
+        if not patterns or any(fnmatchcase(cell.name, pattern) for pattern in patterns)
+    )
 
 
 def cell_names(plan: Plan) -> tuple[str, ...]:

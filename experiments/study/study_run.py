@@ -25,7 +25,7 @@ from agent.record.result import ProblemResult, Stop
 from agent.record.store import RunStore, open_store
 from agent.view.display import Mode
 from evaluator.errors import InfrastructureError
-from experiments.study.cell import Cell, cells_of
+from experiments.study.cell import Cell, cells_of, chosen
 from experiments.study.plan import Plan
 from experiments.study.study_folder import StudyFolder
 from experiments.study.study_view import StudyView, open_view
@@ -71,19 +71,26 @@ def check_plan(plan: Plan, cells: Sequence[Cell]) -> None:
     check_judging(cells[0].resolution.config)
 
 
-def run_study(plan: Plan, folder: Path, mode: Mode = "none") -> StudyResult:
+def run_study(
+    plan: Plan, folder: Path, mode: Mode = "none", only: Sequence[str] = ()
+) -> StudyResult:
     """Take every cell of `plan` through its problems, or through what is left of them.
 
     All cells share the judge and its devices. As many turns are under way as the workers of a
-    run. Raises `UsageError` before anything is written where the plan or the folder can't be used,
+    run. With `only`, patterns of names, other processes may work on the other cells. Raises `UsageError` before anything is written where the plan or the folder can't be used,
     and `InfrastructureError` where this machine fails.
     """
-    cells = cells_of(plan, folder)
+    cells = chosen(cells_of(plan, folder), only)
     check_plan(plan, cells)
     stop = threading.Event()
     with ExitStack() as stack:
         study = StudyFolder(folder)
-        stack.enter_context(study.claimed(plan))
+        if only:
+            _check_apart(plan, cells)
+            with study.claimed(plan):
+                study.remember(plan)
+        else:
+            stack.enter_context(study.claimed(plan))
         # The profiler starts with the judge, so a cell that needs it stands for all.
         profiled = [cell for cell in cells if _config(cell).shown_feedback.needs_profile]
         judging = stack.enter_context(open_judging(_config([*profiled, *cells][0])))
@@ -101,6 +108,17 @@ def run_study(plan: Plan, folder: Path, mode: Mode = "none") -> StudyResult:
         view = stack.enter_context(open_view(mode, cells, stores))
         stack.enter_context(two_stage_interrupt(stop, view.say, at_once=view.close))
         return _StudyRun(plan, cells, stores, clients, judging, view, stop).go()
+
+
+def _check_apart(plan: Plan, cells: Sequence[Cell]) -> None:
+    """Raise `UsageError` for what processes that don't know of each other can't keep."""
+    if plan.total_usd is not None:
+        raise UsageError("--cell: total_usd counts all cells; leave it out, and set cell_usd")
+    if _config(cells[0]).rival != "none":
+        raise UsageError(
+            "--cell: each process would measure other times of PyTorch; set rival: none, or run"
+            " all cells in one process"
+        )
 
 
 def _config(cell: Cell) -> RunConfig:

@@ -57,9 +57,9 @@ def write_plan(folder: Path, url: str, *, models: int, seeds: int) -> Path:
     return path
 
 
-def begin(plan: Path, study: Path) -> subprocess.Popen[str]:
+def begin(plan: Path, study: Path, *more: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "experiments.matrix", str(plan), "-o", str(study), "--json"],
+        [sys.executable, "-m", "experiments.matrix", str(plan), "-o", str(study), "--json", *more],
         cwd=ROOT,
         env={**os.environ, "OPENAI_API_KEY": "x"},
         stdout=subprocess.PIPE,
@@ -105,3 +105,32 @@ def test_every_cell_is_there_once_however_often_it_is_killed(
         assert [(p.turns, p.error) for p in result.problems] == [(BUDGET, "")] * len(PROBLEMS)
     assert [each["problems"] for each in told["answers"]] == [len(PROBLEMS)] * models
     assert {each["better"] for each in told["answers"]} == {""}
+
+
+def test_two_processes_share_the_cells_of_a_study(tmp_path: Path, server: ProviderServer) -> None:
+    plan = write_plan(tmp_path, server.url, models=1, seeds=1)
+    study = tmp_path / "study"
+    first = begin(plan, study, "--cell", "sample-*")
+    while not (study / "study.json").exists():
+        assert first.poll() is None, first.communicate()
+        time.sleep(0.05)
+    second = begin(plan, study, "--cell", "refine-*")
+    for command in (first, second):
+        out, err = command.communicate(timeout=300)
+        assert json.loads(out)["complete"], err
+        assert json.loads(out)["answers"] == []
+    asked = len(server.requests)
+    out, err = begin(plan, study).communicate(timeout=300)
+    assert json.loads(out)["answers"][0]["problems"] == len(PROBLEMS), err
+    assert len(server.requests) == asked == 3 * len(PROBLEMS) * BUDGET
+
+
+def test_an_unknown_cell_is_one_line(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, "http://127.0.0.1:9", models=1, seeds=1)
+    command = begin(plan, tmp_path / "study", "--cell", "hybrid-*")
+    _, err = command.communicate(timeout=100)
+    assert command.returncode == 2
+    assert err.strip() == (
+        "error: --cell hybrid-*: the plan has no such cell; it has sample-m1-s0,"
+        " refine-none-m1-s0, refine-g+e-m1-s0"
+    )
