@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 from agent.config.run_config import RunConfig
 from agent.interrupt import two_stage_interrupt
+from agent.record.fork import Fork
 from agent.record.result import RunResult
 from agent.record.store import open_store
 from agent.resolution import Resolution
@@ -78,9 +79,14 @@ def run_job(resolution: Resolution, mode: Mode = "none", *, redo: bool = False) 
     check_isolation(config)
     check_prompts(resolution)
     check_judging(config)
+    fork = Fork.parse(config.fork) if config.fork is not None else None
+    if fork is not None:
+        fork.check(config)
     with ExitStack() as stack:
         client = make_client(config.model, config.model_args, run_dir=config.output, stop=stop)
         store = stack.enter_context(open_store(config, redo=redo))
+        if fork is not None:
+            fork.take_over(config, store)
         judging = stack.enter_context(open_judging(config))
         display = stack.enter_context(open_display(mode, config))
         stack.enter_context(two_stage_interrupt(stop, display.say, at_once=display.close))

@@ -88,7 +88,12 @@ def run(
         from problems.errors import UsageError
 
         raise UsageError("--check goes with --dry-run; a run checks each problem by itself")
-    resolution = resolve(merge_layers(config or [], given))
+    layers = config or []
+    if given.get("fork"):
+        from agent.record.fork import Fork
+
+        layers = [*Fork.parse(str(given["fork"])).layers(), *layers]
+    resolution = resolve(merge_layers(layers, given))
     if dry_run:
         from agent.dry_run import show_plan
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 
 from agent.config.run_config import RunConfig
 
@@ -35,6 +36,7 @@ ADDED_LATER: dict[str, object] = {
     "rival": "none",
     "drafts": None,
     "refine_best": None,
+    "fork": None,
 }
 """Settings that runs were once made without, and the value that means the same: it is left out of
 the digest, so that the same command still finds them."""
@@ -43,12 +45,14 @@ the digest, so that the same command still finds them."""
 def identity(config: RunConfig) -> dict[str, object]:
     """Every setting that two runs must share to be the same, as JSON values.
 
-    Of the devices only their kind counts, and of the suite its name: `cuda:0` and a path mean
-    something else on another machine. (The problems' own hashes are checked when turns are driven.)
+    Of the devices only their kind counts, and of the suite and a forked run their names: `cuda:0`
+    and a path mean something else on another machine. (The problems' own hashes are checked when
+    turns are driven.)
     """
     settings = config.model_dump(mode="json", exclude=set(MAY_CHANGE))
     settings["device"] = config.device.partition(":")[0]
     settings["suite"] = config.suite.name if config.suite else None
+    settings["fork"] = Path(config.fork).name if config.fork else None
     settings["problems"] = sorted(config.problems)
     return settings
 

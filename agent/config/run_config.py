@@ -101,6 +101,14 @@ class RunSettings(JudgeOptions):
         Path | None,
         CommandOption("A folder with prompt templates that replace those of the same name.", "DIR"),
     ] = None
+    fork: Annotated[
+        str | None,
+        CommandOption(
+            "Begin with the turns before TURN of that run, which count for the budget, and with "
+            "its settings; options given beside it replace these.",
+            "RUN@TURN",
+        ),
+    ] = None
     budget: Annotated[
         int,
         CommandOption("Billed completions per problem, the same for every strategy.", "N"),

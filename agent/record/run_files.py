@@ -84,9 +84,13 @@ class RunFiles:
         """A kernel's source."""
         return self.kernel_path(candidate).read_text(encoding="utf-8")
 
+    def prompt_path(self, prompt: str) -> Path:
+        """Where a prompt lies."""
+        return self.path / "prompts" / f"{prompt}.txt"
+
     def prompt(self, prompt: str) -> str:
         """A prompt's text."""
-        return (self.path / "prompts" / f"{prompt}.txt").read_text(encoding="utf-8")
+        return self.prompt_path(prompt).read_text(encoding="utf-8")
 
     def completion_path(self, completion: str) -> Path:
         """Where an answer lies."""

@@ -159,7 +159,7 @@ class RunStore(RunFiles):
     def save_prompt(self, text: str) -> str:
         """Keep a prompt; returns its hash."""
         prompt = text_hash(text)
-        write_once(self.path / "prompts" / f"{prompt}.txt", text)
+        write_once(self.prompt_path(prompt), text)
         return prompt
 
     def save_completion(self, request: CompletionRequest, prompt: str, answer: Completion) -> str:

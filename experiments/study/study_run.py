@@ -77,8 +77,10 @@ def run_study(
     """Take every cell of `plan` through its problems, or through what is left of them.
 
     All cells share the judge and its devices. As many turns are under way as the workers of a
-    run. With `only`, patterns of names, other processes may work on the other cells. Raises `UsageError` before anything is written where the plan or the folder can't be used,
-    and `InfrastructureError` where this machine fails.
+    run. With `only`, patterns of names, other processes may work on the other cells.
+
+    Raises `UsageError` before anything is written where the plan or the folder can't be used, and
+    `InfrastructureError` where this machine fails.
     """
     cells = chosen(cells_of(plan, folder), only)
     check_plan(plan, cells)
