@@ -51,7 +51,8 @@ def report(
     """Sum runs up: shares of problems solved and sped up, speedups with intervals, what it cost.
 
     A study's report holds its answers, its conditions side by side, curves at equal budgets and how
-    the turns went. -o writes all of it, with every turn, as a page.
+    the turns went. -o writes all of it, with every turn, as a page. Two studies of the same cells
+    are laid side by side as well.
     """
     from experiments.analysis.run_facts import load_all
     from experiments.analysis.run_report import report_on
@@ -78,6 +79,8 @@ def report(
         return
     for place, study in enumerate(studies):
         _report_study(study, seed, as_json, markdown, p or (), mixed, first=place == 0)
+    if len(studies) == 2:
+        _lay_side_by_side(studies[0], studies[1], seed, as_json, markdown)
     others = [path for path in runs if path not in studies]
     for place, run in enumerate(load_all(others) if others else (), start=len(studies)):
         told = report_on(run, seed=seed)
@@ -111,6 +114,23 @@ def _report_study(
         typer.echo("\n".join([""] * (not first) + list(markdown_lines(told))))
     else:
         print_lines([("", "")] * (not first) + list(text_lines(told)))
+
+
+def _lay_side_by_side(first: Path, second: Path, seed: int, as_json: bool, markdown: bool) -> None:
+    from experiments.study.side_by_side import (
+        side_by_side,
+        side_by_side_lines,
+        side_by_side_table,
+    )
+
+    told = side_by_side(first, second, seed=seed)
+    if as_json:
+        typer.echo(told.model_dump_json())
+        return
+    table = side_by_side_table(told)
+    lines = ["", *side_by_side_lines(told), ""]
+    lines += table.markdown() if markdown else table.plain()
+    typer.echo("\n".join(lines))
 
 
 def report_lines(told: RunReport) -> Iterator[Line]:

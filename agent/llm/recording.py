@@ -65,12 +65,14 @@ def load_recording(path: Path) -> Recording:
     if not path.exists():
         raise UsageError(f"there is no recording {path}; name a run directory or a .jsonl file")
     if path.is_dir():
-        if not (path / "completions").is_dir():
-            raise UsageError(
-                f"{path} is not a run directory (it has no completions/); name one, or a .jsonl"
-                " recording"
-            )
-        return Recording(path, _from_run(path))
+        if (path / "completions").is_dir():
+            return Recording(path, _from_run(path))
+        if (path / "kernels").is_dir():
+            return Recording(path, _from_kernels(path))
+        raise UsageError(
+            f"{path} is not a run directory (it has no completions/ and no kernels/); name one, or"
+            " a .jsonl recording"
+        )
     return Recording(path, _from_lines(path))
 
 
@@ -99,6 +101,22 @@ def _from_run(path: Path) -> Iterator[RecordedAnswer]:
             finish_reason=answer.finish_reason,
             model=answer.model_answered,
             usage=answer.usage,
+        )
+
+
+def _from_kernels(path: Path) -> Iterator[RecordedAnswer]:
+    """Of a compact run without answers: its kernels, each as the one block of an answer."""
+    from agent.record.run_files import RunFiles
+
+    files = RunFiles(path)
+    for turn in files.turns():
+        source = files.kernel(turn.candidate) if turn.candidate is not None else None
+        yield RecordedAnswer(
+            problem=turn.problem,
+            sample=turn.sample,
+            turn=turn.turn,
+            text="no kernel" if source is None else f"```python\n{source}\n```",
+            model=turn.model_answered,
         )
 
 

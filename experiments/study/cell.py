@@ -80,5 +80,9 @@ def _all(plan: Plan) -> Iterator[tuple[ModelChoice, Condition, int]]:
 def _cell(plan: Plan, folder: Path, model: ModelChoice, condition: Condition, seed: int) -> Cell:
     name = cell_name(model.label, condition, seed)
     options = plan.options(model, condition, seed)
+    provider, _, study = options.model.partition("/")
+    if provider == "replay" and (Path(study) / "study.json").is_file():
+        # Each cell gives the answers of the cell of that name again.
+        options = options.model_copy(update={"model": f"{options.model}/{name}"})
     resolution = resolve(options.model_copy(update={"output": folder / name}))
     return Cell(model.label, condition, seed, resolution)
