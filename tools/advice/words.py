@@ -52,7 +52,7 @@ DEEDS: Mapping[str, str] = {
     "fp64_arithmetic": "left double precision",
     "special_functions": "called fewer special functions",
     "integer_arithmetic": "took out index arithmetic",
-    "fp32_matrix": "kept the FMA pipe busier",
+    "fp32_matrix": "brought the product nearer to the library's rate",
     "busy_fma": "took out arithmetic",
     "single_thread": "spread the work over threads",
     "libm_calls": "took out calls of libm",
