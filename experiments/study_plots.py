@@ -131,10 +131,10 @@ def advice_outcomes(paths: Sequence[Path]) -> Figure:
         turns = load_runs(paths)
         write_caption(
             figure,
-            f"n = {followed} profiled kernels that were made from a prompt with the advice (in"
-            f" brackets, by rule), on {counted(turns['problem'].nunique(), 'problem')}. Left: share"
-            " and Wilson's 95 % interval. Right: median, without an interval. Turns of a problem"
-            f" are not independent. {setting(turns)}.",
+            f"n = {followed} pieces of advice in prompts whose kernels were profiled (in brackets,"
+            f" by rule), on {counted(turns['problem'].nunique(), 'problem')}. Left: share and"
+            " Wilson's 95 % interval. Right: median, without an interval. Turns of a problem are"
+            f" not independent. {setting(turns)}.",
         )
         return figure
 

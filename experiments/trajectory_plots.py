@@ -55,7 +55,7 @@ def kernel_times(trajectory: Trajectory) -> Figure:
         axes = figure.subplots()
         times = [sum(us for *_, us in bar.kernels) for bar in bars]
         calls = [bar.call_us or 0.0 for bar in bars]
-        axes.set_xlim(0, 1.06 * max([*times, *calls, rival.compile_us or 0.0]))
+        axes.set_xlim(0, 1.06 * max([*times, *calls, rival.compile_us or 0.0, 1.0]))
         for row, bar in enumerate(bars):
             _draw(axes, row, bar)
         for us, words in ((rival.bound_us, "bound"), (rival.compile_us, "torch.compile")):
