@@ -41,6 +41,16 @@ class Picture(StrEnum):
     """Where time and tokens went."""
     STATUSES = "statuses"
     """From a turn's status to the next one's, of one run."""
+    STATUSES_BY_CALL = "statuses-by-call"
+    """How many answers of each call were correct, a panel a run."""
+    BY_PROBLEM = "by-problem"
+    """The best kernel of each problem, a mark a run."""
+    KERNELS = "kernels"
+    """Of one problem of one run (`--problem`): where the time of each turn goes."""
+    BUDGETS = "budgets"
+    """Of one study: conditions and contrasts at equal budgets."""
+    ADVICE = "advice"
+    """What came of following each rule of advice."""
 
 
 OF_ALL_RUNS = (
@@ -51,8 +61,12 @@ OF_ALL_RUNS = (
     Picture.BY_DEVICE_SECONDS,
     Picture.FAST_P,
     Picture.SPENDING,
+    Picture.STATUSES_BY_CALL,
+    Picture.BY_PROBLEM,
 )
 """Pictures of any number of runs."""
+
+RUNS_WANTED = {Picture.TRAJECTORIES: 1, Picture.STATUSES: 1, Picture.KERNELS: 1, Picture.PAIRED: 2}
 
 
 @app.command()
@@ -64,11 +78,14 @@ def plot(
     output: Annotated[
         Path, Option("--output", "-o", metavar="FILE", help=f"Ends in .{', .'.join(FORMATS)}.")
     ],
+    problem: Annotated[
+        str | None, Option("--problem", metavar="ID", help="Of the run, for `kernels`.")
+    ] = None,
 ) -> None:
     """Draw one picture of runs, as `experiments.plots` does for notebooks."""
     if output.suffix.removeprefix(".") not in FORMATS:
         raise UsageError(f"-o {output}: name a file that ends in .{', .'.join(FORMATS)}")
-    figure = drawn(picture, runs)
+    figure = drawn(picture, runs, problem)
     try:
         figure.savefig(output, bbox_inches="tight")
     except OSError as error:
@@ -76,20 +93,30 @@ def plot(
     typer.echo(str(output))
 
 
-def drawn(picture: Picture, runs: Sequence[Path]) -> Figure:
+def drawn(picture: Picture, runs: Sequence[Path], problem: str | None = None) -> Figure:
     """The picture. Raises `UsageError` where the runs can't be read, or are too many or too few."""
-    from experiments import plots
+    from experiments import plots, problem_plots, study_plots, trajectory_plots
+    from experiments.analysis.trajectory import Trajectory
     from experiments.comparison import compare_runs
     from experiments.runs import load_runs, run_folders
+    from experiments.study.study_report import study_report
 
+    if (problem is not None) != (picture is Picture.KERNELS):
+        raise UsageError(f"--problem ID goes with {Picture.KERNELS}, which needs it")
+    if picture is Picture.BUDGETS:
+        if len(runs) != 1:
+            raise UsageError(f"{picture} takes 1 study, and {len(runs)} are named")
+        return study_plots.at_equal_budgets(study_report(runs[0]))
     folders = [folder for path in runs for folder in run_folders(path)]
-    wanted = {Picture.TRAJECTORIES: 1, Picture.STATUSES: 1, Picture.PAIRED: 2}.get(picture)
+    wanted = RUNS_WANTED.get(picture)
     if wanted is not None and len(folders) != wanted:
         raise UsageError(
             f"{picture} takes {wanted} run{'s' * (wanted > 1)}, and {len(folders)} are there"
         )
     if picture is Picture.PAIRED:
         return plots.paired_by_call(compare_runs(*folders))
+    if problem is not None:
+        return trajectory_plots.kernel_times(Trajectory.read(folders[0], problem))
     turns = load_runs(folders)
     draw: dict[Picture, Callable[[], Figure]] = {
         Picture.TRAJECTORIES: lambda: plots.trajectories(turns),
@@ -101,6 +128,9 @@ def drawn(picture: Picture, runs: Sequence[Path]) -> Figure:
         Picture.FAST_P: lambda: plots.fast_p_curve(turns),
         Picture.SPENDING: lambda: plots.spending(turns),
         Picture.STATUSES: lambda: plots.status_steps(turns),
+        Picture.STATUSES_BY_CALL: lambda: plots.statuses_by_call(turns),
+        Picture.BY_PROBLEM: lambda: problem_plots.best_by_problem(turns),
+        Picture.ADVICE: lambda: study_plots.advice_outcomes(folders),
     }
     return draw[picture]()
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.analysis.label import model_note, policy_label
+from experiments.analysis.caption import caption, counted, written_by
+from experiments.analysis.label import policy_label, run_labels
 from experiments.analysis.measures import KEPT, Measure
 from experiments.analysis.outcomes import Outcomes, outcomes
 from experiments.analysis.plot_style import (
@@ -27,6 +28,7 @@ from experiments.analysis.plot_style import (
     percent,
     ratio_ticks,
     styled_figure,
+    write_caption,
 )
 from experiments.analysis.statistics import Estimate, Resamples
 from experiments.analysis.transitions import transitions
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
     from experiments.comparison import Comparison
 
@@ -53,6 +56,7 @@ SPENT = {
     "seconds_judge": ("judge", BLUE),
     "seconds_profile": ("profile", GREEN),
 }
+BANDS = "Bands: 95 % bootstrap intervals over problems."
 WIDEST_SHARED = 30.0
 """The widest ratio of speedups that panels still share an axis for."""
 
@@ -68,10 +72,12 @@ def trajectories(turns: pd.DataFrame, columns: int = 2) -> Figure:
     rows = -(-len(panels) // columns)
     low, high = _span(turns)
     shared = high / low < WIDEST_SHARED
-    with styled_figure(4.6 * columns, 2.4 * rows + 0.5) as figure:
+    handles = _legend_of(turns)
+    with styled_figure(4.6 * columns, 2.0 * rows + 0.8) as figure:
         grid = figure.subplots(rows, columns, sharex=True, sharey=shared, squeeze=False)
         for axes, (problem, calls) in zip(grid.flat, panels, strict=False):
-            _trajectory(axes, str(problem), calls, *((low, high) if shared else _span(calls)))
+            low, high = (low, high) if shared else _span(calls)
+            _trajectory(axes, str(problem), calls, low, high, strip=len(handles) > 2)
         for axes in grid.flat[len(panels) :]:
             axes.set_visible(False)
         for axes in grid[:, 0]:
@@ -80,9 +86,9 @@ def trajectories(turns: pd.DataFrame, columns: int = 2) -> Figure:
             lowest = grid[(len(panels) - 1 - place) // columns, place]
             lowest.set_xlabel("call")
             lowest.xaxis.set_tick_params(labelbottom=True)
-        handles = _legend_of(turns)
-        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
-        figure.suptitle(_caption(turns), x=0.01, ha="left", fontsize=10)
+        figure.legend(handles=handles, loc="outside upper left", ncols=len(handles))
+        says = "Dots: speedup over eager with its 95 % interval; dashed: eager."
+        write_caption(figure, caption(turns, f"Policy: {next(_runs(turns))[0]}.", says))
         return figure
 
 
@@ -95,7 +101,9 @@ def _span(turns: pd.DataFrame) -> tuple[float, float]:
     return min([0.8, *lows]) / 1.1, max([1.3, *highs]) * 1.15
 
 
-def _trajectory(axes: Axes, problem: str, calls: pd.DataFrame, low: float, high: float) -> None:
+def _trajectory(
+    axes: Axes, problem: str, calls: pd.DataFrame, low: float, high: float, *, strip: bool
+) -> None:
     from matplotlib.ticker import MaxNLocator
 
     at = calls["call"] + 1
@@ -105,11 +113,12 @@ def _trajectory(axes: Axes, problem: str, calls: pd.DataFrame, low: float, high:
         - calls.loc[good, "speedup"].to_numpy(dtype=float)
     )
     # Below the speedups, a strip for what has none.
-    bottom, failures = low / (high / low) ** 0.2, low / (high / low) ** 0.1
+    bottom, failures = low / (high / low) ** (0.2 * strip), low / (high / low) ** 0.1
     axes.set_yscale("log")
     axes.set_ylim(bottom, high)
     ratio_ticks(axes, above=low)
-    axes.axhspan(bottom, low, color="#F4F4F4", zorder=0, linewidth=0)
+    if strip:
+        axes.axhspan(bottom, low, color="#F4F4F4", zorder=0, linewidth=0)
     axes.axhline(1, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     axes.step(at, calls["best_so_far"], where="post", color=BLUE, alpha=0.45, linewidth=2.2)
     axes.errorbar(
@@ -174,6 +183,7 @@ def best_by_call(turns: pd.DataFrame, measure: Measure = KEPT) -> Figure:
         axes.set_xlabel(f"calls a problem{last}")
         axes.set_xticks(range(1, int(turns["call"].max()) + 2))
         axes.set_title(f"{measure.label}, best so far")
+        write_caption(figure, caption(turns, BANDS))
         return figure
 
 
@@ -186,18 +196,35 @@ def paired_by_call(comparison: Comparison) -> Figure:
         axes = figure.subplots()
         axes.set_yscale("log")
         curve = [Estimate(gap.value, gap.low or 0.0, gap.high or np.inf) for _, gap, _ in pairs]
-        band(axes, np.array([call for call, _, _ in pairs]), curve, LineStyle(GREEN))
+        calls = [call for call, _, _ in pairs]
+        band(axes, np.array(calls), curve, LineStyle(GREEN))
         axes.axhline(1, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
-        for call, gap, verdict in pairs:
-            axes.annotate(
-                verdict if verdict == "unclear" else f"{verdict} is better", (call, gap.value),
-                (0, 7), textcoords="offset points", ha="center", color=GREEN,
+        for verdict in dict.fromkeys(verdict for _, _, verdict in pairs):
+            chosen = [(call, gap.value) for call, gap, each in pairs if each == verdict]
+            unclear = verdict in ("unclear", "unknown")
+            axes.plot(
+                [call for call, _ in chosen], [ratio for _, ratio in chosen], linestyle="",
+                marker="s" if verdict == "A" else "o", markersize=6, markeredgewidth=1.5,
+                color="white" if unclear else GREEN, markeredgecolor=GREEN,
+                label=verdict if unclear else f"{verdict} is better",
             )  # fmt: skip
         ratio_ticks(axes)
-        axes.set_xticks([call for call, _, _ in pairs])
+        axes.set_xticks(calls)
         axes.set_xlabel("calls a problem")
+        axes.legend(loc="best")
         a, b = (policy_label(run.strategy, run.feedback) for run in (comparison.a, comparison.b))
         axes.set_title(f"best so far: {b} (B) over {a} (A), paired over problems")
+        sides = (comparison.a, comparison.b)
+        size = counted(len(comparison.problems), "problem")
+        made_by = written_by(
+            [run.model for run in sides],
+            [f"{run.backend} on {run.device}, {run.precision}" for run in sides],
+        )
+        write_caption(
+            figure,
+            f"n = {size}, {counted(comparison.calls, 'call')} each, 1 seed. Band: 95 % bootstrap"
+            f" interval of the pairs. {made_by}.",
+        )
         return figure
 
 
@@ -226,6 +253,8 @@ def best_by_cost(turns: pd.DataFrame, cost: str = "tokens") -> Figure:
         label_ends(axes, ends)
         axes.set_xlabel(f"{words.get(cost, 'device seconds')} a problem")
         axes.set_title(f"{KEPT.label}, best so far")
+        until = "A line ends where the run's thriftiest problem had spent all."
+        write_caption(figure, caption(turns, BANDS, until))
         return figure
 
 
@@ -252,12 +281,15 @@ def fast_p_curve(turns: pd.DataFrame) -> Figure:
         axes.set_xlabel("p, times as fast as eager")
         axes.set_ylabel("share of problems")
         axes.set_title("fast_p: correct, and more than p times as fast")
+        write_caption(figure, caption(turns, BANDS))
         return figure
 
 
 def spending(turns: pd.DataFrame) -> Figure:
     """A bar a run: where the wall time of a problem went, and beside it its tokens."""
-    runs = [(label, part) for label, part in _runs(turns)]
+    from matplotlib.ticker import MaxNLocator
+
+    runs = list(_runs(turns))
     with styled_figure(9.2, 0.62 * len(runs) + 1.3) as figure:
         left, right = figure.subplots(1, 2, sharey=True)
         tokens = {"prompt_tokens": ("prompt", SKY), "completion_tokens": ("completion", VERMILLION)}
@@ -265,30 +297,79 @@ def spending(turns: pd.DataFrame) -> Figure:
             (left, SPENT, "wall seconds a problem"),
             (right, tokens, "tokens a problem"),
         ):
+            shown = {name: each for name, each in parts.items() if _is_seen(turns, name, parts)}
             for row, (_, part) in enumerate(runs):
-                _stack(axes, row, part, parts)
+                problems = part["problem"].nunique()
+                total = float(part[list(parts)].sum().sum()) / problems
+                _stack(axes, row, part[list(shown)].sum() / problems, shown)
+                axes.annotate(
+                    f"{total:,.0f}", (total, row), (4, 0), textcoords="offset points", va="center"
+                )
             axes.set_title(title)
+            axes.legend(
+                handles=_patches(shown.values()), loc="upper left",
+                bbox_to_anchor=(0, -0.45 / len(runs)), ncols=len(parts), handlelength=1,
+            )  # fmt: skip
             axes.grid(axis="y", visible=False)
-            axes.set_xlim(0, 1.15 * axes.dataLim.x1)
+            axes.set_xlim(0, 1.2 * axes.dataLim.x1)
+            axes.xaxis.set_major_locator(MaxNLocator(5))
         left.set_yticks(range(len(runs)), [label for label, _ in runs])
         left.invert_yaxis()
         right.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        write_caption(figure, caption(turns, "Means over problems, no intervals."))
         return figure
 
 
-def _stack(axes: Axes, row: int, turns: pd.DataFrame, parts: dict[str, tuple[str, str]]) -> None:
-    from matplotlib.patches import Patch
+def _is_seen(turns: pd.DataFrame, part: str, parts: Iterable[str]) -> bool:
+    """Whether it takes enough of the whole to be seen in a bar."""
+    return float(turns[part].sum()) > 0.005 * float(turns[list(parts)].sum().sum())
 
-    problems, start = turns["problem"].nunique(), 0.0
+
+def _stack(axes: Axes, row: int, sums: pd.Series, parts: dict[str, tuple[str, str]]) -> None:
+    start = 0.0
     for column, (_, colour) in parts.items():
-        value = float(turns[column].sum()) / problems
+        value = float(sums[column])
         axes.barh(row, value, left=start, color=colour, height=0.62, edgecolor="white")
         start += value
-    axes.annotate(f"{start:,.0f}", (start, row), (4, 0), textcoords="offset points", va="center")
-    axes.legend(
-        handles=[Patch(color=colour, label=words) for words, colour in parts.values()],
-        loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=len(parts), handlelength=1,
-    )  # fmt: skip
+
+
+def statuses_by_call(turns: pd.DataFrame) -> Figure:
+    """A panel a run: of the problems that got each call, the share whose answer was correct, or
+    failed in which way."""
+    from matplotlib.ticker import MaxNLocator
+
+    runs = list(_runs(turns))
+    styles = {"correct": ("correct", BLUE)} | {
+        status: (words, colour) for status, (words, _, colour) in FAILURES.items()
+    }
+    with styled_figure(3.7 * max(len(runs), 2), 3.4) as figure:
+        panels = figure.subplots(1, len(runs), sharey=True, squeeze=False)[0]
+        for axes, (label, part) in zip(panels, runs, strict=True):
+            made = part.groupby("call").size()
+            bottom = np.zeros(len(made))
+            for status, (_, colour) in styles.items():
+                count = part[part["status"] == status].groupby("call").size()
+                share = (count.reindex(made.index, fill_value=0) / made).to_numpy(dtype=float)
+                axes.bar(made.index + 1, share, 0.8, bottom, color=colour, edgecolor="white")
+                bottom += share
+            axes.set_title(label)
+            axes.set_xlabel("call")
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.grid(axis="x", visible=False)
+        panels[0].yaxis.set_major_formatter(percent)
+        panels[0].set_ylabel("share of problems")
+        figure.legend(
+            handles=_patches(styles[name] for name in styles if name in set(turns["status"])),
+            loc="outside upper left", ncols=len(styles), handlelength=1,
+        )  # fmt: skip
+        write_caption(figure, caption(turns, "Counts, no intervals."))
+        return figure
+
+
+def _patches(entries: Iterable[tuple[str, str]]) -> list[Patch]:
+    from matplotlib.patches import Patch
+
+    return [Patch(color=colour, label=words) for words, colour in entries]
 
 
 def status_steps(turns: pd.DataFrame) -> Figure:
@@ -314,28 +395,17 @@ def status_steps(turns: pd.DataFrame) -> Figure:
         axes.grid(visible=False)
         axes.tick_params(length=0)
         axes.set_title("Counts of steps; shade: share of the row")
+        write_caption(figure, caption(turns))
         return figure
 
 
 def _runs(turns: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Each run with its shortest telling label."""
-    parts = [part for _, part in turns.groupby("path", sort=False)]
-    labels = [
-        policy_label(str(part["strategy"].iloc[0]), str(part["feedback"].iloc[0])) for part in parts
-    ]
-    for label, part in zip(labels, parts, strict=True):
-        run = str(part["run"].iloc[0])
-        yield (label if labels.count(label) == 1 else run), part
+    """Each run with its label."""
+    labels = run_labels(turns)
+    for path, part in turns.groupby("path", sort=False):
+        yield labels[str(path)], part
 
 
 def _by_run(turns: pd.DataFrame) -> Iterator[tuple[str, Outcomes]]:
     for label, part in _runs(turns):
         yield label, outcomes(part)
-
-
-def _caption(turns: pd.DataFrame) -> str:
-    first = turns.iloc[0]
-    note = model_note(str(first["model"]))
-    model = f"{first['model']} ({note})" if note else str(first["model"])
-    policy = policy_label(str(first["strategy"]), str(first["feedback"]))
-    return f"{policy}, {model}, {first['backend']} on {first['device']}"

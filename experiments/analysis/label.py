@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 NOTES = {
     "offline/": "rule-based kernel writer, not a language model",
     "replay/": "recorded answers",
@@ -25,3 +30,16 @@ def model_label(model: str) -> str:
 def policy_label(strategy: str, feedback: str) -> str:
     """`refine G+E+P`; `sample`, which has no feedback to name."""
     return strategy if strategy == "sample" else f"{strategy} {feedback}"
+
+
+def run_labels(turns: pd.DataFrame) -> dict[str, str]:
+    """By path, each run's shortest telling label: its policy, or its name where two have the same
+    policy."""
+    firsts = turns.drop_duplicates("path")
+    policies = [
+        policy_label(*pair) for pair in zip(firsts["strategy"], firsts["feedback"], strict=True)
+    ]
+    return {
+        path: policy if policies.count(policy) == 1 else run
+        for path, run, policy in zip(firsts["path"], firsts["run"], policies, strict=True)
+    }

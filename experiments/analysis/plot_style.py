@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import cycle, islice, product
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -71,6 +72,14 @@ def styled_figure(width: float, height: float) -> Iterator[Figure]:
         yield Figure(figsize=(width, height), layout="constrained")
 
 
+def write_caption(figure: Figure, text: str) -> None:
+    """Write `text` below all axes, in lines as long as the figure is wide."""
+    characters = int(17.5 * figure.get_figwidth())
+    figure.supxlabel(
+        fill(text, characters), x=0.01, ha="left", fontsize=8, color="#555555", linespacing=1.3
+    )
+
+
 @dataclass(frozen=True)
 class LineStyle:
     """How one of several lines is drawn."""
@@ -120,7 +129,7 @@ def band(
     axes.plot(
         x, value, color=style.colour, linestyle=style.dash, linewidth=2, label=label,
         drawstyle="steps-post" if step else "default",
-        marker="" if step or len(x) > 40 else "o", markersize=4,
+        marker="" if step or len(x) > 20 else "o", markersize=4,
     )  # fmt: skip
 
 

@@ -8,7 +8,10 @@ from evaluator.command.command_line import serve
 from experiments.plot import Picture, app
 from tests.experiments.made_runs import made_run, random_results
 
-ONE = (Picture.TRAJECTORIES, Picture.STATUSES)
+ONE = (Picture.TRAJECTORIES, Picture.STATUSES, Picture.KERNELS)
+RECORDED = {Picture.BUDGETS, Picture.ADVICE}
+"""Pictures of what made runs do not have."""
+STUDY = "experiments/recordings/profile-worth-cpu"
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +26,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.mark.parametrize("picture", Picture)
 def test_every_picture_is_drawn(picture: Picture, runs: list[Path], tmp_path: Path) -> None:
     file = tmp_path / "picture.svg"
-    given = runs[:1] if picture in ONE else runs
-    assert serve(app, "plot", [picture, *map(str, given), "-o", str(file)]) == 0
+    given = [STUDY] if picture in RECORDED else runs[:1] if picture in ONE else runs
+    problem = ["--problem", "level1_1_problem"] if picture is Picture.KERNELS else []
+    assert serve(app, "plot", [picture, *map(str, given), *problem, "-o", str(file)]) == 0
     assert "<svg" in file.read_text()
 
 
@@ -36,6 +40,12 @@ def test_every_picture_is_drawn(picture: Picture, runs: list[Path], tmp_path: Pa
         (["paired", "{a}", "-o", "p.svg"], "takes 2 runs, and 1 are there"),
         (["trajectories", "{a}", "{b}", "-o", "p.svg"], "takes 1 run, and 2 are there"),
         (["by-call", "{a}", "-o", "no/folder/p.svg"], "can't be written"),
+        (["by-call", "{a}", "--problem", "p0", "-o", "p.svg"], "goes with kernels"),
+        (["kernels", "{a}", "-o", "p.svg"], "--problem ID"),
+        (["kernels", "{a}", "--problem", "p99", "-o", "p.svg"], "has no turn of p99"),
+        (["budgets", "{a}", "-o", "p.svg"], "is no study"),
+        (["budgets", "{a}", "{b}", "-o", "p.svg"], "takes 1 study"),
+        (["advice", "{a}", "-o", "p.svg"], "no advice was followed"),
     ],
 )
 def test_a_mistake_is_one_line(

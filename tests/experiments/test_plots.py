@@ -63,6 +63,33 @@ def test_the_paired_picture_says_who_is_better_call_by_call(folder: Path):
     assert {"unclear" if name == "unclear" else f"{name} is better" for name in verdicts} <= shown
 
 
+def test_every_picture_says_of_how_many_and_by_whom(folder: Path):
+    runs = [folder / "sample", folder / "refine"]
+    turns = load_runs(runs)
+    for figure in (
+        plots.trajectories(turns[turns["strategy"] == "refine"]),
+        plots.best_by_call(turns),
+        plots.best_by_cost(turns),
+        plots.fast_p_curve(turns),
+        plots.paired_by_call(compare_runs(*runs)),
+        plots.spending(turns),
+        plots.statuses_by_call(turns),
+        plots.status_steps(turns),
+    ):
+        said = " ".join(figure.get_supxlabel().split())
+        assert said.startswith("n = 7 problems, 5 calls each, 1 seed.")
+        assert "rule-based kernel writer, not a language model" in said
+
+
+def test_shares_of_statuses_are_those_of_the_calls(folder: Path):
+    figure = plots.statuses_by_call(load_runs(folder / "hopeless"))
+    # Of the two problems one does not build and one is wrong; then both do not build.
+    heights = [patch.get_height() for patch in figure.axes[0].patches]
+    assert sorted(height for height in heights if height) == [0.5, 0.5, 1.0]
+    assert {"does not build", "wrong"} < texts(figure)
+    assert "cheats" not in texts(figure)
+
+
 def test_runs_that_did_the_same_are_told_apart_by_name(folder: Path):
     turns = load_runs([folder / "refine", folder / "hopeless"])
     assert {"refine", "hopeless"} <= texts(plots.best_by_call(turns))
