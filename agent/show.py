@@ -78,7 +78,13 @@ def show(
         lines += rival_lines(files.rival(name), best_of(everything[name]))
         for record in records:
             lines += turn_lines(
-                record, everything[name], files, prompt=prompt, answer=answer, diff=not no_diff
+                record,
+                everything[name],
+                files,
+                config,
+                prompt=prompt,
+                answer=answer,
+                diff=not no_diff,
             )
     print_lines(lines, pager=not no_pager)
 
@@ -103,11 +109,12 @@ def _heading(folder: Path, first: TurnRecord, config: RunConfig | None) -> Itera
 
     # The turns that a fork took over were made under other settings.
     made = config or first
+    budget = f", {config.budget} calls a problem" if config is not None else ""
     temperature = "" if made.temperature is None else f" at temperature {made.temperature:g}"
     yield (
         "bold",
         f"{folder}: {made.strategy} {made.feedback}, {made.model}{temperature},"
-        f" {made.backend} on {first.device}, {made.precision}",
+        f" {made.backend} on {first.device}, {made.precision}{budget}",
     )
     if config is not None and config.fork is not None:
         then = f"{first.strategy} {first.feedback}, {first.model}"

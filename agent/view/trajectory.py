@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 
-from agent.config.feedback_spec import Component, FeedbackSpec
+from agent.config.feedback_spec import Component, Control, FeedbackSpec
 from agent.config.run_config import RunConfig
 from agent.prompt.execution import execution_words
 from agent.prompt.measured import Subject, measured_sections
@@ -23,6 +23,8 @@ from evaluator.evaluation import Status
 from tools.advice.words import in_vain
 from tools.profiling.kept_report import kept_reports
 from tools.profiling.profile_facts import byte_words, count_words
+
+DETAIL_LINES = 12
 
 
 def overview(
@@ -105,6 +107,7 @@ def turn_lines(
     record: TurnRecord,
     records: Sequence[TurnRecord],
     files: RunFiles,
+    config: RunConfig | None = None,
     *,
     prompt: bool = False,
     answer: bool = False,
@@ -118,8 +121,8 @@ def turn_lines(
     yield style, f"{place}: {status}, {figures.outcome(record)}{'  (best)' if is_best else ''}"
     if record.plan:
         yield "", f"  plan: {record.plan}"
-    yield from _refined(record, records)
-    yield from _said(record, records, files)
+    yield from _refined(record, records, config)
+    yield from _said(record, files)
     yield from _told(record)
     yield from _twins(record)
     yield "dim", f"  {_spent(record)}"
@@ -132,26 +135,36 @@ def turn_lines(
     yield "", ""
 
 
-def _refined(record: TurnRecord, records: Sequence[TurnRecord]) -> Iterator[Line]:
-    base = _before(record, records)
-    if base is not None and base.candidate == record.parent:
-        is_best = best_of(_earlier(record, records)) is base
-        best = " (the best so far)" if is_best else ""
-        yield "", f"  refined: the kernel of turn {base.turn}{best}"
+def _refined(
+    record: TurnRecord, records: Sequence[TurnRecord], config: RunConfig | None
+) -> Iterator[Line]:
+    """What the prompt asked to refine, and its advice where earlier turns had changed it."""
+    base, earlier = _before(record, records), _earlier(record, records)
+    if base is None or base.candidate != record.parent:
+        return
+    best = " (the best so far)" if best_of(earlier) is base else ""
+    yield "", f"  refined: the kernel of turn {base.turn}{best}"
+    advised = FeedbackSpec.parse(record.feedback).control_of(Component.ADVICE) is Control.REAL
+    if base.profile is None or not advised or (config and config.history == "last"):
+        return
+    tried = in_vain([score for turn in earlier for score in turn.advice_scores])
+    if tried & {advice.rule for advice in base.profile.advice}:
+        subject = Subject(base.profile, None, tried=tried)
+        for section in measured_sections(FeedbackSpec.parse("A"), subject, base.turn, None):
+            yield from _block("What the prompt advised", section.text)
 
 
-def _said(record: TurnRecord, records: Sequence[TurnRecord], files: RunFiles) -> Iterator[Line]:
+def _said(record: TurnRecord, files: RunFiles) -> Iterator[Line]:
     """What a prompt says of this kernel, in its words."""
-    evaluation, profile = record.evaluation, record.profile
-    path = files.kernel_path(record.candidate or "")
-    words = execution_words(evaluation, files.kernel(path.stem) if path.is_file() else "")
-    # Lines of the source are not quoted where it is not kept.
-    words += "" if path.is_file() else f"\n{evaluation.detail}"
+    evaluation, kernel = record.evaluation, record.candidate or ""
+    is_kept = files.kernel_path(kernel).is_file()
+    words = execution_words(evaluation, files.kernel(kernel) if is_kept else "")
+    if not is_kept:  # so the words quote no line of it
+        frames = evaluation.detail.splitlines()[-DETAIL_LINES:]
+        words = "\n".join([words, *(line for line in frames if line not in words)])
     yield from _block("What execution said", words, "" if record.is_correct else "yellow")
     raw = Component.RAW in FeedbackSpec.parse(record.feedback)
-    turns = [*_earlier(record, records), record]
-    tried = in_vain([score for turn in turns for score in turn.advice_scores])
-    subject = Subject(profile, evaluation.timing, record.advice_scores, tried)
+    subject = Subject(record.profile, evaluation.timing, record.advice_scores)
     said = {f"- turn: {record.turn}", *words.splitlines()}
     spec = FeedbackSpec.parse("P+R" if raw else "P")
     for section in measured_sections(spec, subject, record.turn, None):
@@ -159,8 +172,8 @@ def _said(record: TurnRecord, records: Sequence[TurnRecord], files: RunFiles) ->
         yield from _block(section.title, "\n".join(lines))
     if record.profile_error:
         yield "yellow", f"  no profile: {record.profile_error}"
-    if profile is not None:
-        folder = files.profile_folder(path.stem)
+    if record.profile is not None:
+        folder = files.profile_folder(kernel)
         for name, size in kept_reports(folder).items():
             yield "dim", f"  kept: {folder / name} ({byte_words(size)})"
 
@@ -168,7 +181,7 @@ def _said(record: TurnRecord, records: Sequence[TurnRecord], files: RunFiles) ->
 def _block(title: str, text: str, style: str = "") -> Iterator[Line]:
     if text.strip():
         yield "magenta", f"  {title}"
-        for line in text.strip().splitlines():
+        for line in text.strip("\n").splitlines():
             yield style, f"    {line}".rstrip()
 
 
