@@ -14,6 +14,7 @@ from evaluator.command.command_line import Line, print_lines, serve
 
 if TYPE_CHECKING:
     from agent.config.run_config import RunConfig
+    from agent.record.run_files import RunFiles
     from agent.record.turn import TurnRecord
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -70,7 +71,7 @@ def show(
         return
     everything = by_problem(turns)
     results = result.problems if result else ()
-    config = files.config() if files.config_path.exists() else None
+    config = _config(files)
     lines: list[Line] = [*_heading(folder, turns[0], config)]
     lines += [*overview(turns, results, config), *failed]
     for name, records in by_problem(chosen).items():
@@ -87,6 +88,19 @@ def show(
                 diff=not no_diff,
             )
     print_lines(lines, pager=not no_pager)
+
+
+def _config(files: RunFiles) -> RunConfig | None:
+    """None where there is none, or where it is another version's: turns are enough."""
+    from problems.errors import UsageError
+
+    if not files.config_path.exists():
+        return None
+    try:
+        return files.config()
+    except UsageError as error:
+        print_lines([("yellow", f"without the settings: {error}")], stderr=True)
+        return None
 
 
 def _of_problem(folder: Path, problem: str | None) -> list[TurnRecord]:

@@ -256,6 +256,17 @@ def test_what_is_left_of_the_budget(run: Path, capsys: pytest.CaptureFixture[str
     assert "unknown  left: 4 calls, 6,000 tokens\n" in text
 
 
+def test_settings_of_another_version_are_done_without(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = shown(capsys, run)
+    (run / "config.yaml").write_text("letters: G\n")
+    assert serve(app, "show", [str(run)]) == 0
+    out, err = capsys.readouterr()
+    assert out == text
+    assert err.startswith("without the settings: ") and "config.yaml can't be read" in err
+
+
 def test_a_fork_says_what_it_took_over(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = {"output": run, "fork": "runs/before@2", "feedback": "G+E", "model": "a/b"}
     config = RunConfig.model_validate(settings)
