@@ -143,7 +143,7 @@ def _refined(
     if base is None or base.candidate != record.parent:
         return
     best = " (the best so far)" if best_of(earlier) is base else ""
-    yield "", f"  refined: the kernel of turn {base.turn}{best}"
+    yield "", f"  refined: the kernel of {figures.place(base)}{best}"
     advised = FeedbackSpec.parse(record.feedback).control_of(Component.ADVICE) is Control.REAL
     if base.profile is None or not advised or (config and config.history == "last"):
         return
