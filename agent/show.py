@@ -13,6 +13,8 @@ from typer import Argument, Option
 from evaluator.command.command_line import Line, print_lines, serve
 
 if TYPE_CHECKING:
+    from agent.config.run_config import RunConfig
+    from agent.record.run_files import RunFiles
     from agent.record.turn import TurnRecord
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -30,12 +32,15 @@ def show(
         bool, Option("--json", help="The records as they stand, one JSON object a line.")
     ] = False,
     prompt: Annotated[bool, Option("--prompt", help="Each turn's prompt too.")] = False,
+    answer: Annotated[bool, Option("--answer", help="Each turn's whole answer too.")] = False,
     no_diff: Annotated[bool, Option("--no-diff", help="No diffs between kernels.")] = False,
+    no_pager: Annotated[bool, Option("--no-pager", help="No $PAGER on a terminal.")] = False,
 ) -> None:
-    """Print a run turn by turn: status, time, speedup, bottleneck, cost, plan, what changed."""
+    """Print a run turn by turn: what each kernel came to, what the next prompt may say of it, what
+    it cost, and what changed."""
     from agent.record.best import best_of
     from agent.record.run_files import RunFiles
-    from agent.record.turn_log import FILE
+    from agent.record.turn_log import has_turns
     from agent.view.trajectory import (
         by_problem,
         overview,
@@ -49,7 +54,7 @@ def show(
     files = RunFiles(folder)
     result = files.result()
     failed = unjudged_lines(result.problems if result else ())
-    if failed and not (folder / FILE).is_file():
+    if failed and not has_turns(folder):
         print_lines(failed, stderr=as_json)
         return
     turns = _of_problem(folder, problem)
@@ -66,21 +71,44 @@ def show(
         return
     everything = by_problem(turns)
     results = result.problems if result else ()
-    lines: list[Line] = [*_heading(folder, turns[0]), *overview(turns, results), *failed]
+    config = _config(files)
+    lines: list[Line] = [*_heading(folder, turns[0], config)]
+    lines += [*overview(turns, results, config), *failed]
     for name, records in by_problem(chosen).items():
         lines += [("", ""), ("bold underline", name)]
         lines += rival_lines(files.rival(name), best_of(everything[name]))
         for record in records:
-            lines += turn_lines(record, everything[name], files, prompt=prompt, diff=not no_diff)
-    print_lines(lines)
+            lines += turn_lines(
+                record,
+                everything[name],
+                files,
+                config,
+                prompt=prompt,
+                answer=answer,
+                diff=not no_diff,
+            )
+    print_lines(lines, pager=not no_pager)
+
+
+def _config(files: RunFiles) -> RunConfig | None:
+    """None where there is none, or where it is another version's: turns are enough."""
+    from problems.errors import UsageError
+
+    if not files.config_path.exists():
+        return None
+    try:
+        return files.config()
+    except UsageError as error:
+        print_lines([("yellow", f"without the settings: {error}")], stderr=True)
+        return None
 
 
 def _of_problem(folder: Path, problem: str | None) -> list[TurnRecord]:
     from agent.config.settings_file import nearest
-    from agent.record.turn_log import FILE, read_turns
+    from agent.record.turn_log import FILE, has_turns, read_turns
     from problems.errors import UsageError
 
-    if not (folder / FILE).is_file():
+    if not has_turns(folder):
         raise UsageError(f"{folder} holds no {FILE}; give a run directory, such as one under runs/")
     turns = list(read_turns(folder))
     problems = {record.problem for record in turns}
@@ -89,16 +117,23 @@ def _of_problem(folder: Path, problem: str | None) -> list[TurnRecord]:
     return [record for record in turns if problem in (None, record.problem)]
 
 
-def _heading(folder: Path, first: TurnRecord) -> Iterable[Line]:
+def _heading(folder: Path, first: TurnRecord, config: RunConfig | None) -> Iterable[Line]:
     from agent.record import figures
+    from agent.record.fork import Fork
 
-    temperature = "" if first.temperature is None else f" at temperature {first.temperature:g}"
+    # The turns that a fork took over were made under other settings.
+    made = config or first
+    budget = f", {config.budget} calls a problem" if config is not None else ""
+    temperature = "" if made.temperature is None else f" at temperature {made.temperature:g}"
     yield (
         "bold",
-        f"{folder}: {first.strategy} {first.feedback}, {first.model}{temperature},"
-        f" {first.backend} on {first.device}, {first.precision}",
+        f"{folder}: {made.strategy} {made.feedback}, {made.model}{temperature},"
+        f" {made.backend} on {first.device}, {made.precision}{budget}",
     )
-    if first.model == figures.TUNER:
+    if config is not None and config.fork is not None:
+        then = f"{first.strategy} {first.feedback}, {first.model}"
+        yield "", f"{Fork.parse(config.fork).words} ({then})."
+    if made.model == figures.TUNER:
         yield "dim", f"{figures.TUNER_NOTE}."
     yield "", ""
 

@@ -2,7 +2,8 @@
 
 A component that is off leaves no trace: neither its sections nor anything that could only be known
 through it. Headings and the keys at the beginning of lines are a contract with programs that read
-prompts. What was measured of the kernel to refine (P, A, S, R) is in `agent.prompt.measured`.
+prompts. What execution said of one kernel is in `agent.prompt.execution`, what was measured of the
+kernel to refine (P, A, S, R) in `agent.prompt.measured`.
 """
 
 from __future__ import annotations
@@ -10,16 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from agent.config.feedback_spec import Component, Control, FeedbackSpec
+from agent.prompt.execution import execution_words
 from agent.prompt.measured import Subject, measured_sections
 from agent.prompt.memory import Memory
 from agent.prompt.section import LIMITS, Section, cut, excess
-from agent.record import figures
 from agent.record.turn import TurnRecord
-from evaluator.baseline import BASELINES
-from evaluator.evaluation import Evaluation, Status, Timing
-from evaluator.settings import BaselineName
+from evaluator.evaluation import Status
 from tools.advice.words import in_vain, moved_words
-from tools.diagnosis.diagnose import explain
 
 SourceReader = Callable[[str], str]
 """From a kernel's hash to its source."""
@@ -93,47 +91,11 @@ def _turn_block(turn: TurnRecord, source_of: SourceReader) -> tuple[str, int]:
     """What is said, and how many characters of it are left out."""
     evaluation = turn.evaluation
     lines = [f"- turn: {turn.turn}", f"- status: {evaluation.status}"]
+    words = execution_words(evaluation, source_of(turn.candidate) if turn.candidate else "")
     if evaluation.status is Status.CORRECT:
-        return "\n".join([*lines, *_error_lines(evaluation), *_time_lines(evaluation)]), 0
-    source = source_of(turn.candidate) if turn.candidate else ""
-    if evaluation.status is Status.NO_CODE and evaluation.message:
-        words = evaluation.message
-    else:
-        words = explain(evaluation, source)
+        return "\n".join([*lines, words]), 0
     limit = LIMITS.explanation_characters
     return "\n".join([*lines, "", cut(words, limit)]), excess(words, limit)
-
-
-def _error_lines(evaluation: Evaluation) -> Iterator[str]:
-    """How much of the allowed error is used: what room is left for faster arithmetic."""
-    correctness = evaluation.correctness
-    if correctness is None or correctness.error_ratio is None or not correctness.error_ratio_limit:
-        return
-    share = figures.percent(correctness.error_ratio / correctness.error_ratio_limit)
-    yield f"- error: {share} of what is allowed (RMSE of the whole output, the worst call)"
-
-
-def _time_lines(evaluation: Evaluation) -> list[str]:
-    timing = evaluation.timing
-    if timing is None:
-        return ["- time: not measured", *(f"- note: {note}" for note in evaluation.notes)]
-    eager = timing.baselines.get(BaselineName.EAGER)
-    lines = [f"- time: {timing.latency_us:.1f} us"]
-    if eager is not None:
-        lines.append(f"- eager: {eager.latency_us:.1f} us")
-    lines.append(f"- speedup over {figures.rival(timing)}: {_speedup(timing)}")
-    for name, baseline in timing.baselines.items():
-        if name is not BaselineName.EAGER:
-            lines.append(
-                f"- speedup over {BASELINES[name].words}: {baseline.speedup:.2f}x, 95 % interval"
-                f" [{baseline.speedup_low:.2f}, {baseline.speedup_high:.2f}] ({baseline.verdict})"
-            )
-    return lines
-
-
-def _speedup(timing: Timing) -> str:
-    interval = f"[{timing.speedup_low:.2f}, {timing.speedup_high:.2f}]"
-    return f"{timing.speedup:.2f}x, 95 % interval {interval} ({timing.verdict})"
 
 
 def _table(feedback: FeedbackSpec, turns: tuple[TurnRecord, ...]) -> Section:

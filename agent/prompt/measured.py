@@ -21,8 +21,10 @@ from tools.profiling.profile_report import KernelShare, Profile
 
 RAW_KERNELS = 3
 """The hottest ones, whose figures R shows."""
-_TOLD_ELSEWHERE = ("- time: ", "- what usually helps: ")
-"""Beginnings of lines in summaries; the second only in those made before there was advice."""
+_USUAL = "- what usually helps: "
+"""Begins a line of summaries made before there was advice."""
+_TOLD_ELSEWHERE = ("- time: ", _USUAL)
+"""Beginnings of lines in summaries that other sections hold."""
 _NOT_RAW = ("latency_us", "bound_us", "sol_fraction")
 """Derived figures that are S's to tell."""
 
@@ -84,7 +86,7 @@ def _advice(subject: Subject, turn: int | None) -> Section | None:
     if subject.profile is None:
         return None
     given = [advice for advice in subject.profile.advice if advice.rule not in subject.tried]
-    told = advice_lines(given) or [remainder(subject.profile.bottleneck, subject.profile.figures)]
+    told = advice_lines(given) or [_no_advice(subject.profile)]
     lines = [*_turn_line(turn), *told]
     if left_out := [a.rule for a in subject.profile.advice if a.rule in subject.tried]:
         names = ", ".join(left_out)
@@ -93,6 +95,13 @@ def _advice(subject: Subject, turn: int | None) -> Section | None:
         lines += ["", "What became of the advice before:", ""]
         lines += [f"- {line}" for line in score_lines(subject.scores)]
     return Section("What to change", "\n".join(lines))
+
+
+def _no_advice(profile: Profile) -> str:
+    # Without figures, no rule was tried.
+    lines = () if profile.figures else profile.summary.splitlines()
+    usual = (line.removeprefix("- ") for line in lines if line.startswith(_USUAL))
+    return next(usual, None) or remainder(profile.bottleneck, profile.figures)
 
 
 def _distance(subject: Subject, turn: int | None) -> Section | None:

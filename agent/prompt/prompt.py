@@ -119,7 +119,7 @@ def _pieces(
     reference = frame.reference.strip("\n")
     yield Section("reference", templates.render("reference", reference=reference))
     if frame.rival is not None and frame.rival.eager_us is not None:
-        yield Section("rival", _rival(frame.rival, templates))
+        yield Section("rival", rival_words(frame.rival, templates))
     contract = templates.render(
         "contract",
         on_gpu=backend is not Backend.CPP,
@@ -135,7 +135,8 @@ def _pieces(
         yield Section("examples", templates.render("examples", examples=examples))
 
 
-def _rival(rival: Rival, templates: Templates) -> str:
+def rival_words(rival: Rival, templates: Templates) -> str:
+    """What PyTorch itself reaches, which must have been timed."""
     rows = [
         (
             shortened(kernel.name, NAME_WIDTH),
@@ -165,12 +166,13 @@ def budget_note(config: RunConfig, turn: int, spent: Spent) -> str:
     if not config.shown_feedback or (turn == 0 and schedule.drafts > 1):
         return "You have one attempt; it is judged as it stands."
     left = schedule.turns - turn
-    within = ", ".join(_limits_left(config, spent))
+    within = ", ".join(limits_left(config, spent))
     within = f", within {within} that remain" if within else ""
     return f"This is turn {turn}; with it, at most {left} are left{within}. The best kernel counts."
 
 
-def _limits_left(config: RunConfig, spent: Spent) -> Iterator[str]:
+def limits_left(config: RunConfig, spent: Spent) -> Iterator[str]:
+    """What is left of each limit besides the calls."""
     if config.budget_usd is not None:
         yield f"${max(0.0, config.budget_usd - spent.priced_usd):.2f}"
     if config.budget_tokens is not None:

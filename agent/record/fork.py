@@ -34,6 +34,12 @@ class Fork:
             )
         return cls(RunFiles(Path(run)), int(turn))
 
+    @property
+    def words(self) -> str:
+        """Which turns are taken over, and from where."""
+        taken = "Turn 0 was" if self.turn == 1 else f"Turns 0 to {self.turn - 1} were"
+        return f"{taken} taken over from {self.run.path}"
+
     def layers(self) -> list[str]:
         """The run's settings as `-c` items, but for its folder."""
         return [str(self.run.config_path), "output=null"]

@@ -5,27 +5,36 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 
+from agent.config.feedback_spec import Component, Control, FeedbackSpec
+from agent.config.run_config import RunConfig
+from agent.prompt.execution import execution_words
+from agent.prompt.measured import Subject, measured_sections
+from agent.prompt.prompt import limits_left, rival_words
+from agent.prompt.templates import our_templates
 from agent.record import figures
 from agent.record.best import best_of
 from agent.record.charge import spent_on
-from agent.record.result import ProblemResult, Stop
+from agent.record.result import ProblemResult, Spent, Stop
 from agent.record.rival import Rival
 from agent.record.run_files import RunFiles
 from agent.record.turn import TurnRecord
 from evaluator.command.command_line import Line
 from evaluator.evaluation import Status
-from evaluator.settings import BaselineName
-from tools.advice.words import advice_lines, score_lines
+from tools.advice.words import in_vain
 from tools.profiling.kept_report import kept_reports
-from tools.profiling.profile_facts import byte_words
+from tools.profiling.profile_facts import byte_words, count_words
 
-MESSAGE_LINES = 12
-NAME_WIDTH = 90
+DETAIL_LINES = 12
 
 
-def overview(turns: Sequence[TurnRecord], results: Iterable[ProblemResult] = ()) -> Iterator[Line]:
+def overview(
+    turns: Sequence[TurnRecord],
+    results: Iterable[ProblemResult] = (),
+    config: RunConfig | None = None,
+) -> Iterator[Line]:
     """One line a problem, in the order in which the problems first appear; `results` says why each
-    got no further turn, and what came of judging its best kernel again, as far as that is known."""
+    got no further turn, and what came of judging its best kernel again, as far as that is known;
+    `config`, what is left of its budget."""
     problems = by_problem(turns)
     told = {result.problem: result for result in results}
     width = max((len(problem) for problem in problems), default=0)
@@ -38,11 +47,12 @@ def overview(turns: Sequence[TurnRecord], results: Iterable[ProblemResult] = ())
         verdict = ended_with.verdict if ended_with else best.evaluation if best else None
         timing = verdict.timing if verdict else None
         text = figures.speedup(timing) if timing else "no correct kernel" if not best else "-"
-        correct = sum(record.evaluation.status is Status.CORRECT for record in records)
-        cost = figures.cost(spent_on(records).cost_usd)
+        correct = sum(record.is_correct for record in records)
+        spent = spent_on(records)
+        cost = figures.cost(spent.cost_usd)
         style = "green" if timing and timing.verdict == "faster" else ""
         stop = result.stop if result else Stop.CALLS
-        ended = "" if stop is Stop.CALLS else f"  stopped: {stop}"
+        ended = f"  stopped: {stop}" if stop is not Stop.CALLS else _left(config, spent)
         if ended_with is not None and (ended_with.confirmation or ended_with.struck):
             failed = f", {len(ended_with.struck)} struck" if ended_with.struck else ""
             ended = f"  judged again{failed}{ended}"
@@ -50,6 +60,13 @@ def overview(turns: Sequence[TurnRecord], results: Iterable[ProblemResult] = ())
             style,
             f"{problem:<{width}}  {len(records):>5}  {correct:>7}  {text:<20}  {cost}{ended}",
         )
+
+
+def _left(config: RunConfig | None, spent: Spent) -> str:
+    calls = config.budget - spent.calls if config is not None else 0
+    if config is None or calls <= 0:
+        return ""
+    return f"  left: {', '.join([count_words(calls, 'call'), *limits_left(config, spent)])}"
 
 
 def unjudged_lines(problems: Iterable[ProblemResult]) -> list[Line]:
@@ -62,21 +79,18 @@ def unjudged_lines(problems: Iterable[ProblemResult]) -> list[Line]:
 
 
 def rival_lines(rival: Rival | None, best: TurnRecord | None) -> Iterator[Line]:
-    """What PyTorch itself reaches, and the best kernel against the faster of the two."""
+    """What PyTorch itself reaches, in the words of the prompt, and the best kernel against it."""
     if rival is None:
         return
-    times = rival.times_us
-    told = [f"{name} {figures.latency(us)}" for name, us in times.items()]
-    timing = best.evaluation.timing if best is not None else None
+    title, _, text = rival_words(rival, our_templates()).partition("\n")
+    yield from _block(title.strip("# "), text)
+    times, timing = rival.times_us, best.evaluation.timing if best is not None else None
     if timing is not None and len(times) > 1:
         ratio = figures.ratio(min(times.values()) / timing.latency_us)
-        told.append(f"the best kernel is {ratio}x the faster of the two (measured apart)")
-    yield "", f"PyTorch, before the first turn: {', '.join(told) or 'not measured'}"
-    for kernel in rival.longest:
-        share, time = figures.percent(kernel.share), figures.latency(kernel.time_us)
-        yield "dim", f"  {share:>5}  {time:>8}  {kernel.launches:>3}x  {kernel.name[:NAME_WIDTH]}"
+        yield "", f"  the best kernel is {ratio}x the faster of the two (measured apart)"
     for note in rival.notes:
         yield "yellow", f"  {note}"
+    yield "", ""
 
 
 def by_problem(turns: Sequence[TurnRecord]) -> dict[str, list[TurnRecord]]:
@@ -93,8 +107,10 @@ def turn_lines(
     record: TurnRecord,
     records: Sequence[TurnRecord],
     files: RunFiles,
+    config: RunConfig | None = None,
     *,
     prompt: bool = False,
+    answer: bool = False,
     diff: bool = True,
 ) -> Iterator[Line]:
     """One turn of a problem whose turns are `records`; what isn't on disk any more is left out."""
@@ -105,68 +121,72 @@ def turn_lines(
     yield style, f"{place}: {status}, {figures.outcome(record)}{'  (best)' if is_best else ''}"
     if record.plan:
         yield "", f"  plan: {record.plan}"
-    yield from _figures(record)
-    yield from _failure(record)
-    yield from _profile(record, files)
+    yield from _refined(record, records, config)
+    yield from _said(record, files)
     yield from _told(record)
     yield from _twins(record)
     yield "dim", f"  {_spent(record)}"
     if prompt:
         yield from _prompt(record, files)
+    if answer:
+        yield from _answer(record, files)
     if diff:
         yield from _diff(record, records, files)
     yield "", ""
 
 
-def _figures(record: TurnRecord) -> Iterator[Line]:
-    timing = record.evaluation.timing
-    if timing is None:
+def _refined(
+    record: TurnRecord, records: Sequence[TurnRecord], config: RunConfig | None
+) -> Iterator[Line]:
+    """What the prompt asked to refine, and its advice where earlier turns had changed it."""
+    base, earlier = _before(record, records), _earlier(record, records)
+    if base is None or base.candidate != record.parent:
         return
-    parts = [f"time: {figures.latency(timing.latency_us)}"]
-    for name, baseline in timing.baselines.items():
-        part = f"{name}: {figures.latency(baseline.latency_us)}"
-        if name is not BaselineName.EAGER:
-            part += f" ({figures.ratio(baseline.speedup)}x, {baseline.verdict})"
-        parts.append(part)
-    if timing.sol_fraction is not None:
-        parts.append(f"{figures.percent(timing.sol_fraction)} of the speed-of-light bound")
-    yield "", f"  {', '.join(parts)}"
-
-
-def _failure(record: TurnRecord) -> Iterator[Line]:
-    if record.evaluation.status is Status.CORRECT:
+    best = " (the best so far)" if best_of(earlier) is base else ""
+    yield "", f"  refined: the kernel of {figures.place(base)}{best}"
+    advised = FeedbackSpec.parse(record.feedback).control_of(Component.ADVICE) is Control.REAL
+    if base.profile is None or not advised or (config and config.history == "last"):
         return
-    # The first line of the message stands in the heading already.
-    lines = record.evaluation.message.strip().splitlines()[1:]
-    build = record.evaluation.build
-    if record.evaluation.status is Status.BUILD_ERROR and build is not None and not lines:
-        lines = build.log.strip().splitlines()
-    lines = lines or record.evaluation.detail.strip().splitlines()[-MESSAGE_LINES:]
-    for line in lines[:MESSAGE_LINES]:
-        yield "yellow", f"  | {line}"
-    if len(lines) > MESSAGE_LINES:
-        yield "dim", f"  | ({len(lines) - MESSAGE_LINES} more lines in turns.jsonl)"
+    tried = in_vain([score for turn in earlier for score in turn.advice_scores])
+    if tried & {advice.rule for advice in base.profile.advice}:
+        subject = Subject(base.profile, None, tried=tried)
+        for section in measured_sections(FeedbackSpec.parse("A"), subject, base.turn, None):
+            yield from _block("What the prompt advised", section.text)
 
 
-def _profile(record: TurnRecord, files: RunFiles) -> Iterator[Line]:
+def _said(record: TurnRecord, files: RunFiles) -> Iterator[Line]:
+    """What a prompt says of this kernel, in its words."""
+    evaluation, kernel = record.evaluation, record.candidate or ""
+    is_kept = files.kernel_path(kernel).is_file()
+    words = execution_words(evaluation, files.kernel(kernel) if is_kept else "")
+    if not is_kept:  # so the words quote no line of it
+        frames = evaluation.detail.splitlines()[-DETAIL_LINES:]
+        words = "\n".join([words, *(line for line in frames if line not in words)])
+    yield from _block("What execution said", words, "" if record.is_correct else "yellow")
+    raw = Component.RAW in FeedbackSpec.parse(record.feedback)
+    subject = Subject(record.profile, evaluation.timing, record.advice_scores)
+    said = {f"- turn: {record.turn}", *words.splitlines()}
+    spec = FeedbackSpec.parse("P+R" if raw else "P")
+    for section in measured_sections(spec, subject, record.turn, None):
+        lines = [line for line in section.text.splitlines() if line not in said]
+        yield from _block(section.title, "\n".join(lines))
+    if record.profile_error:
+        yield "yellow", f"  no profile: {record.profile_error}"
     if record.profile is not None:
-        yield "magenta", f"  bottleneck: {record.profile.bottleneck} (from {record.profile.rung})"
-        told = {f"- bottleneck: {record.profile.bottleneck}"}
-        told |= {f"- {advice.evidence}" for advice in record.profile.advice}
-        summary = [line for line in record.profile.summary.splitlines() if line not in told]
-        for line in (*summary, *advice_lines(record.profile.advice)):
-            yield "", f"  : {line}"
-        folder = files.profile_folder(record.candidate or "")
+        folder = files.profile_folder(kernel)
         for name, size in kept_reports(folder).items():
             yield "dim", f"  kept: {folder / name} ({byte_words(size)})"
-    elif record.profile_error:
-        yield "yellow", f"  no profile: {record.profile_error}"
+
+
+def _block(title: str, text: str, style: str = "") -> Iterator[Line]:
+    if text.strip():
+        yield "magenta", f"  {title}"
+        for line in text.strip("\n").splitlines():
+            yield style, f"    {line}".rstrip()
 
 
 def _told(record: TurnRecord) -> Iterator[Line]:
-    """What the prompt told, and what became of its advice."""
-    for line in score_lines(record.advice_scores):
-        yield "magenta", f"  advice: {line}"
+    """What the prompt was made of."""
     if (other := record.shuffled_with) is not None:
         whose = other.turn or f"{other.specimen}, recorded"
         yield "yellow", f"  shuffled: the prompt told of kernel {other.kernel} ({whose})"
@@ -199,9 +219,17 @@ def _prompt(record: TurnRecord, files: RunFiles) -> Iterator[Line]:
     except FileNotFoundError:
         yield "dim", f"  (prompt {record.prompt} is not kept here)"
         return
-    yield "dim", f"  prompt {record.prompt}:"
-    for line in text.splitlines():
-        yield "cyan", f"  > {line}"
+    yield from _block(f"Prompt {record.prompt}", text, "cyan")
+
+
+def _answer(record: TurnRecord, files: RunFiles) -> Iterator[Line]:
+    try:
+        completion = files.completion(record.completion).completion
+    except FileNotFoundError:
+        yield "dim", f"  (answer {record.completion} is not kept here)"
+        return
+    yield from _block("Reasoning", completion.reasoning, "dim")
+    yield from _block(f"Answer {record.completion}", completion.text, "green")
 
 
 def _diff(record: TurnRecord, records: Sequence[TurnRecord], files: RunFiles) -> Iterator[Line]:
@@ -232,10 +260,10 @@ def _diff(record: TurnRecord, records: Sequence[TurnRecord], files: RunFiles) ->
 
 
 def _before(record: TurnRecord, records: Sequence[TurnRecord]) -> TurnRecord | None:
-    earlier = [
-        other
-        for other in records
-        if other.sample == record.sample and other.turn < record.turn and other.candidate
-    ]
+    earlier = [other for other in _earlier(record, records) if other.candidate]
     parents = [other for other in earlier if other.candidate == record.parent]
-    return next(iter(reversed(parents or earlier)), None)
+    return best_of(parents) or next(iter(reversed(parents or earlier)), None)
+
+
+def _earlier(record: TurnRecord, records: Sequence[TurnRecord]) -> list[TurnRecord]:
+    return [turn for turn in records if turn.sample == record.sample and turn.turn < record.turn]

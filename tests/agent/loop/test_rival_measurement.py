@@ -162,5 +162,7 @@ def test_show_tells_of_it(world: RivalWorld, capsys: pytest.CaptureFixture[str])
     world.run(**ONE)
     assert serve(show, "show", [str(world.folder / "run")]) == 0
     told = capsys.readouterr().out
-    assert "eager 110 us, torch.compile 80 us" in told
-    assert "90 %" in told and "gemm" in told
+    assert "- eager: 110 us" in told and "- torch.compile: 80 us" in told
+    assert "| gemm | 90 % | 2 | 90 us |" in told
+    said = world.prompts()[0].partition("## What PyTorch reaches")[2].partition("\n##")[0]
+    assert all(line.strip() in told for line in said.splitlines())

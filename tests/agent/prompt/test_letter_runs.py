@@ -134,7 +134,7 @@ def test_advice_is_scored_in_the_turn_that_follows_it(world: World) -> None:
     assert "What became of the advice before:" in world.files.prompt(third.prompt)
     assert "What became" not in world.files.prompt(second.prompt)
     shown = "\n".join(line for _, line in turn_lines(second, [first, second], world.files))
-    assert f"advice: {score_lines([score])[0]}" in shown and "tokens (introduction " in shown
+    assert f"    - {score_lines([score])[0]}\n" in shown and "tokens (introduction " in shown
 
 
 def sound_kernels(count: int) -> list[str]:

@@ -1,16 +1,32 @@
+import gzip
+import os
+import subprocess
+import sys
+import termios
 from pathlib import Path
 
 import pytest
+import yaml
 
+from agent.config.run_config import RunConfig
+from agent.prompt.feedback import SourceReader, sections
+from agent.prompt.memory import remember
+from agent.record.completion import Completion, Usage
+from agent.record.run_files import RunFiles, StoredCompletion
 from agent.record.turn import TurnRecord
 from agent.show import app
+from agent.view.trajectory import by_problem, turn_lines
 from evaluator.command.command_line import serve
 from evaluator.evaluation import BuildReport, Evaluation, Status
-from tests.agent.made_records import incorrect, profile, turn
+from tests.agent.made_records import incorrect, kernel_share, profile, turn
 from tests.evaluator.made_evaluations import correct
 
 FIRST, SECOND = "# plan: one\nx = 1\n", "# plan: two\nx = 2\n"
 A, B = "level1_1_square", "level1_2_cube"
+ROOT = Path(__file__).parents[3]
+RECORDINGS = ROOT / "experiments" / "recordings"
+TOLD_BY_HEADINGS = ("- turn: ", "- status: ", "Turn ", "| ")
+"""Lines of prompts that agent.show tells by a turn's heading and plan."""
 NO_CODE = Evaluation(status=Status.NO_CODE, reason="no_code", message="no code block")
 
 
@@ -73,11 +89,13 @@ def test_an_overview_and_every_turn(run: Path, capsys: pytest.CaptureFixture[str
     assert "turn 1: incorrect, wrong_values: 3 of 8 elements differ\n" in text
     assert "turn 2: correct, 2.00x [1.98, 2.02] over eager, faster  (best)\n" in text
     assert "  plan: two\n" in text
-    assert "  | second line\n" in text
-    assert "time: 812 us, eager: 1.62 ms, 61 % of the speed-of-light bound" in text
+    assert "  What execution said\n    Output 0, shape (), : 3 of 8 elements are wrong" in text
+    assert "    - time: 812.3 us\n    - eager: 1624.6 us\n" in text
+    assert "    - bound: 61 % reached, at most 1.64x left\n" in text
     assert "model 1.0 s, build 2.0 s, judge 3.0 s; 900 + 400 tokens, free" in text
-    assert "bottleneck: memory_bandwidth (from cpu)" in text
-    assert "  : That is half of what this machine can.\n" in text
+    assert "  What the profiler said\n    - bottleneck: memory_bandwidth\n" in text
+    assert "    That is half of what this machine can.\n" in text
+    assert "  refined: the kernel of turn 0 (the best so far)\n" in text
     assert "offline/tuner is a rule-based kernel writer, not a language model." in text
 
 
@@ -103,7 +121,7 @@ def test_one_turn_keeps_its_diff_and_its_place(
 
 def test_prompts_only_when_asked_for(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Write a kernel." not in shown(capsys, run)
-    assert "  > Write a kernel.\n" in shown(capsys, run, "--prompt")
+    assert "    Write a kernel.\n" in shown(capsys, run, "--prompt")
 
 
 def test_turns_jsonl_alone_is_enough(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,20 +139,194 @@ def test_json_is_the_records_as_they_stand(run: Path, capsys: pytest.CaptureFixt
     assert lines == (run / "turns.jsonl").read_text().splitlines()[:3]
 
 
-def test_a_build_error_without_words_shows_the_log(
+def test_a_build_error_is_explained_as_in_a_prompt(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    log = "\n".join(f"line {number}" for number in range(40))
     broken = Evaluation(
         status=Status.BUILD_ERROR,
         reason="compile_failed",
         message="it does not compile",
-        build=BuildReport(ok=False, log=log),
+        build=BuildReport(ok=False, log="cc1plus: error: no such option\n"),
     )
     text = shown(capsys, write_run(tmp_path / "run", [turn(0, broken)]))
-    assert "  | line 0\n" in text
-    assert "line 39" not in text
-    assert "more lines in turns.jsonl" in text
+    assert "    First error (cc1plus): no such option\n" in text
+
+
+def test_a_traceback_is_shown_where_the_source_is_not_kept(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raised = Evaluation(
+        status=Status.RUNTIME_ERROR,
+        reason="forward_raised",
+        message="call of forward: ValueError: odd",
+        detail='  File "candidate.py", line 1, in forward\n    x = 1\n',
+    )
+    write_run(run, [turn(0, raised, candidate="k0"), turn(1, raised, candidate="lost")])
+    text = shown(capsys, run)
+    assert text.count("    Raised during the call of forward: ValueError: odd\n") == 2
+    assert text.count('      File "candidate.py", line 1, in forward\n        x = 1\n') == 1
+
+
+@pytest.mark.parametrize(
+    "recorded",
+    [
+        RECORDINGS / "relay-by-hand-h100",
+        RECORDINGS / "relay-by-hand-cpu",
+        RECORDINGS / "profile-worth-cpu" / "refine-g+e+p-tuner-s0",
+    ],
+    ids=lambda recorded: recorded.name,
+)
+def test_it_says_all_that_the_prompts_said(recorded: Path) -> None:
+    files = RunFiles(recorded)
+    config = files.config()
+    checked = 0
+    for records in by_problem(list(files.turns())).values():
+        text = ""
+        for number, record in enumerate(records):
+            printed = turn_lines(record, records, files, config, diff=False)
+            text += "".join(f"{line}\n" for _, line in printed)
+            memory = remember(config, records[:number])
+            for section in sections(config.shown_feedback, memory, source_in(files)):
+                if section.title in ("The kernel to refine", "The last kernel"):
+                    continue  # the diff
+                for line in section.text.splitlines():
+                    if not line.startswith(TOLD_BY_HEADINGS):
+                        assert line.removeprefix("- ") in text, (record.problem, record.turn)
+                        checked += 1
+    assert checked > 200
+
+
+def source_in(files: RunFiles) -> SourceReader:
+    return lambda kernel: files.kernel(kernel) if files.kernel_path(kernel).exists() else ""
+
+
+def test_advice_that_was_followed_in_vain_is_told_as_the_prompt_did(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    recorded = RECORDINGS / "profile-worth-cpu" / "refine-g+e+p-tuner-s0"
+    text = shown(capsys, recorded, "--no-diff")
+    assert "  What the prompt advised\n" in text
+    assert "Followed before without a gain, and not advised again: libm_calls." in text
+
+
+def test_raw_metrics_are_shown_where_the_model_was_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = profile().model_copy(update={"kernels": (kernel_share(),)}).model_dump()
+    turns = [
+        turn(0, correct(), profile=said, feedback="G+E+P+R"),
+        turn(1, correct(), profile=said, feedback="G+E+P"),
+    ]
+    text = shown(capsys, write_run(tmp_path / "run", turns))
+    assert text.count("  Raw metrics\n") == 1
+    assert "      - METRIC_known: 12.5\n" in text
+
+
+def test_answers_only_when_asked_for(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = Completion(
+        text="Here it is:\n\n```python\nx = 1\n```",
+        reasoning="First I think.",
+        model_asked="m",
+        model_answered="m",
+        usage=Usage(),
+        seconds=1.0,
+    )
+    stored = StoredCompletion(
+        problem=A,
+        sample=0,
+        turn=0,
+        prompt="aa",
+        temperature=None,
+        seed=None,
+        arguments={},
+        completion=answer,
+    )
+    (run / "completions").mkdir()
+    (run / "completions" / "bb.json").write_text(stored.model_dump_json())
+    told = "  Reasoning\n    First I think.\n  Answer bb\n    Here it is:\n\n    ```python\n"
+    assert told in shown(capsys, run, "--problem", A, "--turn", 0, "--answer")
+    assert "Here it is" not in shown(capsys, run)
+
+
+def test_what_is_left_of_the_budget(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = RunConfig.model_validate({"output": run, "budget": 5, "budget_tokens": 6000})
+    (run / "config.yaml").write_text(yaml.safe_dump(settings.model_dump(mode="json")))
+    text = shown(capsys, run)
+    assert "free  left: 2 calls, 2,100 tokens\n" in text
+    assert "unknown  left: 4 calls, 6,000 tokens\n" in text
+
+
+def test_settings_of_another_version_are_done_without(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = shown(capsys, run)
+    (run / "config.yaml").write_text("letters: G\n")
+    assert serve(app, "show", [str(run)]) == 0
+    out, err = capsys.readouterr()
+    assert out == text
+    assert err.startswith("without the settings: ") and "config.yaml can't be read" in err
+
+
+def test_a_fork_says_what_it_took_over(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = {"output": run, "fork": "runs/before@2", "feedback": "G+E", "model": "a/b"}
+    config = RunConfig.model_validate(settings)
+    (run / "config.yaml").write_text(yaml.safe_dump(config.model_dump(mode="json")))
+    first, second, *_ = shown(capsys, run).splitlines()
+    assert first.startswith(f"{run}: refine G+E, a/b,")
+    assert second == (
+        "Turns 0 to 1 were taken over from runs/before (refine G+E+P, offline/tuner)."
+    )
+
+
+def test_packed_turns_are_shown_too(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, run)
+    with gzip.open(run / "turns.jsonl.gz", "wb") as packed:
+        packed.write((run / "turns.jsonl").read_bytes())
+    (run / "turns.jsonl").unlink()
+    assert shown(capsys, run) == text
+
+
+def on_a_terminal(rows: int, *arguments: str) -> str:
+    """What the command writes to a terminal of so many rows, whose pager marks each line."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (rows, 100))
+    environment = {**os.environ, "TERM": "xterm", "PAGER": "sed s/^/paged:/"}
+    environment.pop("NO_COLOR", None)
+    command = [sys.executable, "-m", "agent.show", *arguments]
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    written = b""
+    while True:
+        try:
+            block = os.read(ours, 65536)
+        except OSError:  # how Linux says that the other side was closed
+            break
+        if not block:
+            break
+        written += block
+    os.close(ours)
+    assert process.wait() == 0
+    return written.decode()
+
+
+def test_a_pager_where_the_terminal_is_too_short(run: Path) -> None:
+    paged = on_a_terminal(20, str(run))
+    assert all(line.startswith("paged:") for line in paged.splitlines())
+    assert "\x1b[1;32mturn 2: correct" in paged
+    for rows, options in ((500, []), (20, ["--no-pager"])):
+        plain = on_a_terminal(rows, str(run), *options)
+        assert "paged:" not in plain and "\x1b[1;32mturn 2: correct" in plain
+
+
+def test_a_candidate_does_not_steer_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = shown(capsys, write_run(tmp_path / "run", [turn(0, plan="\x1b[2Jgone")]))
+    assert "  plan: \N{SYMBOL FOR ESCAPE}[2Jgone\n" in text
 
 
 @pytest.mark.parametrize(
