@@ -35,6 +35,7 @@ OTHER = {
     "budget_usd": 1.0,
     "drafts": 3,
     "refine_best": 1,
+    "fork": "runs/before@2",
     "budget_tokens": 5,
     "budget_seconds": 6.0,
     "allow_unpriced": True,
