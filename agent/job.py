@@ -6,8 +6,8 @@ import threading
 from contextlib import ExitStack
 
 from agent.config.run_config import RunConfig
+from agent.fork import Fork
 from agent.interrupt import two_stage_interrupt
-from agent.record.fork import Fork
 from agent.record.result import RunResult
 from agent.record.store import open_store
 from agent.resolution import Resolution

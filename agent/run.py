@@ -90,7 +90,7 @@ def run(
         raise UsageError("--check goes with --dry-run; a run checks each problem by itself")
     layers = config or []
     if given.get("fork"):
-        from agent.record.fork import Fork
+        from agent.fork import Fork
 
         layers = [*Fork.parse(str(given["fork"])).layers(), *layers]
     resolution = resolve(merge_layers(layers, given))

@@ -118,8 +118,8 @@ def _of_problem(folder: Path, problem: str | None) -> list[TurnRecord]:
 
 
 def _heading(folder: Path, first: TurnRecord, config: RunConfig | None) -> Iterable[Line]:
+    from agent.fork import Fork
     from agent.record import figures
-    from agent.record.fork import Fork
 
     # The turns that a fork took over were made under other settings.
     made = config or first

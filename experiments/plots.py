@@ -11,7 +11,9 @@ from experiments.analysis.caption import caption, counted, written_by
 from experiments.analysis.label import policy_label, run_labels
 from experiments.analysis.measures import KEPT, Measure
 from experiments.analysis.outcomes import Outcomes, outcomes
-from experiments.analysis.plot_style import (
+from experiments.analysis.statistics import Estimate, Resamples
+from experiments.analysis.transitions import transitions
+from experiments.plot_style import (
     BLUE,
     FAINT,
     GREEN,
@@ -30,8 +32,6 @@ from experiments.analysis.plot_style import (
     styled_figure,
     write_caption,
 )
-from experiments.analysis.statistics import Estimate, Resamples
-from experiments.analysis.transitions import transitions
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,14 +9,14 @@ import numpy as np
 
 from experiments.analysis.caption import caption
 from experiments.analysis.label import run_labels
-from experiments.analysis.plot_style import (
+from experiments.analysis.run_report import problem_report
+from experiments.plot_style import (
     INK,
     line_styles,
     ratio_ticks,
     styled_figure,
     write_caption,
 )
-from experiments.analysis.run_report import problem_report
 
 if TYPE_CHECKING:
     import pandas as pd

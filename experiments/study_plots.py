@@ -12,7 +12,8 @@ from experiments.analysis.advice_totals import RuleTotal, total_advice
 from experiments.analysis.caption import counted, setting
 from experiments.analysis.equal_budget import NOUNS, Currency
 from experiments.analysis.measures import KEPT
-from experiments.analysis.plot_style import (
+from experiments.analysis.statistics import Estimate
+from experiments.plot_style import (
     BLUE,
     FAINT,
     INK,
@@ -25,7 +26,6 @@ from experiments.analysis.plot_style import (
     styled_figure,
     write_caption,
 )
-from experiments.analysis.statistics import Estimate
 from experiments.runs import load_runs
 from problems.errors import UsageError
 

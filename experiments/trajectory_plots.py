@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from experiments.analysis.caption import counted, written_by
-from experiments.analysis.plot_style import (
+from experiments.plot_style import (
     BLUE,
     INK,
     ORANGE,

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.analysis.label import model_label, model_note
-from experiments.analysis.plot_style import line_styles
 from experiments.analysis.run_facts import LoadedRun
 from experiments.analysis.run_report import ProblemReport, RunReport, problem_report, report_on
 from experiments.analysis.table import DASH, interval
@@ -30,6 +29,7 @@ from experiments.page.page_data import (
     TurnRow,
 )
 from experiments.page.sources import Sources
+from experiments.plot_style import line_styles
 from experiments.study.condition_report import THRESHOLDS
 from experiments.study.curves import Curve, curves_of
 from experiments.study.report_text import sections

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.config.run_config import RunConfig
-from agent.loop.policy import is_stale
+from agent.loop.budget import is_stale
 from agent.prompt.memory import Memory, remember
 from agent.record.best import best_of, rank
 from agent.record.progress import Progress

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from agent.config.run_config import RunConfig
-from agent.record.fork import Fork
+from agent.fork import Fork
 from agent.record.run_files import RunFiles
 from agent.record.store import open_store
 from agent.record.turn import TurnRecord
 from problems.errors import UsageError
 from tests.agent.world import World
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 def forked(folder: Path, at: int, **settings: object) -> tuple[World, World]:
