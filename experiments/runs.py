@@ -31,10 +31,10 @@ def load_runs(path: Path | str | Sequence[Path | str]) -> pd.DataFrame:
 
     One row a turn, in the order run, problem, call. Absent text is empty, an absent number is NaN.
 
-    - which run: `run` (the folder's name), `path`, `strategy`, `feedback`, `model`,
-      `model_answered`, `temperature`, `run_seed`, `backend`, `device`, `precision`, `protocol`,
-      `size_class`, `budget` (calls a problem; NaN: not recorded), `limits` (what else may end a
-      problem, such as `stop_early=3`)
+    - which run: `run` (the folder's name), `path`, `strategy`, `feedback`, `model` (of a forked run
+      the last two are its own, also for turns that it took over), `model_answered`, `temperature`,
+      `run_seed`, `backend`, `device`, `precision`, `protocol`, `size_class`, `budget` (calls a
+      problem; NaN: not recorded), `limits` (what else may end a problem, such as `stop_early=3`)
     - which turn: `suite`, `problem`, `problem_hash`, `level` (0: a lone file), `category`,
       `sample`, `turn`, `call`, `candidate`, `parent`, `plan`, `finish_reason`, `created`
     - what became of it: `status`, `reason`, `message`, `weights`, `provenance`, `verdict`,
@@ -113,7 +113,7 @@ def read_records(folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _rows(folder: Path) -> Iterator[dict[str, Any]]:
-    settings = _settings(folder)
+    settings, forked = _settings(folder), _forked(folder)
     confirmations = read_confirmations(folder)
     seen = set()
     for number, record in read_records(folder):
@@ -127,7 +127,8 @@ def _rows(folder: Path) -> Iterator[dict[str, Any]]:
             key = (record["problem"], record["sample"], record["turn"])
             if key not in seen:
                 seen.add(key)
-                yield {**settings, **_row(record), **_confirmed(confirmations.get(key))}
+                confirmed = _confirmed(confirmations.get(key))
+                yield {**settings, **_row(record), **forked, **confirmed}
         except (KeyError, TypeError, AttributeError) as error:
             raise UsageError(
                 f"{folder} line {number} is not a whole turn ({error}); remove that line"
@@ -263,6 +264,12 @@ def _settings(folder: Path) -> dict[str, Any]:
     config = run_config(folder)
     limits = [f"{key}={config[key]}" for key in LIMITS if config.get(key) is not None]
     return {"budget": _number(config.get("budget")), "limits": ", ".join(limits)}
+
+
+def _forked(folder: Path) -> dict[str, Any]:
+    """Of a forked run: what its own turns have counts for those that it took over as well."""
+    config = run_config(folder)
+    return {key: config[key] for key in ("feedback", "model")} if config.get("fork") else {}
 
 
 def _in_order(run: str, folder: Path, turns: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:

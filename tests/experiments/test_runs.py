@@ -1,6 +1,7 @@
 import gzip
 import json
 import math
+import shutil
 from pathlib import Path
 
 import pytest
@@ -171,3 +172,13 @@ def test_profiling_is_device_time(tmp_path: Path):
     table = load_runs(made_run(tmp_path / "run", {"a": [1.5]}, seconds=seconds))
     assert table["seconds_device"].tolist() == [4.5]
     assert table["seconds_wall"].tolist() == [10.0]
+
+
+def test_a_forked_run_has_its_own_feedback_throughout(tmp_path: Path):
+    recorded = Path(__file__).parents[2] / "experiments" / "recordings" / "refine-tuner-cpu"
+    shutil.copytree(recorded, tmp_path / "fork")
+    config = tmp_path / "fork" / "config.yaml"
+    assert set(load_runs(tmp_path / "fork")["feedback"]) == {"G+E+P"}
+    text = config.read_text().replace("feedback: G+E+P", "feedback: G+E")
+    config.write_text(f"{text}fork: runs/before@3\n")
+    assert set(load_runs(tmp_path / "fork")["feedback"]) == {"G+E"}
