@@ -53,6 +53,12 @@ _OTHERWISE: Mapping[tuple[str, str], frozenset[Claim]] = {
     ("library_time", "Write this operator"): frozenset({Claim.LEAVE_THE_LIBRARY}),
     ("library_time", "Do the rest"): frozenset({Claim.FUSE}),
     ("fp32_matrix", "The tiles are large"): frozenset({Claim.USE_THE_LIBRARY}),
+    ("fp32_matrix", "Load the next tile"): frozenset(
+        {
+            Claim.MORE_LOADS_IN_FLIGHT,
+            Claim.COALESCE,
+        }
+    ),
 }
 """What a rule tells where its advice begins with other words."""
 

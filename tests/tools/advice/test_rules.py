@@ -122,6 +122,17 @@ def test_a_gain_counts_for_the_kernel_s_share_of_the_call() -> None:
     assert half == pytest.approx(whole / 2)
 
 
+def test_a_product_with_tiles_that_waits_for_loads_is_told_to_load_ahead() -> None:
+    """As a flash attention on an H100, with 8x8 scores a thread, at 70 % of the library's rate."""
+    figures = CALM | GPU_CASES["fp32_matrix"][0] | {"flops_share": 0.7}
+    tiles = {"registers": 191.0, "stall_long_scoreboard_share": 0.3}
+    ahead = advise(figures | tiles)[0]
+    assert (ahead.rule, ahead.figure) == ("fp32_matrix", "flops_share")
+    assert ahead.change.startswith("Load the next tile while this one is used")
+    for other in ({"registers": 40.0}, {"stall_long_scoreboard_share": 0.1}):
+        assert advise(figures | tiles | other)[0].change.startswith("Do more for each operand")
+
+
 def test_width_of_the_accesses_is_needed_to_call_sixteen_sectors_scattered() -> None:
     unknown = {name: value for name, value in CALM.items() if "efficiency" not in name}
     assert rules(unknown | {"sectors_per_load": 16.0}) == []
