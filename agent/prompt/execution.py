@@ -29,7 +29,7 @@ def _error_lines(evaluation: Evaluation) -> Iterator[str]:
     if correctness is None or correctness.error_ratio is None or not correctness.error_ratio_limit:
         return
     share = figures.percent(correctness.error_ratio / correctness.error_ratio_limit)
-    yield f"- error: {share} of what is allowed (RMSE of the whole output, the worst call)"
+    yield f"- error: {share} of what is allowed (RMSE of the output, worst call)"
 
 
 def _time_lines(evaluation: Evaluation) -> list[str]:
@@ -39,8 +39,9 @@ def _time_lines(evaluation: Evaluation) -> list[str]:
     eager = timing.baselines.get(BaselineName.EAGER)
     lines = [f"- time: {timing.latency_us:.1f} us"]
     if eager is not None:
-        lines.append(f"- eager: {eager.latency_us:.1f} us")
-    lines.append(f"- speedup over {figures.rival(timing)}: {_speedup(timing)}")
+        flags = f" ({eager.flags})" if eager.flags else ""
+        lines.append(f"- eager: {eager.latency_us:.1f} us{flags}")
+    lines.append(f"- speedup over eager: {_speedup(timing)}")
     for name, baseline in timing.baselines.items():
         if name is not BaselineName.EAGER:
             lines.append(

@@ -122,7 +122,7 @@ def _distance(subject: Subject, turn: int | None) -> Section | None:
             left = timing.latency_us / timing.attainable_us
             lines.append(
                 f"- attainable: {timing.attainable_us:.1f} us at the rates of PyTorch's own copies"
-                f" and products on this device, {left:.2f}x left"
+                f" and products, {left:.2f}x left"
             )
     else:
         lines.append("- bound: n/a on this device")

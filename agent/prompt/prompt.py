@@ -36,7 +36,7 @@ PRECISION_NOTES = {
 EXAMPLES = {"none": (), "one": ("gelu",), "few": ("gelu", "matmul", "attention")}
 """What `--examples` shows. The short file that shows the form of an answer always stands there."""
 
-NAME_WIDTH = 100
+NAME_WIDTH = 60
 """Of a kernel's name, in characters."""
 _RANDOM = re.compile(r"nn\.\w*Dropout|\bdropout|bernoulli|rand\w*_like", re.IGNORECASE)
 """What a module calls that draws random numbers in forward."""
@@ -114,6 +114,7 @@ def _pieces(
         precision=config.precision,
         precision_note=PRECISION_NOTES[config.precision],
         budget_note=budget_note(config, turn, spent),
+        shows_answer=shows_answer,
     )
     yield Section("task", task)
     reference = frame.reference.strip("\n")
@@ -126,6 +127,7 @@ def _pieces(
         hidden_sizes=frame.hidden_sizes,
         varied_inputs=config.protocol == "refinery" and config.inputs == "varied",
         draws_random_numbers=_RANDOM.search(reference) is not None,
+        shows_answer=shows_answer,
     )
     yield Section("contract", contract)
     form = "" if shows_answer else templates.render(f"example_{backend}")

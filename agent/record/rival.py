@@ -5,8 +5,8 @@ from __future__ import annotations
 from evaluator.evaluation import Rates
 from evaluator.record import Record
 
-_SHOWN = 8
-_LEAST_SHARE = 0.01
+_SHOWN = 5
+_LEAST_SHARE = 0.02
 
 
 class RivalKernel(Record):

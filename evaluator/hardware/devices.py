@@ -204,6 +204,10 @@ def hardware_lines(name: str) -> list[str]:
     )
 
 
+_ASKED_FOR = {"float32": "fp32", "tfloat32": "TF32", "float16": "fp16", "bfloat16": "bf16"}
+"""Arithmetic that a task may ask for, by the names of `peaks`."""
+
+
 def _cpu_lines(info: DeviceInfo) -> list[str]:
     lines = [f"CPU: {info.name}, {info.cores} logical cores"]
     if info.flags:
@@ -222,18 +226,21 @@ def _gpu_lines(info: DeviceInfo) -> list[str]:
     lines = [
         f"GPU: {info.name}, compute capability {major}.{minor}"
         + (f", {info.sms} SMs" if info.sms else ""),
-        f"shared memory: {_size(info.shared_memory_per_sm_bytes)} an SM, at most "
-        f"{_size(info.shared_memory_per_block_bytes)} a block (above 48 KiB only on request)",
-        f"registers: {info.registers_per_sm} of 32 bits an SM, at most 255 a thread",
-        f"threads: at most 1024 a block, {threads} an SM, 32 a warp",
+        f"an SM: {_size(info.shared_memory_per_sm_bytes)} of shared memory (a block: at most "
+        f"{_size(info.shared_memory_per_block_bytes)}, above 48 KiB on request), "
+        f"{info.registers_per_sm} registers, {threads} threads",
         f"memory: {info.memory_bytes / 1e9:.0f} GB"
         + (f", L2 {_size(info.l2_bytes)}" if info.l2_bytes else ""),
     ]
     found = peaks(info.name)
     if found is not None:
-        lines.append(f"peak bandwidth: {found.bandwidth_bytes_s / 1e9:.0f} GB/s")
-        rates = ", ".join(f"{kind} {rate / 1e12:g}" for kind, rate in found.flops.items())
-        lines.append(f"peak rates, dense, TFLOP/s: {rates}")
+        rates = ", ".join(
+            f"{name} {found.flops[kind] / 1e12:g}"
+            for kind, name in _ASKED_FOR.items()
+            if kind in found.flops
+        )
+        bandwidth = f"{found.bandwidth_bytes_s / 1e9:.0f} GB/s"
+        lines.append(f"peak: {bandwidth}; dense TFLOP/s: {rates}")
     return lines
 
 

@@ -21,6 +21,8 @@ from tools.profiling.profile_report import KernelShare, ProfilerTier
 
 MAX_LINES = 25
 _TOP = 4
+_LEAST_ROW = 0.02
+"""Share of the time, from which a kernel has a row of its own."""
 _CONFLICTS = 1.05
 """Wavefronts of shared memory over those needed, from which they are reported."""
 
@@ -30,6 +32,8 @@ _GAPS = 0.05
 """Of the time of a call on the device, from which gaps are reported."""
 _L2_TRAFFIC = 1.3
 """Bytes through L2 over those that must move, from which they are reported."""
+_BUSY_PCT = 40.0
+"""Of peak, from which the kinds of arithmetic instructions are reported."""
 _LEAST_SHARE = 0.01
 """Of the arithmetic, from which a kind of instruction is reported."""
 
@@ -64,8 +68,9 @@ def summary(
         *_distance(facts),
         *(_gpu_figures(facts) if on_gpu else _cpu_figures(facts)),
         *(f"- {line}" for line in stalls),
-        f"- measured by: {_TIERS[rung]}{because}",
     ]
+    if because or rung is not ProfilerTier.NCU:
+        lines.append(f"- measured by: {_TIERS[rung]}{because}")
     if missing:
         lines.append(f"- n/a here: {', '.join(missing[:6])}{' ...' if len(missing) > 6 else ''}")
     if rung is not ProfilerTier.STATIC and len(kernels) > 1:
@@ -189,7 +194,7 @@ def _access_figures(facts: Facts) -> list[str]:
         lines.append(f"- bank conflicts: {made / needed:.1f} wavefronts for each one needed")
     kinds = ("fp32", "fp64", "integer", "conversion")
     counts = {kind: metrics.get(f"{kind}_thread_instructions") or 0.0 for kind in kinds}
-    if total := sum(counts.values()):
+    if (total := sum(counts.values())) and (busiest_pipe(metrics)[1] or 0.0) >= _BUSY_PCT:
         shares = {kind: n / total for kind, n in counts.items() if n >= _LEAST_SHARE * total}
         mix = ", ".join(f"{kind} {percent(share)}" for kind, share in shares.items())
         lines.append(f"- arithmetic instructions: {mix}")
@@ -244,14 +249,15 @@ def _cpu_figures(facts: Facts) -> list[str]:
 def _table(kernels: tuple[KernelShare, ...], *, on_gpu: bool) -> list[str]:
     if not kernels:
         return []
+    shown = [kernels[0], *(k for k in kernels[1:_TOP] if k.share >= _LEAST_ROW)]
     what, count = ("kernel", "launches") if on_gpu else ("operator", "calls")
     lines = [f"| {what} | share | {count} | time | whose |", "|---|---|---|---|---|"]
     lines += [
         f"| {shortened(kernel.name, 60)} | {percent(kernel.share)} | {kernel.launches}"
         f" | {_us(kernel.time_us)} | {'own' if kernel.own else 'library'} |"
-        for kernel in kernels[:_TOP]
+        for kernel in shown
     ]
-    if rest := kernels[_TOP:]:
+    if rest := kernels[len(shown) :]:
         lines.append(
             f"| {len(rest)} more | {percent(sum(kernel.share for kernel in rest))}"
             f" | {sum(kernel.launches for kernel in rest)}"

@@ -29,14 +29,15 @@ def stall_lines(facts: Facts, source: str) -> list[str]:
             used = _also(", used at line", line.file, line.used_at, mapped)
             told.append(
                 f"line {number} `{shortened(mapped.line(number).strip(), _QUOTED)}`{called}:"
-                f" {percent(line.share)} of the stalls, waiting for {_words(line)}{used}"
+                f" {percent(line.share)} of the stalls, {_words(line)}{used}"
             )
     return told[:MOST]
 
 
 def _words(line: SourceLine) -> str:
-    words = STALL_WORDS.get(line.reason, line.reason.removeprefix("stall_"))
-    return f"{line.producer} {words[words.rindex('(') :]}" if line.producer else words
+    words = STALL_WORDS.get(line.reason)
+    name = words[words.rindex("(") + 1 : -1] if words else line.reason.removeprefix("stall_")
+    return f"{name} on {line.producer}" if line.producer else name
 
 
 def _also(words: str, file: str, line: int | None, mapped: SourceMap) -> str:

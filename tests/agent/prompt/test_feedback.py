@@ -13,6 +13,7 @@ from agent.prompt.feedback import fenced, sections
 from agent.prompt.memory import remember
 from agent.prompt.section import LIMITS, Section, cut, excess
 from agent.record.turn import TurnRecord
+from agent.tuner.planning.prompt import Report, read
 from evaluator.evaluation import BuildReport, Correctness, Evaluation, Status
 from evaluator.settings import BaselineName
 from tests.agent.made_records import advice, incorrect, kernel_share, profile, turn
@@ -128,6 +129,18 @@ def test_what_execution_said_of_a_correct_kernel() -> None:
         "- eager: 1600.2 us",
         "- speedup over eager: 1.97x, 95 % interval [1.95, 1.99] (faster)",
     ]
+
+
+def test_the_tuner_reads_the_speedup_over_an_eager_with_flags() -> None:
+    evaluation = correct(1.97)
+    assert evaluation.timing is not None
+    eager = baseline(1.97).model_copy(update={"flags": "fp32, TF32 off"})
+    timing = evaluation.timing.model_copy(update={"baselines": {BaselineName.EAGER: eager}})
+    text = told([made(0, evaluation.model_copy(update={"timing": timing}))], "E")
+    said = text["What execution said"]
+    assert " us (fp32, TF32 off)\n" in said
+    request = read([{"role": "user", "content": f"## What execution said\n\n{said}"}])
+    assert request.reports == (Report(turn=0, status="correct", speedup=1.97),)
 
 
 def test_the_room_for_faster_arithmetic_is_told() -> None:

@@ -180,7 +180,7 @@ def test_both_rates_are_named_where_one_is_published() -> None:
     evaluation = correct().model_copy(update={"timing": known})
     text = told("S", turn(0, evaluation))["Distance to the speed of light"].text
     assert "- bound: 495.5 us at published rates, 61 % reached" in text
-    assert "- attainable: 700.0 us at the rates of PyTorch's own copies" in text
+    assert "- attainable: 700.0 us at the rates of PyTorch's own copies and products" in text
     assert text.endswith("1.20x left")
 
 
