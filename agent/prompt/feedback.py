@@ -15,8 +15,10 @@ from agent.prompt.execution import execution_words
 from agent.prompt.measured import Subject, measured_sections
 from agent.prompt.memory import Memory
 from agent.prompt.section import LIMITS, Section, cut, excess
+from agent.record.rival import Rival
 from agent.record.turn import TurnRecord
-from evaluator.evaluation import Status
+from evaluator.evaluation import Evaluation, Status
+from evaluator.settings import BaselineName
 from tools.advice.words import in_vain, moved_words
 
 SourceReader = Callable[[str], str]
@@ -28,16 +30,21 @@ def sections(
     memory: Memory,
     read_source: SourceReader,
     other: Subject | None = None,
+    rival: Rival | None = None,
 ) -> tuple[Section, ...]:
     """The feedback sections of a prompt, in their order; none without components or earlier turns.
 
     `other` is the kernel that `shuffled:` tells of (`agent.prompt.shuffled`).
     """
-    return tuple(_sections(feedback, memory, read_source, other))
+    return tuple(_sections(feedback, memory, read_source, other, rival or Rival()))
 
 
 def _sections(
-    feedback: FeedbackSpec, memory: Memory, read_source: SourceReader, other: Subject | None
+    feedback: FeedbackSpec,
+    memory: Memory,
+    read_source: SourceReader,
+    other: Subject | None,
+    rival: Rival,
 ) -> Iterator[Section]:
     base, last = memory.base, memory.last
     if last is None:
@@ -46,7 +53,7 @@ def _sections(
         whose = f"From turn {base.turn} ({memory.which})."
         yield _kernel("The kernel to refine", whose, base, read_source)
     if Component.EXECUTION in feedback:
-        yield _execution(feedback, memory, read_source)
+        yield _execution(feedback, memory, read_source, rival)
     if (Component.KERNEL in feedback or Component.EXECUTION in feedback) and len(
         memory.earlier
     ) > 1:
@@ -55,7 +62,8 @@ def _sections(
         yield _kernel("The last kernel", f"From turn {last.turn}.", last, read_source)
     if base is not None:
         tried = in_vain([score for turn in memory.earlier for score in turn.advice_scores])
-        subject = Subject(base.profile, base.evaluation.timing, last.advice_scores, tried)
+        scores, timing = last.advice_scores, base.evaluation.timing
+        subject = Subject(base.profile, timing, scores, tried, rival.compile_us)
         yield from measured_sections(feedback, subject, base.turn, other)
 
 
@@ -74,28 +82,38 @@ def _last_is_shown(memory: Memory) -> bool:
     return last.evaluation.status is not Status.CORRECT
 
 
-def _execution(feedback: FeedbackSpec, memory: Memory, read_source: SourceReader) -> Section:
+def _execution(
+    feedback: FeedbackSpec, memory: Memory, read_source: SourceReader, rival: Rival
+) -> Section:
     assert memory.last is not None
     # Our words on a failure quote the kernel, which only G may show.
     source_of = read_source if Component.KERNEL in feedback else (lambda _: "")
-    block, left_out = _turn_block(memory.last, source_of)
+    block, left_out = _turn_block(memory.last, source_of, rival)
     base = memory.base
     if Component.KERNEL in feedback and base is not None and base.turn != memory.last.turn:
-        other, more = _turn_block(base, source_of)
+        other, more = _turn_block(base, source_of, rival)
         block += f"\n\nTurn {base.turn}, the kernel to refine:\n\n{other}"
         left_out += more
     return Section("What execution said", block, left_out)
 
 
-def _turn_block(turn: TurnRecord, source_of: SourceReader) -> tuple[str, int]:
+def _turn_block(turn: TurnRecord, source_of: SourceReader, rival: Rival) -> tuple[str, int]:
     """What is said, and how many characters of it are left out."""
     evaluation = turn.evaluation
     lines = [f"- turn: {turn.turn}", f"- status: {evaluation.status}"]
     words = execution_words(evaluation, source_of(turn.candidate) if turn.candidate else "")
     if evaluation.status is Status.CORRECT:
-        return "\n".join([*lines, words]), 0
+        return "\n".join([*lines, words, *_against_compile(evaluation, rival)]), 0
     limit = LIMITS.explanation_characters
     return "\n".join([*lines, "", cut(words, limit)]), excess(words, limit)
+
+
+def _against_compile(evaluation: Evaluation, rival: Rival) -> Iterator[str]:
+    """Where the prompt shows its time, and the kernel was not timed beside it."""
+    timing = evaluation.timing
+    if timing is None or rival.compile_us is None or BaselineName.COMPILE in timing.baselines:
+        return
+    yield f"- speedup over torch.compile: {rival.compile_us / timing.latency_us:.2f}x, timed apart"
 
 
 def _table(feedback: FeedbackSpec, turns: tuple[TurnRecord, ...]) -> Section:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from agent.config.feedback_spec import MEASURED, Component, Control, FeedbackSpec
 from agent.prompt.placebo import placebo
 from agent.prompt.section import LIMITS, Section
+from agent.record import figures
 from evaluator.evaluation import Timing
 from tools.advice.remainder import remainder
 from tools.advice.words import advice_lines, score_lines
@@ -39,6 +40,8 @@ class Subject:
     """What became of the advice in the last prompt."""
     tried: frozenset[str] = frozenset()
     """Rules whose advice was followed in an earlier turn, and gained nothing."""
+    compile_us: float | None = None
+    """Of `torch.compile`, where it was timed before the first turn."""
 
 
 def measured_sections(
@@ -86,7 +89,7 @@ def _advice(subject: Subject, turn: int | None) -> Section | None:
     if subject.profile is None:
         return None
     given = [advice for advice in subject.profile.advice if advice.rule not in subject.tried]
-    told = advice_lines(given) or [_no_advice(subject.profile)]
+    told = advice_lines(given) or [_no_advice(subject.profile, _beaten_by(subject))]
     lines = [*_turn_line(turn), *told]
     if left_out := [a.rule for a in subject.profile.advice if a.rule in subject.tried]:
         names = ", ".join(left_out)
@@ -97,11 +100,18 @@ def _advice(subject: Subject, turn: int | None) -> Section | None:
     return Section("What to change", "\n".join(lines))
 
 
-def _no_advice(profile: Profile) -> str:
+def _beaten_by(subject: Subject) -> str:
+    ours, theirs = subject.timing, subject.compile_us
+    if ours is None or theirs is None or theirs >= ours.latency_us:
+        return ""
+    return f"torch.compile takes {figures.latency(theirs)}, less than this kernel"
+
+
+def _no_advice(profile: Profile, beaten_by: str) -> str:
     # Without figures, no rule was tried.
     lines = () if profile.figures else profile.summary.splitlines()
     usual = (line.removeprefix("- ") for line in lines if line.startswith(_USUAL))
-    return next(usual, None) or remainder(profile.bottleneck, profile.figures)
+    return next(usual, None) or remainder(profile.bottleneck, profile.figures, beaten_by)
 
 
 def _distance(subject: Subject, turn: int | None) -> Section | None:

@@ -170,6 +170,8 @@ def budget_note(config: RunConfig, turn: int, spent: Spent) -> str:
     left = schedule.turns - turn
     within = ", ".join(limits_left(config, spent))
     within = f", within {within} that remain" if within else ""
+    if left == 1:
+        return f"This is turn {turn}, the last one{within}. The best kernel of all turns counts."
     return f"This is turn {turn}; with it, at most {left} are left{within}. The best kernel counts."
 
 

@@ -8,7 +8,7 @@ from tools.advice.thresholds import LIMITS
 from tools.advice.traffic import dram_headroom
 from tools.profiling.advice import Direction
 from tools.profiling.bottleneck import Bottleneck
-from tools.profiling.profile_facts import percent
+from tools.profiling.profile_facts import SECTOR_BYTES, percent
 
 UP, DOWN = Direction.UP, Direction.DOWN
 _COALESCED_SECTORS = 4.0
@@ -29,8 +29,12 @@ def _scattered(f: Figures, kind: str) -> Found | None:
     loads = f["load_sector_share"]
     wasted = (1.0 - used) * (loads if kind == "load" else 1.0 - loads)
     verb = "fetches" if kind == "load" else "writes"
-    # Where L1 serves the rest of each sector, DRAM moves no more than it must.
+    # Where L1 serves the rest of each sector, DRAM moves no more than it must: for the whole call,
+    # or reads no more for this kernel than its threads use.
     is_least = f.get("traffic_ratio", 2.0) < LIMITS.least_traffic
+    if kind == "load" and "load_sectors" in f:
+        read = f.get("dram_read_bytes", float("inf"))
+        is_least |= read < LIMITS.least_traffic * used * f["load_sectors"] * SECTOR_BYTES
     if is_least and f.get("dram_pct", 0.0) >= LIMITS.stream_dram_pct:
         return None
     most = dram_headroom(f) if is_least else 1.0
@@ -151,7 +155,8 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
         when="a load touches {scattered_sectors} sectors or more and uses less than"
         " {efficiency:.0%} of their bytes (over {widest_sectors:g} sectors if bytes are unknown);"
-        " DRAM moves more than the minimum or is below {stream_dram_pct:g} %",
+        " DRAM moves more than the minimum and reads more than is used, or is below"
+        " {stream_dram_pct:g} %",
         change="Let thread i of a warp read element i: swap the loops or the thread indices, read a"
         " tile row by row into shared memory and turn it there, or store the data as a structure"
         " of arrays.",

@@ -42,7 +42,7 @@ def diagnose(figures: Mapping[str, float], subject: str = "") -> Diagnosis:
     reached = f"It reaches {percent(fraction)} of the speed of light for this work"
     attained = figures.get("attainable_us", 0.0) / figures.get("latency_us", float("inf"))
     if attained >= LIMITS.attainable:
-        reached += f", and {percent(attained)} of what library calls reach on this device"
+        reached += f", and {percent(attained)} of what PyTorch's own copies and products reach here"
     if fraction >= LIMITS.at_the_bound or attained >= LIMITS.attainable:
         return Diagnosis(Bottleneck.AT_THE_BOUND, f"{reached}: little is left to gain.", ())
     if advice := advise(figures, subject):

@@ -12,11 +12,12 @@ _SHOWN = 0.01
 """Share of the call, from which a part is reported."""
 
 
-def remainder(bottleneck: Bottleneck, figures: Mapping[str, float]) -> str:
-    """A sentence or two: whether to stop, and where the rest of the time goes."""
+def remainder(bottleneck: Bottleneck, figures: Mapping[str, float], beaten_by: str = "") -> str:
+    """A sentence or two: whether to stop, and where the rest of the time goes. `beaten_by`: what
+    is faster than the kernel, so that it should not stop."""
     parts = "; ".join(_parts(figures))
     if bottleneck is Bottleneck.AT_THE_BOUND:
-        stop = "Stop here, unless the last per cents matter"
+        stop = beaten_by or "Stop here, unless the last per cents matter"
         return f"{stop}: {parts}." if parts else f"{stop}."
     nothing = "No rule of advice applies to these figures"
     return f"{nothing}. What there is to look at: {parts}." if parts else f"{nothing}."
@@ -33,7 +34,7 @@ def _parts(f: Mapping[str, float]) -> Iterator[str]:
         if others >= _SHOWN:
             yield f"{percent(others)} of it is kernels besides the slowest of your own"
     if (tail := f.get("tail_share", 0.0)) >= _SHOWN:
-        yield f"{percent(tail)} of the slots for blocks stay empty in the last wave"
+        yield f"{percent(tail)} of all slots for blocks stay empty, since the last wave is not full"
     if (dram := f.get("dram_pct", 0.0)) >= LIMITS.dram_pct and products < LIMITS.library:
         yield f"DRAM runs at {dram:.0f} % of its peak, of which copies reach about 93 %"
 

@@ -100,7 +100,7 @@ def _gpu_figures(facts: Facts) -> list[str]:
         _value("", metric("grid"), "{:.0f} blocks"),
         _value("", metric("block"), "{:.0f} threads a block"),
         _value("", metric("waves"), "{:.2f} waves"),
-        _value("", metric("registers"), "{:.0f} registers a thread"),
+        _value("", metric("registers"), "{:.0f} registers a thread") + _no_spills(facts),
         _value("", metric("shared_bytes") or None, "{:.0f} bytes of shared memory a block"),
     )
     if shape:
@@ -125,15 +125,21 @@ def _gpu_figures(facts: Facts) -> list[str]:
         told = ", ".join(f"{words} {percent(share)}" for words, share in most)
         lines.append(f"- stalled warps wait for: {told}")
     lines += _timeline(facts.collected.timeline)
+    whole = " of the whole call" if len(facts.gpu.kernels) > 1 else ""
     if traffic := facts.traffic:
         moved, must = traffic
         lines.append(
-            f"- DRAM traffic: {byte_words(moved)}, of which {byte_words(must)} must move"
+            f"- DRAM traffic{whole}: {byte_words(moved)}, of which {byte_words(must)} must move"
             f" ({moved / must:.2f} times){_rate(facts, moved)}"
         )
-    lines += _l2_traffic(facts)
+    lines += _l2_traffic(facts, whole)
     lines += _access_figures(facts)
     return lines
+
+
+def _no_spills(facts: Facts) -> str:
+    is_none = facts.metric("local_loads") == facts.metric("local_stores") == 0.0
+    return ", no spills" if is_none else ""
 
 
 def _timeline(timeline: DeviceTimeline | None) -> list[str]:
@@ -162,7 +168,7 @@ def _rate(facts: Facts, moved: float) -> str:
     return f", at {byte_words(rate)}/s; a copy reaches {byte_words(copied)}/s here"
 
 
-def _l2_traffic(facts: Facts) -> list[str]:
+def _l2_traffic(facts: Facts, whole: str) -> list[str]:
     read, written = facts.summed("l2_read_sectors"), facts.summed("l2_write_sectors")
     if facts.work is None or facts.work.bytes <= 0 or read is None or written is None:
         return []
@@ -170,7 +176,7 @@ def _l2_traffic(facts: Facts) -> list[str]:
     if times <= _L2_TRAFFIC:
         return []
     return [
-        f"- L2 traffic: {byte_words(read * SECTOR_BYTES)} read,"
+        f"- L2 traffic{whole}: {byte_words(read * SECTOR_BYTES)} read,"
         f" {byte_words(written * SECTOR_BYTES)} written ({times:.2f} times what must move)"
     ]
 

@@ -100,7 +100,7 @@ def test_it_is_measured_once_and_stands_in_every_prompt(world: RivalWorld) -> No
             "- eager: 110 us\n- torch.compile: 80 us\n- bound: 40 us at published rates" in section
         )
         assert "attainable: 50 us" in section
-        assert "beat the faster of the two" in section
+        assert "Beat the faster of the two" in section
         assert "100 us in 4 launches" in section
         assert "| gemm | 90 % | 2 | 90 us |\n| relu | 9.6 % | 1 | 9.60 us |" in section
         assert "copy" not in section

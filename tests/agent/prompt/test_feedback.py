@@ -12,12 +12,14 @@ from agent.config.run_config import RunConfig
 from agent.prompt.feedback import fenced, sections
 from agent.prompt.memory import remember
 from agent.prompt.section import LIMITS, Section, cut, excess
+from agent.record.rival import Rival
 from agent.record.turn import TurnRecord
 from agent.tuner.planning.prompt import Report, read
 from evaluator.evaluation import BuildReport, Correctness, Evaluation, Status
 from evaluator.settings import BaselineName
 from tests.agent.made_records import advice, incorrect, kernel_share, profile, turn
 from tests.evaluator.made_evaluations import baseline, correct
+from tools.profiling.bottleneck import Bottleneck
 
 SUBSETS = [frozenset(part) for size in range(7) for part in itertools.combinations("GEPASR", size)]
 
@@ -141,6 +143,24 @@ def test_the_tuner_reads_the_speedup_over_an_eager_with_flags() -> None:
     assert " us (fp32, TF32 off)\n" in said
     request = read([{"role": "user", "content": f"## What execution said\n\n{said}"}])
     assert request.reports == (Report(turn=0, status="correct", speedup=1.97),)
+
+
+def test_a_kernel_slower_than_compile_is_not_told_to_stop() -> None:
+    run = RunConfig.model_validate({"feedback": "G+E+P", "output": "x"})
+    found = profile().model_copy(
+        update={"bottleneck": Bottleneck.AT_THE_BOUND, "advice": (), "figures": {"dram_pct": 90.0}}
+    )
+    memory = remember(run, [made(0, correct(1.97), profile=found.model_dump())])
+
+    def texts(compile_us: float) -> str:
+        rival = Rival(eager_us=1600.0, compile_us=compile_us)
+        shown = sections(run.shown_feedback, memory, source_of, None, rival)
+        return "\n".join(section.text for section in shown)
+
+    faster, slower = texts(900.0), texts(800.0)
+    assert "- speedup over torch.compile: 1.11x, timed apart" in faster and "Stop here" in faster
+    assert "torch.compile takes 800 us, less than this kernel: DRAM" in slower
+    assert "Stop here" not in slower
 
 
 def test_the_room_for_faster_arithmetic_is_told() -> None:

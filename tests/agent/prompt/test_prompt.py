@@ -116,7 +116,7 @@ def test_beside_a_correct_kernel_no_example_is_needed() -> None:
         prompt_of(run(), frame, 1, feedback, shows_answer=shows).text for shows in (False, True)
     )
     assert "load_inline(" in with_it and "load_inline(" not in without.partition("## How to")[2]
-    assert "in the form of the kernel below" in without and "in the form" not in with_it
+    assert "in the form of the kernel below" in without and "form of the kernel" not in with_it
     assert "\n\n\n" not in without.partition("## What counts")[2]
 
 

@@ -33,6 +33,14 @@ GATES: dict[str, tuple[str, Figures, Figures, Figures]] = {
         "library_time", MATRIX | {"library_share": 0.8, "product_share": 0.7, "tensor_pct": 60.0},
         {}, {"product_rate": 0.5},
     ),
+    "dram_reads_all_used_where_other_kernels_move_more": (
+        "uncoalesced_loads",
+        GPU_CASES["uncoalesced_loads"][0] | {
+            "dram_pct": 88.9, "traffic_ratio": 26.9, "load_efficiency": 0.4575,
+            "load_sectors": 34.76e6,
+        },
+        {"dram_read_bytes": 512.4e6}, {"dram_read_bytes": 1100e6},
+    ),
     "few_blocks_that_fill_dram": (
         "too_few_blocks", {"grid": 100.0, "blocks_per_sm": 100 / 132, "waves": 0.76},
         {"dram_pct": 88.0, "l2_pct": 96.0}, {},
