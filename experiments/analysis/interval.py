@@ -23,5 +23,7 @@ def interval_of(estimate: Estimate) -> Interval | None:
     """None where the figure is unknown (NaN)."""
     if math.isnan(estimate.value):
         return None
+    if estimate.low == 0.0 and estimate.high == math.inf:  # a ratio of which nothing is known
+        return Interval(value=estimate.value, low=None, high=None)
     low, high = (bound if math.isfinite(bound) else None for bound in (estimate.low, estimate.high))
     return Interval(value=estimate.value, low=low, high=high)

@@ -35,6 +35,7 @@ from experiments.study.curves import Curve, curves_of
 from experiments.study.report_text import sections
 from experiments.study.study_folder import StudyFolder
 from experiments.study.study_report import study_report
+from tools.profiling.profile_facts import count_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,10 +154,11 @@ def _notes(runs: Sequence[LoadedRun]) -> Iterator[str]:
     for run in runs:
         facts = run.facts
         if facts.unbegun:
-            yield f"{facts.run}: no turn yet of {len(facts.unbegun)} problems."
+            yield f"{facts.run}: no turn yet of {count_words(len(facts.unbegun), 'problem')}."
         short = sum(len(turns) < facts.budget for _, turns in _by_problem(run))
         if short:
-            yield f"{facts.run}: fewer than {facts.budget} calls on {short} problems."
+            on = count_words(short, "problem")
+            yield f"{facts.run}: fewer than {facts.budget} calls on {on}."
 
 
 def _figures(columns: Sequence[Column], reports: Sequence[RunReport]) -> PageTable:

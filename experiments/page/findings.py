@@ -7,6 +7,7 @@ from experiments.analysis.run_report import RunReport
 from experiments.analysis.table import gap, interval
 from experiments.page.page_data import Finding
 from experiments.study.answer import Answer, power_line
+from tools.profiling.profile_facts import count_words
 
 
 def of_contrast(answer: Answer) -> Finding:
@@ -53,7 +54,8 @@ def of_run(told: RunReport, label: str) -> Finding:
             f" {interval(faster, 'share')} one that is faster than eager."
         ),
         basis=(
-            f"{len(told.problems)} problems, {told.facts.turns} calls; 95 % intervals over problems"
+            f"{count_words(len(told.problems), 'problem')},"
+            f" {count_words(told.facts.turns, 'call')}; 95 % intervals over problems"
         ),
         more=(),
         planned=None,
