@@ -61,9 +61,7 @@ def test_lines_of_other_files_are_left_out_and_few_are_told() -> None:
     )
     told = stall_lines(facts(of_triton), CUDA)
     assert len(told) == MOST
-    assert (
-        told[0] == "line 1 `import torch`: 30 % of the stalls, drain"
-    )
+    assert told[0] == "line 1 `import torch`: 30 % of the stalls, drain"
     assert "stalls, new_in_this_chip" in told[1]
 
 
