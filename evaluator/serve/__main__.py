@@ -43,7 +43,7 @@ def command(
         typer.Option(help="Holds the token that clients send. [a fresh one, printed once]"),
     ] = None,
     queue: Annotated[int, typer.Option(min=1, help="So many candidates may wait.")] = 256,
-    body_mib: Annotated[int, typer.Option(min=1, help="Largest body of a request.")] = 16,
+    body_mib: Annotated[int, typer.Option(min=1, max=128, help="Largest body of a request.")] = 16,
     grace: Annotated[
         float, typer.Option(min=0, help="Seconds to finish what is under way, once told to stop.")
     ] = 60.0,

@@ -8,10 +8,12 @@ import sys
 import traceback
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from evaluator.batch.many import Evaluates
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import EvaluationRequest
+from evaluator.serve.batch_request import one_line
 from evaluator.serve.ticket import Batch, Ticket
 from evaluator.serve.waiting_line import WaitingLine
 
@@ -122,9 +124,15 @@ class Dispatch:
         try:
             return True, ticket.verdict(self._executor.evaluate(ticket.request))
         except InfrastructureError as error:
-            text = f"{type(error).__name__}: {error}"
+            text = one_line(f"{type(error).__name__}: {error}")
+            _record(f"a candidate for {ticket.request.problem_id}: {text}\n")
         except Exception as error:  # noqa: BLE001 - the boundary of a request, which records
-            traceback.print_exc()
             text = f"{type(error).__name__} in the server, which has recorded it"
-        print(f"candidate {ticket.index} for {ticket.request.problem_id}: {text}", file=sys.stderr)
+            _record(traceback.format_exc())
         return False, ticket.failure(text)
+
+
+def _record(text: str) -> None:
+    with suppress(OSError):  # nobody reads it any more
+        sys.stderr.write(text)
+        sys.stderr.flush()
