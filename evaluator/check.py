@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,6 +48,20 @@ def request_for(source: str, problem: Problem, settings: Settings) -> Evaluation
         candidate=Candidate(source=source, backend=backend_of(source, settings.device)),
         settings=settings,
     )
+
+
+def settings_for(given: Mapping[str, object], devices: Sequence[str]) -> Settings:
+    """What a command's options come to on these devices. Raises `UsageError` for options that
+    can't be, and for walls that are insisted on and missing."""
+    from evaluator.baseline import baselines_on
+
+    settings = validated(Settings, {**given, "device": devices[0]})
+    baselines = baselines_on(devices[0], settings.baselines)
+    if settings.isolation == "strict":
+        from evaluator.walls.survey import insist
+
+        insist()
+    return settings.model_copy(update={"baselines": baselines})
 
 
 def _source(path: Path) -> str:
@@ -105,7 +120,6 @@ def check(
     Exit code 0: correct, all of them; 1: refused, or some cannot be judged; 2: wrong usage, or this
     machine can judge nothing.
     """
-    from evaluator.baseline import baselines_on
     from evaluator.batch.claims.claim import read_claims
     from evaluator.batch.eval_results import NAME
     from evaluator.batch.kernel_folder import FolderReport, judge_folder, kernels_in
@@ -121,13 +135,7 @@ def check(
             "one --protocol, or with --claims a second one, kernelbench, beside the first"
         )
     devices = resolve_devices(device)
-    settings = validated(Settings, {**given, "protocol": protocols[0], "device": devices[0]})
-    baselines = baselines_on(devices[0], settings.baselines)
-    settings = settings.model_copy(update={"baselines": baselines})
-    if settings.isolation == "strict":
-        from evaluator.walls.survey import insist
-
-        insist()
+    settings = settings_for({**given, "protocol": protocols[0]}, devices)
     if not kernel.exists():
         raise UsageError(f"{kernel} does not exist: give a kernel file, or a folder of them")
     with LocalExecutor(*devices) as executor:

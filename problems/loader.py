@@ -76,8 +76,8 @@ def load_suite(suite: Path | None = None) -> list[Problem]:
     return [_read(entry) for entry in _entries(suite)]
 
 
-def load_problem(ref: str, suite: Path | None = None) -> Problem:
-    """One problem by id, by alias or by path.
+def load_problem(ref: str, suite: Path | None = None, *, files: bool = True) -> Problem:
+    """One problem by id, by alias or, unless `files` is false, by path.
 
     `ref` is an id (`level1_19_relu`), an alias (`1/19`, `level1/19_relu`, or the bare name where
     only one problem of the suite has it; case does not matter), or the path of a file. A file
@@ -85,8 +85,7 @@ def load_problem(ref: str, suite: Path | None = None) -> Problem:
     id is its stem and whose level is 0. Raises `UnknownProblemError` for a name that the suite does
     not have, and `UsageError` for what else can't be found or read.
     """
-    path = Path(ref).expanduser()
-    if path.is_file():
+    if files and (path := Path(ref).expanduser()).is_file():
         return _read(_entry_at(path))
     entries = list(_entries(suite))
     wanted = ref.removesuffix(".py").lower()
@@ -99,7 +98,7 @@ def load_problem(ref: str, suite: Path | None = None) -> Problem:
         raise UsageError(
             f"{ref!r} is the name of {len(found)} problems of {where}; give one id: {shared}"
         )
-    if path.suffix == ".py":
+    if files and path.suffix == ".py":
         raise UsageError(f"no such file: {ref}; check the path, or give a problem's id")
     names = {alias.lower(): entry.id for entry in entries for alias in entry.aliases}
     near = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)

@@ -23,7 +23,7 @@ from problems.errors import UsageError
 if TYPE_CHECKING:
     from evaluator.record import Record
 
-COMMANDS = {"latency", "throughput", "overhead"}
+COMMANDS = {"latency", "throughput", "overhead", "serve"}
 
 Devices = Annotated[
     list[str] | None,
@@ -122,6 +122,31 @@ def overhead(out: Out = None, as_json: Json = False) -> None:
 
     kept = _Kept(out, "overhead")
     kept.tell(measure_overhead(), told, as_json=as_json)
+
+
+@app.command("serve")
+def serve_(
+    device: Annotated[str, Option(help="auto, cpu or cuda:N.")] = "auto",
+    minutes: Annotated[float, Option(min=0.01, help="For each number in flight.")] = 10.0,
+    in_flight: Annotated[
+        list[int] | None, Option(min=1, help="Requests at a time. Repeatable. [1, 8 and 64]")
+    ] = None,
+    timing_seconds: TimingSeconds = 0.2,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """The server of verdicts under load: latency, lost and swapped answers, what it holds."""
+    from experiments.bench.serving.serve import measure_serve, told
+
+    kept = _Kept(out, "serve")
+    found = measure_serve(
+        _devices([device])[0],
+        minutes=minutes,
+        in_flight=in_flight or [1, 8, 64],
+        timing_seconds=timing_seconds,
+        keep=kept.write,
+    )
+    kept.tell(found, told, as_json=as_json)
 
 
 def _devices(asked: list[str] | None) -> list[str]:

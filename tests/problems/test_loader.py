@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 import problems
-from problems.errors import UsageError
+from problems.errors import UnknownProblemError, UsageError
 from problems.loader import load_problem, load_suite, select
 from problems.problem import SizeClass
 
@@ -53,6 +53,14 @@ def test_a_path_into_a_suite_is_that_problem() -> None:
     assert (foreign.id, foreign.suite, foreign.level) == ("level1_19_ReLU", "suite", 1)
     own = Path(problems.__file__).parent / "level1" / "1_swish.py"
     assert load_problem(str(own)) == load_problem("1/1")
+
+
+def test_a_path_is_no_name_where_files_are_not_wanted() -> None:
+    own = Path(problems.__file__).parent / "level1" / "1_swish.py"
+    for ref in (str(own), "~nobody/1_swish.py", "\0", ""):
+        with pytest.raises(UnknownProblemError):
+            load_problem(ref, files=False)
+    assert load_problem("1_swish.py", files=False) == load_problem("1/1")
 
 
 def test_a_lone_file_is_named_by_its_stem(tmp_path: Path) -> None:

@@ -1,0 +1,119 @@
+"""`python -m evaluator.serve`: verdicts over HTTP, for programs on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evaluator.check import request_for, settings_for
+from evaluator.command.command_line import INTERRUPTED, serve
+from evaluator.command.option import takes_options
+from evaluator.settings import JudgeOptions
+from problems.errors import UsageError
+
+if TYPE_CHECKING:
+    from evaluator.evaluation import EvaluationRequest
+    from evaluator.serve.reward_server import RewardServer
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command()
+@takes_options(JudgeOptions)
+def command(
+    given: dict[str, object],
+    suite: Annotated[
+        Path | None,
+        typer.Option(help="The problems: as --suite of evaluator.check. [our own]"),
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N,M or all.")] = "auto",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(help="Holds the token that clients send. [a fresh one, printed once]"),
+    ] = None,
+    queue: Annotated[int, typer.Option(min=1, help="So many candidates may wait.")] = 256,
+    body_mib: Annotated[int, typer.Option(min=1, max=128, help="Largest body of a request.")] = 16,
+    grace: Annotated[
+        float, typer.Option(min=0, help="Seconds to finish what is under way, once told to stop.")
+    ] = 60.0,
+) -> None:
+    """Judge candidates that programs on this machine post, with the same options for all of them.
+
+    Prints its address, and a fresh token, on stdout. SIGINT or SIGTERM: it takes nothing more,
+    finishes what is under way, and ends; a second signal ends it at once. Exit code 0: it ended in
+    good order; 1: --grace was too short; 2: wrong usage.
+    """
+    if importlib.util.find_spec("aiohttp") is None:
+        raise UsageError("evaluator.serve needs aiohttp: pip install 'kernel-refinery[serve]'")
+    from evaluator.executor.local import LocalExecutor
+    from evaluator.hardware.device_choice import resolve_devices
+    from evaluator.hardware.devices import describe
+    from evaluator.serve.bearer_token import BearerToken, fresh_token, read_token
+    from evaluator.serve.dispatch import Dispatch
+    from evaluator.serve.problem_shelf import ProblemShelf
+    from evaluator.serve.reward_server import RewardServer
+
+    devices = resolve_devices(device)
+    settings = settings_for(given, devices)
+    shelf = ProblemShelf(suite)
+    token = fresh_token() if token_file is None else read_token(token_file)
+
+    def asked(problem: str, source: str) -> EvaluationRequest:
+        return request_for(source, shelf.find(problem), settings)
+
+    def announce(address: str) -> None:
+        print(f"address: {address}")
+        if token_file is None:
+            print(f"token: {token}")
+        sys.stdout.flush()
+
+    versions = {name: importlib.metadata.version(name) for name in ("kernel-refinery", "torch")}
+    about = {
+        "devices": devices,
+        "device_name": describe(devices[0]).name,
+        "versions": versions | {"python": platform.python_version()},
+    }
+    with LocalExecutor(*devices) as executor:
+        executor.prepare(len(devices))
+        server = RewardServer(
+            Dispatch(executor, width=executor.width, room=queue),
+            BearerToken(token),
+            asked,
+            about,
+            body_mib * 2**20,
+        )
+        in_good_order = asyncio.run(_until_told(server, port, grace, announce))
+        if not in_good_order:
+            # Threads still wait for judges, which end with this process, and all they started.
+            print("--grace is over: what is under way is given up", file=sys.stderr, flush=True)
+            os._exit(1)
+
+
+async def _until_told(
+    server: RewardServer, port: int, grace_s: float, announce: Callable[[str], None]
+) -> bool:
+    stop = asyncio.Event()
+
+    def told() -> None:
+        if stop.is_set():
+            os._exit(INTERRUPTED)
+        stop.set()
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(each, told)
+    return await server.run(port, stop, grace_s, announce)
+
+
+if __name__ == "__main__":
+    sys.exit(serve(app, "python -m evaluator.serve"))

@@ -1,0 +1,44 @@
+"""The token that every request has to bring: only its owners may have candidates judged."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from pathlib import Path
+
+from problems.errors import UsageError
+
+_SCHEME = "bearer"
+_LEAST = 16
+"""Characters, so that it cannot be guessed."""
+
+
+class BearerToken:
+    """Compares what a request brings, in a time that tells nothing of the token."""
+
+    def __init__(self, text: str) -> None:
+        self._expected = text.encode()
+
+    def admits(self, authorization: str) -> bool:
+        """Whether the header says `Bearer` and the token."""
+        scheme, _, given = authorization.partition(" ")
+        told = given.strip().encode(errors="surrogateescape")
+        return hmac.compare_digest(told, self._expected) and scheme.lower() == _SCHEME
+
+
+def fresh_token() -> str:
+    """A random one."""
+    return secrets.token_urlsafe(32)
+
+
+def read_token(path: Path) -> str:
+    """The token that a file holds. Raises `UsageError` where it holds none that is good."""
+    try:
+        text = path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--token-file: can't read {path} ({error})") from None
+    if len(text) < _LEAST or not text.isascii() or not text.isprintable() or " " in text:
+        raise UsageError(
+            f"--token-file: {path} must hold one word of at least {_LEAST} ASCII characters"
+        )
+    return text

@@ -1,0 +1,138 @@
+"""Gives waiting candidates to the executor, as many at a time as keep it busy."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import sys
+import traceback
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from evaluator.batch.many import Evaluates
+from evaluator.errors import InfrastructureError
+from evaluator.evaluation import EvaluationRequest
+from evaluator.serve.batch_request import one_line
+from evaluator.serve.ticket import Batch, Ticket
+from evaluator.serve.waiting_line import WaitingLine
+
+_FIRST_GUESS_S = 5.0
+"""What a candidate takes, until one was judged."""
+_LONGEST_WAIT_S = 600
+STOPPED = "the server is stopping and did not judge this candidate; send it again"
+
+
+class FullError(Exception):
+    """A batch does not fit among those that wait."""
+
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__(retry_after_s)
+        self.retry_after_s = retry_after_s
+        """When there may be room for it, a guess."""
+
+
+class StoppingError(Exception):
+    """Nothing is taken any more."""
+
+
+class Dispatch:
+    """Lives in one event loop and evaluates in threads. Each candidate that was taken is answered
+    once, unless its batch is dropped before it began."""
+
+    def __init__(self, executor: Evaluates, *, width: int, room: int) -> None:
+        """`width` candidates are under way at a time, and at most `room` wait."""
+        self.room = room
+        self.answered = 0
+        """Verdicts so far."""
+        self.failed = 0
+        """Failures of ours so far."""
+        self.stopping = False
+        self._executor = executor
+        self._width = width
+        self._line = WaitingLine()
+        self._pool = ThreadPoolExecutor(width, thread_name_prefix="judging")
+        self._under_way: dict[asyncio.Task[None], Ticket] = {}
+        self._usual_s = _FIRST_GUESS_S
+
+    @property
+    def waiting(self) -> int:
+        """Candidates that have not begun."""
+        return len(self._line)
+
+    @property
+    def under_way(self) -> int:
+        """Candidates that the executor was asked about."""
+        return len(self._under_way)
+
+    def admit(self, batch: Batch, requests: Sequence[EvaluationRequest]) -> None:
+        """Take all of them or none. Raises `FullError`, or `StoppingError`."""
+        if self.stopping:
+            raise StoppingError
+        over = len(self._line) + len(requests) - self.room
+        if over > 0:
+            seconds = math.ceil(over * self._usual_s / self._width)
+            raise FullError(min(max(seconds, 1), _LONGEST_WAIT_S))
+        self._line.add([Ticket(batch, index, each) for index, each in enumerate(requests)])
+        self._begin()
+
+    def drop(self, batch: Batch) -> None:
+        """Nobody waits for this batch any more: what has not begun never will. What is under way
+        is finished, and nobody reads its answer."""
+        self._line.drop(batch)
+
+    async def stop(self, limit_s: float) -> bool:
+        """Take nothing more, answer those that wait with an error, and let those under way finish.
+        Returns whether they did within `limit_s`; those that did not are answered as well."""
+        self.stopping = True
+        for ticket in self._line.clear():
+            ticket.batch.answers.put_nowait(ticket.failure(STOPPED))
+        if not self._under_way:
+            self._pool.shutdown()
+            return True
+        _, late = await asyncio.wait(list(self._under_way), timeout=limit_s)
+        for task in late:
+            ticket = self._under_way[task]
+            ticket.batch.answers.put_nowait(ticket.failure(STOPPED))
+        self._pool.shutdown(wait=not late)
+        return not late
+
+    def _begin(self) -> None:
+        """Ask the executor about as many as it has room for."""
+        while len(self._under_way) < self._width and (ticket := self._line.take()) is not None:
+            task = asyncio.get_running_loop().create_task(self._judge(ticket))
+            self._under_way[task] = ticket
+            task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._under_way.pop(task, None)
+        self._begin()
+
+    async def _judge(self, ticket: Ticket) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        judged, line = await loop.run_in_executor(self._pool, self._answer, ticket)
+        ticket.batch.answers.put_nowait(line)
+        self._usual_s += 0.1 * (loop.time() - began - self._usual_s)
+        if judged:
+            self.answered += 1
+        else:
+            self.failed += 1
+
+    def _answer(self, ticket: Ticket) -> tuple[bool, bytes]:
+        """Whether it is a verdict, and the line. Runs in a thread."""
+        try:
+            return True, ticket.verdict(self._executor.evaluate(ticket.request))
+        except InfrastructureError as error:
+            text = one_line(f"{type(error).__name__}: {error}")
+            _record(f"a candidate for {ticket.request.problem_id}: {text}\n")
+        except Exception as error:  # noqa: BLE001 - the boundary of a request, which records
+            text = f"{type(error).__name__} in the server, which has recorded it"
+            _record(traceback.format_exc())
+        return False, ticket.failure(text)
+
+
+def _record(text: str) -> None:
+    with suppress(OSError):  # nobody reads it any more
+        sys.stderr.write(text)
+        sys.stderr.flush()

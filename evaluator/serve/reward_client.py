@@ -1,0 +1,101 @@
+"""A client of the server of verdicts, with the standard library alone."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+
+class RefusedError(Exception):
+    """The server did not take what was sent."""
+
+    def __init__(self, status: int, text: str, retry_after_s: int | None) -> None:
+        super().__init__(f"{status}: {text}")
+        self.status = status
+        self.retry_after_s = retry_after_s
+        """Where the server has no room now, when it may have."""
+
+
+class LostError(Exception):
+    """The server went away before it had answered everything. What has no answer can be sent
+    again."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Of one candidate; exactly one of `evaluation` and `error` is there."""
+
+    index: int
+    evaluation: dict[str, Any] | None
+    """JSON of an `Evaluation`."""
+    error: str | None
+    """A failure of the server's side: the candidate may be sent again."""
+
+
+class RewardClient:
+    """Safe for several threads; each request has a connection of its own."""
+
+    def __init__(self, address: str, token: str, *, timeout_s: float | None = None) -> None:
+        """`address` is `http://127.0.0.1:PORT`; `timeout_s` is the longest silence to bear."""
+        self._place = urlsplit(address).netloc
+        self._headers = {"Authorization": f"Bearer {token}"}
+        self._timeout_s = timeout_s
+
+    def health(self) -> dict[str, Any]:
+        """How many wait and are under way, and what the server runs on."""
+        connection, response = self._asked("GET", "/health", None)
+        with connection:
+            found: dict[str, Any] = json.loads(response.read())
+            return found
+
+    def evaluate(
+        self, candidates: Sequence[tuple[str, str]], *, client: str = ""
+    ) -> Iterator[Answer]:
+        """The answers as they come; `candidates` are names of problems with sources.
+
+        Raises `RefusedError` before the first answer, and `LostError`. To close the iterator
+        hangs up: what has not begun is dropped.
+        """
+        told = [{"problem": problem, "source": source} for problem, source in candidates]
+        body = json.dumps({"candidates": told, "client": client}).encode()
+        connection, response = self._asked("POST", "/evaluations", body)
+        left = len(candidates)
+        with connection:
+            try:
+                for line in response:
+                    answer = json.loads(line)
+                    left -= 1
+                    yield Answer(answer["index"], answer.get("evaluation"), answer.get("error"))
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                raise LostError(f"{left} answers are missing: {error!r}") from None
+        if left:
+            raise LostError(f"{left} answers are missing")
+
+    def _asked(
+        self, method: str, path: str, body: bytes | None
+    ) -> tuple[_Connection, http.client.HTTPResponse]:
+        connection = _Connection(self._place, timeout=self._timeout_s)
+        try:
+            connection.request(method, path, body, self._headers)
+            response = connection.getresponse()
+            if response.status == 200:
+                return connection, response
+            text = response.read().decode(errors="replace").strip()
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            raise LostError(f"{self._place} does not answer: {error!r}") from None
+        connection.close()
+        after = response.headers.get("Retry-After")
+        raise RefusedError(response.status, text, None if after is None else int(after))
+
+
+class _Connection(http.client.HTTPConnection):
+    def __enter__(self) -> _Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,168 @@
+"""The HTTP side of a server of verdicts: one endpoint that judges, one that tells how it goes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from evaluator.evaluation import EvaluationRequest
+from evaluator.serve.batch_request import BatchRequest, MalformedError, one_line, read_batch
+from evaluator.serve.bearer_token import BearerToken
+from evaluator.serve.dispatch import Dispatch, FullError, StoppingError
+from evaluator.serve.ticket import Batch
+from problems.errors import UsageError
+
+HOST = "127.0.0.1"
+_BODY_S = 60.0
+"""How long a client may take to send its body."""
+_FAREWELL_S = 5.0
+"""How long a client may take to read its last lines, once everything is answered."""
+
+
+@dataclass
+class RewardServer:
+    """Listens on loopback for clients that bring the token."""
+
+    dispatch: Dispatch
+    token: BearerToken
+    request_for: Callable[[str, str], EvaluationRequest]
+    """By a problem's name and a source. Raises `UsageError` for an unknown problem."""
+    about: Mapping[str, object]
+    """What `/health` says of the machine."""
+    most_bytes: int
+    """Of a body."""
+
+    async def run(
+        self, port: int, stop: asyncio.Event, limit_s: float, announce: Callable[[str], None]
+    ) -> bool:
+        """Serve until `stop` is set; then finish what is under way, and end all streams. Returns
+        whether that was done within `limit_s`. Port 0 takes any free one; `announce` is told the
+        address. Raises `UsageError` for a port that can't be used."""
+        app = web.Application(client_max_size=self.most_bytes, middlewares=[self._guarded()])
+        app.router.add_post("/evaluations", self._evaluations)
+        app.router.add_get("/health", self._health)
+        runner = web.AppRunner(
+            app,
+            access_log=None,
+            # A handler is told of a client that hangs up while it waits for a verdict.
+            handler_cancellation=True,
+            shutdown_timeout=_FAREWELL_S,
+        )
+        await runner.setup()
+        try:
+            site = web.TCPSite(runner, HOST, port)
+            try:
+                await site.start()
+            except OSError as error:
+                raise UsageError(f"--port {port} can't be used ({error}); choose another") from None
+            announce(f"http://{HOST}:{runner.addresses[0][1]}")
+            await stop.wait()
+            await site.stop()
+            return await self.dispatch.stop(limit_s)
+        finally:
+            await runner.cleanup()
+
+    def _guarded(self) -> Middleware:
+        @web.middleware
+        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            """Nothing without the token, and no traceback for anybody."""
+            if not self.token.admits(request.headers.get("Authorization", "")):
+                return _refusal(
+                    401,
+                    "send the header Authorization: Bearer TOKEN",
+                    {"WWW-Authenticate": "Bearer"},
+                )
+            try:
+                return await handler(request)
+            except web.HTTPException as error:
+                allowed = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}
+                return _refusal(error.status, error.reason, allowed)
+            except Exception:  # noqa: BLE001 - the boundary of a request, which records
+                traceback.print_exc()
+                return _refusal(500, "an error of the server, which has recorded it")
+
+        return guard
+
+    async def _health(self, request: web.Request) -> web.StreamResponse:
+        dispatch = self.dispatch
+        state = {
+            "waiting": dispatch.waiting,
+            "under_way": dispatch.under_way,
+            "room": dispatch.room,
+            "answered": dispatch.answered,
+            "failed": dispatch.failed,
+            "stopping": dispatch.stopping,
+        }
+        return web.json_response(state | dict(self.about))
+
+    async def _evaluations(self, request: web.Request) -> web.StreamResponse:
+        """Take a batch, and answer its candidates as soon as each is ready."""
+        try:
+            asked = await self._read(request)
+            requests = await asyncio.to_thread(self._requests, asked)
+        except TimeoutError:
+            return _refusal(408, f"the body did not come within {_BODY_S:g} s")
+        except MalformedError as error:
+            return _refusal(400, str(error))
+        if len(requests) > self.dispatch.room:
+            return _refusal(
+                413, f"{len(requests)} candidates never fit: at most {self.dispatch.room} may wait"
+            )
+        batch = Batch(asked.client)
+        try:
+            self.dispatch.admit(batch, requests)
+        except StoppingError:
+            return _refusal(503, "the server is stopping")
+        except FullError as error:
+            return _refusal(
+                429,
+                f"{self.dispatch.waiting} candidates wait, at most {self.dispatch.room} may",
+                {"Retry-After": str(error.retry_after_s)},
+            )
+        try:
+            return await _stream(request, batch, len(requests))
+        finally:
+            self.dispatch.drop(batch)
+
+    async def _read(self, request: web.Request) -> BatchRequest:
+        if (request.content_length or 0) > self.most_bytes:
+            raise web.HTTPRequestEntityTooLarge(self.most_bytes, request.content_length or 0)
+        async with asyncio.timeout(_BODY_S):
+            body = await request.read()
+        return await asyncio.to_thread(read_batch, body)
+
+    def _requests(self, asked: BatchRequest) -> list[EvaluationRequest]:
+        """Raises `MalformedError` for a problem that the suite does not have."""
+        found = []
+        for index, candidate in enumerate(asked.candidates):
+            try:
+                found.append(self.request_for(candidate.problem, candidate.source))
+            except UsageError as error:
+                raise MalformedError(one_line(f"candidates.{index}: {error}")) from None
+        return found
+
+
+async def _stream(request: web.Request, batch: Batch, answers: int) -> web.StreamResponse:
+    response = web.StreamResponse(
+        headers={"Content-Type": "application/x-ndjson", "Cache-Control": "no-store"}
+    )
+    with suppress(ConnectionError):  # the client hung up
+        await response.prepare(request)
+        for _ in range(answers):
+            await response.write(await batch.answers.get())
+        await response.write_eof()
+    return response
+
+
+def _refusal(status: int, text: str, headers: Mapping[str, str] | None = None) -> web.Response:
+    body = json.dumps({"error": text}) + "\n"
+    return web.Response(
+        status=status, text=body, content_type="application/json", headers=dict(headers or {})
+    )

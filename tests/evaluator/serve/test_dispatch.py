@@ -1,0 +1,144 @@
+"""Who is answered what, with an executor that does what the test says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from evaluator.errors import JudgeDiedError
+from evaluator.evaluation import BuildReport, Evaluation, EvaluationRequest, Status
+from evaluator.serve.dispatch import STOPPED, Dispatch, FullError, StoppingError
+from evaluator.serve.ticket import Batch
+from tests.evaluator.made_requests import evaluation_request
+
+
+class Gate:
+    """An executor that tells the source back, one candidate a step."""
+
+    def __init__(self) -> None:
+        self.steps = threading.Semaphore(0)
+        self.asked: list[str] = []
+
+    def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        source = request.candidate.source
+        self.asked.append(source)
+        assert self.steps.acquire(timeout=60)
+        if source == "ours":
+            raise JudgeDiedError("the judge\nended")
+        if source == "bug":
+            raise ZeroDivisionError(f"a secret: {source}")
+        report = BuildReport(ok=False)
+        return Evaluation(
+            status=Status.BUILD_ERROR, reason="compile_failed", message=source, build=report
+        )
+
+
+def run(
+    test: Callable[[Gate, Dispatch], Awaitable[None]], *, width: int = 1, room: int = 8
+) -> None:
+    async def main() -> None:
+        gate = Gate()
+        dispatch = Dispatch(gate, width=width, room=room)
+        await asyncio.wait_for(test(gate, dispatch), 60)
+        gate.steps.release(100)
+        await dispatch.stop(60)
+
+    asyncio.run(main())
+
+
+def requests(*sources: str) -> list[EvaluationRequest]:
+    return [evaluation_request(source) for source in sources]
+
+
+async def answer(batch: Batch) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(await batch.answers.get())
+    return told
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_each_is_answered_under_its_index(width: int) -> None:
+    async def test(gate: Gate, dispatch: Dispatch) -> None:
+        batches = {name: Batch() for name in "abc"}
+        for name, batch in batches.items():
+            dispatch.admit(batch, requests(f"{name}0", f"{name}1"))
+        gate.steps.release(6)
+        for name, batch in batches.items():
+            for _ in range(2):
+                told = await answer(batch)
+                assert told["evaluation"]["message"] == f"{name}{told['index']}"
+        assert dispatch.answered == 6 and dispatch.failed == 0
+
+    run(test, width=width)
+
+
+def test_what_fails_on_our_side_is_no_verdict(capfd: pytest.CaptureFixture[str]) -> None:
+    async def test(gate: Gate, dispatch: Dispatch) -> None:
+        batch = Batch()
+        dispatch.admit(batch, requests("ours", "bug", "kernel"))
+        gate.steps.release(3)
+        assert await answer(batch) == {"index": 0, "error": "JudgeDiedError: the judge ended"}
+        told = await answer(batch)
+        assert set(told) == {"index", "error"} and "secret" not in told["error"]
+        assert (await answer(batch))["evaluation"]["status"] == "build_error"
+        assert (dispatch.answered, dispatch.failed) == (1, 2)
+
+    run(test)
+    assert "a secret" in capfd.readouterr().err
+
+
+def test_a_batch_that_does_not_fit_is_refused_whole() -> None:
+    async def test(gate: Gate, dispatch: Dispatch) -> None:
+        dispatch.admit(Batch(), requests(*"abc"))
+        with pytest.raises(FullError) as refused:
+            dispatch.admit(Batch(), requests(*"def"))
+        assert refused.value.retry_after_s >= 1
+        assert (dispatch.under_way, dispatch.waiting) == (1, 2)
+        dispatch.admit(Batch(), requests(*"gh"))
+        assert dispatch.waiting == 4
+
+    run(test, room=4)
+
+
+def test_what_nobody_waits_for_never_begins() -> None:
+    async def test(gate: Gate, dispatch: Dispatch) -> None:
+        gone, here = Batch(), Batch()
+        dispatch.admit(gone, requests("a", "b", "c"))
+        dispatch.admit(here, requests("d"))
+        dispatch.drop(gone)
+        gate.steps.release(2)
+        assert (await answer(here))["evaluation"]["message"] == "d"
+        assert gate.asked == ["a", "d"]
+
+    run(test)
+
+
+def test_stopping_finishes_what_is_under_way() -> None:
+    async def test(gate: Gate, dispatch: Dispatch) -> None:
+        batch = Batch()
+        dispatch.admit(batch, requests("a", "b"))
+        stopping = asyncio.create_task(dispatch.stop(60))
+        assert await answer(batch) == {"index": 1, "error": STOPPED}
+        with pytest.raises(StoppingError):
+            dispatch.admit(Batch(), requests("c"))
+        gate.steps.release()
+        assert await stopping
+        assert (await answer(batch))["evaluation"]["message"] == "a"
+        assert gate.asked == ["a"]
+
+    run(test)
+
+
+def test_stopping_does_not_wait_for_ever() -> None:
+    async def test(gate: Gate, dispatch: Dispatch) -> None:
+        batch = Batch()
+        dispatch.admit(batch, requests("a"))
+        assert not await dispatch.stop(0.01)
+        assert await answer(batch) == {"index": 0, "error": STOPPED}
+        gate.steps.release()
+
+    run(test)
