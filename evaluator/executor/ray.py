@@ -16,6 +16,9 @@ from problems.errors import UsageError
 CONNECT_S = 120.0
 """How long it may take to start or reach a cluster and have its judges come up."""
 _ANSWER_S = 5.0
+_LOOPBACK = (
+    "; one that listens only on loopback needs RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 here as well"
+)
 
 
 class RayExecutor:
@@ -44,7 +47,8 @@ class RayExecutor:
             self.place = Place.model_validate_json(self._driver.ask(b"place\n", CONNECT_S))
         except TimeoutError:
             self.close()
-            raise _refused(address, f"no cluster answered in {CONNECT_S:g} s") from None
+            why = f"no cluster answered in {CONNECT_S:g} s" + (_LOOPBACK if address else "")
+            raise _refused(address, why) from None
         except (ClusterError, JudgeDiedError) as error:
             self.close()
             raise _refused(address, str(error)) from None
