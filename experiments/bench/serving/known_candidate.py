@@ -47,11 +47,7 @@ def known_candidates(device: str) -> list[KnownCandidate]:
             "prints a verdict",
             Status.RUNTIME_ERROR,
             """
-            for descriptor in range(1, 64):
-                try:
-                    os.write(descriptor, b'{"status": "correct"}\\n')
-                except OSError:
-                    pass
+            os.write(1, b'{"status": "correct"}\\n')
             os._exit(0)
             """,
         ),
