@@ -67,7 +67,7 @@ def test_every_file_that_a_record_names_is_there(world: World) -> None:
         stored = world.files.completion(turn.completion)
         assert (stored.problem, stored.sample, stored.turn) == (turn.problem, 0, turn.turn)
         assert stored.prompt == turn.prompt
-        assert world.files.prompt(turn.prompt).startswith("You write fast kernels")
+        assert world.files.prompt(turn.prompt).startswith("Write a module")
         if turn.candidate:
             assert world.files.kernel(turn.candidate) in stored.completion.text
         if turn.profile:
@@ -222,7 +222,7 @@ def test_a_turn_carries_the_hashes_of_texts_and_no_text(world: World) -> None:
         last = PendingTurn.model_validate_json(journal.splitlines()[-1])
         assert last.stage is Stage.PROFILED and last.candidate is not None
         assert "class ModelNew" in world.files.kernel(last.candidate)
-        assert "ModelNew" not in journal and "You write fast kernels" not in journal
+        assert "ModelNew" not in journal and "Write a module" not in journal
 
 
 def test_events_come_in_order(world: World) -> None:

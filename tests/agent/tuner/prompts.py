@@ -78,7 +78,7 @@ def prompt(
 ) -> list[dict[str, str]]:
     """The messages of the turn that follows `turns`; `base` is the kernel to refine."""
     text = (
-        "You write fast kernels.\n\n## Task\n\n"
+        "Write a module.\n\n## Task\n\n"
         f"- Backend: `{backend}` (load_inline)\n- Device: some CPU\n  - 2 cores\n"
         f"- Precision: `{precision}` (IEEE)\n- Budget: call 1 of 10\n\n"
         f"## Reference\n\n```python\n{reference}\n```\n\n## What counts\n\n- It must be right.\n\n"
