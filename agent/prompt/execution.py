@@ -8,16 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agent.record import figures
+from agent.record.rival import Rival
 from evaluator.baseline import BASELINES
 from evaluator.evaluation import Evaluation, Status, Timing
 from evaluator.settings import BaselineName
 from tools.diagnosis.diagnose import explain
 
 
-def execution_words(evaluation: Evaluation, source: str) -> str:
-    """Lines of text. `source` is the kernel's file; empty: no line of it is to be quoted."""
+def execution_words(evaluation: Evaluation, source: str, rival: Rival | None) -> str:
+    """Lines of text. `source` is the kernel's file; empty: no line of it is to be quoted. `rival`:
+    what the prompt says of PyTorch's own times."""
     if evaluation.status is Status.CORRECT:
-        return "\n".join([*_error_lines(evaluation), *_time_lines(evaluation)])
+        times = [*_time_lines(evaluation), *_against_compile(evaluation, rival)]
+        return "\n".join([*_error_lines(evaluation), *times])
     if evaluation.status is Status.NO_CODE and evaluation.message:
         return evaluation.message
     return explain(evaluation, source)
@@ -49,6 +52,14 @@ def _time_lines(evaluation: Evaluation) -> list[str]:
                 f" [{baseline.speedup_low:.2f}, {baseline.speedup_high:.2f}] ({baseline.verdict})"
             )
     return lines
+
+
+def _against_compile(evaluation: Evaluation, rival: Rival | None) -> Iterator[str]:
+    """Where its time is known, and the kernel was not timed beside it."""
+    timing, compile_us = evaluation.timing, rival.compile_us if rival else None
+    if timing is None or compile_us is None or BaselineName.COMPILE in timing.baselines:
+        return
+    yield f"- speedup over torch.compile: {compile_us / timing.latency_us:.2f}x, timed apart"
 
 
 def _speedup(timing: Timing) -> str:

@@ -17,8 +17,7 @@ from agent.prompt.memory import Memory
 from agent.prompt.section import LIMITS, Section, cut, excess
 from agent.record.rival import Rival
 from agent.record.turn import TurnRecord
-from evaluator.evaluation import Evaluation, Status
-from evaluator.settings import BaselineName
+from evaluator.evaluation import Status
 from tools.advice.words import in_vain, moved_words
 
 SourceReader = Callable[[str], str]
@@ -101,19 +100,12 @@ def _turn_block(turn: TurnRecord, source_of: SourceReader, rival: Rival) -> tupl
     """What is said, and how many characters of it are left out."""
     evaluation = turn.evaluation
     lines = [f"- turn: {turn.turn}", f"- status: {evaluation.status}"]
-    words = execution_words(evaluation, source_of(turn.candidate) if turn.candidate else "")
+    source = source_of(turn.candidate) if turn.candidate else ""
+    words = execution_words(evaluation, source, rival)
     if evaluation.status is Status.CORRECT:
-        return "\n".join([*lines, words, *_against_compile(evaluation, rival)]), 0
+        return "\n".join([*lines, words]), 0
     limit = LIMITS.explanation_characters
     return "\n".join([*lines, "", cut(words, limit)]), excess(words, limit)
-
-
-def _against_compile(evaluation: Evaluation, rival: Rival) -> Iterator[str]:
-    """Where the prompt shows its time, and the kernel was not timed beside it."""
-    timing = evaluation.timing
-    if timing is None or rival.compile_us is None or BaselineName.COMPILE in timing.baselines:
-        return
-    yield f"- speedup over torch.compile: {rival.compile_us / timing.latency_us:.2f}x, timed apart"
 
 
 def _table(feedback: FeedbackSpec, turns: tuple[TurnRecord, ...]) -> Section:

@@ -158,13 +158,16 @@ def _said(record: TurnRecord, files: RunFiles) -> Iterator[Line]:
     """What a prompt says of this kernel, in its words."""
     evaluation, kernel = record.evaluation, record.candidate or ""
     is_kept = files.kernel_path(kernel).is_file()
-    words = execution_words(evaluation, files.kernel(kernel) if is_kept else "")
+    rival = files.rival(record.problem)
+    words = execution_words(evaluation, files.kernel(kernel) if is_kept else "", rival)
     if not is_kept:  # so the words quote no line of it
         frames = evaluation.detail.splitlines()[-DETAIL_LINES:]
         words = "\n".join([words, *(line for line in frames if line not in words)])
     yield from _block("What execution said", words, "" if record.is_correct else "yellow")
     raw = Component.RAW in FeedbackSpec.parse(record.feedback)
-    subject = Subject(record.profile, evaluation.timing, record.advice_scores)
+    compile_us = rival.compile_us if rival else None
+    timing, scores = evaluation.timing, record.advice_scores
+    subject = Subject(record.profile, timing, scores, compile_us=compile_us)
     said = {f"- turn: {record.turn}", *words.splitlines()}
     spec = FeedbackSpec.parse("P+R" if raw else "P")
     for section in measured_sections(spec, subject, record.turn, None):

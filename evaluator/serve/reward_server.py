@@ -43,7 +43,7 @@ class RewardServer:
         self, port: int, stop: asyncio.Event, limit_s: float, announce: Callable[[str], None]
     ) -> bool:
         """Serve until `stop` is set; then finish what is under way, and end all streams. Returns
-        whether that was done within `limit_s`. Port 0 takes any free one; `announce` is told the
+        whether that was done within `limit_s`. Port 0 takes any free one; `announce` gets the
         address. Raises `UsageError` for a port that can't be used."""
         app = web.Application(client_max_size=self.most_bytes, middlewares=[self._guarded()])
         app.router.add_post("/evaluations", self._evaluations)
@@ -51,7 +51,7 @@ class RewardServer:
         runner = web.AppRunner(
             app,
             access_log=None,
-            # A handler is told of a client that hangs up while it waits for a verdict.
+            # A client that hangs up ends the wait for its verdicts.
             handler_cancellation=True,
             shutdown_timeout=_FAREWELL_S,
         )
@@ -72,7 +72,7 @@ class RewardServer:
     def _guarded(self) -> Middleware:
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-            """Nothing without the token, and no traceback for anybody."""
+            """Refuses requests without the token, and shows a client no traceback."""
             if not self.token.admits(request.headers.get("Authorization", "")):
                 return _refusal(
                     401,

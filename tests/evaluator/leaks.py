@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from experiments.bench.serving.process_family import open_files, process_family
 
 _PAGE_KIB = 4
 
@@ -24,10 +25,10 @@ class Holdings:
 
 def holdings(judge: int) -> Holdings:
     """Count what belongs to the judge with this pid and its descendants."""
-    family = _family(judge)
+    family = process_family(judge)
     return Holdings(
         processes=len(family),
-        descriptors=sum(_descriptors(pid) for pid in family),
+        descriptors=sum(map(open_files, family)),
         folders=sum(1 for folder in _scratch_folders() for _ in folder.iterdir()),
         memory_kib=int(Path(f"/proc/{judge}/statm").read_text().split()[1]) * _PAGE_KIB,
     )
@@ -35,25 +36,3 @@ def holdings(judge: int) -> Holdings:
 
 def _scratch_folders() -> list[Path]:
     return list(Path(tempfile.gettempdir()).glob("refinery-*"))
-
-
-def _descriptors(pid: int) -> int:
-    with contextlib.suppress(OSError):
-        return len(list(Path(f"/proc/{pid}/fd").iterdir()))
-    return 0
-
-
-def _family(root: int) -> list[int]:
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            # Others come and go while we look.
-            with contextlib.suppress(OSError):
-                parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
-                children.setdefault(int(parent), []).append(int(entry.name))
-    family, queue = [], [root]
-    while queue:
-        pid = queue.pop()
-        family.append(pid)
-        queue += children.get(pid, [])
-    return family

@@ -15,6 +15,7 @@ from evaluator.errors import InfrastructureError
 from evaluator.hardware.device_lock import device_lock
 from evaluator.record import Record
 from evaluator.serve.reward_client import RewardClient
+from experiments.bench.serving.process_family import open_files, process_family
 
 _PATIENCE_S = 300.0
 
@@ -44,16 +45,16 @@ class ServerProcess:
                 raise InfrastructureError("the server does not come to rest; nothing was measured")
             time.sleep(0.1)
         with device_lock(self.device):
-            family = _family(self.process.pid)
+            family = process_family(self.process.pid)
             return Holdings(
                 processes=len(family),
-                open_files=sum(map(_open_files, family)),
+                open_files=sum(map(open_files, family)),
                 memory_mib=round(sum(map(_kib, family)) / 1024, 1),
             )
 
     def stop(self) -> int:
         """Have it end in good order; returns how many of its processes are left behind."""
-        family = _family(self.process.pid)
+        family = process_family(self.process.pid)
         self.process.terminate()
         self.process.wait(_PATIENCE_S)
         end = time.monotonic() + 10
@@ -82,27 +83,6 @@ def server_process(device: str, timing_seconds: float, queue: int) -> Iterator[S
         process.terminate()
         process.wait(_PATIENCE_S)
         process.stdout.close()
-
-
-def _family(root: int) -> list[int]:
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):  # others come and go while we look
-                parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
-                children.setdefault(int(parent), []).append(int(entry.name))
-    family, queue = [], [root]
-    while queue:
-        pid = queue.pop()
-        family.append(pid)
-        queue += children.get(pid, [])
-    return family
-
-
-def _open_files(pid: int) -> int:
-    with contextlib.suppress(OSError):
-        return len(list(Path(f"/proc/{pid}/fd").iterdir()))
-    return 0
 
 
 def _kib(pid: int) -> int:
