@@ -77,7 +77,8 @@ def run_study(
     """Take every cell of `plan` through its problems, or through what is left of them.
 
     All cells share the judge and its devices. As many turns are under way as the workers of a
-    run. With `only`, patterns of names, other processes may work on the other cells.
+    run; where there are fewer cells than workers, each cell works on several problems at a time.
+    With `only`, patterns of names, other processes may work on the other cells.
 
     Raises `UsageError` before anything is written where the plan or the folder can't be used, and
     `InfrastructureError` where this machine fails.
@@ -167,29 +168,33 @@ class _StudyRun:
 
     def _work_off(self, workers: int) -> None:
         while not self._stop.is_set():
-            with self._queue.next() as unit:
-                if unit is None:
+            with self._queue.next(workers) as units:
+                if not units:
                     return
-                self._take(unit, workers)
+                self._take(units, workers)
 
-    def _take(self, unit: Unit, workers: int) -> None:
-        name = unit.cell.name
-        if name in self._failed:
+    def _take(self, units: Sequence[Unit], workers: int) -> None:
+        cell = units[0].cell
+        if cell.name in self._failed:
             return
-        if self._cap_is_reached(unit):
-            self._capped.add(name)
+        begun = [unit for unit in units if not self._cap_is_reached(unit)]
+        if len(begun) < len(units):
+            self._capped.add(cell.name)
+        if not begun:
             return
-        self._share_rival(unit)
+        for unit in begun:
+            self._share_rival(unit)
         try:
-            result = self._drive(unit.cell, [unit], workers, self._stop)[0]
+            results = self._drive(cell, begun, workers, self._stop)
         except UsageError as error:
             # What its provider refuses for good, say: the other cells can go on.
-            self._failed[name] = str(error)
-            self._view.say(f"{name}: {error}")
+            self._failed[cell.name] = str(error)
+            self._view.say(f"{cell.name}: {error}")
             return
-        if result.stop is Stop.ERROR:
-            self._failed[f"{name} {result.problem}"] = result.error
-        self._view.ended(unit.cell, result)
+        for result in results:
+            if result.stop is Stop.ERROR:
+                self._failed[f"{cell.name} {result.problem}"] = result.error
+            self._view.ended(cell, result)
 
     def _cap_is_reached(self, unit: Unit) -> bool:
         """Not where the problem has begun: its turns are finished."""

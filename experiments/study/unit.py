@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 
 from experiments.study.cell import Cell
 from problems.problem import Problem
@@ -46,23 +47,30 @@ class Queue:
         self._freed = threading.Condition()
 
     @contextmanager
-    def next(self) -> Iterator[Unit | None]:
-        """The next unit whose cell is free, held until the block ends; None: none is left."""
-        unit = self._take()
+    def next(self, most: int = 1) -> Iterator[tuple[Unit, ...]]:
+        """The next units of a cell that is free, `most` or fewer, held until the block ends.
+
+        None are left where it gives none.
+        """
+        units = self._take(most)
         try:
-            yield unit
+            yield units
         finally:
-            if unit is not None:
+            if units:
                 with self._freed:
-                    self._busy.discard(unit.cell.name)
+                    self._busy.discard(units[0].cell.name)
                     self._freed.notify_all()
 
-    def _take(self) -> Unit | None:
+    def _take(self, most: int) -> tuple[Unit, ...]:
         with self._freed:
             while self._left:
-                for place, unit in enumerate(self._left):
-                    if unit.cell.name not in self._busy:
-                        self._busy.add(unit.cell.name)
-                        return self._left.pop(place)
+                free = (u.cell.name for u in self._left if u.cell.name not in self._busy)
+                if (name := next(free, None)) is not None:
+                    self._busy.add(name)
+                    of_cell = (unit for unit in self._left if unit.cell.name == name)
+                    units = tuple(islice(of_cell, most))
+                    for unit in units:
+                        self._left.remove(unit)
+                    return units
                 self._freed.wait()
-            return None
+            return ()

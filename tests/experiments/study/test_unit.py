@@ -43,25 +43,29 @@ def test_every_problem_of_every_cell_comes_once(cells: tuple[Cell, ...]) -> None
     assert sorted(units) == sorted((cell.name, name) for cell in cells for name in PROBLEMS)
 
 
-def test_no_two_threads_work_on_one_cell(cells: tuple[Cell, ...]) -> None:
+@pytest.mark.parametrize("most", [1, 2])
+def test_no_two_threads_work_on_one_cell(cells: tuple[Cell, ...], most: int) -> None:
     queue, lock, start = Queue(in_order(cells)), Lock(), Barrier(8)
     busy: set[str] = set()
     taken: list[tuple[str, str]] = []
     clashes: list[str] = []
+    sizes: set[int] = set()
 
     def work() -> None:
         start.wait()
         while True:
-            with queue.next() as unit:
-                if unit is None:
+            with queue.next(most) as units:
+                if not units:
                     return
+                (name,) = {unit.cell.name for unit in units}
                 with lock:
-                    if unit.cell.name in busy:
-                        clashes.append(unit.cell.name)
-                    busy.add(unit.cell.name)
-                    taken.append((unit.cell.name, unit.problem.id))
+                    if name in busy:
+                        clashes.append(name)
+                    busy.add(name)
+                    taken.extend((name, unit.problem.id) for unit in units)
+                    sizes.add(len(units))
                 with lock:
-                    busy.discard(unit.cell.name)
+                    busy.discard(name)
 
     threads = [Thread(target=work) for _ in range(8)]
     for thread in threads:
@@ -69,4 +73,5 @@ def test_no_two_threads_work_on_one_cell(cells: tuple[Cell, ...]) -> None:
     for thread in threads:
         thread.join()
     assert not clashes
+    assert max(sizes) == most
     assert len(taken) == len(set(taken)) == len(cells) * len(PROBLEMS)
