@@ -111,6 +111,7 @@ def throughput(
         sample=sample,
         plain_sample=plain_sample,
         timing_seconds=timing_seconds,
+        keep=kept.write,
     )
     kept.tell(found, told, as_json=as_json)
 

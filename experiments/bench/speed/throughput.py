@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import count, islice
@@ -98,10 +98,12 @@ def measure_throughput(
     sample: int = 10,
     plain_sample: int = 0,
     timing_seconds: float = 1.0,
+    keep: Callable[[ThroughputFigures], None] = lambda _: None,
 ) -> ThroughputFigures:
     """Judge `candidates` distinct kernels at once, and samples one by one.
 
     With several devices, others on the first 2, 4, ... and on all of them, so many for each.
+    `keep` gets the figures so far after each of these.
     """
     here = machine(devices)
     example = right_kernel(devices[0])
@@ -114,23 +116,26 @@ def measure_throughput(
             slow = _one_by_one(list(islice(fresh, sample)), executor, settings)
             plain = _plain(list(islice(fresh, plain_sample)), devices[0])
             batch = _batch(list(islice(fresh, candidates)), executor, devices[:1], settings)
-        larger = []
+        figures = ThroughputFigures(
+            machine=here,
+            timing_seconds=timing_seconds,
+            warm_up_s=warm_up_s,
+            batch=batch,
+            one_by_one=slow,
+            plain_one_by_one=plain,
+            gain=batch.per_minute / slow.per_minute,
+            plain_gain=batch.per_minute / plain.per_minute if plain else None,
+            larger=(),
+        )
+        keep(figures)
         for number in doubling(len(devices)):
             with LocalExecutor(*devices[:number], cache=cache) as executor:
                 _warm_up(executor, number, settings, example)
                 more = list(islice(fresh, candidates * number))
-                larger.append(_batch(more, executor, devices[:number], settings, batch.per_minute))
-    return ThroughputFigures(
-        machine=here,
-        timing_seconds=timing_seconds,
-        warm_up_s=warm_up_s,
-        batch=batch,
-        one_by_one=slow,
-        plain_one_by_one=plain,
-        gain=batch.per_minute / slow.per_minute,
-        plain_gain=batch.per_minute / plain.per_minute if plain else None,
-        larger=tuple(larger),
-    )
+                large = _batch(more, executor, devices[:number], settings, batch.per_minute)
+            figures = figures.model_copy(update={"larger": (*figures.larger, large)})
+            keep(figures)
+    return figures
 
 
 def doubling(devices: int) -> list[int]:

@@ -7,6 +7,7 @@ import pytest
 from evaluator.evaluation import Status
 from experiments.bench.speed.throughput import (
     Judged,
+    ThroughputFigures,
     busy_seconds,
     doubling,
     measure_throughput,
@@ -46,7 +47,9 @@ def test_larger_batches_take_twice_as_many_devices_until_all_are_at_work():
 
 @pytest.mark.slow
 def test_a_small_measurement_on_the_cpu():
-    figures = measure_throughput(candidates=3, sample=2, timing_seconds=0.2)
+    kept: list[ThroughputFigures] = []
+    figures = measure_throughput(candidates=3, sample=2, timing_seconds=0.2, keep=kept.append)
+    assert kept == [figures]
     batch = figures.batch
     assert (batch.candidates, batch.correct, batch.built) == (3, 3, 3)
     assert 0.0 < batch.device_share < batch.busy_share <= 1.001
