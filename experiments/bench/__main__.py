@@ -131,6 +131,7 @@ def streaming(
         list[float] | None, Option(min=1, help="Of the model. Repeatable. [60 and 120]")
     ] = None,
     pairs: Annotated[int, Option(min=1, help="Of turns, at each rate.")] = 20,
+    timing_seconds: TimingSeconds = 1.0,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
@@ -142,6 +143,7 @@ def streaming(
         _devices([device])[0],
         tokens_per_second=tokens_per_second or [60.0, 120.0],
         pairs=pairs,
+        timing_seconds=timing_seconds,
         keep=kept.write,
     )
     kept.tell(found, told, as_json=as_json)

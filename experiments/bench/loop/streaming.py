@@ -78,6 +78,7 @@ class StreamingFigures(Record):
 
     machine: Machine
     litellm: str
+    timing_seconds: float
     rates: tuple[RateFigures, ...]
 
 
@@ -128,12 +129,19 @@ def measure_streaming(
     *,
     tokens_per_second: Sequence[float],
     pairs: int,
+    timing_seconds: float,
     keep: Callable[[StreamingFigures], None] = lambda figures: None,
 ) -> StreamingFigures:
-    """So many pairs at each rate; after each rate `keep` is given the figures so far."""
+    """So many pairs at each rate, rounded up to as many of each kernel; after each rate `keep` is
+    given the figures so far."""
     from importlib.metadata import version
 
-    figures = StreamingFigures(machine=machine([device]), litellm=version("litellm"), rates=())
+    figures = StreamingFigures(
+        machine=machine([device]),
+        litellm=version("litellm"),
+        timing_seconds=timing_seconds,
+        rates=(),
+    )
     right = [each for each in catalogue(runnable(device)[:1]) if each.expected is Status.CORRECT]
     kernels = [each for each in right if _INCLUDE in each.source]
     kernels = list({each.problem.id: each for each in kernels}.values())[:pairs]
@@ -143,10 +151,11 @@ def measure_streaming(
         SwitchedExecutor(device, cache=Path(folder) / "cache") as executor,
     ):
         # The processes start in a run of its own.
-        _run(Path(folder) / "first", executor, device, kernels[:1], 1, 1000.0, variants)
+        start = Path(folder) / "start"
+        _run(start, executor, device, kernels[:1], 1, 1000.0, timing_seconds, variants)
         for rate in tokens_per_second:
             run = Path(folder) / f"{rate:g}"
-            done = _run(run, executor, device, kernels, pairs, rate, variants)
+            done = _run(run, executor, device, kernels, pairs, rate, timing_seconds, variants)
             figures = figures.model_copy(update={"rates": (*figures.rates, _figures(rate, done))})
             keep(figures)
     return figures
@@ -159,6 +168,7 @@ def _run(
     kernels: Sequence[BenchCandidate],
     pairs: int,
     rate: float,
+    timing_seconds: float,
     variants: Iterator[int],
 ) -> list[Pair]:
     """One run of independent samples: as many pairs a kernel as make up `pairs`."""
@@ -189,6 +199,7 @@ def _run(
                     "rival": "none",
                     "confirm": 0,
                     "audit": "never",
+                    "timing_seconds": timing_seconds,
                     "output": run,
                 }
             )

@@ -8,7 +8,7 @@ from experiments.bench.loop.streaming import StreamingFigures, measure_streaming
 
 @pytest.mark.slow
 def test_two_pairs_on_the_cpu() -> None:
-    figures = measure_streaming("cpu", tokens_per_second=[200.0], pairs=2)
+    figures = measure_streaming("cpu", tokens_per_second=[200.0], pairs=2, timing_seconds=0.1)
     (found,) = figures.rates
     assert len(found.pairs) == 2
     for pair in found.pairs:
