@@ -1,6 +1,7 @@
 """Kernels that are built while the model goes on writing, and what is recorded by then."""
 
 import queue
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from tests.agent.llm.provider_server import ProviderServer, answer
 from tests.agent.stand_in import Listener, StandInExecutor, kernel_answer
 from tests.agent.world import World
 
-pytest_plugins = ["tests.agent.llm.conftest"]
 AFTER = "That is the kernel."
 
 
@@ -41,6 +41,14 @@ class Looking(StandInExecutor):
     def build_ahead(self, request: EvaluationRequest) -> None:
         super().build_ahead(request)
         self.seen.append(files(self.folder))
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
+    monkeypatch.setenv("OPENAI_API_KEY", "any-text")
+    found = ProviderServer()
+    yield found
+    found.close()
 
 
 @pytest.fixture
