@@ -31,7 +31,8 @@ NOT_YOURS = {
     "num_retries": "retries are the run's own",
     "fallbacks": "another model would be another experiment",
     "drop_params": "a parameter that is dropped silently changes the experiment",
-    "stream": "answers are taken whole",
+    "stream": "every answer is taken as a stream, if the server has one",
+    "stream_options": "the run asks for the count of tokens",
     "n": "every completion is a call of its own; set --budget",
     "mock_response": "for answers of your own use relay/ or replay/",
 }

@@ -9,13 +9,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from agent.llm.errors import ModelError, ModelInterruptedError, ModelUnavailableError
+from agent.llm.errors import (
+    ModelError,
+    ModelInterruptedError,
+    ModelRefusedError,
+    ModelUnavailableError,
+)
 from agent.llm.failure import Transient, judge_failure
 from agent.llm.library import litellm
 from agent.llm.pricing import INPUT_PRICE, OUTPUT_PRICE, Arguments, answer_cost_usd
 from agent.llm.providers import PROVIDERS, split_model
 from agent.llm.reasoning import apart
 from agent.llm.retry import RetryPolicy
+from agent.llm.streamed import BrokenOffError, NotStreamedError, streamed
 from agent.record.completion import (
     Completion,
     CompletionRequest,
@@ -50,8 +56,12 @@ class LiteLLMClient:
         self._stop = stop or threading.Event()
         self._sleep = sleep or self._stop.wait
         self._clock = clock
+        self._unstreamed: set[str] = set()
+        """Models whose answers have to be taken whole."""
 
-    def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
+    def complete(
+        self, request: CompletionRequest, tell: Tell = unheard, so_far: Tell = unheard
+    ) -> Completion:
         """Answer `request`, trying again where that can help; `tell` hears why and when.
 
         Raises `ModelUnavailableError` when the retries are used up, `ModelRefusedError` or
@@ -60,14 +70,14 @@ class LiteLLMClient:
         """
         wasted: list[Usage] = []  # billed answers that hold no choice to read
         try:
-            return self._until_answered(request, tell, wasted)
+            return self._until_answered(request, tell, so_far, wasted)
         except ModelError as error:
             if wasted:
                 error.usage = sum(wasted, _FREE)
             raise
 
     def _until_answered(
-        self, request: CompletionRequest, tell: Tell, wasted: list[Usage]
+        self, request: CompletionRequest, tell: Tell, so_far: Tell, wasted: list[Usage]
     ) -> Completion:
         began = self._clock()
         attempt = 0
@@ -76,7 +86,7 @@ class LiteLLMClient:
                 place = f"{request.problem}, sample {request.sample}, turn {request.turn}"
                 raise ModelInterruptedError(f"stopped before asking {request.model} for {place}")
             attempt += 1
-            outcome = self._ask(request)
+            outcome = self._ask(request, so_far)
             if isinstance(outcome, Transient):
                 failure = outcome
             elif isinstance(outcome, Exception):
@@ -90,9 +100,10 @@ class LiteLLMClient:
                 wasted.append(usage)
             self._wait(request, failure, attempt, began, tell)
 
-    def _ask(self, request: CompletionRequest) -> Any:
+    def _ask(self, request: CompletionRequest, so_far: Tell) -> Any:
         """One request: LiteLLM's response, or what its failure means (not raised here, so that
-        no exception of LiteLLM's, which may quote a key, hangs on to ours)."""
+        no exception of LiteLLM's, which may quote a key, hangs on to ours). None: an answer that
+        came whole where a stream was asked for, and cannot be read."""
         library = litellm()
         from openai import OpenAIError  # the base of all that LiteLLM raises
 
@@ -102,16 +113,32 @@ class LiteLLMClient:
         try:
             if request.seed is not None and takes_seed(request.model):
                 arguments["seed"] = request.seed
-            return library.completion(
-                model=request.model,
-                messages=[message.model_dump() for message in request.messages],
-                timeout=float(request.arguments.get("timeout") or DEFAULT_TIMEOUT_S),
-                max_retries=0,
-                num_retries=0,
+            asked = {
+                "model": request.model,
+                "messages": [message.model_dump() for message in request.messages],
+                "timeout": float(request.arguments.get("timeout") or DEFAULT_TIMEOUT_S),
+                "max_retries": 0,
+                "num_retries": 0,
                 **arguments,
-            )
+            }
+            if request.model in self._unstreamed:
+                return library.completion(**asked)
+            return streamed(library, asked, so_far)
+        except BrokenOffError as broken:
+            return Transient(str(broken))
+        except NotStreamedError:
+            self._unstreamed.add(request.model)
+            return None
         except OpenAIError as error:
-            return judge_failure(error, request.model)
+            # In the midst of a stream LiteLLM wraps the provider's error.
+            failure = judge_failure(
+                getattr(error, "original_exception", None) or error, request.model
+            )
+        refused = isinstance(failure, ModelRefusedError) and "stream" in str(failure).lower()
+        if refused and request.model not in self._unstreamed:
+            self._unstreamed.add(request.model)
+            return self._ask(request, so_far)
+        return failure
 
     def _wait(
         self,

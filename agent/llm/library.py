@@ -21,8 +21,10 @@ def litellm() -> Any:
     """
     global _loaded
     with _lock:
-        # LiteLLM goes on importing when first used, and pydantic warns of its types then.
+        # LiteLLM goes on importing when first used, and pydantic warns of its types then, and of
+        # how it looks at the pieces of a stream.
         warnings.filterwarnings("ignore", r"Items? '.*ReadOnly", UserWarning)
+        warnings.filterwarnings("ignore", r"Accessing the 'model_\w+' attr", DeprecationWarning)
         if _loaded is None:
             os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
             os.environ.setdefault("LITELLM_MODE", "PRODUCTION")

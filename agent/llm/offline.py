@@ -21,7 +21,9 @@ class TunerClient:
     """Answers from messages, temperature and seed alone: it never sees where the answer belongs.
     Tokens are estimated from characters; it costs nothing."""
 
-    def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
+    def complete(
+        self, request: CompletionRequest, tell: Tell = unheard, so_far: Tell = unheard
+    ) -> Completion:
         """Ask `agent.tuner`."""
         from agent.tuner import answer
 

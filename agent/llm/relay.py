@@ -55,7 +55,9 @@ class RelayClient:
         self._poll_s = poll_s
         self._settle_s = settle_s
 
-    def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
+    def complete(
+        self, request: CompletionRequest, tell: Tell = unheard, so_far: Tell = unheard
+    ) -> Completion:
         """Write the prompt and wait for the answer.
 
         An answer that is there already counts if it lies beside this very prompt: so a resumed

@@ -22,7 +22,9 @@ class ReplayClient:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
 
-    def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
+    def complete(
+        self, request: CompletionRequest, tell: Tell = unheard, so_far: Tell = unheard
+    ) -> Completion:
         """The answer of that place. Raises `ModelRefusedError` where none was recorded."""
         place = (request.problem, request.sample, request.turn)
         found = self._recording.answers.get(place)

@@ -51,6 +51,10 @@ class Deduplication:
                 self._in_hand.discard((problem, kernel))
                 self._changed.notify_all()
 
+    def knows(self, problem: str, kernel: str, work: Work) -> bool:
+        """Whether `told` has something to tell."""
+        return (kernel, work) in self._of(problem)
+
     def told(self, problem: str, kernel: str, work: Work) -> JudgedKernel | None:
         """The turn whose evaluation (`Work.JUDGE`) or profile holds for this kernel too; None
         where there is none."""

@@ -17,6 +17,7 @@ from agent.loop.proposal import new_turn, request_of
 from agent.loop.state import TurnState, TurnUpdate
 from agent.loop.turn_record import judging_seconds, turn_record
 from agent.prompt.answer import extract
+from agent.prompt.answer_so_far import AnswerSoFar
 from agent.record.charge import charge_for, charge_for_nothing
 from agent.record.durable import StoreError
 from agent.record.events import (
@@ -74,7 +75,9 @@ def _answered(deps: Deps, key: TurnKey, turn: PendingTurn) -> PendingTurn:
     try:
         with deps.store.in_flight(key, turn, Work.MODEL) as turn:
             answer = deps.client.complete(
-                request, lambda text: deps.watch.notice(Waiting(*key, text))
+                request,
+                lambda text: deps.watch.notice(Waiting(*key, text)),
+                AnswerSoFar(lambda source: _build_ahead(deps, key, source)),
             )
             deps.store.save_completion(request, turn.prompt, answer)
             deps.store.journal(key, turn)
@@ -86,6 +89,13 @@ def _answered(deps: Deps, key: TurnKey, turn: PendingTurn) -> PendingTurn:
     charge = charge_for(answer.usage, TurnSeconds(model=answer.seconds))
     deps.ledger.charge(key.problem, charge)
     return turn
+
+
+def _build_ahead(deps: Deps, key: TurnKey, source: str) -> None:
+    """Begin to build a kernel while the model goes on writing; only the cache learns of it."""
+    candidate = Candidate(source=source, backend=deps.config.backend)
+    if not deps.deduplication.knows(key.problem, candidate.hash, Work.JUDGE):
+        deps.executor.build_ahead(evaluation_request(deps.problem, candidate, deps.settings))
 
 
 def execute(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:

@@ -76,7 +76,7 @@ class Completion(BaseModel):
 
 
 Tell = Callable[[str], None]
-"""Takes one line about what an answer is waiting for."""
+"""Takes one line about what an answer is waiting for, or the text of an answer so far."""
 
 
 def unheard(text: str) -> None:
@@ -86,9 +86,13 @@ def unheard(text: str) -> None:
 class ModelClient(Protocol):
     """Where completions come from."""
 
-    def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
+    def complete(
+        self, request: CompletionRequest, tell: Tell = unheard, so_far: Tell = unheard
+    ) -> Completion:
         """Answer `request`; raises `agent.llm.errors.ModelError` when the provider can't.
 
-        `tell` hears of every wait that somebody may want to know about, before it begins.
+        `tell` hears of every wait that somebody may want to know about, before it begins. `so_far`
+        hears the answer's text while it is written, each time all of it; nothing where the answer
+        comes whole. What it hears may belong to an attempt that fails.
         """
         ...

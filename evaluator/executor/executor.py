@@ -26,6 +26,11 @@ class Executor(Protocol):
         """
         ...
 
+    def build_ahead(self, request: EvaluationRequest) -> None:
+        """Begin to build a candidate that is likely to be judged soon, where that disturbs nothing
+        that is timed. Does not wait, and never raises: only the build cache may gain by it."""
+        ...
+
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate. Raises `InfrastructureError` when our side breaks."""
         ...

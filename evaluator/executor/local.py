@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -10,10 +9,9 @@ from pathlib import Path
 from typing import Self
 
 from evaluator.evaluation import Backend, Evaluation, EvaluationRequest, ProblemRequest
+from evaluator.executor.builders import Builders, builders_for
 from evaluator.executor.device_slots import DeviceSlot, DeviceSlots
-from evaluator.hardware.cores import usable_cores
 from evaluator.ipc.service import Service
-from evaluator.judge.builds.built_ahead import BuiltAhead
 from problems.cache_folder import cache_folder
 
 
@@ -23,8 +21,8 @@ class LocalExecutor:
 
     Several threads may call `evaluate`. CUDA candidates are built side by side, in processes that
     do without a device; a candidate that is built goes to whichever judge is free, and a device
-    judges one candidate at a time. On a CPU nothing is built ahead: compilers would disturb what
-    is being timed.
+    judges one candidate at a time. On a CPU the judge builds, as compilers would disturb what is
+    being timed. `build_ahead` holds the CPU's lock there, or does nothing.
     """
 
     def __init__(
@@ -44,25 +42,23 @@ class LocalExecutor:
         self._slots = DeviceSlots(
             [DeviceSlot(name, Service(judge, name, str(folder))) for name in devices]
         )
-        ahead = builders_for(len(devices), executors) if devices[0] != "cpu" else 0
-        self._builders = [Service(builder, devices[0], str(folder)) for _ in range(ahead)]
-        # Who built last builds next: the others need not be started as long as it keeps up.
-        self._idle: queue.LifoQueue[Service] = queue.LifoQueue()
-        for service in reversed(self._builders):
-            self._idle.put(service)
+        self._on_cpu = devices[0] == "cpu"
+        ahead = 1 if self._on_cpu else builders_for(len(devices), executors)
+        self._builders = Builders(builder, devices[0], folder, ahead)
         self._counting = threading.Lock()
         self._in_hand = 0
         self._begun: set[Service] = set()
-        self.width = 1 if devices[0] == "cpu" else ahead + 2 * len(devices)
+        self.width = 1 if self._on_cpu else ahead + 2 * len(devices)
         """Evaluations at a time that keep builders and devices busy."""
 
     def prepare(self, candidates: int = 1, backend: Backend = Backend.CUDA) -> None:
         """Start as many judges, and as many builders where candidates of this backend are built
         ahead, unless they were started before."""
-        self._start(candidates, candidates if backend is Backend.CUDA else 0)
+        ahead = backend is Backend.CUDA and not self._on_cpu
+        self._start(candidates, candidates if ahead else 0)
 
     def _start(self, judges: int, builders: int) -> None:
-        wanted = [slot.judge for slot in self._slots][:judges] + self._builders[:builders]
+        wanted = [slot.judge for slot in self._slots][:judges] + self._builders.services[:builders]
         with self._counting:
             new = [service for service in wanted if service not in self._begun]
             self._begun.update(new)
@@ -76,15 +72,20 @@ class LocalExecutor:
             with self._slots.taken(request.reference) as slot:
                 slot.judge.ask(request.on(slot.device).model_dump_json().encode())
 
+    def build_ahead(self, request: EvaluationRequest) -> None:
+        """Begin to build a candidate into the cache; see `Executor.build_ahead`."""
+        if request.candidate.backend is not Backend.TRITON:
+            self._builders.begin(request)
+
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate on a free device, whichever the request names. Waits for one; raises
         `InfrastructureError` when our side breaks. `conditions` say `judged_on`: None where the
         candidate ran into a limit while it was built, and needed no device."""
-        ahead = self._builders and request.candidate.backend is Backend.CUDA
+        ahead = request.candidate.backend is Backend.CUDA and not self._on_cpu
         with self._one_more() as candidates:
             # While this one is built, its judge starts.
             self._start(judges=candidates, builders=0)
-            built = self._build(request) if ahead else None
+            built = self._builders.build(request) if ahead else None
             if built is not None and built.refused is not None:
                 return built.refused
             with self._slots.taken(request.reference) as slot:
@@ -122,30 +123,14 @@ class LocalExecutor:
         """Of the judges' processes that run, by device."""
         return {slot.device: pid for slot in self._slots if (pid := slot.judge.pid) is not None}
 
-    def _build(self, request: EvaluationRequest) -> BuiltAhead:
-        builder = self._idle.get()
-        try:
-            answer = builder.ask(request.model_dump_json().encode())
-        finally:
-            self._idle.put(builder)
-        return BuiltAhead.model_validate_json(answer)
-
     def close(self) -> None:
         """End the judges and everything that was started. Nobody may be evaluating any more."""
         for slot in self._slots:
             slot.judge.close()
-        for builder in self._builders:
-            builder.close()
+        self._builders.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def builders_for(devices: int, executors: int = 1) -> int:
-    """Processes that build for that many devices: four for each, as a build takes several times
-    as long as judging, and some to spare, in at most half of the cores, since nvcc runs several
-    processes at once; of the cores an executor has its part."""
-    return max(1, min(2 + 4 * devices, usable_cores() // executors // 2))

@@ -64,6 +64,9 @@ class RayExecutor:
     def prepare(self, candidates: int = 1, backend: Backend = Backend.CUDA) -> None:
         """Nothing: the judges of a cluster start by themselves."""
 
+    def build_ahead(self, request: EvaluationRequest) -> None:
+        """Nothing: it is not known yet which machine will judge the candidate."""
+
     def check(self, request: ProblemRequest) -> None:
         """Set the problem up at one of the judges; raises as `Executor.check`."""
         self.ask("check", request.on(self.device).model_dump_json().encode())

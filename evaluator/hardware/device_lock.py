@@ -32,6 +32,13 @@ def device_lock(device: str) -> Iterator[None]:
 
 
 @contextmanager
+def device_lock_if_free(device: str) -> Iterator[bool]:
+    """Hold a device alone if nobody has it just now; tells whether it is held."""
+    with host_lock(_file_name(_identity(device)), most_s=0.0) as held:
+        yield held
+
+
+@contextmanager
 def ncu_lock(device: DeviceInfo) -> Iterator[None]:
     """One Nsight Compute at a time profiles on a device: of two some were seen to end with 9.
 

@@ -28,24 +28,24 @@ def lock_folder() -> Path:
 
 
 @contextmanager
-def host_lock(name: str, *, most_s: float | None = None) -> Iterator[None]:
-    """Hold what is called `name` alone; waits until it is free.
+def host_lock(name: str, *, most_s: float | None = None) -> Iterator[bool]:
+    """Hold what is called `name` alone; waits until it is free. Tells whether it is held.
 
     With `most_s` it only spares work: a process that has waited for so long, or can't have a lock
     here, goes on without. Raises `DeviceError` where a lock that is needed can't be had.
     """
-    handle = None
+    handle, held = None, False
     try:
         try:
             handle = _opened(lock_folder() / f"kernel-refinery-{name}.lock")
-            _take(handle, most_s)
+            held = _take(handle, most_s)
         except OSError as error:
             if most_s is None:
                 raise DeviceError(
                     f"no lock is to be had ({error}): set {LOCKS} to a folder in which all users"
                     " of this machine may make files, the same for all"
                 ) from None
-        yield
+        yield held
     finally:
         if handle is not None:
             os.close(handle)
@@ -66,17 +66,19 @@ def _opened(path: Path) -> int:
     return handle
 
 
-def _take(handle: int, most_s: float | None) -> None:
+def _take(handle: int, most_s: float | None) -> bool:
     if most_s is None:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        return
+        return True
     end = time.monotonic() + most_s
-    while time.monotonic() < end:
+    while True:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            if time.monotonic() >= end:
+                return False
             time.sleep(0.005)
         except OSError:
-            return  # a file system without locks
+            return False  # a file system without locks
         else:
-            return
+            return True

@@ -23,7 +23,7 @@ from problems.errors import UsageError
 if TYPE_CHECKING:
     from evaluator.record import Record
 
-COMMANDS = {"latency", "throughput", "overhead", "serve"}
+COMMANDS = {"latency", "throughput", "overhead", "serve", "streaming"}
 
 Devices = Annotated[
     list[str] | None,
@@ -123,6 +123,31 @@ def overhead(out: Out = None, as_json: Json = False) -> None:
 
     kept = _Kept(out, "overhead")
     kept.tell(measure_overhead(), told, as_json=as_json)
+
+
+@app.command()
+def streaming(
+    device: Annotated[str, Option(help="auto, cpu or cuda:N.")] = "auto",
+    tokens_per_second: Annotated[
+        list[float] | None, Option(min=1, help="Of the model. Repeatable. [60 and 120]")
+    ] = None,
+    pairs: Annotated[int, Option(min=1, help="Of turns, at each rate.")] = 20,
+    timing_seconds: TimingSeconds = 1.0,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """A turn whose kernel is built while the model writes, against one that builds afterwards."""
+    from experiments.bench.loop.streaming import measure_streaming, told
+
+    kept = _Kept(out, "streaming")
+    found = measure_streaming(
+        _devices([device])[0],
+        tokens_per_second=tokens_per_second or [60.0, 120.0],
+        pairs=pairs,
+        timing_seconds=timing_seconds,
+        keep=kept.write,
+    )
+    kept.tell(found, told, as_json=as_json)
 
 
 @app.command("serve")

@@ -145,7 +145,7 @@ def killed_at_write(folder: Path, index: int, **settings: object) -> int:
 
 
 def killed_in(folder: Path, what: str, index: int, **settings: object) -> int:
-    """Die in the middle of the call, evaluation or profile of that index."""
+    """Die in the middle of the call, early build, evaluation or profile of that index."""
 
     def work() -> None:
         begun, write = 0, Diary.write
@@ -205,7 +205,7 @@ def main(folder: Path) -> None:
     repeating: dict[str, object] = {"problems": ("first",), "repeating": True}
     resume(fresh(folder / "undisturbed-deduplication"), **repeating)
     until_it_survives(folder, "deduplication", killed_at_write, **repeating)
-    for what in ("model", "judge", "profile"):
+    for what in ("model", "build", "judge", "profile"):
         for index in (0, 1):
             place = fresh(folder / f"in-{what}-{index}")
             expect(killed_in(place, what, index), -signal.SIGKILL, place)

@@ -86,14 +86,18 @@ class ScriptedClient:
             return f"I would rather not write one ({digest})."
         return kernel_answer(digest)
 
-    def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
+    def complete(
+        self, request: CompletionRequest, tell: Tell = unheard, so_far: Tell = unheard
+    ) -> Completion:
         key = f"{request.problem}.{request.sample}.{request.turn}"
         self.diary.write("begin", "model", key)
         self.requests.append(request)
         time.sleep(self.delay_s)
+        text = self.answer(request)
+        so_far(text)
         self.diary.write("end", "model", key)
         return Completion(
-            text=self.answer(request),
+            text=text,
             model_asked=request.model,
             model_answered="stand-in",
             usage=self.usage,
@@ -123,6 +127,9 @@ class StandInExecutor:
 
     def prepare(self, candidates: int = 1, backend: Backend = Backend.CUDA) -> None:
         self.diary.write("begin", "prepare", f"{candidates} {backend}")
+
+    def build_ahead(self, request: EvaluationRequest) -> None:
+        self.diary.write("begin", "build", f"{request.problem_id}.{request.candidate.hash}")
 
     def check(self, request: ProblemRequest) -> None:
         self.diary.write("begin", "check", request.problem_id)

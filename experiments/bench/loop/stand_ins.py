@@ -33,7 +33,9 @@ class InstantModel:
         self._kernels = [files.kernel(turn.candidate) for turn in files.turns() if turn.candidate]
         self.calls = 0
 
-    def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
+    def complete(
+        self, request: CompletionRequest, tell: Tell = unheard, so_far: Tell = unheard
+    ) -> Completion:
         """The answer follows from the request's place."""
         self.calls += 1
         place = f"{request.problem}.{request.sample}.{request.turn}"
@@ -56,6 +58,9 @@ class InstantJudge(AbstractContextManager["InstantJudge", None]):
 
     def prepare(self, candidates: int = 1, backend: Backend = Backend.CUDA) -> None:
         """There is nothing to start."""
+
+    def build_ahead(self, request: EvaluationRequest) -> None:
+        """Nothing is built."""
 
     def check(self, request: ProblemRequest) -> None:
         """Every problem can be judged."""

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -16,6 +17,11 @@ class Reply:
     """Nothing is sent; with `cut`, nothing after half of the body."""
     cut: bool = False
     """The connection ends after half of the body."""
+    whole: bool = True
+    """The body is sent as it is, also where a stream was asked for."""
+    kind: str = "application/json"
+    midway: tuple[str, Callable[[], None]] | None = None
+    """A stream waits for this call once it has sent so much of the answer's text."""
 
 
 def answer(
@@ -47,12 +53,40 @@ def answer(
             "completion_tokens_details": {"reasoning_tokens": 300},
             "prompt_tokens_details": {"cached_tokens": 200},
         }
-    return Reply(body=json.dumps({**body, **({"usage": usage} if usage else {})}).encode())
+    body |= {"usage": usage} if usage else {}
+    return Reply(body=json.dumps(body).encode(), whole=False)
+
+
+def events(answered: dict, *, usage: bool, finish: bool = True, letters: int = 7) -> list[bytes]:
+    """The same answer as a stream sends it, so many letters at a time."""
+    deltas: list[tuple[dict, str | None]] = []
+    for choice in answered["choices"]:
+        message = dict(choice["message"])
+        text = message.pop("content") or ""
+        deltas = [(message, None)]
+        pieces = [text[i : i + letters] for i in range(0, len(text), letters)]
+        deltas += [({"content": piece}, None) for piece in pieces]
+        deltas += [({}, choice["finish_reason"])] if finish else []
+    head = {key: answered[key] for key in ("id", "created", "model")}
+    chunks = [
+        {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+        for delta, reason in deltas
+    ]
+    if usage and "usage" in answered:
+        chunks.append({**head, "choices": [], "usage": answered["usage"]})
+    lines = [json.dumps({**chunk, "object": "chat.completion.chunk"}) for chunk in chunks]
+    return [f"data: {line}\n\n".encode() for line in [*lines, "[DONE]"]]
 
 
 def refusal(status: int, message: str = "no", code: str | None = None, **headers: str) -> Reply:
     body = json.dumps({"error": {"message": message, "type": "x", "code": code}}).encode()
     return Reply(status, body, {k.replace("_", "-"): v for k, v in headers.items()})
+
+
+def text_of(sent: list[bytes]) -> str:
+    """What events hold of an answer's text."""
+    chunks = [json.loads(event[len(b"data: ") :]) for event in sent]
+    return "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks)
 
 
 class ProviderServer:
@@ -71,7 +105,8 @@ class ProviderServer:
 
             def do_POST(self) -> None:
                 length = int(self.headers["content-length"])
-                owner.requests.append(json.loads(self.rfile.read(length)))
+                asked = json.loads(self.rfile.read(length))
+                owner.requests.append(asked)
                 owner.headers.append(dict(self.headers))
                 replies = owner.replies
                 reply = replies.popleft() if len(replies) > 1 else replies[0]
@@ -82,10 +117,21 @@ class ProviderServer:
                 self.send_response(reply.status)
                 for name, value in reply.headers.items():
                     self.send_header(name, value)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(reply.body)))
+                body, kind, sent = reply.body, reply.kind, []
+                if asked.get("stream") and not reply.whole:
+                    usage = asked.get("stream_options", {}).get("include_usage", False)
+                    sent = events(json.loads(body), usage=usage)
+                    body, kind = b"".join(sent), "text/event-stream"
+                self.send_header("content-type", kind)
+                self.send_header("content-length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(reply.body[: len(reply.body) // 2] if reply.cut else reply.body)
+                if reply.midway is not None:
+                    until, call = reply.midway
+                    begun = next(i for i in range(len(sent)) if until in text_of(sent[:i]))
+                    self.wfile.write(b"".join(sent[:begun]))
+                    call()
+                    body = b"".join(sent[begun:])
+                self.wfile.write(body[: len(body) // 2] if reply.cut else body)
                 if reply.stall:
                     self.wfile.flush()
                     owner.released.wait(30)

@@ -17,6 +17,8 @@ from problems.errors import UsageError
 from tests.agent.llm.conftest import KEY
 from tests.agent.llm.provider_server import Reply, answer, refusal
 
+STREAM = {"stream": True, "stream_options": {"include_usage": True}}
+
 
 class Time:
     """A clock that only sleeping moves."""
@@ -73,6 +75,7 @@ def test_a_good_answer(server, client, time):
             "seed": 7,
             "max_tokens": 900,
             "top_k": 3,
+            **STREAM,
         }
     ]
 
@@ -82,7 +85,7 @@ def test_where_the_answer_belongs_is_not_sent(server, client):
     client.complete(request_to(server, problem="secret_place", sample=41, turn=42))
     sent = f"{server.requests} {server.headers}"
     assert "secret_place" not in sent
-    assert set(server.requests[0]) == {"model", "messages"}
+    assert set(server.requests[0]) == {"model", "messages", *STREAM}
 
 
 @pytest.mark.parametrize(
@@ -301,7 +304,7 @@ def test_a_server_declared_free_is_free(server, client):
     server.will(answer())
     prices = {"input_cost_per_token": 0, "output_cost_per_token": 0.0}
     assert client.complete(request_to(server, arguments=prices)).usage.cost_usd == 0.0
-    assert set(server.requests[0]) == {"model", "messages"}  # prices are ours
+    assert set(server.requests[0]) == {"model", "messages", *STREAM}  # prices are ours
 
 
 def test_litellms_price(server, client):

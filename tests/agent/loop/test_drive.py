@@ -285,7 +285,9 @@ class Failing:
     def __init__(self, client: ScriptedClient, error: Exception, after: int = 0) -> None:
         self.client, self.error, self.after = client, error, after
 
-    def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
+    def complete(
+        self, request: CompletionRequest, tell: Tell = unheard, so_far: Tell = unheard
+    ) -> Completion:
         if self.after == 0:
             raise self.error
         self.after -= 1
@@ -367,7 +369,9 @@ def test_an_interrupted_wait_is_an_interruption(world: World) -> None:
         world.stop.set()
 
     class Interrupted(Failing):
-        def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
+        def complete(
+            self, request: CompletionRequest, tell: Tell = unheard, so_far: Tell = unheard
+        ) -> Completion:
             if self.after == 0:
                 interrupted()
             return super().complete(request, tell)

@@ -132,7 +132,9 @@ class FailsOnce:
     def __init__(self, world: World, place: tuple[int, int]) -> None:
         self.client, self.place = world.client, place
 
-    def complete(self, request: CompletionRequest, tell: Tell = unheard) -> Completion:
+    def complete(
+        self, request: CompletionRequest, tell: Tell = unheard, so_far: Tell = unheard
+    ) -> Completion:
         if (request.sample, request.turn) == self.place:
             raise ModelUnavailableError("still 503")
         completion: Completion = self.client.complete(request, tell)

@@ -130,6 +130,12 @@ def test_work_killed_in_the_middle_is_repeated_and_counted(lab: Path, what: str)
         assert repeated(place) == 1
 
 
+def test_a_kill_before_the_answer_is_whole_costs_its_call_alone(lab: Path) -> None:
+    for place in experiments(lab, "in-build"):
+        assert done_again(place) == Counter({"model": 1}), place.name
+        assert repeated(place) == 1
+
+
 def test_a_torn_last_line_costs_no_second_call(lab: Path) -> None:
     assert records(lab / "torn-line") == records(lab / "undisturbed")
     assert done_again(lab / "torn-line")["model"] == 0

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.executor.local import builders_for
+from evaluator.executor.builders import builders_for
 from evaluator.executor.ray import RayExecutor
 from evaluator.walls.environment import python_path
 from tests.evaluator.executor.local_cluster import LocalCluster, local_cluster

@@ -14,8 +14,9 @@ import pytest
 
 from evaluator.errors import DeviceError, JudgeDiedError
 from evaluator.evaluation import Backend, Evaluation
-from evaluator.executor import local
-from evaluator.executor.local import LocalExecutor, builders_for
+from evaluator.executor import builders, local
+from evaluator.executor.builders import builders_for
+from evaluator.executor.local import LocalExecutor
 from tests.evaluator.executor.stand_in_builder import REFUSED
 from tests.evaluator.made_requests import evaluation_request
 
@@ -90,7 +91,7 @@ def test_no_more_judges_start_than_there_are_candidates_at_a_time(lab: Lab) -> N
 
 
 def test_builders_are_started_for_what_is_built_ahead(lab: Lab) -> None:
-    first, second = lab.executor._builders
+    first, second = lab.executor._builders.services
     lab.executor.prepare(2, Backend.TRITON)
     assert (first.pid, second.pid) == (None, None)
     lab.executor.prepare()
@@ -179,10 +180,10 @@ def test_one_after_the_other_goes_where_the_problem_is_set_up(lab: Lab) -> None:
 
 
 def test_four_builders_a_device_and_some_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "usable_cores", lambda: 128)
+    monkeypatch.setattr(builders, "usable_cores", lambda: 128)
     assert [builders_for(devices) for devices in (1, 4, 8)] == [6, 18, 34]
     assert [builders_for(1, executors) for executors in (8, 32)] == [6, 2], "a part of the cores"
-    monkeypatch.setattr(local, "usable_cores", lambda: 2)
+    monkeypatch.setattr(builders, "usable_cores", lambda: 2)
     assert builders_for(8) == 1
 
 
