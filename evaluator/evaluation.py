@@ -27,6 +27,9 @@ Weights = Literal["none", "named", "ordered", "derived", "seeded"]
 """The weights a candidate was judged with: the reference's, copied by name or by order; `derived`,
 copied by name, but for those that its constructor had derived from the reference's; or `seeded`,
 both sides as constructed from the same secret seed."""
+Stopped = Literal["precise", "clear", "time", "calls"]
+"""Why the last worker's sampling ended: a narrow interval, a clear difference, the time, the most
+calls."""
 
 
 class Backend(StrEnum):
@@ -190,8 +193,7 @@ class Timing(Record):
     workers: int = 1
     """In so many fresh processes each side was timed; the intervals cover what differs between
     them."""
-    stopped: Literal["precise", "time", "calls"]
-    """Why sampling ended."""
+    stopped: Stopped
     disturbed_blocks: int = 0
     """Blocks of calls left out because something outside disturbed them; above 20 % of those that
     the verdict rests on, a candidate is called slower or nothing."""

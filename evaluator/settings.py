@@ -122,6 +122,8 @@ class Settings(JudgeOptions):
     call_timeout_s: float = 30.0
     relative_width: float = 0.01
     """Sampling stops when the interval of the ratio is narrower than this."""
+    clear_width: float = 0.1
+    """The same of kernels that are over 1.5x faster or slower."""
     memory_limit_bytes: int = 16 * 2**30
     """Of a candidate with all that it starts; where it has no GPU also of the address space that it
     takes on top of PyTorch's."""

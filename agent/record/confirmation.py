@@ -56,10 +56,15 @@ def confirmation_of(record: TurnRecord, evaluation: Evaluation) -> Confirmation:
 
 
 def confirming(settings: Settings) -> Settings:
-    """How a best kernel is judged again: longer, with fresh workers on both sides, and audited
-    unless audits are off."""
+    """How a best kernel is judged again: longer, however clear it is, with fresh workers on both
+    sides, and audited unless audits are off."""
     audit = settings.audit if settings.audit == "never" else "always"
     longer = _LONGER * settings.timing_seconds
     return settings.model_copy(
-        update={"timing_seconds": longer, "audit": audit, "fresh_workers": True}
+        update={
+            "timing_seconds": longer,
+            "clear_width": settings.relative_width,
+            "audit": audit,
+            "fresh_workers": True,
+        }
     )

@@ -20,6 +20,8 @@ from typing import Any, Protocol
 from evaluator.hardware.conditions import SLOWDOWNS, quota_seconds, steal_seconds
 from evaluator.hardware.nvml import device_index, nvml_handles, nvml_library
 
+MOST_DISTURBED_SHARE = 0.2
+"""Of the blocks that a verdict rests on: with more, none but `slower` is given."""
 _STEAL_SHARE = 0.01
 """Of the processors' time in a block. The kernel counts in steps of 10 ms."""
 _CLOCK_SHARE = 0.02

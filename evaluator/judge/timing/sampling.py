@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import secrets
 import time
@@ -11,23 +10,22 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from statistics import median, quantiles
-from typing import Literal
 
 import torch
 
+from evaluator.evaluation import Stopped
 from evaluator.judge.context.baselines import failures_are_ours
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.context.sealing import refused_as_borrowed, sealed_outputs
 from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.timing.call_cost import CallCost, call_cost
-from evaluator.judge.timing.disturbance import Disturbance, Watch, watch
-from evaluator.judge.timing.interval import median_interval
+from evaluator.judge.timing.disturbance import MOST_DISTURBED_SHARE, Disturbance, Watch, watch
 from evaluator.judge.timing.samples import Samples, paired_ratios
+from evaluator.judge.timing.stopping_rule import FEWEST_BLOCKS, early_stop
 from evaluator.judge.workers.call import Call
 from evaluator.judge.workers.side import Side
 from evaluator.settings import BaselineName
 
-_FEWEST_BLOCKS = 10
 _LEAST_BLOCKS_EVER = 9
 """With fewer, the interval behind the verdict has no bounds."""
 _LEAST_BLOCKS_OF_SEVERAL = 6
@@ -66,7 +64,7 @@ class Sampling:
     """In the median, what the judge's clock saw beyond what the worker said; by baseline."""
     held: frozenset[BaselineName | None]
     """Whose streams can be held."""
-    stopped: Literal["precise", "time", "calls"]
+    stopped: Stopped
     cost: CallCost
     device_seconds: float
     narrowing_seconds: float
@@ -168,26 +166,24 @@ class _Sampler:
         return frozenset(held if BaselineName.EAGER in held else ())
 
     def run(self, seconds: float, *, several: bool) -> Sampling:
-        """Blocks until the intervals are narrow or time is up."""
-        relative_width = self._context.settings.relative_width
+        """Blocks until they suffice or time is up."""
         few = several and not self._needs_called
         least = _LEAST_BLOCKS_OF_SEVERAL if few else _LEAST_BLOCKS_EVER
         begin = time.monotonic()
-        stopped: Literal["precise", "time", "calls"] = "calls"
+        stopped: Stopped = "calls"
         blocks = 0
         first_interval: float | None = None
         while blocks < _MOST_BLOCKS:
             self._block(blocks)
             blocks += 1
-            if first_interval is None and len(self._all[None].total_us) >= _FEWEST_BLOCKS:
+            if first_interval is None and len(self._all[None].total_us) >= FEWEST_BLOCKS:
                 first_interval = time.monotonic()
             made = len(self._all[None].total_us)
             if made >= least and time.monotonic() - begin > seconds:
                 stopped = "time"
                 break
-            good = len(self._good[None].total_us)
-            if good >= _FEWEST_BLOCKS and good % 2 == 0 and self._width() < relative_width:
-                stopped = "precise"
+            if (enough := self._enough(made)) is not None:
+                stopped = enough
                 break
         # Where hardly a block was quiet, all count, and the record says how many were disturbed.
         quiet = len(self._good[None].total_us) >= least
@@ -293,17 +289,21 @@ class _Sampler:
             return True
         return secrets.randbelow(1000) < 1000 * _VERIFIED_SHARE
 
-    def _width(self) -> float:
-        return max(self._width_beside(name) for name in self._good if name is not None)
+    def _enough(self, decisive: int) -> Stopped | None:
+        good = len(self._good[None].total_us)
+        if good % 2:
+            return None
+        restless = self._disturbed > MOST_DISTURBED_SHARE * decisive
+        ratios = [self._ratios(name) for name in self._good if name is not None]
+        return early_stop(good, ratios, self._context.settings, restless=restless)
 
-    def _width_beside(self, name: BaselineName) -> float:
+    def _ratios(self, name: BaselineName) -> list[float]:
         samples = self._called if self._held and name not in self._held else self._good
         if not samples[name].total_us:
-            return math.inf
-        ratios = paired_ratios(
+            return []
+        return paired_ratios(
             samples[None], samples[name], self._cost.signal_us, self._context.device
         )
-        return median_interval(ratios).relative_width
 
 
 def _blamed_on(which: BaselineName | None) -> AbstractContextManager[None]:

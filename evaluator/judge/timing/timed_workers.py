@@ -14,6 +14,7 @@ from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.timing.interval import over_workers, speedup_verdict
 from evaluator.judge.timing.sampling import Sampling
 from evaluator.judge.timing.samplings import Samplings
+from evaluator.judge.timing.stopping_rule import CLEAR_RATIO
 from evaluator.judge.workers.side import Side
 from evaluator.settings import BaselineName, Settings
 
@@ -24,9 +25,6 @@ _PER_SECOND = 4
 """Workers for each second of timing."""
 _FEWEST, _MOST = 3, 6
 """With fewer, chance alone may bring the workers together."""
-_CLEAR = 1.5
-"""A speedup that is larger, or a slowdown, needs no narrow interval."""
-_CLEAR_WIDTH = 0.1
 _CONTEXT_BYTES = 2**30
 
 
@@ -83,9 +81,9 @@ def _is_enough(context: ProblemContext, samplings: list[Sampling]) -> bool:
     interval = over_workers(ratios)
     if interval.relative_width < context.settings.relative_width:
         return True
-    is_far = not 1 / _CLEAR < interval.value < _CLEAR
+    is_far = not 1 / CLEAR_RATIO < interval.value < CLEAR_RATIO
     decided = speedup_verdict(ratios, 0.0) in (Verdict.FASTER, Verdict.SLOWER)
-    return is_far and decided and interval.relative_width < _CLEAR_WIDTH
+    return is_far and decided and interval.relative_width < context.settings.clear_width
 
 
 def _has_room(context: ProblemContext, side: Side, timed: int, more: int) -> bool:

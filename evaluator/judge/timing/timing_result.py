@@ -10,6 +10,7 @@ import torch
 from evaluator.baseline import flags_words
 from evaluator.evaluation import BaselineTiming, CallTiming, Timing, Verdict
 from evaluator.judge.bounds.speed_of_light import Bounds
+from evaluator.judge.timing.disturbance import MOST_DISTURBED_SHARE
 from evaluator.judge.timing.interval import over_workers, speedup_verdict
 from evaluator.judge.timing.samples import copy_cost_us, net_us, paired_ratios
 from evaluator.judge.timing.sampling import Sampling
@@ -17,7 +18,6 @@ from evaluator.judge.timing.samplings import Samplings
 from evaluator.metrics import sol_score
 from evaluator.settings import BaselineName, Settings
 
-_MOST_DISTURBED_SHARE = 0.2
 _CPU_MARGIN, _GPU_MARGIN = 0.01, 0.005
 _LAUNCH_BOUND = 1.3
 """Time as called over time on the device."""
@@ -40,7 +40,7 @@ def timing_of(
     margin = _CPU_MARGIN if device.type == "cpu" else _GPU_MARGIN
     baselines = {}
     disturbed_share = workers.disturbed_blocks / workers.decisive_blocks
-    restless = disturbed_share > _MOST_DISTURBED_SHARE
+    restless = disturbed_share > MOST_DISTURBED_SHARE
     if restless:
         said = ", ".join(f"{kind} {count}" for kind, count in workers.disturbed.items())
         notes.append(

@@ -63,6 +63,7 @@ def test_the_best_kernel_is_judged_again(made) -> None:
     (request,) = world.executor.again
     assert request.settings.audit == "always"
     assert request.settings.timing_seconds > 2.0
+    assert request.settings.clear_width == request.settings.relative_width
     assert found.best is not None and request.candidate.hash == found.best.candidate
     assert found.confirmation is not None and found.confirmation.holds
     assert found.confirmation.found == found.best.evaluation.timing.speedup
