@@ -105,14 +105,17 @@ def test_calls_after_the_first_ten_alone_stop_nothing(blocks):
         assert early_stop(blocks, [ratios], any_width, restless=False) == expected
 
 
+@pytest.mark.slow
 def test_a_kernel_that_is_clearly_slower_takes_a_part_of_the_time(evaluate):
     sleeps = "import time\n" + SCALE_AND_BIAS.replace(
         "return torch.relu", "time.sleep(0.004)\n        return torch.relu"
     )
     slower = "import time\n" + HONEST.replace("return ", "time.sleep(0.016)\n        return ")
-    evaluation = evaluate(slower, sleeps, timing_seconds=9.0)
-    assert evaluation.status is Status.CORRECT, evaluation.message
-    timing = evaluation.timing
-    assert timing.verdict is Verdict.SLOWER
-    assert timing.speedup_high - timing.speedup_low < 0.1 * timing.speedup
-    assert 10 <= evaluation.correctness.calls_judged - 3 <= timing.calls < 100
+    for _ in range(3):  # Beside much other work, sleeps differ in length.
+        evaluation = evaluate(slower, sleeps, timing_seconds=30.0)
+        assert evaluation.status is Status.CORRECT, evaluation.message
+        if evaluation.timing.stopped == "clear":
+            break
+    assert (evaluation.timing.stopped, evaluation.timing.verdict) == ("clear", Verdict.SLOWER)
+    assert evaluation.timing.calls < 100
+    assert evaluation.correctness.calls_judged - 3 >= 10
