@@ -163,7 +163,9 @@ def test_command_line_prints_json(tmp_path: Path) -> None:
     words = ("--problem", tmp_path / "problem.py", "--device", "cpu", "--json")
     done = command("tools.profile", tmp_path / "kernel.py", *words)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["bottleneck"] == "library"
+    told = json.loads(done.stdout)
+    # On a busy machine what a call reaches of its bound, and so the bottleneck, is chance.
+    assert (told["rung"], told["kernels"][0]["own"]) == ("cpu", False)
 
 
 def test_a_full_disk_costs_the_profile_only(monkeypatch: pytest.MonkeyPatch) -> None:
