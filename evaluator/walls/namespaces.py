@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -119,15 +120,16 @@ def fork_apart() -> Born:
     this process stays where it is, to which a process without root could not return.
     """
     prctl(PR_SET_CHILD_SUBREAPER, 1)
-    pipes = [*os.pipe()]
+    handles = [*os.pipe()]
     try:
-        pipes += os.pipe()
+        handles += os.pipe()
+        handles.append(os.pidfd_open(os.getpid()))
         intermediate = os.fork()
     except OSError:
-        for descriptor in pipes:
-            os.close(descriptor)
+        for handle in handles:
+            os.close(handle)
         raise
-    receives, sends, gate, keeps_shut = pipes
+    receives, sends, gate, keeps_shut, owner = handles
     if intermediate == 0:
         os.close(receives)
         os.close(keeps_shut)
@@ -135,7 +137,7 @@ def fork_apart() -> Born:
             unshare(CLONE_NEWPID)
             init = os.fork()
             if init == 0:
-                _be_init(gate)
+                _be_init(gate, owner)
             try:
                 worker = os.fork()
             except OSError:
@@ -144,6 +146,7 @@ def fork_apart() -> Born:
                 raise
             if worker == 0:
                 os.close(sends)
+                os.close(owner)
                 # Wait until the intermediate process is gone: a worker that asks to die with its
                 # parent must not mean that one.
                 os.read(gate, 1)
@@ -154,18 +157,22 @@ def fork_apart() -> Born:
     os.close(sends)
     told = os.read(receives, 64).split()
     os.waitpid(intermediate, 0)
-    for descriptor in (receives, gate, keeps_shut):
-        os.close(descriptor)
+    for handle in (receives, gate, keeps_shut, owner):
+        os.close(handle)
     if not told:
         raise OSError("no PID namespace could be made")
     return Born(*map(int, told))
 
 
-def _be_init(gate: int) -> NoReturn:
-    """Hold the namespace open and let orphans vanish."""
+def _be_init(gate: int, owner: int) -> NoReturn:
+    """Hold the namespace open and let orphans vanish, until the owner of it ends."""
     try:
         os.read(gate, 1)
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        ended = select.poll()
+        ended.register(owner, select.POLLIN)
+        if ended.poll(0):
+            os._exit(1)  # too early for the signal
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         # One by one: os.closerange may try every number there is, and that can be 10^9.
         for entry in list(Path("/proc/self/fd").iterdir()):
