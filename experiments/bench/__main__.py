@@ -23,7 +23,7 @@ from problems.errors import UsageError
 if TYPE_CHECKING:
     from evaluator.record import Record
 
-COMMANDS = {"latency", "throughput", "overhead", "serve", "streaming"}
+COMMANDS = {"latency", "throughput", "overhead", "serve", "streaming", "cluster"}
 
 Devices = Annotated[
     list[str] | None,
@@ -169,6 +169,29 @@ def serve_(
         _devices([device])[0],
         minutes=minutes,
         in_flight=in_flight or [1, 8, 64],
+        timing_seconds=timing_seconds,
+        keep=kept.write,
+    )
+    kept.tell(found, told, as_json=as_json)
+
+
+@app.command()
+def cluster(
+    device: Annotated[str, Option(help="auto, cpu or cuda:0.")] = "auto",
+    problems: Annotated[int, Option(min=1, help="The first so many of level 1.")] = 10,
+    budget: Annotated[int, Option(min=1, help="Candidates for each.")] = 5,
+    timing_seconds: TimingSeconds = 0.5,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """A run on a Ray cluster that loses a judge and its node, and the same answers without Ray."""
+    from experiments.bench.serving.cluster import measure_cluster, told
+
+    kept = _Kept(out, "cluster")
+    found = measure_cluster(
+        _devices([device])[0],
+        problems=problems,
+        budget=budget,
         timing_seconds=timing_seconds,
         keep=kept.write,
     )

@@ -1,6 +1,6 @@
 """A Ray cluster of several nodes on this machine, on loopback, to try what a lost node does.
 
-`python -m tests.evaluator.executor.local_cluster FD FOLDER` ends with the process that started it;
+`python -m experiments.bench.serving.local_cluster FD FOLDER` ends with the process that started it;
 `LocalCluster` is that process as seen from outside. Its nodes share the machine, so figures from it
 say nothing about how fast a cluster is.
 """
@@ -14,10 +14,9 @@ import socket
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from evaluator.ipc.service import Service, respond
 from evaluator.ipc.wire import Channel, ClosedError
@@ -26,12 +25,18 @@ _NODE = {"object_store_memory": 80 * 2**20, "include_dashboard": False}
 
 
 class LocalCluster:
-    """A head that judges nothing, and nodes that do, one CPU each."""
+    """A head that judges nothing, and nodes that do."""
 
     def __init__(self, process: Service, address: str) -> None:
         self._process = process
         self.address = address
         """HOST:PORT."""
+
+    @property
+    def pid(self) -> int:
+        """Of the process that all nodes descend from."""
+        assert self._process.pid is not None, "it runs until the context ends"
+        return self._process.pid
 
     def join(self, num_cpus: int = 1, num_gpus: int = 0, packages: Path | None = None) -> None:
         """Add a node that says it has so much; it looks for Python packages in `packages` first."""
@@ -47,7 +52,8 @@ class LocalCluster:
 
 @contextmanager
 def local_cluster(nodes: int) -> Iterator[LocalCluster]:
-    """A cluster with a token of its own, which this process's environment holds meanwhile."""
+    """A cluster with so many nodes of one CPU, and a token of its own, which this process's
+    environment holds meanwhile."""
     settings = {
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": secrets.token_hex(32),
@@ -55,11 +61,8 @@ def local_cluster(nodes: int) -> Iterator[LocalCluster]:
         # Ray's word for a cluster of one host: it listens on loopback alone.
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     }
-    with (
-        tempfile.TemporaryDirectory(prefix="refinery-ray-") as folder,
-        patch.dict(os.environ, settings),
-    ):
-        process = Service("tests.evaluator.executor.local_cluster", folder)
+    with tempfile.TemporaryDirectory(prefix="refinery-ray-") as folder, _environment(settings):
+        process = Service("experiments.bench.serving.local_cluster", folder)
         try:
             cluster = LocalCluster(process, process.ask(b"address").decode())
             for _ in range(nodes):
@@ -67,6 +70,17 @@ def local_cluster(nodes: int) -> Iterator[LocalCluster]:
             yield cluster
         finally:
             process.close()
+
+
+@contextmanager
+def _environment(settings: dict[str, str]) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.update(settings)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def main(fd: int, folder: Path) -> None:
@@ -87,10 +101,9 @@ def main(fd: int, folder: Path) -> None:
     channel = Channel(socket.socket(fileno=fd))
     try:
         # In this thread, as Ray sets signal handlers for each node.
-        while respond(channel, answer, channel.receive().payload):
-            pass
-    except ClosedError:
-        pass
+        with suppress(ClosedError):
+            while respond(channel, answer, channel.receive().payload):
+                pass
     finally:
         cluster.shutdown()
 
