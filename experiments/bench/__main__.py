@@ -94,6 +94,16 @@ def latency(
 @app.command()
 def throughput(
     device: Devices = None,
+    backend: Annotated[
+        str | None, Option(help="cuda, triton or cpp. [the first that runs there]")
+    ] = None,
+    suite: Annotated[
+        Path | None,
+        Option(help="Judge the own modules of these tasks, which need no build, instead."),
+    ] = None,
+    only: Annotated[
+        str | None, Option(help="A regular expression, searched for in the ids of --suite.")
+    ] = None,
     candidates: Annotated[int, Option(help="So many at once.")] = 100,
     sample: Annotated[int, Option(help="So many one by one.")] = 10,
     plain_sample: Annotated[int, Option(help="So many one by one with plain PyTorch.")] = 0,
@@ -102,11 +112,16 @@ def throughput(
     as_json: Json = False,
 ) -> None:
     """Many candidates at once against one after the other."""
-    from experiments.bench.speed.throughput import measure_throughput, told
+    from experiments.bench.speed.throughput import kernels_for, measure_throughput, told
 
     devices, kept = _devices(device), _Kept(out, "throughput")
+    if suite is not None and plain_sample:
+        raise UsageError(
+            "--plain-sample has no kernel to build with --suite; leave one of them out"
+        )
     found = measure_throughput(
         devices,
+        kernels=kernels_for(devices[0], backend, suite, only),
         candidates=candidates,
         sample=sample,
         plain_sample=plain_sample,

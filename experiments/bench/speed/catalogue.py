@@ -17,6 +17,7 @@ from problems.errors import UsageError
 from problems.loader import load_problem
 from problems.problem import Problem, SizeClass
 from problems.source_file import read_source
+from tools.execute import own_module, size_class_of
 
 FOLDER = Path(__file__).parent / "candidates"
 _HEAD = re.compile(r"# problem: (\S+)\n# expected: (\w+)\n")
@@ -32,18 +33,20 @@ class BenchCandidate:
     problem: Problem
     expected: Status
     source: str
+    size: SizeClass = SizeClass.CPU
+    """The small sizes, on any device: a turn is measured, not a kernel."""
 
     @property
     def reference(self) -> str:
-        """The problem at its small sizes, on any device: a turn is measured, not a kernel."""
-        return self.problem.reference(SizeClass.CPU)
+        """The problem at its sizes."""
+        return self.problem.reference(self.size)
 
     def request(self, settings: Settings) -> EvaluationRequest:
         """What an executor is asked."""
         return EvaluationRequest(
             problem_id=self.problem.id,
             reference=self.reference,
-            hidden_references=self.problem.hidden_references(SizeClass.CPU),
+            hidden_references=self.problem.hidden_references(self.size),
             candidate=Candidate(source=self.source, backend=self.backend),
             settings=settings,
         )
@@ -62,6 +65,23 @@ def catalogue(only: Sequence[Backend] = (), limit: int | None = None) -> list[Be
     ]
     found.sort(key=lambda candidate: (candidate.backend, candidate.problem.id, candidate.name))
     return found if limit is None else found[: max(limit, 0)]
+
+
+def own_modules(problems: Sequence[Problem], device: str) -> list[BenchCandidate]:
+    """Each problem's own module as its candidate, at the sizes of the device: nothing to build, and
+    as fast as the reference."""
+    size = size_class_of(device)
+    return [
+        BenchCandidate(
+            name=f"own/{problem.id}",
+            backend=runnable(device)[0],
+            problem=problem,
+            expected=Status.CORRECT,
+            source=own_module(problem.reference(size)),
+            size=size,
+        )
+        for problem in problems
+    ]
 
 
 def runnable(device: str) -> tuple[Backend, ...]:

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import count, islice
+from itertools import count, cycle, islice
 from pathlib import Path
 
-from evaluator.evaluation import Evaluation, Status
+from evaluator.evaluation import Backend, Evaluation, Status, Verdict
 from evaluator.executor.executor import Executor
 from evaluator.executor.local import LocalExecutor
 from evaluator.record import Record
 from evaluator.settings import Settings
-from experiments.bench.speed.catalogue import BenchCandidate, catalogue, runnable
+from experiments.bench.speed.catalogue import BenchCandidate, catalogue, own_modules, runnable
 from experiments.bench.speed.plain_path import plain_run
 from experiments.bench.speed.warm_up import set_up, warm_up
 from experiments.bench.suites.machine import Machine, machine
+from problems.errors import UsageError
+from problems.loader import load_suite, select
 
 PROBLEM = "level1_4_softmax"
 _AT_ONCE = 16
@@ -36,7 +39,8 @@ class Judged:
 
     device: str
     status: Status
-    cached: bool
+    verdict: Verdict | None
+    built: bool
     begin: float
     end: float
     device_s: float
@@ -52,7 +56,9 @@ class Batch(Record):
     per_minute: float
     correct: int
     built: int
-    """Candidates for which a compiler ran."""
+    """Candidates for which a compiler of ours ran."""
+    verdicts: dict[str, int]
+    """Of the correct ones, by how fast they are beside eager."""
     first_build_s: float
     """Until a judge first had something to do."""
     busy_share: float
@@ -76,6 +82,8 @@ class ThroughputFigures(Record):
 
     machine: Machine
     timing_seconds: float
+    kernels: tuple[str, ...]
+    """What the candidates are copies of, each but for a comment."""
     warm_up_s: float
     batch: Batch
     """On the first device."""
@@ -94,31 +102,33 @@ class ThroughputFigures(Record):
 def measure_throughput(
     devices: Sequence[str] = ("cpu",),
     *,
+    kernels: Sequence[BenchCandidate] = (),
     candidates: int = 100,
     sample: int = 10,
     plain_sample: int = 0,
     timing_seconds: float = 1.0,
     keep: Callable[[ThroughputFigures], None] = lambda _: None,
 ) -> ThroughputFigures:
-    """Judge `candidates` distinct kernels at once, and samples one by one.
+    """Judge `candidates` distinct copies of `kernels` at once, and samples one by one.
 
-    With several devices, others on the first 2, 4, ... and on all of them, so many for each.
-    `keep` gets the figures so far after each of these.
+    `kernels`: by default the right one for `PROBLEM`. With several devices, others on the first 2,
+    4, ... and on all of them, so many for each. `keep` gets the figures so far after each of these.
     """
     here = machine(devices)
-    example = right_kernel(devices[0])
-    fresh = variants(example)
+    kernels = kernels or [right_kernel(devices[0])]
+    fresh = variants(kernels)
     settings = Settings(device=devices[0], timing_seconds=timing_seconds, audit="never")
     with tempfile.TemporaryDirectory(prefix="bench-cache-") as name:
         cache = Path(name)
         with LocalExecutor(devices[0], cache=cache) as executor:
-            warm_up_s = _warm_up(executor, 1, settings, example)
+            warm_up_s = _warm_up(executor, 1, settings, kernels)
             slow = _one_by_one(list(islice(fresh, sample)), executor, settings)
             plain = _plain(list(islice(fresh, plain_sample)), devices[0])
             batch = _batch(list(islice(fresh, candidates)), executor, devices[:1], settings)
         figures = ThroughputFigures(
             machine=here,
             timing_seconds=timing_seconds,
+            kernels=tuple(kernel.name for kernel in kernels),
             warm_up_s=warm_up_s,
             batch=batch,
             one_by_one=slow,
@@ -130,7 +140,7 @@ def measure_throughput(
         keep(figures)
         for number in doubling(len(devices)):
             with LocalExecutor(*devices[:number], cache=cache) as executor:
-                _warm_up(executor, number, settings, example)
+                _warm_up(executor, number, settings, kernels)
                 more = list(islice(fresh, candidates * number))
                 large = _batch(more, executor, devices[:number], settings, batch.per_minute)
             figures = figures.model_copy(update={"larger": (*figures.larger, large)})
@@ -144,28 +154,47 @@ def doubling(devices: int) -> list[int]:
     return [*powers, devices] if devices > 1 else []
 
 
-def right_kernel(device: str) -> BenchCandidate:
-    """The catalogue's right kernel for `PROBLEM`, of the first backend that runs on the device."""
-    there = catalogue(runnable(device)[:1])
+def kernels_for(
+    device: str, backend: str | None, suite: Path | None, only: str | None
+) -> list[BenchCandidate]:
+    """The own modules of the suite's tasks, or the right kernel for `PROBLEM` of that backend.
+    Raises `UsageError` where there is none."""
+    if suite is not None:
+        return own_modules(select(load_suite(suite), filter=only), device)
+    there = runnable(device)
+    if backend is not None and backend not in there:
+        raise UsageError(
+            f"{backend} kernels don't run on {device}; --backend takes {' and '.join(there)} here"
+        )
+    return [right_kernel(device, None if backend is None else Backend(backend))]
+
+
+def right_kernel(device: str, backend: Backend | None = None) -> BenchCandidate:
+    """The catalogue's right kernel for `PROBLEM`, by default of the first backend that runs on the
+    device."""
+    there = catalogue([backend or runnable(device)[0]])
     return next(c for c in there if c.problem.id == PROBLEM and c.expected is Status.CORRECT)
 
 
-def variants(kernel: BenchCandidate) -> Iterator[BenchCandidate]:
-    """The kernel, over and over. Each has a comment of its own in what is compiled, so that each
-    must be compiled: caches go by content."""
-    for number in count():
+def variants(kernels: Sequence[BenchCandidate]) -> Iterator[BenchCandidate]:
+    """The kernels, over and over. Each has a comment of its own, also in what is compiled, so that
+    each must be compiled: caches go by content."""
+    for number, kernel in zip(count(), cycle(kernels), strict=False):
         source = kernel.source.replace(_INCLUDE, f"{_INCLUDE}  // variant {number}")
-        yield replace(kernel, name=f"{kernel.name}-{number}", source=source)
+        yield replace(
+            kernel, name=f"{kernel.name}-{number}", source=f"{source}\n# variant {number}\n"
+        )
 
 
 def _warm_up(
-    executor: LocalExecutor, devices: int, settings: Settings, example: BenchCandidate
+    executor: LocalExecutor, devices: int, settings: Settings, kernels: Sequence[BenchCandidate]
 ) -> float:
-    """Every process of the executor runs and has the problem; gives the seconds of the former."""
+    """Every process of the executor runs and has the problems; gives the seconds of the former."""
     seconds = warm_up(executor, settings)
-    # Asked for at once, so that each goes to another judge.
     with ThreadPoolExecutor(devices) as pool:
-        list(pool.map(lambda _: set_up(executor, example, settings), range(devices)))
+        for problem in {kernel.problem.id: kernel for kernel in kernels}.values():
+            # Asked for at once, so that each goes to another judge.
+            list(pool.map(lambda _, one=problem: set_up(executor, one, settings), range(devices)))
     return seconds
 
 
@@ -217,7 +246,8 @@ def _batch(
         seconds=seconds,
         per_minute=rate,
         correct=sum(each.status is Status.CORRECT for each in judged),
-        built=sum(not each.cached for each in judged),
+        built=sum(each.built for each in judged),
+        verdicts=Counter(each.verdict for each in judged if each.verdict is not None),
         first_build_s=first - begin,
         busy_share=busy / len(devices) / left,
         device_share=sum(each.device_s for each in judged) / len(devices) / left,
@@ -231,7 +261,8 @@ def _judged(candidate: BenchCandidate, executor: Executor, settings: Settings) -
     return Judged(
         device=str(evaluation.conditions["judged_on"]),
         status=evaluation.status,
-        cached=evaluation.build is not None and evaluation.build.cached,
+        verdict=evaluation.timing.verdict if evaluation.timing is not None else None,
+        built=evaluation.build is not None and not evaluation.build.cached,
         begin=end - at_judge_seconds(evaluation, settings),
         end=end,
         device_s=evaluation.seconds.device,
@@ -256,14 +287,15 @@ def busy_seconds(judged: Sequence[Judged]) -> float:
 
 def told(figures: ThroughputFigures) -> list[str]:
     """The figures for a person."""
-    lines = [str(figures.machine)]
+    lines = [f"{figures.machine}; {figures.timing_seconds:g} s of timing"]
     for batch in (figures.batch, *figures.larger):
         lines.append(
             f"{batch.candidates} candidates at once on {batch.devices} device(s):"
             f" {batch.seconds:.1f} s, {batch.per_minute:.1f} a minute, {batch.correct} correct,"
             f" {batch.built} built; after the first build ({batch.first_build_s:.1f} s) a judge was"
             f" at work {100 * batch.busy_share:.0f} % of the time, the device itself"
-            f" {100 * batch.device_share:.0f} % (the candidate and its baseline)"
+            f" {100 * batch.device_share:.0f} % (the candidate and its baseline); beside eager: "
+            + ", ".join(f"{number} {verdict}" for verdict, number in batch.verdicts.items())
         )
         if batch.devices > 1:
             lines.append(f"{batch.devices} devices: {100 * batch.scaling:.0f} % of linear")

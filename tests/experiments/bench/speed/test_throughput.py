@@ -1,25 +1,36 @@
 from __future__ import annotations
 
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
-from evaluator.evaluation import Status
+from evaluator.evaluation import Status, Verdict
 from experiments.bench.speed.throughput import (
     Judged,
     ThroughputFigures,
     busy_seconds,
     doubling,
+    kernels_for,
     measure_throughput,
     right_kernel,
     told,
     variants,
 )
+from problems.errors import UsageError
+
+SUITE = Path(__file__).parents[3] / "forensics" / "blind" / "problems"
 
 
 def judged(begin: float, end: float) -> Judged:
     return Judged(
-        device="cpu", status=Status.CORRECT, cached=False, begin=begin, end=end, device_s=0.0
+        device="cpu",
+        status=Status.CORRECT,
+        verdict=None,
+        built=False,
+        begin=begin,
+        end=end,
+        device_s=0.0,
     )
 
 
@@ -31,7 +42,7 @@ def test_time_in_which_two_were_at_work_counts_once():
 
 @pytest.mark.parametrize("device", ["cpu", "cuda:0"])
 def test_variants_are_python_and_differ_in_what_is_compiled(device):
-    first, second = islice(variants(right_kernel(device)), 2)
+    first, second = islice(variants([right_kernel(device)]), 2)
     texts = []
     for each in (first, second):
         namespace = {}
@@ -43,6 +54,30 @@ def test_variants_are_python_and_differ_in_what_is_compiled(device):
 
 def test_larger_batches_take_twice_as_many_devices_until_all_are_at_work():
     assert [doubling(n) for n in (1, 2, 3, 4, 8)] == [[], [2], [2, 3], [2, 4], [2, 4, 8]]
+
+
+def test_own_modules_of_a_suite_need_no_build_and_are_distinct():
+    kernels = kernels_for("cpu", None, SUITE, "level1_[12]_")
+    first, second, third = islice(variants(kernels), 3)
+    assert first.problem.id == third.problem.id != second.problem.id
+    assert len({each.source for each in (first, second, third)}) == 3
+    assert "class ModelNew(Model)" in first.source and "load_inline" not in first.source
+
+
+def test_a_backend_that_does_not_run_there_is_refused():
+    with pytest.raises(UsageError, match="cuda kernels don't run on cpu; --backend takes cpp"):
+        kernels_for("cpu", "cuda", None, None)
+    assert kernels_for("cuda:0", "triton", None, None)[0].name.startswith("triton/")
+
+
+@pytest.mark.slow
+def test_own_modules_are_judged_without_a_build():
+    kernels = kernels_for("cpu", None, SUITE, "level1_[12]_")
+    figures = measure_throughput(kernels=kernels, candidates=3, sample=1, timing_seconds=0.2)
+    batch = figures.batch
+    assert (batch.correct, batch.built, sum(batch.verdicts.values())) == (3, 0, 3)
+    assert set(batch.verdicts) <= set(Verdict)
+    assert len(figures.kernels) == 2
 
 
 @pytest.mark.slow
