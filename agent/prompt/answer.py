@@ -16,6 +16,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 WANTED = "ModelNew"
 FORM = (
@@ -106,11 +107,12 @@ def _blocks(text: str, parser: _Parser) -> Iterator[_Block]:
     start = 0
     while start < len(fences) and parser.left > 0:
         first, opening = fences[start]
-        closings = [k for k in range(start + 1, len(fences)) if _closes(fences[k][1], opening)]
+        later = (k for k in range(start + 1, len(fences)) if _closes(fences[k][1], opening))
+        closings = list(islice(later, _MOST_CLOSINGS))
         # A fence that stands inside a docstring closes nothing: the block ends at the first fence
         # at which it is Python.
         chosen, block = None, None
-        for k in closings[:_MOST_CLOSINGS]:
+        for k in closings:
             block = _block(lines[first + 1 : fences[k][0]], opening, True, parser)
             if block.tree is not None:
                 chosen = k

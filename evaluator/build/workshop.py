@@ -91,7 +91,8 @@ def _renamed(called: str, name: str) -> tuple[str, ...]:
 
 
 def _digest(*parts: str) -> str:
-    everything = "\1".join((REVISION, headers.digest(), *parts))
+    # As a tuple reads, so that no part can pass for two: flags are the candidate's own text.
+    everything = repr((REVISION, headers.digest(), *parts))
     return hashlib.sha256(everything.encode()).hexdigest()
 
 

@@ -69,8 +69,11 @@ class Builders:
         return BuiltAhead.model_validate_json(answer)
 
     def close(self) -> None:
-        """End the processes, once the early builds under way have ended."""
-        self._early.shutdown(cancel_futures=True)
+        """End the processes, in the midst of early builds too: nobody waits for them any more."""
+        self._early.shutdown(wait=False, cancel_futures=True)
+        for service in self.services:
+            service.hang_up()
+        self._early.shutdown()
         for service in self.services:
             service.close()
 

@@ -61,6 +61,13 @@ class Service:
             self._stop(channel)
             raise
 
+    def hang_up(self) -> None:
+        """Have it end, whatever it is at; who asks it just now is told that it died. For any
+        thread."""
+        with self._changing:
+            if self._channel is not None:
+                self._channel.hang_up()
+
     def close(self) -> None:
         """End it, and everything that it started."""
         self._stop()

@@ -13,6 +13,7 @@ import select
 import socket
 import struct
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -162,6 +163,11 @@ class Channel:
             raise WireError(f"{kind.name} of {length} bytes is too long")
         payload, _ = self._exactly(length, deadline, with_fds=False)
         return Message(kind, payload, tuple(fds))
+
+    def hang_up(self) -> None:
+        """End the conversation: who waits at either end sees it. For any thread."""
+        with suppress(OSError):  # the other end is gone, or this one was closed
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Hang up."""

@@ -27,7 +27,10 @@ class ProblemShelf:
 
     def find(self, name: str) -> Problem:
         """Raises `UsageError` for a name that the suite does not have, or has twice."""
+        # As the loader reads names: however clients spell one, it is kept once.
+        key = name.removesuffix(".py").lower()
         with self._lock:
-            if name not in self._found:
-                self._found[name] = load_problem(name, self._suite, files=False)
-            return self._found[name]
+            if key not in self._found:
+                problem = load_problem(name, self._suite, files=False)
+                self._found[key] = self._found.setdefault(problem.id.lower(), problem)
+            return self._found[key]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -51,6 +52,9 @@ class RewardServer:
         runner = web.AppRunner(
             app,
             access_log=None,
+            logger=_log_without_text(),
+            # Packed bodies are no JSON: so none becomes larger than what was sent.
+            auto_decompress=False,
             # A client that hangs up ends the wait for its verdicts.
             handler_cancellation=True,
             shutdown_timeout=_FAREWELL_S,
@@ -106,15 +110,17 @@ class RewardServer:
         """Take a batch, and answer its candidates as soon as each is ready."""
         try:
             asked = await self._read(request)
+            count = len(asked.candidates)
+            # First of all: to make requests of a body full of candidates takes minutes.
+            if count > self.dispatch.room:
+                return _refusal(
+                    413, f"{count} candidates never fit: at most {self.dispatch.room} may wait"
+                )
             requests = await asyncio.to_thread(self._requests, asked)
         except TimeoutError:
             return _refusal(408, f"the body did not come within {_BODY_S:g} s")
         except MalformedError as error:
             return _refusal(400, str(error))
-        if len(requests) > self.dispatch.room:
-            return _refusal(
-                413, f"{len(requests)} candidates never fit: at most {self.dispatch.room} may wait"
-            )
         batch = Batch(asked.client)
         try:
             self.dispatch.admit(batch, requests)
@@ -147,6 +153,21 @@ class RewardServer:
             except UsageError as error:
                 raise MalformedError(one_line(f"candidates.{index}: {error}")) from None
         return found
+
+
+def _log_without_text() -> logging.Logger:
+    """For what is no HTTP. aiohttp would quote it, and with it a token behind which a stray
+    character stands; anybody on this machine can send it, so it gets one line."""
+
+    def brief(record: logging.LogRecord) -> bool:
+        if record.exc_info and record.exc_info[0] is not None:
+            record.msg = f"{record.getMessage()}: {record.exc_info[0].__name__}"
+            record.args, record.exc_info = (), None
+        return True
+
+    log = logging.Logger(f"{__name__}.http")
+    log.addFilter(brief)
+    return log
 
 
 async def _stream(request: web.Request, batch: Batch, answers: int) -> web.StreamResponse:

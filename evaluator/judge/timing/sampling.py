@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import secrets
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from evaluator.judge.timing.call_cost import CallCost, call_cost
 from evaluator.judge.timing.disturbance import MOST_DISTURBED_SHARE, Disturbance, Watch, watch
 from evaluator.judge.timing.samples import Samples, paired_ratios
 from evaluator.judge.timing.stopping_rule import FEWEST_BLOCKS, early_stop
+from evaluator.judge.timing.verified_calls import VerifiedCalls
 from evaluator.judge.workers.call import Call
 from evaluator.judge.workers.side import Side
 from evaluator.settings import BaselineName
@@ -31,10 +31,6 @@ _LEAST_BLOCKS_EVER = 9
 _LEAST_BLOCKS_OF_SEVERAL = 6
 """Of each of several workers: with fewer, work before the start is neither found nor charged."""
 _MOST_BLOCKS = 400
-_VERIFIED_SHARE = 0.25
-_LEAST_VERIFIED_SHARE = 0.2
-_VERIFIED_FIRST, _VERIFIED_FIRST_OF_ANOTHER = 10, 3
-"""So many are all verified: with few calls, a share of them would leave cheats a chance."""
 _ALTERNATING_BLOCKS = 18
 """So many blocks of the first worker are by turns of others and of held calls; then, and in further
 workers, one in four is of others."""
@@ -99,11 +95,11 @@ def sample(
     """Time the candidate and every baseline in blocks of one call each, in random order.
 
     The candidate gets fresh inputs, and every baseline those that the candidate had last, which it
-    gains nothing by seeing; through the same memory, after the caches were flushed. Its first ten
-    calls are verified (three, where it is another worker of the same candidate) and about a quarter
-    of the others, chosen in secret. `number`: of the workers of this candidate, from 0;
-    each is timed beside another one of eager. `several`: more are to follow, or came before, so
-    that fewer blocks of each suffice. `held`: who can be held, as the first one found it.
+    gains nothing by seeing; through the same memory, after the caches were flushed. Its first calls
+    are verified, and of the others some, chosen in secret (`verified_calls.py`). `number`: of the
+    workers of this candidate, from 0; each is timed beside another one of eager. `several`: more
+    are to follow, or came before, so that fewer blocks of each suffice. `held`: who can be held, as
+    the first one found it.
     """
     sides: dict[BaselineName | None, Side] = {None: candidate}
     sides.update(context.baselines.timed(number))
@@ -128,7 +124,7 @@ class _Sampler:
         is_another: bool,
     ) -> None:
         self._context = context
-        self._verified_first = _VERIFIED_FIRST_OF_ANOTHER if is_another else _VERIFIED_FIRST
+        self._verified = VerifiedCalls(is_another=is_another)
         self._sides = sides
         self._verify = verify
         self._cost = cost
@@ -138,7 +134,6 @@ class _Sampler:
         self._all: _SamplesBySide = {name: Samples() for name in sides}
         self._called: _SamplesBySide = {name: Samples() for name in sides}
         self._all_called: _SamplesBySide = {name: Samples() for name in sides}
-        self._verified = 0
         self._disturbed = 0
         self._disturbances: Counter[Disturbance] = Counter()
         self._device_seconds = 0.0
@@ -246,7 +241,7 @@ class _Sampler:
                 self._sides[None].stand_still()
             hold_s = HOLD_S if is_held and which in self._held else 0.0
             # Drawn in secret: nothing of it shows before the worker is done.
-            reads = which is None and self._is_verified(made)
+            reads = which is None and self._verified.next()
             with (
                 _blamed_on(which),
                 context.calling(side, draw, flushes=True, hold_s=hold_s, reads=reads) as call,
@@ -277,17 +272,10 @@ class _Sampler:
             if not disturbed:
                 self._good[which].add(call)
         if sealed is not None:
-            self._verified += 1
             self._verify(*sealed)
 
     def _is_turn_of_others(self, made: int) -> bool:
         return made % 2 == 0 if made < self._alternating else made % 4 == 3
-
-    def _is_verified(self, made: int) -> bool:
-        """Luck can't bring the share under the least one."""
-        if made < self._verified_first or self._verified < _LEAST_VERIFIED_SHARE * (made + 1):
-            return True
-        return secrets.randbelow(1000) < 1000 * _VERIFIED_SHARE
 
     def _enough(self, decisive: int) -> Stopped | None:
         good = len(self._good[None].total_us)

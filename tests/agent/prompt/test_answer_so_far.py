@@ -1,5 +1,7 @@
 """Kernels in answers that arrive piece by piece."""
 
+import time
+
 import pytest
 
 from agent.prompt.answer import extract
@@ -57,3 +59,24 @@ def test_another_attempt_begins_from_nothing():
     so_far("Again:\n" + block(FIRST))
     so_far("Again:\n" + block(FIRST) + block(SECOND))
     assert taken == [FIRST, SECOND]
+
+
+def test_an_answer_that_only_opens_and_closes_fences_takes_little_time():
+    answer = "```\n" * 30_000
+    taken: list[str] = []
+    so_far = AnswerSoFar(taken.append)
+    begin = time.process_time()
+    for end in range(4, 8000, 4):
+        so_far(answer[:end])
+    assert extract(answer, "stop").source is None
+    assert time.process_time() - begin < 30
+    assert not taken
+
+
+def test_of_very_many_kernels_the_first_ones_are_handed_on():
+    answer = "".join(block(f"class ModelNew:\n    n = {number}\n") for number in range(20))
+    taken: list[str] = []
+    so_far = AnswerSoFar(taken.append)
+    for end in range(1, len(answer)):
+        so_far(answer[:end])
+    assert taken == [f"class ModelNew:\n    n = {number}\n" for number in range(4)]

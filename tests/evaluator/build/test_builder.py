@@ -90,6 +90,17 @@ def test_flags_and_names_are_part_of_what_is_cached(builder):
     assert other.ok and other.library != builder.build(BARE).library
 
 
+def test_no_flag_passes_for_two(builder):
+    """Else one candidate's object would be taken for another's, whose flags read alike."""
+    text = (
+        f"#ifdef TWO\n{SHOWN} both() {{ return 2; }}\n#else\n{SHOWN} one() {{ return 1; }}\n#endif"
+    )
+    asked = BuildRequest("flags", (text,), implicit_headers=False)
+    for flags, name in ((("-DONE=1\x01-DTWO=1",), "one"), (("-DONE=1", "-DTWO=1"), "both")):
+        built = builder.build(replace(asked, cflags=flags))
+        assert built.ok and f" T {name}\n" in exported(built.library)
+
+
 def test_a_syntax_error_reads_as_the_compiler_said_it(builder):
     broken = source("torch::Tensor f(torch::Tensor x) {\n  int n = 3\n  return x;\n}")
     outcome = builder.build(broken)

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from evaluator.evaluation import Backend, EvaluationRequest
 from evaluator.executor.builders import Builders
 from evaluator.hardware.device_lock import device_lock, device_lock_if_free
 from tests.evaluator.executor.stand_in_builder import BUILT
+from tests.evaluator.executor.stand_in_service import MEETING_S
 from tests.evaluator.made_requests import evaluation_request
 
 
@@ -103,3 +105,15 @@ def test_nothing_is_measured_on_the_cpu_beside_an_early_build(make, tmp_path: Pa
     come(tmp_path, "go")
     with device_lock("cpu"):
         assert len(built(tmp_path)) == 1
+
+
+def test_closing_waits_for_no_early_build(make, tmp_path: Path) -> None:
+    builders = make("cuda:0")
+    builders.begin(request("build come begun\nbuild await never"))
+    builders.begin(request("build come queued"))
+    while not (tmp_path / "meeting-begun").exists():
+        pass
+    begin = time.monotonic()
+    builders.close()
+    assert time.monotonic() - begin < MEETING_S / 2
+    assert built(tmp_path) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import json
 import socket
@@ -170,6 +171,27 @@ def test_what_is_no_http_does_not_disturb(running: ServerAtHand) -> None:
     assert running.client.health()["waiting"] == 0
 
 
+def test_a_packed_body_is_no_json(running: ServerAtHand) -> None:
+    for packed, coding in ((gzip.compress(batch((PROBLEM, RIGHT))), "gzip"), (b"x", "gzip, br")):
+        with posted(running, packed, **{"Content-Encoding": coding}) as response:
+            assert response.status == 400
+            assert "JSON" in json.loads(response.read())["error"]
+
+
+def test_the_token_is_not_recorded_with_what_is_no_http(suite: Path) -> None:
+    with server(suite) as noted:
+        words = f"GET /health HTTP/1.1\r\nAuthorization: Bearer {noted.token}\0\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", noted.port)) as client:
+            client.sendall(words.encode())
+            assert client.recv(10_000).split()[1] == b"400"
+        noted.process.terminate()
+        assert noted.process.wait(PATIENCE_S) == 0
+        assert noted.process.stderr is not None
+        recorded = noted.process.stderr.read()
+    assert noted.token not in recorded
+    assert recorded.count("\n") == 1 and "127.0.0.1" in recorded
+
+
 def test_other_paths_and_methods(running: ServerAtHand) -> None:
     assert status_of(running, b"", "/nothing") == 404
     assert status_of(running, b"", "/health") == 405
@@ -183,6 +205,8 @@ def test_a_large_body_is_refused(running: ServerAtHand) -> None:
     with pytest.raises(RefusedError, match=f"at most {ROOM} may wait") as error:
         list(running.client.evaluate([(PROBLEM, RIGHT)] * (ROOM + 1)))
     assert error.value.status == 413
+    # Before anything is made of them: there may be hundreds of thousands.
+    assert status_of(running, batch(*[(PROBLEM, "")] * ROOM, ("no such problem", ""))) == 413
 
 
 def test_a_batch_that_does_not_fit_is_refused_whole(running: ServerAtHand) -> None:
