@@ -42,9 +42,10 @@ test-inspect: install
 	$(INSPECT)/bin/pip install --quiet --disable-pip-version-check inspect-ai==0.3.285
 	$(INSPECT)/bin/python -m pytest tests/experiments/export/test_inspect_log.py -m ''
 
-# Types take half a minute, and the first tests leave a core to them.
+# Types take half a minute, and the first tests leave a core to them. MORE: other targets, which
+# begin when the evaluator's tests have ended.
 check: install
-	$(MAKE) --jobs=2 style test-evaluator test-rest
+	$(MAKE) --jobs=2 style test-evaluator test-rest $(MORE)
 
 style: install
 	$(BIN)/ruff format --check .

@@ -11,13 +11,13 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import agent.record.durable
 from agent.loop.drive import drive
-from agent.loop.graph import build_graph
 from agent.record.events import Event
 from agent.record.store import open_store
 from tests.agent.stand_in import (
@@ -194,7 +194,9 @@ def until_it_survives(
 
 def main(folder: Path) -> None:
     """All experiments."""
-    build_graph()  # imports what would else be imported in each child
+    # This imports and compiles what each child would import and compile else.
+    run_job(fresh(folder / "rehearsal"))
+    assert threading.active_count() == 1, "a fork would lack the other threads"
     undisturbed = fresh(folder / "undisturbed")
     began = time.monotonic()
     resume(undisturbed)

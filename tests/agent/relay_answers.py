@@ -7,15 +7,17 @@ from pathlib import Path
 
 
 @contextmanager
-def answering(folder: Path, text: str) -> Iterator[list[str]]:
-    """Answers every prompt in `folder` with `text`; yields the prompts' names as they come."""
+def answering(folder: Path, *texts: str) -> Iterator[list[str]]:
+    """Answers the prompts in `folder` with one of `texts` after the other, the last one for ever;
+    yields the prompts' names as they come."""
     done, answered = threading.Event(), list[str]()
 
     def answer() -> None:
         while not done.wait(0.1):
-            for prompt in folder.glob("*.prompt.md"):
+            for prompt in sorted(folder.glob("*.prompt.md")):
                 reply = prompt.with_name(prompt.name.replace(".prompt.", ".answer."))
                 if not reply.exists():
+                    text = texts[min(len(answered), len(texts) - 1)]
                     answered.append(prompt.name)
                     reply.write_text(text)
 

@@ -79,8 +79,8 @@ def test_samples_are_no_trajectory(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_the_command_takes_over_settings_as_well(tmp_path: Path) -> None:
     recorded = ROOT / "experiments" / "recordings" / "refine-tuner-cpu"
-    words = ["--fork", f"{recorded}@4", "--problem", "level1_4_softmax", "--feedback", "G+E"]
-    words += ["--timing-seconds", "0.2", "-o", str(tmp_path / "fork")]
+    words = ["--fork", f"{recorded}@5", "--problem", "level1_4_softmax", "--feedback", "G+E"]
+    words += ["--timing-seconds", "0.2", "--confirm", "0", "-o", str(tmp_path / "fork")]
     done = subprocess.run(
         [sys.executable, "-m", "agent.run", *words], cwd=ROOT, capture_output=True, text=True
     )
@@ -91,5 +91,5 @@ def test_the_command_takes_over_settings_as_well(tmp_path: Path) -> None:
     taken = [t for t in RunFiles(recorded).turns() if t.problem == "level1_4_softmax"]
     found = list(files.turns())
     assert [turn.turn for turn in found] == list(range(6))
-    assert found[:4] == sorted(taken, key=lambda turn: turn.turn)[:4]
-    assert "## What the profiler said" not in files.prompt(found[4].prompt)
+    assert found[:5] == sorted(taken, key=lambda turn: turn.turn)[:5]
+    assert "## What the profiler said" not in files.prompt(found[5].prompt)

@@ -17,6 +17,7 @@ from agent.resolution import resolve
 from agent.run import app
 from agent.show import app as show
 from evaluator.command.command_line import serve
+from tests.agent.quick_task import QUICK_TASK
 from tests.agent.relay_answers import answering
 
 HEAVY = ("torch", "litellm", "langgraph", "pandas", "rich", "matplotlib", "numpy", "jinja2")
@@ -100,8 +101,17 @@ CASES: list[tuple[list[str], str]] = [
 @pytest.mark.thorough
 @pytest.mark.parametrize(("arguments", "told"), CASES, ids=lambda value: str(value)[:40])
 def test_a_mistake_is_one_line_and_touches_nothing(
-    tmp_path: Path, arguments: list[str], told: str
+    tmp_path: Path,
+    arguments: list[str],
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
+    """In this process, where what takes long is imported once. Others in this file are refused in
+    processes of their own."""
+    for name in os.environ.keys() - environment().keys():
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     (tmp_path / "no_model.py").write_text("def get_inputs():\n    return []\n")
     (tmp_path / "broken.py").write_text("class Model(:\n")
     (tmp_path / "bad.yaml").write_text("budget: [3\nseed: 1\n")
@@ -113,7 +123,8 @@ def test_a_mistake_is_one_line_and_touches_nothing(
     before = sorted(tmp_path.rglob("*"))
     given = [argument.format(tmp=tmp_path) for argument in arguments]
     output = [] if "-o" in given else ["-o", str(tmp_path / "run")]
-    line = refused(run(*given, *output))
+    code = serve(app, "python -m agent.run", [*given, *output])
+    line = refused(subprocess.CompletedProcess(given, code, *capfd.readouterr()))
     assert told in line
     assert "sk-123" not in line
     assert sorted(tmp_path.rglob("*")) == before
@@ -184,7 +195,9 @@ def test_a_run_is_shown_again_extended_and_done_again(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     relay, folder = tmp_path / "relay", tmp_path / "run"
     relay.mkdir()
-    common = ["--problem", PROBLEM, "-m", f"relay/{relay}", "-o", str(folder)]
+    problem = tmp_path / "doubled.py"
+    problem.write_text(QUICK_TASK)
+    common = ["--problem", str(problem), "-m", f"relay/{relay}", "-o", str(folder)]
 
     def told(code: int, *arguments: str) -> tuple[str, str]:
         """In this process, which has imported by now what takes long."""
@@ -199,13 +212,13 @@ def test_a_run_is_shown_again_extended_and_done_again(
         assert found["problems"][0]["turns"] == 1
         assert found["problems"][0]["last"]["evaluation"]["status"] == "no_code"
         assert "1/1" in first.stderr
-        where = f"read {relay / PROBLEM}-0-0.prompt.md and write the answer to"
+        where = f"read {relay}/doubled-0-0.prompt.md and write the answer to"
         assert first.stderr.count(where) == 1
         assert "no correct kernel" in first.stderr
         out, err = told(0, "--budget", "1")
         assert out == ""
         assert "no correct kernel" in err
-        assert answered == [f"{PROBLEM}-0-0.prompt.md"]
+        assert answered == ["doubled-0-0.prompt.md"]
         out, _ = told(0, "--budget", "2", "--dry-run", "--json")
         assert json.loads(out)["recorded"] == 1
         out, _ = told(0, "--budget", "2", "--json")

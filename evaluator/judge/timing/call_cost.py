@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from statistics import median
 
@@ -9,7 +10,10 @@ from evaluator.judge.context.baselines import no_build
 from evaluator.judge.context.construction import Construction
 from evaluator.judge.context.problem_context import ProblemContext
 
-_CALLS, _FIRST = 40, 10
+_FIRST, _FEWEST, _MOST = 10, 9, 30
+"""Calls that warm up, and the fewest and the most that count."""
+_FLUSHED_S = 0.5
+"""After that the fewest suffice: with the cache of a large host, a flush takes 50 to 100 ms."""
 _LAUNCH_BOUND = 1.3
 """Eager's time over that of as many operators on one element. From the limit at which BackendBench
 leaves a problem out."""
@@ -58,15 +62,20 @@ def _times_us(context: ProblemContext, forward: str, *, flushed: bool) -> list[f
         Construction(context, {}).on(side)
         order = context.draws.plain().order
         context.settle()
-        times = []
-        for _ in range(_CALLS):
+        for _ in range(_FIRST):
+            with side.call(order):
+                pass
+        times: list[float] = []
+        end = time.monotonic() + _FLUSHED_S
+        fewest = _FEWEST if flushed else _MOST
+        while len(times) < fewest or (len(times) < _MOST and time.monotonic() < end):
             if flushed:
                 context.flush_caches()
             with side.call(order) as call:
                 times.append(call.forward_us)
     finally:
         side.close()
-    return times[_FIRST:]
+    return times
 
 
 _SOURCE = """

@@ -16,6 +16,8 @@ from agent.record.pending_turn import Work, read_pending_turn
 from agent.record.run_files import RunFiles
 from agent.record.turn_log import read_turns
 from evaluator.evaluation import Status
+from tests.agent.quick_task import QUICK_ANSWERS, QUICK_TASK
+from tests.agent.relay_answers import answering
 from tests.evaluator.processes import descendants, still_running
 
 ROOT = Path(__file__).parents[3]
@@ -43,7 +45,7 @@ def start(problem: Path, folder: Path, **settings: object) -> subprocess.Popen[s
         "--budget": 2,
         "--confirm": 0,
         "--device": "cpu",
-        "--timing-seconds": 0.3,
+        "--timing-seconds": 0.1,
         "--output": folder,
         "--display": "plain",
         **{f"--{name.replace('_', '-')}": value for name, value in settings.items()},
@@ -117,22 +119,25 @@ def test_it_goes_on_and_nothing_is_done_twice(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_a_hybrid_goes_on_with_the_draft_that_it_kept(tmp_path: Path) -> None:
-    problem, folder = tmp_path / "twice_relu.py", tmp_path / "run"
-    problem.write_text(PROBLEM)
-    hybrid = {"strategy": "hybrid", "drafts": 2, "refine_best": 1, "budget": 4}
+    problem, folder, relay = tmp_path / "doubled.py", tmp_path / "run", tmp_path / "relay"
+    problem.write_text(QUICK_TASK)
+    relay.mkdir()
+    hybrid: dict[str, object] = {"strategy": "hybrid", "drafts": 2, "refine_best": 1, "budget": 4}
+    hybrid["model"] = f"relay/{relay}"
 
     def recorded(number: int) -> Callable[[int], bool]:
         file = folder / "turns.jsonl"
         return lambda _: file.exists() and file.read_text().count("\n") >= number
 
     before = ""
-    for number in (1, 2, 3):  # a draft is missing; all are there; one is being refined
-        kill_when(recorded(number), problem, folder, **hybrid)
-        now = (folder / "turns.jsonl").read_text()
-        assert now.startswith(before)
-        before = now
-    process = start(problem, folder, **hybrid)
-    _, told = process.communicate(timeout=400)
+    with answering(relay, *QUICK_ANSWERS):
+        for number in (1, 2, 3):  # a draft is missing; all are there; one is being refined
+            kill_when(recorded(number), problem, folder, **hybrid)
+            now = (folder / "turns.jsonl").read_text()
+            assert now.startswith(before)
+            before = now
+        process = start(problem, folder, **hybrid)
+        _, told = process.communicate(timeout=400)
     assert process.returncode == 0, told
     assert (folder / "turns.jsonl").read_text().startswith(before)
     turns, files = list(read_turns(folder)), RunFiles(folder)

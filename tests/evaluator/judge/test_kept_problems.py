@@ -28,9 +28,7 @@ def context_of(judge: Judge) -> Iterator[Callable[[int], ProblemContext]]:
     """The problem of that number, set up."""
 
     def set_up(number: int) -> ProblemContext:
-        return judge.context_for(
-            evaluation_request(reference=f"# {number}\n{SCALE_AND_BIAS}", threads=1)
-        )
+        return judge.context_for(evaluation_request(reference=f"# {number}\n{SCALE_AND_BIAS}"))
 
     yield set_up
     judge._forget_benches(keep=0)

@@ -10,6 +10,8 @@ import pytest
 
 from experiments.export import sink
 from experiments.export.recorded_run import RecordedRun
+from tests.agent.quick_task import QUICK_ANSWERS, QUICK_TASK
+from tests.agent.relay_answers import answering
 from tests.command import ROOT
 from tests.experiments.export.collector import attributes, collector
 from tests.experiments.made_runs import made_turn, write_run
@@ -67,15 +69,18 @@ def test_what_began_is_closed_after_an_error(tmp_path: Path):
 
 @pytest.mark.thorough
 def test_spans_of_a_real_run_come_while_it_goes_on(tmp_path: Path):
-    run, out = tmp_path / "run", tmp_path / "turns.jsonl"
+    run, out, relay = tmp_path / "run", tmp_path / "turns.jsonl", tmp_path / "relay"
+    relay.mkdir()
+    (tmp_path / "doubled.py").write_text(QUICK_TASK)
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
 
     def started(*words: object) -> subprocess.Popen[str]:
         line = [sys.executable, "-W", "error", "-m", *map(str, words)]
         return subprocess.Popen(line, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
 
-    options = ("--problem", "level1_1_swish", "--device", "cpu", "--timing-seconds", 0.3)
-    with collector() as server:
+    options = ("--problem", tmp_path / "doubled.py", "-m", f"relay/{relay}", "--device", "cpu")
+    options += ("--timing-seconds", 0.1)
+    with collector() as server, answering(relay, *QUICK_ANSWERS):
         making = started(
             "agent.run", *options, "--budget", 2, "--workers", 1, "--confirm", 0, "-o", run
         )
@@ -90,7 +95,7 @@ def test_spans_of_a_real_run_come_while_it_goes_on(tmp_path: Path):
         names = [span.name for span in server.spans]
         assert [n for n in names if n.startswith("turn")] == ["turn 0.0", "turn 0.1"]
         problem = server.spans[-1]
-        assert (problem.name, problem.parent_span_id) == ("level1_1_swish", b"")
+        assert (problem.name, problem.parent_span_id) == ("doubled", b"")
         assert attributes(problem)["kernel_refinery.turns"] == 2
     exporting = started("experiments.export", "jsonl", run, "-o", out)
     assert (exporting.communicate()[1], exporting.returncode) == (f"{out}: 2 turns\n", 0)

@@ -14,6 +14,8 @@ from playwright.sync_api import Browser, expect
 
 from experiments.page.live import LiveServer
 from experiments.page.sources import Sources
+from tests.agent.quick_task import QUICK_ANSWERS, QUICK_TASK
+from tests.agent.relay_answers import answering
 from tests.command import ROOT
 from tests.experiments.made_runs import made_turn, write_run
 from tests.experiments.page.browser import opened
@@ -142,11 +144,14 @@ def test_nothing_but_the_page_is_served(tmp_path: Path, path: str) -> None:
 
 @pytest.mark.thorough
 def test_a_run_is_followed_to_its_end(browser: Browser, tmp_path: Path) -> None:
-    run = tmp_path / "run"
+    run, relay, problem = tmp_path / "run", tmp_path / "relay", tmp_path / "doubled.py"
     run.mkdir()
-    words = ["--model", "offline/tuner", "--problem", "level1_1_swish", "--device", "cpu"]
-    words += ["--budget", "3", "--timing-seconds", "0.5", "--confirm", "0", "-o", str(run)]
+    relay.mkdir()
+    problem.write_text(QUICK_TASK)
+    words = ["--model", f"relay/{relay}", "--problem", str(problem), "--device", "cpu"]
+    words += ["--budget", "3", "--timing-seconds", "0.1", "--confirm", "0", "-o", str(run)]
     with (
+        answering(relay, *QUICK_ANSWERS),
         served(run) as server,
         opened(browser, server.url, "#turns") as seen,
         subprocess.Popen(

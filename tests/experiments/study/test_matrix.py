@@ -15,9 +15,14 @@ import yaml
 from agent.record.run_files import RunFiles
 from experiments.runs import load_runs
 from tests.agent.llm.provider_server import ProviderServer, answer
+from tests.task import task
 
 ROOT = Path(__file__).parents[3]
-PROBLEMS = ("level1_1_swish", "level1_7_rms_norm")
+PROBLEMS = {
+    "doubled": task("return torch.relu(x) * 2.0", x="torch.randn(16, 32)"),
+    "halved": task("return torch.relu(x) / 2.0", x="torch.randn(16, 32)"),
+}
+"""So small that they are set up in no time."""
 WORKERS = 3
 BUDGET = 2
 
@@ -32,10 +37,13 @@ def server() -> Iterator[ProviderServer]:
 
 def write_plan(folder: Path, url: str, *, models: int, seeds: int) -> Path:
     conditions = ["sample", "refine none", "refine G+E"]
+    files = [folder / f"{name}.py" for name in PROBLEMS]
+    for file, text in zip(files, PROBLEMS.values(), strict=True):
+        file.write_text(text)
     plan = {
         "question": "Does a study survive?",
         "settings": {
-            "problem": list(PROBLEMS),
+            "problem": [str(file) for file in files],
             "device": "cpu",
             "budget": BUDGET,
             "workers": WORKERS,

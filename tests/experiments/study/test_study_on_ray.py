@@ -12,7 +12,7 @@ from agent.record.run_files import RunFiles
 from experiments.bench.serving.local_cluster import LocalCluster, local_cluster
 from experiments.runs import load_runs
 from tests.agent.llm.provider_server import ProviderServer, answer
-from tests.experiments.study.test_matrix import begin
+from tests.experiments.study.test_matrix import PROBLEMS, begin
 
 pytestmark = pytest.mark.thorough
 
@@ -43,8 +43,10 @@ def recorded(study: Path) -> int:
 def test_a_study_on_a_cluster_goes_on_after_a_kill(
     tmp_path: Path, cluster: LocalCluster, server: ProviderServer
 ) -> None:
+    problem = tmp_path / "doubled.py"
+    problem.write_text(PROBLEMS["doubled"])
     settings = {
-        "problem": ["level1_1_swish"],
+        "problem": [str(problem)],
         "device": "cpu",
         "budget": BUDGET,
         "executor": "ray",
