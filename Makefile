@@ -22,12 +22,14 @@ test: export PYTEST_ADDOPTS = -m 'not slow and not gpu and not thorough'
 test: install
 	$(MAKE) --jobs=2 test-evaluator test-rest
 
-# Some of the evaluator's tests go with the rest, so that both take equally long.
-MOVED := tests/evaluator/deep_audit tests/evaluator/walls
-REST := $(filter-out tests/evaluator/,$(wildcard tests/*/)) $(wildcard tests/test_*.py) $(MOVED)
+# Some of the evaluator's tests go with the rest, and some of the rest with them, so that both take
+# equally long.
+MOVED := tests/evaluator/deep_audit
+BESIDE := tests/evaluator/ tests/forensics/
+REST := $(filter-out $(BESIDE),$(wildcard tests/*/)) $(wildcard tests/test_*.py) $(MOVED)
 
 test-evaluator: install
-	$(BIN)/python -m pytest tests/evaluator $(addprefix --ignore=,$(MOVED))
+	$(BIN)/python -m pytest $(BESIDE) $(addprefix --ignore=,$(MOVED))
 
 test-rest: install
 	$(BIN)/python -m pytest $(REST)

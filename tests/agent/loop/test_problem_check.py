@@ -42,7 +42,8 @@ BROKEN = {
     "constructor": ("super().__init__()", "raise OSError('no weights')", "no weights"),
     "forward": (FORWARD, "raise NotImplementedError('not here')", "not here"),
     "inputs": ("return [torch.randn(16, 32)]", "raise KeyError('rows')", "get_inputs() raised"),
-    "random": (FORWARD, "return x * random.random()", "the same random seed"),
+    # Over many decades, or one pair in a hundred would be close by chance.
+    "random": (FORWARD, "return x * 10 ** random.uniform(0, 18)", "the same random seed"),
     "memory": (FORWARD, "return x.expand(2**40, 16, 32).clone()", "memory"),
     # The judge has this variable, a worker has not: only the baseline's worker finds it out.
     "walled": (

@@ -103,8 +103,9 @@ def test_a_candidates_own_cache_is_no_state(evaluate):
 def test_numbers_from_elsewhere_cannot_be_judged(evaluate):
     from evaluator.errors import UnusableReferenceError
 
+    # Over many decades, or one pair in a hundred would be close by chance.
     source = STATEFUL.replace(
-        "self.out(self.state)", "self.out(self.state) + int.from_bytes(os.urandom(3))"
+        "self.out(self.state)", "self.out(self.state) + 10 ** (int.from_bytes(os.urandom(3)) / 1e6)"
     )
     with pytest.raises(UnusableReferenceError, match="constructed anew"):
         evaluate(OWN, reference="import os\n" + source)
