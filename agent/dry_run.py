@@ -113,6 +113,7 @@ def show_plan(resolution: Resolution, *, as_json: bool, check: bool = False) -> 
 
 def _checked(found: Plan, *, show: bool) -> dict[str, str]:
     """Why each problem cannot be judged, by id; empty where it can. `show`: print each result."""
+    from agent.config.feedback_spec import FeedbackSpec
     from agent.loop.deps import settings_of
     from agent.loop.judging import open_judging
     from agent.loop.problem_check import ProblemCheck
@@ -124,7 +125,7 @@ def _checked(found: Plan, *, show: bool) -> dict[str, str]:
         print_lines([("bold", f"check of each problem on {config.device}")])
     with ExitStack() as stack:
         # Nothing will be profiled, so no profiler needs to start.
-        unprofiled = config.model_copy(update={"feedback": "none"})
+        unprofiled = config.model_copy(update={"feedback": FeedbackSpec()})
         executor = stack.enter_context(open_judging(unprofiled)).executor
         pool = ThreadPoolExecutor(config.workers, thread_name_prefix="checks")
         stack.callback(pool.shutdown, cancel_futures=True)

@@ -129,7 +129,7 @@ def test_only_the_problem_that_can_be_judged_is_billed(
     assert good["spent"]["cost_usd"] == pytest.approx(2 * (1000 * 1e-6 + 500 * 1e-5))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_check_alone_tells_of_each_problem(
     suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

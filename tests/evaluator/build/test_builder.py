@@ -72,8 +72,9 @@ def test_a_light_library_needs_pytorchs_by_name(builder, cache):
     listed = subprocess.run(["readelf", "-d", outcome.library], capture_output=True, text=True)
     needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", listed.stdout))
     assert needed >= {"libc10.so", "libtorch_cpu.so", "libtorch.so", "libtorch_python.so"}
-    stubs = list((cache / "objects").glob("*/libtorch_cpu.so"))
-    assert [path.stat().st_size < 2**16 for path in stubs] == [True], "the real one takes long"
+    sizes = [path.stat().st_size for path in (cache / "objects").glob("*/libtorch_cpu.so")]
+    # Objects are kept between runs of the tests, those of an earlier version too.
+    assert sizes and max(sizes) < 2**16, "the real one takes long"
 
 
 def test_what_is_in_the_cache_needs_no_walls(builder, cache):
