@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -66,8 +66,8 @@ class _Danger:
     cpus: int
     turns: int
     """That the run will have."""
-    judge_killed_after: int = field(default=0)
-    node_killed_after: int = field(default=0)
+    judge_killed_after: int = 0
+    node_killed_after: int = 0
 
     def look(self, recorded: int) -> None:
         """Kill what is due after so many turns."""
