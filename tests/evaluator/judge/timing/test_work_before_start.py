@@ -23,7 +23,7 @@ loads = json.loads
 def late(*arguments, **named):
     order = loads(*arguments, **named)
     if "copy" in order:
-        time.sleep(0.06)
+        time.sleep(0.25)
     return order
 
 json.loads = late
