@@ -10,7 +10,13 @@ from experiments.analysis.label import policy_label
 from experiments.analysis.outcomes import Outcomes
 from experiments.analysis.run_facts import LoadedRun, facts_of, load_all
 from experiments.page.sources import Sources
-from experiments.study.cell_results import CellResults, ConditionResults, read_conditions
+from experiments.study.cell_results import (
+    CellResults,
+    ConditionResults,
+    balanced,
+    finished_by_all,
+    read_conditions,
+)
 from experiments.study.study_folder import StudyRecord
 
 
@@ -41,18 +47,19 @@ def columns_of(sources: Sources, record: StudyRecord | None) -> list[Column]:
 
 def _of_study(record: StudyRecord, folder: Path) -> list[Column]:
     results = read_conditions(record.plan, folder)
+    reported = balanced(results)
+    finished = finished_by_all(reported)
     several = len(record.plan.models) > 1
     columns = []
     for (model, condition), each in results.items():
-        # As `study_report` has it: over what is finished under all conditions of the model that
-        # have something finished.
-        finished = [r.finished for (name, _), r in results.items() if name == model and r.finished]
-        problems = frozenset.intersection(*finished) if each.finished else frozenset()
+        # As `study_report` has it.
+        over = reported[model, condition]
+        problems = finished[model] if over.finished else frozenset()
         tables = [cell.turns for cell in each.cells if cell.turns is not None]
         if tables:
             label = f"{model}, {condition}" if several else condition
             runs = tuple(LoadedRun(turns, facts_of(turns)) for turns in tables)
-            columns.append(Column(label, each, runs, tuple(sorted(problems))))
+            columns.append(Column(label, over, runs, tuple(sorted(problems))))
     return columns
 
 

@@ -26,6 +26,7 @@ from experiments.analysis.statistics import (
 from experiments.analysis.table import gap
 from experiments.study.cell_results import (
     ConditionResults,
+    balanced,
     last_values,
     read_conditions,
     values_at,
@@ -227,7 +228,7 @@ def _values(
 
 def answers(record: StudyRecord, folder: Path) -> tuple[Answer, ...]:
     """All contrasts of the latest plan. Chances are corrected over all of them together."""
-    return answers_of(record, read_conditions(record.plan, folder))
+    return answers_of(record, balanced(read_conditions(record.plan, folder)))
 
 
 def answers_of(

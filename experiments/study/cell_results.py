@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,6 +74,10 @@ class ConditionResults:
         """Problems that are finished with every seed."""
         return frozenset.intersection(*(cell.finished for cell in self.cells))
 
+    def of_seeds(self, seeds: Sequence[int]) -> ConditionResults:
+        """Without the other seeds' cells."""
+        return replace(self, cells=tuple(cell for cell in self.cells if cell.seed in seeds))
+
     @property
     def is_sample(self) -> bool:
         """Whether the answers are independent of each other."""
@@ -88,6 +92,38 @@ class ConditionResults:
         """By seed. `search`: by the figures of the search, without second verdicts."""
         turns = self.turns(problems)
         return [outcomes(by_search(table) if search else table, problems) for table in turns]
+
+
+def finished_by_all(
+    results: Mapping[tuple[str, str], ConditionResults],
+) -> dict[str, frozenset[str]]:
+    """By model: the problems that are finished in all cells of its conditions. Models and
+    conditions of which nothing is finished are left out."""
+    begun = [(model, each.finished) for (model, _), each in results.items() if each.finished]
+    return {
+        model: frozenset.intersection(*(finished for name, finished in begun if name == model))
+        for model in dict.fromkeys(name for name, _ in begun)
+    }
+
+
+def balanced(
+    results: Mapping[tuple[str, str], ConditionResults],
+) -> dict[tuple[str, str], ConditionResults]:
+    """With those seeds that make the most of what is finished, the same under all conditions.
+
+    A study that is not finished has few problems with its later seeds, or none.
+    """
+
+    def over(seeds: Sequence[int]) -> dict[tuple[str, str], ConditionResults]:
+        return {key: each.of_seeds(seeds) for key, each in results.items()}
+
+    def extent(seeds: Sequence[int]) -> int:
+        return len(seeds) * sum(map(len, finished_by_all(over(seeds)).values()))
+
+    seeds = [cell.seed for cell in next(iter(results.values())).cells]
+    seeds.sort(key=lambda seed: -extent([seed]))
+    most = max(range(1, len(seeds) + 1), key=lambda count: (extent(seeds[:count]), count))
+    return over(seeds[:most])
 
 
 def last_values(measure: Measure, runs: Sequence[Outcomes]) -> FloatArray:

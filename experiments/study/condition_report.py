@@ -66,8 +66,9 @@ class ConditionReport(BaseModel):
     model: str
     condition: str
     problems: int
-    """Finished in all seeds of all conditions of the model; all figures are over these."""
+    """Finished with these seeds under all conditions of the model; all figures are over these."""
     seeds: int
+    """While a study goes on, those that make the most of what is finished."""
     figures: tuple[FigureReport, ...]
     """After the last call, by the second verdict where there is one. Without those that nothing is
     known of, and costs of which nothing was spent."""

@@ -16,7 +16,12 @@ from experiments.analysis.mixed_model import MixedModel, fit_mixed_model
 from experiments.analysis.run_facts import RunFacts, facts_of
 from experiments.analysis.statistics import FEWEST, LEVEL
 from experiments.study.answer import Answer, answered, answers_of, ask
-from experiments.study.cell_results import ConditionResults, read_conditions
+from experiments.study.cell_results import (
+    ConditionResults,
+    balanced,
+    finished_by_all,
+    read_conditions,
+)
 from experiments.study.condition_report import THRESHOLDS, ConditionReport, condition_report
 from experiments.study.curves import Curve, curves_of
 from experiments.study.plan import Contrast, Plan
@@ -88,20 +93,17 @@ def study_report(
     if record is None:
         raise UsageError(f"{folder} is no study (no {FILE}); name a folder of experiments.matrix")
     plan = record.plan
-    results = read_conditions(plan, folder)
+    recorded = read_conditions(plan, folder)
+    results = balanced(recorded)
     begun = {key: each for key, each in results.items() if each.finished}
     if not begun:
-        raise UsageError(f"{folder}: no problem is finished in all seeds yet; run the study first")
-    common = {
-        model: sorted(frozenset.intersection(*(each.finished for each in group)))
-        for model in dict.fromkeys(name for name, _ in begun)
-        if (group := [each for (name, _), each in begun.items() if name == model])
-    }
+        raise UsageError(f"{folder}: no problem is finished yet; run the study first")
+    common = {model: sorted(problems) for model, problems in finished_by_all(results).items()}
     usable = [each for (model, _), each in begun.items() if common[model]]
     controls = [ask(results, contrast, contrast.model, seed=seed) for contrast in _controls(plan)]
     facts = [
         facts_of(cell.turns)
-        for each in begun.values()
+        for each in recorded.values()
         for cell in each.cells
         if cell.turns is not None
     ]
@@ -110,8 +112,8 @@ def study_report(
         question=plan.question,
         plan_hash=record.versions[-1].hash,
         circumstances=tuple(_circumstances(plan, facts)),
-        notes=tuple(_notes(results, common)),
-        cells=tuple(_cells(results)),
+        notes=tuple(_notes(plan, results, common)),
+        cells=tuple(_cells(recorded)),
         answers=answers_of(record, results, seed=seed),
         controls=answered(controls, [False] * len(controls)),
         conditions=tuple(
@@ -151,6 +153,7 @@ def _controls(plan: Plan) -> Iterator[Contrast]:
                 item.component for item in control.feedback.items
             ]
             all_real = real.feedback.only(Control.REAL) == real.feedback
+            same &= real.strategy == control.strategy
             if kinds and same and all_real and (str(control), str(real)) not in asked:
                 for model in plan.models:
                     yield Contrast(a=str(control), b=str(real), outcome=KEPT.key, model=model.label)
@@ -192,11 +195,19 @@ def _circumstances(plan: Plan, facts: Sequence[RunFacts]) -> Iterator[str]:
 
 
 def _notes(
-    results: Mapping[tuple[str, str], ConditionResults], common: Mapping[str, Sequence[str]]
+    plan: Plan,
+    results: Mapping[tuple[str, str], ConditionResults],
+    common: Mapping[str, Sequence[str]],
 ) -> Iterator[str]:
+    seeds = [cell.seed for cell in next(iter(results.values())).cells]
+    if len(seeds) < len(plan.seeds):
+        yield (
+            f"figures are over the runs with seed {', '.join(map(str, seeds))}, of"
+            f" {len(plan.seeds)} seeds: with the others, too few problems are finished"
+        )
     for (model, condition), each in results.items():
         if not each.finished:
-            yield f"{model}, {condition}: no problem is finished in all seeds; it is left out"
+            yield f"{model}, {condition}: no problem is finished with every seed; it is left out"
     for model, problems in common.items():
         group = [each for (name, _), each in results.items() if name == model]
         most = max(cell.of_problems for each in group for cell in each.cells)

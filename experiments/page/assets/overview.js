@@ -19,8 +19,7 @@ class Overview {
     this.question = make('h1');
     this.made = make('p', { class: 'faint' });
     this.problems = make('div', { class: 'problems' });
-    element.append(
-      this.question, this.circumstances, this.findings, this.notes, this.controls,
+    this.pictures = make('div', {},
       make('h2', {}, 'Best so far'),
       make('div', { class: 'controls' },
         labelled('Figure', this.figure), labelled('against', this.axis), this.toggles),
@@ -29,7 +28,9 @@ class Overview {
         + 'By the figures of the search: only the last best kernel is judged again.'),
       make('h2', {}, 'fast_p'), this.fastP.element,
       make('p', { class: 'faint' }, 'Share of problems whose best kernel is correct and more than p times as fast as '
-        + 'eager. At the left end: correct, however slow.'),
+        + 'eager. At the left end: correct, however slow.'));
+    element.append(
+      this.question, this.circumstances, this.findings, this.notes, this.controls, this.pictures,
       make('h2', {}, 'Problems by conditions'),
       make('p', { class: 'faint' }, 'Speedup of the best kernel over eager, with its 95 % interval. '
         + 'Each figure leads to the turn that found it.'),
@@ -52,6 +53,7 @@ class Overview {
     this.runs.replaceChildren(...page.runs.map((run) =>
       make('li', {}, make('b', {}, run.name), ` ${run.title}; ${run.about}`)));
     this.showTables(page.tables);
+    this.pictures.hidden = !page.charts.length;
     this.options(this.figure, 'figure', chartKey, figureName);
     this.options(this.axis, 'axis', (chart) => chart.axis, (chart) => AXIS_NAMES[chart.axis]);
     const labels = page.conditions.map((condition) => condition.label);

@@ -1,6 +1,7 @@
 """A study's report: of made studies with known outcomes, and of a recorded one."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ RECORDED = Path("experiments/recordings/profile-worth-cpu")
 MODULE = "experiments.report"
 TOKENS_OF_A_CALL = 1300
 SECONDS = {"model": 1.0, "build": 0.0, "judge": 1.0, "profile": 2.0, "device": 1.0}
+CONTRAST = Contrast(a="sample", b="refine G+E", outcome="speedup_kept")
 
 
 def made_study(
@@ -156,6 +158,7 @@ def test_real_feedback_is_compared_with_its_controls(tmp_path: Path):
             for name, gain in (
                 ("refine G+E", 0.0),
                 ("refine G+E+P", 0.5),
+                ("hybrid G+E+P", 0.2),
                 ("refine G+E+placebo:P", 0.0),
                 ("refine G+E+shuffled:P", 0.1),
             )
@@ -217,3 +220,25 @@ def test_the_mixed_model_is_part_of_it_where_asked_for():
 def test_options_of_a_study_are_refused_for_a_run(tmp_path: Path):
     run = made_run(tmp_path / "run", {"p": [2.0]})
     assert "--p and --mixed are of studies" in refused(MODULE, run, "--mixed")
+
+
+def test_a_study_that_goes_on_is_reported_over_the_seeds_that_have_come_far(tmp_path: Path):
+    """Seed 0 is finished; with seed 1 one condition has as many problems as are given."""
+
+    def told_with(second_seed: int) -> StudyReport:
+        study = tmp_path / f"study-{second_seed}"
+        results = {name: [1.5] for name in names(9)}
+        made_study(study, {"sample": results, "refine G+E": results}, [CONTRAST], seeds=2)
+        folder = study / "refine-g+e-tuner-s1"
+        shutil.rmtree(folder)
+        some = {name: [1.5] for name in names(9)[:second_seed]}
+        made_run(folder, some, strategy="refine", feedback="G+E", run_seed=1, seconds=SECONDS)
+        return study_report(study)
+
+    few, many = told_with(4), told_with(5)
+    assert [(each.problems, each.seeds) for each in few.conditions] == [(9, 1)] * 2
+    assert [(each.problems, each.seeds) for each in few.answers] == [(9, 1)]
+    assert [each.finished for each in few.cells] == [9, 9, 9, 4]
+    assert "figures are over the runs with seed 0, of 2 seeds" in few.notes[0]
+    assert [(each.problems, each.seeds) for each in many.conditions] == [(5, 2)] * 2
+    assert not any("seeds:" in note for note in many.notes)
