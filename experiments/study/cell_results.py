@@ -117,12 +117,15 @@ def balanced(
     def over(seeds: Sequence[int]) -> dict[tuple[str, str], ConditionResults]:
         return {key: each.of_seeds(seeds) for key, each in results.items()}
 
-    def extent(seeds: Sequence[int]) -> int:
-        return len(seeds) * sum(map(len, finished_by_all(over(seeds)).values()))
+    def reach(seeds: Sequence[int]) -> tuple[int, int]:
+        """Conditions with something finished, and what is finished under all of them."""
+        some = over(seeds)
+        problems = sum(map(len, finished_by_all(some).values()))
+        return sum(bool(each.finished) for each in some.values()), len(seeds) * problems
 
     seeds = [cell.seed for cell in next(iter(results.values())).cells]
-    seeds.sort(key=lambda seed: -extent([seed]))
-    most = max(range(1, len(seeds) + 1), key=lambda count: (extent(seeds[:count]), count))
+    seeds.sort(key=lambda seed: reach([seed]), reverse=True)
+    most = max(range(1, len(seeds) + 1), key=lambda count: (reach(seeds[:count]), count))
     return over(seeds[:most])
 
 

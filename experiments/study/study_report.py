@@ -149,11 +149,11 @@ def _controls(plan: Plan) -> Iterator[Contrast]:
     for real in plan.conditions:
         for control in plan.conditions:
             kinds = {item.control for item in control.feedback.items} - {Control.REAL}
-            same = [item.component for item in real.feedback.items] == [
-                item.component for item in control.feedback.items
-            ]
+            same = real.strategy == control.strategy and (
+                [item.component for item in real.feedback.items]
+                == [item.component for item in control.feedback.items]
+            )
             all_real = real.feedback.only(Control.REAL) == real.feedback
-            same &= real.strategy == control.strategy
             if kinds and same and all_real and (str(control), str(real)) not in asked:
                 for model in plan.models:
                     yield Contrast(a=str(control), b=str(real), outcome=KEPT.key, model=model.label)
@@ -202,7 +202,7 @@ def _notes(
     seeds = [cell.seed for cell in next(iter(results.values())).cells]
     if len(seeds) < len(plan.seeds):
         yield (
-            f"figures are over the runs with seed {', '.join(map(str, seeds))}, of"
+            f"figures are over seed {', '.join(map(str, seeds))}, and the plan has"
             f" {len(plan.seeds)} seeds: with the others, too few problems are finished"
         )
     for (model, condition), each in results.items():

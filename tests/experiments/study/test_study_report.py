@@ -223,7 +223,7 @@ def test_options_of_a_study_are_refused_for_a_run(tmp_path: Path):
 
 
 def test_a_study_that_goes_on_is_reported_over_the_seeds_that_have_come_far(tmp_path: Path):
-    """Seed 0 is finished; with seed 1 one condition has as many problems as are given."""
+    """Seed 0 is finished, and so is sampling with seed 1; refining has some problems with it."""
 
     def told_with(second_seed: int) -> StudyReport:
         study = tmp_path / f"study-{second_seed}"
@@ -231,14 +231,16 @@ def test_a_study_that_goes_on_is_reported_over_the_seeds_that_have_come_far(tmp_
         made_study(study, {"sample": results, "refine G+E": results}, [CONTRAST], seeds=2)
         folder = study / "refine-g+e-tuner-s1"
         shutil.rmtree(folder)
-        some = {name: [1.5] for name in names(9)[:second_seed]}
-        made_run(folder, some, strategy="refine", feedback="G+E", run_seed=1, seconds=SECONDS)
+        if second_seed:
+            some = {name: [1.5] for name in names(9)[:second_seed]}
+            made_run(folder, some, strategy="refine", feedback="G+E", run_seed=1, seconds=SECONDS)
         return study_report(study)
 
-    few, many = told_with(4), told_with(5)
-    assert [(each.problems, each.seeds) for each in few.conditions] == [(9, 1)] * 2
+    none, few, many = told_with(0), told_with(4), told_with(5)
+    for each in (none, few):
+        assert [(one.problems, one.seeds) for one in each.conditions] == [(9, 1)] * 2
     assert [(each.problems, each.seeds) for each in few.answers] == [(9, 1)]
     assert [each.finished for each in few.cells] == [9, 9, 9, 4]
-    assert "figures are over the runs with seed 0, of 2 seeds" in few.notes[0]
+    assert "figures are over seed 0, and the plan has 2 seeds" in few.notes[0]
     assert [(each.problems, each.seeds) for each in many.conditions] == [(5, 2)] * 2
-    assert not any("seeds:" in note for note in many.notes)
+    assert not any("the plan has" in note for note in many.notes)
