@@ -94,7 +94,8 @@ class Judge:
             context = self.context_for(request)
             shortage: Exception | None = None
             try:
-                more = most_workers(request.settings) > 1
+                # On a GPU the next worker gets ready while this one is timed.
+                more = self.device.type == "cpu" and most_workers(request.settings) > 1
                 trial.side = context.new_side(another=more or bool(request.hidden_references))
                 if request.settings.isolation == "strict":
                     insist(trial.side.worker.isolation, self._builder.isolation)

@@ -47,6 +47,8 @@ from evaluator.worker.orders import LoadOrder
 from evaluator.worker.steps import SourceText
 from evaluator.worker.values import dtype_name
 
+CONTEXT_BYTES = 2**30
+"""That another worker's context takes of a GPU's memory, at most."""
 _SLACK = 2**20
 _RUNS = 4
 
@@ -375,7 +377,7 @@ class ProblemContext:
         """A worker for this context that has run nothing yet.
 
         `another`: one more will be asked for soon, so that a spare is made; `settle` waits for it.
-        On a GPU one is begun for the next candidate in any case, whose context comes later.
+        On a GPU one is begun for the next candidate in any case; see `prepare_next`.
         """
         limits = worker_limits(self.device, self.settings.memory_limit_bytes if confine else None)
         worker = self._zygote.fork(limits, confine=confine)
@@ -389,6 +391,17 @@ class ProblemContext:
     def settle(self) -> None:
         """Wait until no spare worker is in the making: it would disturb what is timed."""
         self._zygote.settle()
+
+    def prepare_next(self) -> bool:
+        """Begin to make a GPU's context for the next worker; whether that is done.
+
+        It runs none of a candidate's code, and goes on while others are timed.
+        """
+        needed = CONTEXT_BYTES + self.bytes_to_verify()
+        if self.device.type != "cuda" or not self.memory.has_free(needed):
+            return False
+        self._zygote.prepare(worker_limits(self.device, self.settings.memory_limit_bytes))
+        return True
 
     def _flags(self, baseline: Baseline) -> BackendFlags:
         """For a worker; under KernelBench's protocol those that PyTorch starts with."""

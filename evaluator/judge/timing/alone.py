@@ -33,6 +33,7 @@ def slowed_note(
     Each worker of eager is compared with itself. A little slower matters where it makes up the
     speedup, of which `speedup_low` is the least that is likely. Raises `InfrastructureError`.
     """
+    context.settle()
     eager = [context.baselines.eager(number) for number in range(len(samplings))]
     alone = [Samples() for _ in eager]
     deadline = time.monotonic() + _MOST_SECONDS

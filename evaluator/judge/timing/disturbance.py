@@ -12,7 +12,7 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import ModuleType
 from typing import Any, Protocol
@@ -88,6 +88,11 @@ class Watch:
         self._gauge = gauge
         self._usual = self._before = gauge.read()
         self._clocks: list[int] = []
+
+    def expect_another_process(self) -> None:
+        """One of ours begins on the GPU meanwhile."""
+        if self._usual.processes is not None:
+            self._usual = replace(self._usual, processes=self._usual.processes + 1)
 
     def begin(self) -> None:
         """A block begins."""

@@ -107,6 +107,8 @@ def sample(
     context.settle()
     context.memory.settle()
     with watch(context.settings.device) as observer:
+        if context.prepare_next():
+            observer.expect_another_process()
         sampler = _Sampler(context, sides, verify, cost, observer, held, is_another=number > 0)
         return sampler.run(seconds, several=several)
 

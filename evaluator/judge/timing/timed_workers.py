@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from evaluator.evaluation import Verdict
 from evaluator.hardware.host_memory import available_bytes
-from evaluator.judge.context.problem_context import ProblemContext
+from evaluator.judge.context.problem_context import CONTEXT_BYTES, ProblemContext
 from evaluator.judge.timing.interval import over_workers, speedup_verdict
 from evaluator.judge.timing.sampling import Sampling
 from evaluator.judge.timing.samplings import Samplings
@@ -25,7 +25,6 @@ _PER_SECOND = 4
 """Workers for each second of timing."""
 _FEWEST, _MOST = 3, 6
 """With fewer, chance alone may bring the workers together."""
-_CONTEXT_BYTES = 2**30
 
 
 def most_workers(settings: Settings) -> int:
@@ -95,7 +94,7 @@ def _has_room(context: ProblemContext, side: Side, timed: int, more: int) -> boo
         each += [eager] * max(0, timed + more - context.baselines.eager_count)
     wanted = sum((s.memory_bytes or 0) + s.slot_bytes for s in each)
     if context.device.type == "cuda":
-        wanted += len(each) * _CONTEXT_BYTES + context.bytes_to_verify()
+        wanted += len(each) * CONTEXT_BYTES + context.bytes_to_verify()
         return context.memory.has_free(wanted)
     free = available_bytes()
     return free is None or free > 2 * wanted

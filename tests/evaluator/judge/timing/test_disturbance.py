@@ -50,6 +50,16 @@ def test_a_process_that_stays_disturbs_every_block_from_then_on():
     assert disturbances(crowded, crowded, usual=CALM) == {Disturbance.OTHER_PROCESS}
 
 
+def test_a_process_that_is_expected_disturbs_nothing_and_one_more_does():
+    with_ours, crowded = (replace(LATER, processes=count) for count in (3, 4))
+    observer = Watch(Script([CALM, CALM, with_ours, with_ours, crowded]))
+    observer.expect_another_process()
+    observer.begin()
+    assert not observer.end()
+    observer.begin()
+    assert observer.end() == {Disturbance.OTHER_PROCESS}
+
+
 def test_a_watch_tells_what_disturbed_a_block_and_sums_up_the_clocks():
     slow = replace(LATER, steal_s=5.5, sm_clock_mhz=1200)
     observer = Watch(Script([CALM, CALM, LATER, LATER, slow, slow]))
