@@ -29,11 +29,16 @@ class DeviceSlot:
     """Profilers and the like that are at work on the device, or wait for its lock."""
     visits: int = 0
     set_up: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_PROBLEMS))
-    """The references judged last, each once: what is set up, we guess. To be wrong costs time."""
+    """The references judged last, each once: what is set up. To be wrong costs time only."""
     failures: int = 0
     """In a row."""
     on_trial: bool = False
     """It failed last time: others first, until one of them has done its work."""
+
+    def forget_all_but(self, kept: int) -> None:
+        """Its judge has kept so many problems set up, those of the last references."""
+        while len(self.set_up) > kept:
+            self.set_up.popleft()
 
 
 @dataclass(eq=False)

@@ -91,6 +91,8 @@ class LocalExecutor:
             with self._slots.taken(request.reference) as slot:
                 question = request.on(slot.device).model_dump_json().encode()
                 answer = Evaluation.model_validate_json(slot.judge.ask(question))
+                if isinstance(kept := answer.conditions.get("problems_set_up"), int):
+                    slot.forget_all_but(kept)
         told: dict[str, object] = {"conditions": answer.conditions | {"judged_on": slot.device}}
         if built is not None and answer.build is not None:
             again = answer.build.seconds

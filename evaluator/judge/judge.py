@@ -139,6 +139,7 @@ class Judge:
             | {
                 "threads": context.threads,
                 "persisting_l2_reset": context.persisting_l2_reset,
+                "problems_set_up": len(self._contexts),
                 "torch": torch.__version__,
                 "python": platform.python_version(),
             },
@@ -267,8 +268,10 @@ class Judge:
     def _memory_is_short(self) -> bool:
         if free_share() < _FREE_ON_HOST:
             return True
-        if self.device.type != "cuda":
-            return False
+        self._free_cached_memory()
+        return self.device.type == "cuda" and self._device_is_short()
+
+    def _device_is_short(self) -> bool:
         free, total = torch.cuda.mem_get_info(self.device)
         return bool(free < _FREE_ON_DEVICE * total)
 
@@ -279,8 +282,9 @@ class Judge:
         self._free_cached_memory()
 
     def _free_cached_memory(self) -> None:
-        """Give a GPU back what torch keeps for later: the next candidate may need it."""
-        if self.device.type == "cuda":
+        """Leave half of a GPU to the next candidate. What torch keeps for later is given back only
+        where it takes more, since the device must wipe it before anything is timed."""
+        if self.device.type == "cuda" and self._device_is_short():
             torch.cuda.empty_cache()
 
     def _try(

@@ -11,7 +11,7 @@ VERDICT = Evaluation(
     build=BuildReport(ok=True, cached=True, headers="light"),
     correctness=Correctness(calls_judged=3, calls_made=3),
     device="stand-in",
-    conditions={"threads": 1},
+    conditions={"threads": 1, "problems_set_up": 1},
     seconds=Seconds(judge=1.0),
 )
 

@@ -107,6 +107,18 @@ def test_so_many_problems_are_remembered_the_oldest_forgotten(judge: Service) ->
     assert list(slot.set_up) == ["c", "a", "d", *others, "e"]
 
 
+def test_what_a_judge_had_no_memory_for_is_no_reason_to_go_first(judge: Service) -> None:
+    slots = make(judge, 1)
+    (slot,) = slots
+    for reference in ("b", "c"):
+        work(slots, reference)
+    with line_before_one_seat(slots, "a") as line:
+        slot.forget_all_but(2)
+        for reference in ("d", "b", "c", "a"):
+            line.join(reference)
+    assert line.order == ["c", "a", "d", "b"]
+
+
 def test_a_judge_that_failed_waits_until_another_has_worked(judge: Service) -> None:
     slots = make(judge, 2)
     failed = fail(slots)

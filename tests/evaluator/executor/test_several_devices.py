@@ -110,6 +110,12 @@ def test_the_device_that_judges_is_in_the_question_and_in_the_record(lab: Lab) -
     assert all(verdict.conditions["threads"] == 1 for verdict in verdicts)
 
 
+def test_how_many_problems_a_judge_has_kept_is_known(lab: Lab) -> None:
+    for reference in "abcdefgh":
+        lab.judge(["judge come alone"], reference)
+    assert [len(slot.set_up) for slot in lab.executor._slots] == [1] * len(DEVICES)
+
+
 def test_forty_candidates_keep_four_devices_busy(lab: Lab) -> None:
     lab.judge(["judge meet all 4"] * 4)  # all have started
     lab.judge(["judge sleep 0.1"] * 40)

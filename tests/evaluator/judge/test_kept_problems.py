@@ -58,12 +58,21 @@ def test_where_memory_is_short_only_as_many_as_it_takes(judge, context_of, monke
 
 
 def test_on_a_gpu_half_of_its_memory_is_left(judge, monkeypatch) -> None:
-    told = iter([(39, 80), (41, 80)])
+    given_back: list[int] = []
     with monkeypatch.context() as patch:
         patch.setattr(judge_module, "free_share", lambda: 1.0)
-        patch.setattr(torch.cuda, "mem_get_info", lambda device: next(told))
+        patch.setattr(torch.cuda, "empty_cache", lambda: given_back.append(1))
         patch.setattr(judge, "device", torch.device("cuda:0"))
-        assert [judge._memory_is_short() for _ in range(2)] == [True, False]
+        for free, after, is_short, times in (
+            (41, 41, False, 0),
+            (39, 41, False, 1),
+            (38, 39, True, 1),
+        ):
+            told = iter([(free, 80), (after, 80)])
+            patch.setattr(torch.cuda, "mem_get_info", lambda device, told=told: next(told))
+            assert judge._memory_is_short() is is_short
+            assert len(given_back) == times, "what torch keeps goes first, and only where it must"
+            given_back.clear()
 
 
 def test_what_the_kernel_says_of_memory(tmp_path: Path) -> None:
