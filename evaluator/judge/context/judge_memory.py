@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import torch
 
-_WIPED_BYTES_PER_S = 100e9
+_WIPED_BYTES_PER_S = 300e9
 """How quickly a device wipes memory that was given back, at least; an H100 wipes 426e9."""
 
 
