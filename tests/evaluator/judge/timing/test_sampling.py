@@ -172,6 +172,15 @@ def test_workers_that_differ_widen_the_interval():
     assert alone.verdict is Verdict.FASTER
 
 
+def test_one_pair_of_workers_on_a_gpu_must_differ_by_more():
+    on_gpu = Settings(device="cuda:0")
+    one = sampling([100.0] * 20, [101.5] * 20)
+    verdicts = [timing_of([one] * count, NO_BOUNDS, on_gpu, 3)[0].verdict for count in (1, 3)]
+    assert verdicts == [Verdict.SAME, Verdict.FASTER]
+    one = sampling([100.0] * 20, [102.5] * 20)
+    assert timing_of([one], NO_BOUNDS, on_gpu, 3)[0].verdict is Verdict.FASTER
+
+
 def test_a_candidate_is_timed_in_several_fresh_workers(evaluate):
     own = SCALE_AND_BIAS.replace("class Model(", "class ModelNew(")
     evaluation = evaluate(own, timing_seconds=1.0, relative_width=1e-9)
