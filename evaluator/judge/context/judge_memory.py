@@ -9,7 +9,8 @@ from contextlib import contextmanager
 import torch
 
 _WIPED_BYTES_PER_S = 300e9
-"""How quickly a device wipes memory that was given back, at least; an H100 wipes 426e9."""
+"""How quickly a device wipes memory that was given back, at least; an H100 wipes 426e9, an H200
+493e9."""
 
 
 class JudgeMemory:
