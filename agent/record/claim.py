@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
@@ -35,6 +36,9 @@ OURS = (
     "rivals",
 )
 """Everything that `--redo` removes."""
+_WAIT_S = 0.5
+"""Where a run is killed in the instant in which it starts git, the new process holds the lock until
+git runs."""
 
 
 def claim(config: RunConfig, *, redo: bool) -> TextIO:
@@ -96,20 +100,29 @@ def _is_of_a_run(path: Path) -> bool:
 def locked(path: Path) -> TextIO:
     """The lock file, held until it is closed or the process ends. Not inherited across exec."""
     lock = (path / ".lock").open("a+")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
+    end = time.monotonic() + _WAIT_S
+    while not (free := _taken(lock)) and time.monotonic() < end:
+        time.sleep(0.01)
+    if not free:
         lock.seek(0)
         holder = lock.read().strip()
         lock.close()
         raise UsageError(
             f"{path} is in use{f' by process {holder}' if holder else ''}; wait for it or end it,"
             " or choose another folder with -o"
-        ) from error
+        )
     lock.truncate(0)
     lock.write(str(os.getpid()))
     lock.flush()
     return lock
+
+
+def _taken(lock: TextIO) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _clear(path: Path) -> None:
