@@ -66,48 +66,60 @@ class Trial:
         """Import, construct and call the candidate, all calls verified; raises `Refusal`.
 
         First with the reference's weights. Where that leads to wrong values, and copying may have
-        undone what the constructor prepared, once more in another worker, as constructed.
+        undone what the constructor prepared, once more in another worker, as constructed. Why the
+        first was wrong is looked for only where that is wrong, too, and not explained.
         """
-        self.side = side
         before = self.verified.copy()
-        try:
-            self._first_calls(context, side)
-        except Refusal as refusal:
-            if not _copying_may_be_wrong(refusal, side):
-                raise
-            first = self.verified
-            # What copied weights led to says nothing of the second judgement.
-            self.verified = before
-            side.close()
-            if (second := self._as_constructed(context)) is None:
-                return
-            told = second.reason is Reason.WRONG_VALUES
-            if told and (_is_explained(second) or not _is_explained(refusal)):
-                second.message += _JUDGED_TWICE
-                raise second from None
-            assert self.side is not None
-            self.side.close()
-            self.side, self.verified = side, first
-            if told:
-                refusal.message += _JUDGED_TWICE
-            else:
-                refusal.message += f" (judged again as constructed from a seed: {second.message})"
-            raise
+        refusal = self._refused(context, side, explains_prepared=False)
+        if refusal is None:
+            return
+        if not (_is_prepared(side) and refusal.reason is Reason.WRONG_VALUES):
+            raise refusal
+        # What copied weights led to says nothing of the second judgement.
+        self._begin_again(before)
+        second = self._refused(context, context.new_side(), as_constructed=True)
+        if second is None:
+            return
+        is_wrong = second.reason is Reason.WRONG_VALUES
+        if is_wrong and _is_explained(second):
+            refusal = second
+        else:
+            self._begin_again(before)
+            refusal = self._refused(context, context.new_side()) or refusal
+        refusal.message += (
+            _JUDGED_TWICE
+            if is_wrong
+            else f" (judged again as constructed from a seed: {second.message})"
+        )
+        raise refusal
 
-    def _as_constructed(self, context: ProblemContext) -> Refusal | None:
-        """Judge it with what its constructor made of a secret seed. Returns why it is refused."""
-        self.side = context.new_side()
+    def _begin_again(self, before: Verification) -> None:
+        if self.side is not None:
+            self.side.close()
+        self.verified = before.copy()
+
+    def _refused(
+        self,
+        context: ProblemContext,
+        side: Side,
+        *,
+        as_constructed: bool = False,
+        explains_prepared: bool = True,
+    ) -> Refusal | None:
+        """Why its first calls are refused. `as_constructed`: judged with what its constructor made
+        of a secret seed."""
+        self.side = side
         try:
-            self._first_calls(context, self.side, as_constructed=True)
+            self._load(context, side)
+            self._construct(context, side, as_constructed=as_constructed)
+            self.verified.explains = explains_prepared or not _is_prepared(side)
+            self._call_first(context, side)
+            self.verified.explains = True
         except Refusal as refusal:
             return refusal
         return None
 
-    def _first_calls(
-        self, context: ProblemContext, side: Side, *, as_constructed: bool = False
-    ) -> None:
-        self._load(context, side)
-        self._construct(context, side, as_constructed=as_constructed)
+    def _call_first(self, context: ProblemContext, side: Side) -> None:
         if context.sequence is not None:
             context.sequence.begin(side)
         self.verified.begin()
@@ -423,10 +435,9 @@ def _make_room(context: ProblemContext, side: Side) -> None:
         )
 
 
-def _copying_may_be_wrong(refusal: Refusal, side: Side) -> bool:
+def _is_prepared(side: Side) -> bool:
     """Whether copied weights may have undone what a constructor did to its own."""
-    prepared = side.changed_weights or side.fit in ("ordered", "derived")
-    return prepared and refusal.reason is Reason.WRONG_VALUES
+    return side.changed_weights or side.fit in ("ordered", "derived")
 
 
 def _is_explained(refusal: Refusal) -> bool:

@@ -55,6 +55,8 @@ class Verification:
     where all were zeros."""
     earlier: tuple[Draw, ...] = ()
     """Of the last calls that were verified and right."""
+    explains: bool = True
+    """Whether it is looked for why values are wrong, which takes seconds."""
 
     def begin(self) -> None:
         """Another module, or other sizes: what is known of earlier calls does not hold there."""
@@ -113,7 +115,7 @@ class Verification:
             return
         mismatch = verdict.mismatch
         assert mismatch is not None
-        if mismatch.kind == "values" and not context.reference.changes_inputs:
+        if self.explains and mismatch.kind == "values" and not context.reference.changes_inputs:
             # What explaining it takes is no part of the record.
             aside = self.copy()
             explanation = Explanation(

@@ -47,10 +47,10 @@ def random_constants(seed: int) -> Iterator[None]:
     constants, parameter = _Constants(seed), torch.nn.Parameter
     new = constants.new_parameter(parameter.__new__)
     statistics = constants.reset_statistics(_NormBase.reset_running_stats)
-    deterministic = torch.are_deterministic_algorithms_enabled()
-    warns_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    mode = torch.get_deterministic_debug_mode()
     hook = registration.register_module_buffer_registration_hook(constants.on_buffer)
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    # `use_deterministic_algorithms` does the same and imports the compiler, for a second or more.
+    torch.set_deterministic_debug_mode("warn")
     try:
         with (
             replaced_method(parameter, "__new__", staticmethod(new)),
@@ -60,7 +60,7 @@ def random_constants(seed: int) -> Iterator[None]:
         ):
             yield
     finally:
-        torch.use_deterministic_algorithms(deterministic, warn_only=warns_only)
+        torch.set_deterministic_debug_mode(mode)
         hook.remove()
 
 

@@ -6,8 +6,13 @@ Each is judged as a whole, by a real judge on real processes.
 from __future__ import annotations
 
 import pytest
+import torch
 
+from evaluator.build.builder import Builder
 from evaluator.evaluation import Status
+from evaluator.judge.explaining.explanation import Explanation
+from evaluator.judge.judge import Judge
+from tests.evaluator.made_requests import evaluation_request
 from tests.task import task
 
 PROBLEM = task(
@@ -109,6 +114,23 @@ self.t = nn.Parameter(torch.randn(features))
         "return F.layer_norm(y, y.shape[1:], self.g, self.h) * self.s + self.t",
         "seeded",
     ),
+    "folds under other names in the same order": (
+        """
+linear, norm = nn.Linear(features, features), nn.LayerNorm(features)
+self.s = nn.Parameter(torch.ones(1, features))
+self.t = nn.Parameter(torch.randn(features))
+self.w = nn.Parameter(linear.weight.data)
+self.b = nn.Parameter(linear.bias.data)
+with torch.no_grad():
+    self.w.div_(3.0)
+    self.b.div_(3.0).sub_(0.5)
+self.g = nn.Parameter(norm.weight.data)
+self.h = nn.Parameter(norm.bias.data)
+""",
+        "y = F.linear(x, self.w, self.b)\n"
+        "return F.layer_norm(y, y.shape[1:], self.g, self.h) * self.s + self.t",
+        "seeded",
+    ),
     "keeps plain tensors alone": (
         """
 linear, norm = nn.Linear(features, features), nn.LayerNorm(features)
@@ -186,6 +208,30 @@ def test_what_a_constructor_prepares_is_right(evaluate, name):
     assert evaluation.status is Status.CORRECT, (evaluation.message, evaluation.detail)
     assert evaluation.weights == weights
     assert evaluation.correctness.error_ratio < evaluation.correctness.error_ratio_limit
+
+
+def test_only_who_is_refused_is_explained(tmp_path, monkeypatch):
+    """To find out why values are wrong takes seconds."""
+    explained: list[str] = []
+    found = Explanation.of
+
+    def counted(self, mismatch):
+        explained.append(self.side.fit)
+        return found(self, mismatch)
+
+    monkeypatch.setattr(Explanation, "of", counted)
+    constructor, forward, _ = RIGHT["folds under other names in the same order"]
+    judge = Judge(torch.device("cpu"), Builder(tmp_path))
+    try:
+        for body, fits in ((forward, []), (f"{forward} + 1", ["seeded", "ordered"])):
+            request = evaluation_request(
+                module(constructor, body), reference=PROBLEM, timing_seconds=0.1
+            )
+            evaluation = judge.evaluate(request)
+            assert explained == fits, evaluation.message
+        assert "judged twice" in evaluation.message
+    finally:
+        judge.close()
 
 
 @pytest.mark.thorough
