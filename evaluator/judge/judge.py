@@ -32,7 +32,7 @@ from evaluator.hardware.devices import describe
 from evaluator.hardware.host_memory import available_bytes, free_share, growth_limited
 from evaluator.judge.builds.build_allowance import BuildAllowance
 from evaluator.judge.context.problem_context import ProblemContext
-from evaluator.judge.kept_problems import MOST_PROBLEMS
+from evaluator.judge.kept_problems import MOST_PROBLEMS, MOST_WORKERS
 from evaluator.judge.problem.footprint import footprint_of
 from evaluator.judge.problem.reference import DTYPES
 from evaluator.judge.refusal import Refusal
@@ -186,7 +186,17 @@ class Judge:
             self._forget_benches(keep=len(self._contexts) - 1)
         self._contexts[key] = context
         context.settings = request.settings
+        self._end_further_workers(most_workers(request.settings))
         return context
+
+    def _end_further_workers(self, wanted: int) -> None:
+        """Of the problems that were used longest ago, until few enough run beside those that the
+        one in hand wants."""
+        *others, _ = self._contexts.values()
+        running = wanted + sum(len(context.baselines.sides) for context in others)
+        for context in others:
+            if running > MOST_WORKERS:
+                running -= context.baselines.end_further()
 
     def _new_context(self, request: ProblemRequest) -> ProblemContext:
         assert self._zygote is not None

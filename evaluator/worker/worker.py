@@ -143,6 +143,7 @@ class Worker:
         BackendFlags(*order.flags).set()
         # Before the candidate can; at no cost where it is there.
         _make_context(self.device)
+        self.channel.send(Kind.WARMED)
         build_stub.install(self._build)
         if order.gpu is not None:
             stated_gpu.state(order.gpu)

@@ -102,6 +102,14 @@ class Baselines:
                 other.memory_bytes = self._sides[BaselineName.EAGER].memory_bytes
                 self._others.append(other)
 
+    def end_further(self) -> int:
+        """End the workers of eager after the first, until they are needed again; how many."""
+        count = len(self._others)
+        for side in self._others:
+            side.close()
+        self._others.clear()
+        return count
+
     @property
     def eager_count(self) -> int:
         """How many workers of eager run."""

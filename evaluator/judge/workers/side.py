@@ -15,6 +15,7 @@ import torch
 
 from evaluator.backend_flags import BackendFlags
 from evaluator.build.handover import Build
+from evaluator.errors import DeviceError
 from evaluator.evaluation import BuildReport, Status
 from evaluator.ipc.failure import Phase
 from evaluator.ipc.reply import GATE_BYTES, Reply
@@ -156,7 +157,17 @@ class Side:
         self._said.send(Kind.LOAD, order.encode())
 
     def loaded(self, timeout_s: float) -> None:
-        """Wait until the source is imported; raises `Refusal`."""
+        """Wait until the source is imported.
+
+        Raises `Refusal`, and `DeviceError` where the worker has no context on its device: by then
+        nothing of the source has run.
+        """
+        try:
+            self._receive("import", timeout_s, Kind.WARMED)
+        except Refusal as refusal:
+            if refusal.status is Status.TIMEOUT:
+                raise
+            raise DeviceError(f"no worker on {self.device}: {refusal.message}") from None
         self._receive("import", timeout_s, Kind.IMPORTED)
 
     def _receive(self, phase: Phase, timeout_s: float, expected: Kind) -> Message:

@@ -170,16 +170,6 @@ def test_an_illegal_access_stays_in_its_worker(gpu):
     assert gpu(CUDA).status is Status.CORRECT
 
 
-def test_a_wrong_output_is_explained_by_a_worker_on_the_device(gpu):
-    """Printed: what a search costs, context and all, beside a refusal that asks for none."""
-    explained = gpu(forward("return torch.relu(x * self.scale) * 2.0"))
-    plain = gpu(forward("return torch.zeros_like(x)"))
-    print(f"judged in {explained.seconds.judge:.2f} s and {plain.seconds.judge:.2f} s")
-    details = explained.correctness.mismatch.details
-    assert "add" in details["counterfactual"], details
-    assert "counterfactual" not in plain.correctness.mismatch.details
-
-
 def test_a_change_that_reads_out_of_range_ends_its_worker_alone(gpu):
     """Over the other axis the indices are too large: an assertion on the device."""
     rows = task(
@@ -233,8 +223,9 @@ RECURRENT = task(
 )
 
 
-def test_a_graph_over_weights_that_moving_the_module_frees(gpu):
-    """KernelBench moves the module before each trial, which gives an LSTM other buffers."""
+def test_a_graph_over_the_weights_of_a_recurrent_module(gpu):
+    """Under KernelBench's protocol, which moves the module before each trial, an LSTM gets other
+    buffers. Whether the graph is right then depends on what becomes of the old ones."""
     body = (
         "if not hasattr(self, 'graph'):\n"
         "            self.given = x.clone()\n"
@@ -249,4 +240,3 @@ def test_a_graph_over_weights_that_moving_the_module_frees(gpu):
     )
     captured = RECURRENT.replace("Model(", "ModelNew(").replace("return self.rnn(x)[0]", body)
     assert gpu(captured, RECURRENT).status is Status.CORRECT
-    assert gpu(captured, RECURRENT, protocol="kernelbench").status is not Status.CORRECT

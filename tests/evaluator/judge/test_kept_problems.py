@@ -45,6 +45,21 @@ def test_the_last_ones_are_kept(judge, context_of, monkeypatch) -> None:
     assert context_of(1) is first and context_of(2) is not second
 
 
+def test_further_workers_of_earlier_problems_end(judge, context_of, monkeypatch) -> None:
+    monkeypatch.setattr(judge_module, "MOST_WORKERS", 11)
+    monkeypatch.setattr(judge_module, "free_share", lambda: 1.0)
+    first, second = context_of(1), context_of(2)
+    for context in (first, second):
+        context.baselines.start_eager(4)
+    eager = first.baselines.eager(0)
+    context_of(2)
+    assert [first.baselines.eager_count, second.baselines.eager_count] == [4, 4]
+    context_of(3)
+    assert [first.baselines.eager_count, second.baselines.eager_count] == [1, 4]
+    assert context_of(1).baselines.eager(0) is eager
+    assert context_of(1).baselines.eager(3) is not eager, "started again"
+
+
 def test_where_memory_is_short_only_as_many_as_it_takes(judge, context_of, monkeypatch) -> None:
     left: list[float] = [1.0] * 3
     monkeypatch.setattr(judge_module, "free_share", lambda: left.pop(0) if left else 0.2)

@@ -1,0 +1,25 @@
+"""A worker that cannot begin is no candidate's fault."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import torch
+
+from evaluator.build.builder import Builder
+from evaluator.errors import DeviceError
+from evaluator.judge.context.baselines import no_build
+from evaluator.judge.judge import Judge
+from tests.evaluator.made_requests import HONEST, evaluation_request
+
+
+def test_a_device_without_a_context_for_the_worker(tmp_path: Path) -> None:
+    """What runs out of contexts on a GPU does as one that is not there."""
+    with closing(Judge(torch.device("cpu"), Builder(tmp_path))) as judge:
+        context = judge.context_for(evaluation_request())
+        with closing(context.new_side()) as side:
+            side.device = torch.device("cuda:99")
+            with pytest.raises(DeviceError, match="no worker on cuda:99: import: "):
+                context.load(side, HONEST, "ModelNew", triton=False, build=no_build)
