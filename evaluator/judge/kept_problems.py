@@ -5,7 +5,6 @@ MOST_PROBLEMS = 16
 GPU and its builders busy. The one that was used longest ago goes, sooner where memory is short."""
 
 MOST_WORKERS = 16
-"""Of baselines, of all these problems together, where it is enough to end those that time a further
-worker of a candidate. On an H200 a verdict took longer the more contexts there were: with
-twelve problems and 72 workers twice as long as with three and 18, and with fifteen
-problems the device had no context left."""
+"""Of baselines, of all these problems together: beyond that, further workers of eager end. On an
+H200 a verdict took longer the more there were, twice as long with 72 as with 18. With about 90 the
+device had no context left."""
