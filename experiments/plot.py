@@ -42,11 +42,13 @@ class Picture(StrEnum):
     STATUSES = "statuses"
     """From a turn's status to the next one's, of one run."""
     STATUSES_BY_CALL = "statuses-by-call"
-    """How many answers of each call were correct, a panel a run."""
+    """How many answers of each call were correct, a panel a condition."""
     BY_PROBLEM = "by-problem"
     """The best kernel of each problem, a mark a run."""
     KERNELS = "kernels"
     """Of one problem of one run (`--problem`): where the time of each turn goes."""
+    BY_CONDITION = "by-condition"
+    """The best kernel of each problem under each condition, as a table."""
     BUDGETS = "budgets"
     """Of one study: conditions and contrasts at equal budgets."""
     ADVICE = "advice"
@@ -63,6 +65,7 @@ OF_ALL_RUNS = (
     Picture.SPENDING,
     Picture.STATUSES_BY_CALL,
     Picture.BY_PROBLEM,
+    Picture.BY_CONDITION,
 )
 """Pictures of any number of runs."""
 
@@ -81,11 +84,15 @@ def plot(
     problem: Annotated[
         str | None, Option("--problem", metavar="ID", help="Of the run, for `kernels`.")
     ] = None,
+    condition: Annotated[
+        list[str] | None,
+        Option(metavar="NAME", help="Of the study, for `budgets`; repeatable. [all]"),
+    ] = None,
 ) -> None:
     """Draw one picture of runs, as `experiments.plots` does for notebooks."""
     if output.suffix.removeprefix(".") not in FORMATS:
         raise UsageError(f"-o {output}: name a file that ends in .{', .'.join(FORMATS)}")
-    figure = drawn(picture, runs, problem)
+    figure = drawn(picture, runs, problem, condition or ())
     try:
         figure.savefig(output, bbox_inches="tight")
     except OSError as error:
@@ -93,7 +100,12 @@ def plot(
     typer.echo(str(output))
 
 
-def drawn(picture: Picture, runs: Sequence[Path], problem: str | None = None) -> Figure:
+def drawn(
+    picture: Picture,
+    runs: Sequence[Path],
+    problem: str | None = None,
+    conditions: Sequence[str] = (),
+) -> Figure:
     """The picture. Raises `UsageError` where the runs can't be read, or are too many or too few."""
     from experiments import plots, problem_plots, study_plots, trajectory_plots
     from experiments.analysis.trajectory import Trajectory
@@ -103,10 +115,12 @@ def drawn(picture: Picture, runs: Sequence[Path], problem: str | None = None) ->
 
     if (problem is not None) != (picture is Picture.KERNELS):
         raise UsageError(f"--problem ID goes with {Picture.KERNELS}, which needs it")
+    if conditions and picture is not Picture.BUDGETS:
+        raise UsageError(f"--condition NAME goes with {Picture.BUDGETS}")
     if picture is Picture.BUDGETS:
         if len(runs) != 1:
             raise UsageError(f"{picture} takes 1 study, and {len(runs)} are named")
-        return study_plots.at_equal_budgets(study_report(runs[0]))
+        return study_plots.at_equal_budgets(study_report(runs[0]), conditions=conditions)
     folders = [folder for path in runs for folder in run_folders(path)]
     wanted = RUNS_WANTED.get(picture)
     if wanted is not None and len(folders) != wanted:
@@ -130,6 +144,7 @@ def drawn(picture: Picture, runs: Sequence[Path], problem: str | None = None) ->
         Picture.STATUSES: lambda: plots.status_steps(turns),
         Picture.STATUSES_BY_CALL: lambda: plots.statuses_by_call(turns),
         Picture.BY_PROBLEM: lambda: problem_plots.best_by_problem(turns),
+        Picture.BY_CONDITION: lambda: problem_plots.best_by_condition(turns),
         Picture.ADVICE: lambda: study_plots.advice_outcomes(folders),
     }
     return draw[picture]()

@@ -90,12 +90,15 @@ class LineStyle:
     """Opacity of the band around it."""
 
 
-def line_styles(lines: int) -> list[LineStyle]:
-    """A style for each line; the first 24 differ. More than six bands would hide one another, so
-    they are left out then."""
-    kinds = list(product(DASHES, COLOURS))
-    shade = 0.14 if lines <= len(COLOURS) else 0.0
-    return [LineStyle(c, dash, shade) for dash, c in islice(cycle(kinds), lines)]
+MOST_BANDS = len(COLOURS)
+"""More bands would hide one another, so they are left out then."""
+
+
+def line_styles(lines: int, after: int = 0) -> list[LineStyle]:
+    """A style for each line; the first 24 differ. `after`: so many other lines have theirs."""
+    kinds = cycle(product(DASHES, COLOURS))
+    shade = 0.14 if lines <= MOST_BANDS else 0.0
+    return [LineStyle(c, dash, shade) for dash, c in islice(kinds, after, after + lines)]
 
 
 def height_for(lines: int) -> float:

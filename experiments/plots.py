@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from experiments.analysis.caption import caption, counted, written_by
-from experiments.analysis.label import policy_label, run_labels
+from experiments.analysis.label import conditions, policy_label, run_labels
 from experiments.analysis.measures import KEPT, Measure
 from experiments.analysis.outcomes import Outcomes, outcomes
 from experiments.analysis.statistics import Estimate, Resamples
@@ -286,10 +286,10 @@ def fast_p_curve(turns: pd.DataFrame) -> Figure:
 
 
 def spending(turns: pd.DataFrame) -> Figure:
-    """A bar a run: where the wall time of a problem went, and beside it its tokens."""
+    """A bar a condition: where the wall time of a problem went, and beside it its tokens."""
     from matplotlib.ticker import MaxNLocator
 
-    runs = list(_runs(turns))
+    runs = list(conditions(turns).items())
     with styled_figure(9.2, 0.62 * len(runs) + 1.3) as figure:
         left, right = figure.subplots(1, 2, sharey=True)
         tokens = {"prompt_tokens": ("prompt", SKY), "completion_tokens": ("completion", VERMILLION)}
@@ -299,7 +299,7 @@ def spending(turns: pd.DataFrame) -> Figure:
         ):
             shown = {name: each for name, each in parts.items() if _is_seen(turns, name, parts)}
             for row, (_, part) in enumerate(runs):
-                problems = part["problem"].nunique()
+                problems = part.groupby(["path", "problem"]).ngroups
                 total = float(part[list(parts)].sum().sum()) / problems
                 _stack(axes, row, part[list(shown)].sum() / problems, shown)
                 axes.annotate(
@@ -316,7 +316,7 @@ def spending(turns: pd.DataFrame) -> Figure:
         left.set_yticks(range(len(runs)), [label for label, _ in runs])
         left.invert_yaxis()
         right.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        write_caption(figure, caption(turns, "Means over problems, no intervals."))
+        write_caption(figure, caption(turns, "Means over problems and seeds, no intervals."))
         return figure
 
 
@@ -334,17 +334,21 @@ def _stack(axes: Axes, row: int, sums: pd.Series, parts: dict[str, tuple[str, st
 
 
 def statuses_by_call(turns: pd.DataFrame) -> Figure:
-    """A panel a run: of the problems that got each call, the share whose answer was correct, or
-    failed in which way."""
+    """A panel a condition: of the problems that got each call, the share whose answer was correct,
+    or failed in which way."""
     from matplotlib.ticker import MaxNLocator
 
-    runs = list(_runs(turns))
+    runs = list(conditions(turns).items())
+    columns = min(max(len(runs), 2), 4)
+    rows = -(-len(runs) // columns)
     styles = {"correct": ("correct", BLUE)} | {
         status: (words, colour) for status, (words, _, colour) in FAILURES.items()
     }
-    with styled_figure(3.7 * max(len(runs), 2), 3.4) as figure:
-        panels = figure.subplots(1, len(runs), sharey=True, squeeze=False)[0]
-        for axes, (label, part) in zip(panels, runs, strict=True):
+    with styled_figure((3.7 if columns < 4 else 2.6) * columns, 2.5 * rows + 0.9) as figure:
+        panels = figure.subplots(rows, columns, sharey=True, squeeze=False)
+        for axes in panels.flat[len(runs) :]:
+            axes.set_visible(False)
+        for axes, (label, part) in zip(panels.flat, runs, strict=False):
             made = part.groupby("call").size()
             bottom = np.zeros(len(made))
             for status, (_, colour) in styles.items():
@@ -356,13 +360,14 @@ def statuses_by_call(turns: pd.DataFrame) -> Figure:
             axes.set_xlabel("call")
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             axes.grid(axis="x", visible=False)
-        panels[0].yaxis.set_major_formatter(percent)
-        panels[0].set_ylabel("share of problems")
+        for axes in panels[:, 0]:
+            axes.yaxis.set_major_formatter(percent)
+            axes.set_ylabel("share of problems")
         figure.legend(
             handles=_patches(styles[name] for name in styles if name in set(turns["status"])),
             loc="outside upper left", ncols=len(styles), handlelength=1,
         )  # fmt: skip
-        write_caption(figure, caption(turns, "Counts, no intervals."))
+        write_caption(figure, caption(turns, "Counts over problems and seeds, no intervals."))
         return figure
 
 

@@ -1,4 +1,4 @@
-"""A picture of runs problem by problem: the best kernel of each, with its interval."""
+"""Pictures of runs problem by problem: the best kernel of each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from experiments.analysis.caption import caption
-from experiments.analysis.label import run_labels
+from experiments.analysis.label import conditions, run_labels
 from experiments.analysis.run_report import problem_report
 from experiments.plot_style import (
     INK,
@@ -82,3 +82,48 @@ def best_by_problem(turns: pd.DataFrame) -> Figure:
             says.append(f"Not shown: {len(highest) - len(rows)} that no run solved.")
         write_caption(figure, caption(turns, *says))
         return figure
+
+
+def best_by_condition(turns: pd.DataFrame) -> Figure:
+    """A row a problem, a column a condition: the speedup over eager of the best correct kernel, by
+    the second verdict where there is one; the geometric mean over the seeds.
+
+    A run without a faster kernel counts as 1, because there one keeps eager. Rows are ordered by
+    the highest figure. Shade: the logarithm of the figure over the highest one of its row.
+    """
+    parts = conditions(turns)
+    rows = list(dict.fromkeys(turns["problem"]))
+    table = np.array(
+        [[_kept(part[part["problem"] == problem]) for part in parts.values()] for problem in rows]
+    )
+    order = np.argsort(-table.max(axis=1), kind="stable")
+    table = table[order]
+    with styled_figure(2.6 + 0.85 * len(parts), 0.24 * len(rows) + 1.9) as figure:
+        axes = figure.subplots()
+        behind = np.log(table) - np.log(table.max(axis=1, keepdims=True))
+        axes.imshow(behind, cmap="Blues", vmin=np.log(0.5), vmax=0.7, aspect="auto")
+        for (row, column), value in np.ndenumerate(table):
+            is_best = value == table[row].max() > 1
+            axes.text(
+                column, row, f"{value:.2f}", ha="center", va="center", fontsize=8.5,
+                weight="bold" if is_best else "normal",
+            )  # fmt: skip
+        axes.set_xticks(range(len(parts)), parts, rotation=30, ha="left", rotation_mode="anchor")
+        axes.xaxis.tick_top()
+        axes.set_yticks(range(len(rows)), [rows[place] for place in order])
+        axes.grid(visible=False)
+        axes.tick_params(length=0)
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        says = (
+            "Figures: speedup of the best kernel over eager, at least 1; geometric mean over the"
+            " seeds, without intervals. Bold: the highest of a row."
+        )
+        write_caption(figure, caption(turns, says))
+        return figure
+
+
+def _kept(turns: pd.DataFrame) -> float:
+    """Of one problem under one condition."""
+    bests = [problem_report(part).speedup for _, part in turns.groupby("path", sort=False)]
+    return float(np.exp(np.mean([np.log(max(1.0, best.value)) if best else 0.0 for best in bests])))

@@ -17,6 +17,7 @@ from experiments.plot_style import (
     BLUE,
     FAINT,
     INK,
+    MOST_BANDS,
     VERMILLION,
     LineStyle,
     band,
@@ -38,17 +39,25 @@ if TYPE_CHECKING:
 
 
 def at_equal_budgets(
-    report: StudyReport, currencies: Sequence[Currency] = ("calls", "tokens", "seconds_device")
+    report: StudyReport,
+    currencies: Sequence[Currency] = ("calls", "tokens", "seconds_device"),
+    conditions: Sequence[str] = (),
 ) -> Figure:
     """Geometric mean of the best so far against what a problem may spend, a column a currency.
 
     Above, a line a condition; below, a line a contrast of the plan, paired over problems, over
-    the dashed line if the first named is ahead. Raises `UsageError` where the study has no curve
-    in any of `currencies`, or several models.
+    the dashed line if the first named is ahead. `conditions`: only these and contrasts among them.
+    Raises `UsageError` where one is not in the study, where the study has no curve in any of
+    `currencies`, or several models.
     """
     from matplotlib.ticker import MaxNLocator
 
     kept = [curve for curve in report.curves if curve.figure == KEPT.key]
+    if conditions:
+        there = {curve.condition for curve in kept}
+        if absent := [name for name in conditions if name not in there]:
+            raise UsageError(f"no condition {absent[0]!r}; there are {', '.join(sorted(there))}")
+        kept = [c for c in kept if {c.condition, c.over or c.condition} <= {*conditions}]
     if len({curve.model for curve in kept}) > 1:
         raise UsageError("the study has several models; draw the curves of one of them yourself")
     known = [name for name in currencies if any(curve.currency == name for curve in kept)]
@@ -59,7 +68,9 @@ def at_equal_budgets(
         for column, currency in enumerate(known):
             for above, axes in zip((True, False), grid[:, column], strict=True):
                 chosen = [c for c in kept if c.currency == currency and bool(c.over) != above]
-                for style, curve in zip(_styles(len(chosen), above), chosen, strict=True):
+                # Contrasts have other colours than conditions.
+                styles = line_styles(len(chosen), 0 if above else 3)
+                for style, curve in zip(styles, chosen, strict=True):
                     _draw(axes, curve, style)
                 axes.set_yscale("log")
             axes.axhline(1, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
@@ -71,13 +82,11 @@ def at_equal_budgets(
             ratio_ticks(axes)
         lines = [line for axes in grid[:, 0] for line in axes.lines if line.get_label()[0] != "_"]
         figure.legend(handles=lines, loc="outside upper left", ncols=2)
-        write_caption(figure, _budget_caption(report))
+        drawn = [curve for curve in kept if curve.currency == known[0]]
+        compared = sum(bool(curve.over) for curve in drawn)
+        bands = max(compared, len(drawn) - compared) <= MOST_BANDS
+        write_caption(figure, _budget_caption(report, bands=bands))
         return figure
-
-
-def _styles(lines: int, above: bool) -> list[LineStyle]:
-    """Contrasts have other colours than conditions."""
-    return line_styles(lines) if above else line_styles(lines + 3)[3:]
 
 
 def _draw(axes: Axes, curve: Curve, style: LineStyle) -> None:
@@ -91,13 +100,15 @@ def _draw(axes: Axes, curve: Curve, style: LineStyle) -> None:
     band(axes, np.array([point.spent for point in curve.points]), points, style, label=label)
 
 
-def _budget_caption(report: StudyReport) -> str:
+def _budget_caption(report: StudyReport, *, bands: bool) -> str:
     problems, seeds = report.conditions[0].problems, report.conditions[0].seeds
     models, devices = report.circumstances
+    says = "Bands: 95 % bootstrap intervals over problems, point by point."
     return (
         f"n = {counted(problems, 'problem')}, {counted(seeds, 'seed')}. Best so far by the figures"
-        " of the search, without second verdicts; no correct kernel counts as 1. Bands: 95 %"
-        f" bootstrap intervals over problems, point by point. Kernels by {models}; {devices}."
+        " of the search, without second verdicts; no correct kernel counts as 1."
+        f" {says if bands else 'No bands: they would hide one another.'}"
+        f" Kernels by {models}; {devices}."
     )
 
 

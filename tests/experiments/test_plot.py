@@ -45,6 +45,8 @@ def test_every_picture_is_drawn(picture: Picture, runs: list[Path], tmp_path: Pa
         (["kernels", "{a}", "--problem", "p99", "-o", "p.svg"], "has no turn of p99"),
         (["budgets", "{a}", "-o", "p.svg"], "is no study"),
         (["budgets", "{a}", "{b}", "-o", "p.svg"], "takes 1 study"),
+        (["by-call", "{a}", "--condition", "sample", "-o", "p.svg"], "goes with budgets"),
+        (["budgets", STUDY, "--condition", "some", "-o", "p.svg"], "no condition 'some'"),
         (["advice", "{a}", "-o", "p.svg"], "no advice was followed"),
     ],
 )

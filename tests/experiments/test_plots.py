@@ -90,6 +90,18 @@ def test_shares_of_statuses_are_those_of_the_calls(folder: Path):
     assert "cheats" not in texts(figure)
 
 
+def test_a_bar_and_a_panel_are_of_all_seeds_of_a_condition(folder: Path, tmp_path: Path):
+    for seed, first in enumerate((1.5, "wrong")):
+        made_run(tmp_path / f"again{seed}", {"p": [first], "q": ["wrong"]}, run_seed=seed)
+    seeds = load_runs([tmp_path / "again0", tmp_path / "again1"])
+    statuses = plots.statuses_by_call(seeds)
+    heights = [patch.get_height() for patch in statuses.axes[0].patches]
+    assert [height for height in heights if height] == [0.25, 0.75]
+    assert "refine G+E+P" in texts(statuses)
+    bars = plots.spending(seeds), plots.spending(seeds[seeds["run"] == "again0"])
+    assert len({label.get_text() for each in bars for label in each.axes[1].texts}) == 1
+
+
 def test_runs_that_did_the_same_are_told_apart_by_name(folder: Path):
     turns = load_runs([folder / "refine", folder / "hopeless"])
     assert {"refine", "hopeless"} <= texts(plots.best_by_call(turns))

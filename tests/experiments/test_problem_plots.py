@@ -1,8 +1,11 @@
 from pathlib import Path
 
-from experiments.problem_plots import best_by_problem
+import pytest
+
+from experiments.problem_plots import best_by_condition, best_by_problem
 from experiments.runs import load_runs
 from tests.experiments.made_runs import made_run
+from tests.experiments.test_plots import texts
 
 
 def test_problems_are_ordered_and_failures_are_not_hidden(tmp_path: Path):
@@ -29,3 +32,24 @@ def test_problems_are_ordered_and_failures_are_not_hidden(tmp_path: Path):
 def test_runs_without_a_kernel_can_be_drawn(tmp_path: Path):
     made_run(tmp_path / "a", {"p": [None]})
     best_by_problem(load_runs(tmp_path)).savefig(tmp_path / "p.png")
+
+
+def test_under_a_condition_seeds_are_averaged_and_eager_is_kept(tmp_path: Path):
+    made_run(tmp_path / "a", {"slow": [0.7], "fast": [4.0]}, run_seed=0)
+    made_run(tmp_path / "b", {"slow": [0.9], "fast": [None]}, run_seed=1)
+    made_run(tmp_path / "c", {"slow": [1.5], "fast": [3.0]}, strategy="sample")
+    figure = best_by_condition(load_runs(tmp_path))
+    axes = figure.axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["fast", "slow"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["refine G+E+P", "sample"]
+    figures = {text.get_text(): text.get_weight() for text in axes.texts}
+    assert figures == {"2.00": "normal", "3.00": "bold", "1.00": "normal", "1.50": "bold"}
+    assert "2 seeds" in figure.get_supxlabel()
+
+
+@pytest.mark.parametrize("seeds", [(0, 0), (0, 1)])
+def test_runs_of_one_seed_are_no_seeds_of_one_condition(tmp_path: Path, seeds: tuple[int, int]):
+    for name, seed in zip("ab", seeds, strict=True):
+        made_run(tmp_path / name, {"p": [2.0]}, run_seed=seed)
+    named = texts(best_by_condition(load_runs(tmp_path)))
+    assert ({"a", "b"} <= named) == (seeds == (0, 0))

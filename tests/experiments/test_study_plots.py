@@ -32,6 +32,17 @@ def test_conditions_stand_above_and_contrasts_below():
     assert "n = 23 problems, 1 seed." in figure.get_supxlabel()
 
 
+def test_only_the_conditions_that_are_named_are_drawn():
+    report = study_report(STUDY)
+    named = ("refine G+E", "refine G+E+P")
+    figure = study_plots.at_equal_budgets(report, ("calls",), named)
+    drawn = {line.get_label() for axes in figure.axes for line in axes.lines}
+    assert {name for name in drawn if name[0] != "_"} == {*named, " over ".join(named[::-1])}
+    assert "Bands: 95 %" in figure.get_supxlabel()
+    with pytest.raises(UsageError, match="no condition 'refine'; there are refine G"):
+        study_plots.at_equal_budgets(report, conditions=["refine"])
+
+
 def test_a_budget_of_which_nothing_was_spent_is_refused():
     with pytest.raises(UsageError, match="spent no dollars"):
         study_plots.at_equal_budgets(study_report(STUDY), ("cost_usd",))
