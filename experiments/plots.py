@@ -289,7 +289,7 @@ def spending(turns: pd.DataFrame) -> Figure:
     """A bar a condition: where the wall time of a problem went, and beside it its tokens."""
     from matplotlib.ticker import MaxNLocator
 
-    runs = list(conditions(turns).items())
+    runs = conditions(turns)
     with styled_figure(9.2, 0.62 * len(runs) + 1.3) as figure:
         left, right = figure.subplots(1, 2, sharey=True)
         tokens = {"prompt_tokens": ("prompt", SKY), "completion_tokens": ("completion", VERMILLION)}
@@ -338,13 +338,13 @@ def statuses_by_call(turns: pd.DataFrame) -> Figure:
     or failed in which way."""
     from matplotlib.ticker import MaxNLocator
 
-    runs = list(conditions(turns).items())
-    columns = min(max(len(runs), 2), 4)
+    runs = conditions(turns)
+    columns = min(len(runs), 4)
     rows = -(-len(runs) // columns)
     styles = {"correct": ("correct", BLUE)} | {
         status: (words, colour) for status, (words, _, colour) in FAILURES.items()
     }
-    with styled_figure((3.7 if columns < 4 else 2.6) * columns, 2.5 * rows + 0.9) as figure:
+    with styled_figure(max(7.4, 2.6 * columns), 2.5 * rows + 0.9) as figure:
         panels = figure.subplots(rows, columns, sharey=True, squeeze=False)
         for axes in panels.flat[len(runs) :]:
             axes.set_visible(False)

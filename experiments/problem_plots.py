@@ -94,36 +94,47 @@ def best_by_condition(turns: pd.DataFrame) -> Figure:
     parts = conditions(turns)
     rows = list(dict.fromkeys(turns["problem"]))
     table = np.array(
-        [[_kept(part[part["problem"] == problem]) for part in parts.values()] for problem in rows]
+        [[_kept(part[part["problem"] == problem]) for _, part in parts] for problem in rows]
     )
-    order = np.argsort(-table.max(axis=1), kind="stable")
-    table = table[order]
+    highest = np.nanmax(table, axis=1)
+    order = np.argsort(-highest, kind="stable")
+    table, highest = table[order], highest[order]
     with styled_figure(2.6 + 0.85 * len(parts), 0.24 * len(rows) + 1.9) as figure:
         axes = figure.subplots()
-        behind = np.log(table) - np.log(table.max(axis=1, keepdims=True))
+        behind = np.log(table / highest[:, None])
         axes.imshow(behind, cmap="Blues", vmin=np.log(0.5), vmax=0.7, aspect="auto")
         for (row, column), value in np.ndenumerate(table):
-            is_best = value == table[row].max() > 1
+            is_best = value == highest[row] > 1
             axes.text(
-                column, row, f"{value:.2f}", ha="center", va="center", fontsize=8.5,
-                weight="bold" if is_best else "normal",
+                column, row, "-" if np.isnan(value) else f"{value:.2f}",
+                ha="center", va="center", fontsize=8.5, weight="bold" if is_best else "normal",
             )  # fmt: skip
-        axes.set_xticks(range(len(parts)), parts, rotation=30, ha="left", rotation_mode="anchor")
+        axes.set_xticks(
+            range(len(parts)),
+            [name for name, _ in parts],
+            rotation=30,
+            ha="left",
+            rotation_mode="anchor",
+        )
         axes.xaxis.tick_top()
         axes.set_yticks(range(len(rows)), [rows[place] for place in order])
         axes.grid(visible=False)
         axes.tick_params(length=0)
         for spine in axes.spines.values():
             spine.set_visible(False)
-        says = (
+        says = [
             "Figures: speedup of the best kernel over eager, at least 1; geometric mean over the"
-            " seeds, without intervals. Bold: the highest of a row."
-        )
-        write_caption(figure, caption(turns, says))
+            " seeds, no intervals. Bold: the highest of a row."
+        ]
+        if turns.groupby("path")["problem"].nunique().min() < len(rows):
+            says.append("Not every problem has all seeds; a dash: it has none.")
+        write_caption(figure, caption(turns, *says))
         return figure
 
 
 def _kept(turns: pd.DataFrame) -> float:
-    """Of one problem under one condition."""
+    """Of one problem under one condition; NaN without a turn."""
+    if turns.empty:
+        return float("nan")
     bests = [problem_report(part).speedup for _, part in turns.groupby("path", sort=False)]
     return float(np.exp(np.mean([np.log(max(1.0, best.value)) if best else 0.0 for best in bests])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,28 +64,29 @@ def at_equal_budgets(
     known = [name for name in currencies if any(curve.currency == name for curve in kept)]
     if not known:
         raise UsageError(f"the study spent no {', '.join(NOUNS[name] for name in currencies)}")
-    with styled_figure(3.1 * len(known) + 0.6, 5.8) as figure:
-        grid = figure.subplots(2, len(known), sharex="col", sharey="row", squeeze=False)
+    rows = [[curve for curve in kept if not curve.over], [curve for curve in kept if curve.over]]
+    bands = max(sum(c.currency == known[0] for c in row) for row in rows) <= MOST_BANDS
+    with styled_figure(3.1 * len(known) + 0.6, 5.8 if rows[1] else 3.4) as figure:
+        shape = (2 if rows[1] else 1, len(known))
+        grid = figure.subplots(*shape, sharex="col", sharey="row", squeeze=False)
         for column, currency in enumerate(known):
-            for above, axes in zip((True, False), grid[:, column], strict=True):
-                chosen = [c for c in kept if c.currency == currency and bool(c.over) != above]
-                # Contrasts have other colours than conditions.
-                styles = line_styles(len(chosen), 0 if above else 3)
-                for style, curve in zip(styles, chosen, strict=True):
-                    _draw(axes, curve, style)
+            # Contrasts have other colours than conditions.
+            for row, after, axes in zip(rows, (0, 3), grid[:, column], strict=False):
+                chosen = [curve for curve in row if curve.currency == currency]
+                for style, curve in zip(line_styles(len(chosen), after), chosen, strict=True):
+                    _draw(axes, curve, style if bands else replace(style, shade=0.0))
                 axes.set_yscale("log")
-            axes.axhline(1, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+            if rows[1]:
+                axes.axhline(1, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
             axes.set_xlabel(f"{NOUNS[currency]} a problem")
             axes.xaxis.set_major_locator(MaxNLocator(8 if currency == "calls" else 4, integer=True))
             axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
-        for axes, words in zip(grid[:, 0], ("speedup, at least 1", "ratio, paired"), strict=True):
-            axes.set_ylabel(words)
+        words = ("speedup, at least 1", "ratio, paired")
+        for axes, label in zip(grid[:, 0], words, strict=False):
+            axes.set_ylabel(label)
             ratio_ticks(axes)
         lines = [line for axes in grid[:, 0] for line in axes.lines if line.get_label()[0] != "_"]
         figure.legend(handles=lines, loc="outside upper left", ncols=2)
-        drawn = [curve for curve in kept if curve.currency == known[0]]
-        compared = sum(bool(curve.over) for curve in drawn)
-        bands = max(compared, len(drawn) - compared) <= MOST_BANDS
         write_caption(figure, _budget_caption(report, bands=bands))
         return figure
 

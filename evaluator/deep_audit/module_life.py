@@ -91,12 +91,13 @@ class _Lives:
             trial = Trial(self._candidate, self._builds)
             try:
                 trial.first_calls(self._context, self._context.new_side())
-            except Refusal as refusal:
+            except (Refusal, InfrastructureError) as error:
                 if trial.side is not None:
                     trial.side.close()
-                raise _NotTriedError(
-                    f"judged once more, it is refused: {refusal.message}"
-                ) from None
+                if isinstance(error, Refusal):
+                    told = f"judged once more, it is refused: {error.message}"
+                    raise _NotTriedError(told) from None
+                raise
             assert trial.side is not None
             self._trial = trial
             self._again = trial.side.construct_on

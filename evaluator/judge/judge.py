@@ -190,8 +190,10 @@ class Judge:
         return context
 
     def _end_further_workers(self, wanted: int) -> None:
-        """Of the problems that were used longest ago, until few enough run beside those that the
-        one in hand wants."""
+        """On a GPU, of the problems that were used longest ago, until few enough run beside those
+        that the one in hand wants."""
+        if self.device.type != "cuda":
+            return
         *others, _ = self._contexts.values()
         running = wanted + sum(len(context.baselines.sides) for context in others)
         for context in others:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from evaluator.build.handover import Build
+from evaluator.errors import DeviceError
 from evaluator.evaluation import Backend, Candidate
 from evaluator.judge.context.construction import Construction
 from evaluator.judge.context.problem_context import ProblemContext
@@ -35,7 +36,7 @@ def wrote_to_inputs(
             Construction(context, context.reference.state(), inputs=arena).on(side)
             with side.call(order):
                 pass
-        except Refusal:
+        except (Refusal, DeviceError):
             # It may well crash again: what counts is what it left behind.
             pass
         after = _bytes(placement)

@@ -324,8 +324,8 @@ class Trial:
     def further_workers(
         self, context: ProblemContext, side: Side, count: int
     ) -> Iterator[list[Side]]:
-        """So many fresh workers with the module of `side`, which start together; raises
-        `Refusal`."""
+        """So many fresh workers with the module of `side`, which start together; raises `Refusal`
+        and `DeviceError`."""
         with ExitStack() as ends:
             others = []
             for _ in range(count):

@@ -32,27 +32,26 @@ def policy_label(strategy: str, feedback: str) -> str:
     return strategy if strategy == "sample" else f"{strategy} {feedback}"
 
 
-_SEEDS_DIFFER = ["model", "strategy", "feedback", "temperature", "backend", "device", "precision",
+_SAME_CONDITION = ["model", "strategy", "feedback", "temperature", "backend", "device", "precision",
     "protocol", "size_class", "budget", "limits"]  # fmt: skip
-"""Columns of `load_runs` that are equal in runs of one condition, which differ in the seed."""
+"""Columns of `load_runs`."""
 
 
-def conditions(turns: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """By label, the turns of runs that differ in nothing but their seeds.
+def conditions(turns: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """With a label, the turns of runs that have the same model, policy, device and budget, and
+    different seeds.
 
     The label is the policy, or the name of the first run where two conditions have the same.
     """
     parts: list[pd.DataFrame] = []
-    for _, part in turns.groupby(_SEEDS_DIFFER, sort=False, dropna=False):
-        seeds = part.groupby("path", sort=False)["run_seed"].first()
-        parts += (
-            [part] if seeds.is_unique else [each for _, each in part.groupby("path", sort=False)]
-        )
+    for _, part in turns.groupby(_SAME_CONDITION, sort=False, dropna=False):
+        runs = part.groupby("path", sort=False)
+        parts += [part] if runs["run_seed"].first().is_unique else [run for _, run in runs]
     labels = [policy_label(*part[["strategy", "feedback"]].iloc[0]) for part in parts]
-    return {
-        label if labels.count(label) == 1 else part["run"].iloc[0]: part
+    return [
+        (label if labels.count(label) == 1 else str(part["run"].iloc[0]), part)
         for label, part in zip(labels, parts, strict=True)
-    }
+    ]
 
 
 def run_labels(turns: pd.DataFrame) -> dict[str, str]:

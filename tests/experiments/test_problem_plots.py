@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.analysis.label import conditions
 from experiments.problem_plots import best_by_condition, best_by_problem
 from experiments.runs import load_runs
 from tests.experiments.made_runs import made_run
@@ -53,3 +54,20 @@ def test_runs_of_one_seed_are_no_seeds_of_one_condition(tmp_path: Path, seeds: t
         made_run(tmp_path / name, {"p": [2.0]}, run_seed=seed)
     named = texts(best_by_condition(load_runs(tmp_path)))
     assert ({"a", "b"} <= named) == (seeds == (0, 0))
+
+
+def test_a_problem_without_a_turn_under_a_condition_has_a_dash(tmp_path: Path):
+    made_run(tmp_path / "a", {"p": [2.0], "q": [3.0]})
+    made_run(tmp_path / "b", {"p": [1.5]}, strategy="sample")
+    figure = best_by_condition(load_runs(tmp_path))
+    axes = figure.axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["q", "p"]
+    assert [text.get_text() for text in axes.texts] == ["3.00", "-", "2.00", "1.50"]
+    assert "a dash: it has none" in figure.get_supxlabel()
+
+
+def test_no_run_is_lost_where_two_have_the_same_name(tmp_path: Path):
+    for parent in ("x/cpu", "y/cpu"):
+        made_run(tmp_path / parent / "run", {"p": [2.0]})
+    turns = load_runs([tmp_path / "x/cpu/run", tmp_path / "y/cpu/run"])
+    assert sum(len(part) for _, part in conditions(turns)) == len(turns) == 2

@@ -12,7 +12,7 @@ import torch
 
 from evaluator.backend_flags import BackendFlags
 from evaluator.baseline import BASELINES
-from evaluator.errors import InfrastructureError, UnusableReferenceError
+from evaluator.errors import DeviceError, InfrastructureError, UnusableReferenceError
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.context.construction import Construction
 from evaluator.judge.refusal import Refusal
@@ -124,7 +124,8 @@ class Baselines:
         return self._sides.get(name)
 
     def _started(self, name: BaselineName, count: int) -> list[Side]:
-        """So many workers of a baseline, warmed up; none, and a note, where it can't be had."""
+        """So many workers of a baseline, warmed up; none, and a note, where it can't be had. Of
+        eager, raises `InfrastructureError` then."""
         context = self._context
         context.give_memory_back()
         with ExitStack() as ends:
@@ -140,6 +141,11 @@ class Baselines:
                 if name is BaselineName.EAGER:
                     raise InfrastructureError(said) from None
                 self.notes[name] = said
+                return []
+            except DeviceError as error:
+                if name is BaselineName.EAGER:
+                    raise
+                self.notes[name] = f"baseline {name} could not be run: {error}"
                 return []
             ends.pop_all()
         return sides

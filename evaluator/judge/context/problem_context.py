@@ -426,7 +426,8 @@ class ProblemContext:
         """Import a source on a side, with the flags of `baseline`; see `Side.load`.
 
         `others`: import it there at the same time. What a side takes of the device's memory is
-        watched where there are none. Raises `Refusal`.
+        watched where there are none. Raises `Refusal`, and `DeviceError` where a worker has no
+        context on a GPU.
         """
         text: SourceText = "none" if self.settings.protocol == "kernelbench" else "lines"
         sides = (side, *others)

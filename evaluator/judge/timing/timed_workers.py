@@ -6,10 +6,8 @@ process: within one pair of workers nothing tells of it. So each pair is one mea
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from evaluator.errors import DeviceError
 from evaluator.evaluation import Verdict
 from evaluator.hardware.host_memory import available_bytes
 from evaluator.judge.context.problem_context import CONTEXT_BYTES, ProblemContext
@@ -56,12 +54,7 @@ def sampled_in_workers(context: ProblemContext, trial: Trial, side: Side) -> lis
             count = timed
             break
         context.baselines.start_eager(timed + more)
-        with ExitStack() as ends:
-            try:
-                others = ends.enter_context(trial.further_workers(context, side, more))
-            except DeviceError:
-                count = timed
-                break
+        with trial.further_workers(context, side, more) as others:
             for waiting in (side, *others):
                 waiting.stand_still()
             for other in others:

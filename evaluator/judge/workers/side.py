@@ -159,15 +159,15 @@ class Side:
     def loaded(self, timeout_s: float) -> None:
         """Wait until the source is imported.
 
-        Raises `Refusal`, and `DeviceError` where the worker has no context on its device: by then
-        nothing of the source has run.
+        Raises `Refusal`, and `DeviceError` where the worker could not make its context on a GPU: by
+        then nothing of the source has run.
         """
         try:
             self._receive("import", timeout_s, Kind.WARMED)
         except Refusal as refusal:
-            if refusal.status is Status.TIMEOUT:
-                raise
-            raise DeviceError(f"no worker on {self.device}: {refusal.message}") from None
+            if refusal.reason is Reason.IMPORT_RAISED and self.device.type == "cuda":
+                raise DeviceError(f"no worker on {self.device}: {refusal.message}") from None
+            raise
         self._receive("import", timeout_s, Kind.IMPORTED)
 
     def _receive(self, phase: Phase, timeout_s: float, expected: Kind) -> Message:
