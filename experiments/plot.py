@@ -69,6 +69,15 @@ OF_ALL_RUNS = (
 )
 """Pictures of any number of runs."""
 
+OF_A_STUDY = (
+    Picture.BUDGETS,
+    Picture.BY_CONDITION,
+    Picture.STATUSES_BY_CALL,
+    Picture.SPENDING,
+    Picture.ADVICE,
+)
+"""Pictures of a study, whose runs are too many for a line each."""
+
 RUNS_WANTED = {Picture.TRAJECTORIES: 1, Picture.STATUSES: 1, Picture.KERNELS: 1, Picture.PAIRED: 2}
 
 

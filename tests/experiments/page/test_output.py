@@ -36,6 +36,14 @@ def test_figures_are_written_as_pdf(run: Path, tmp_path: Path) -> None:
     assert all(file.read_bytes().startswith(b"%PDF") for file in files)
 
 
+def test_figures_of_a_study_are_of_its_conditions(tmp_path: Path) -> None:
+    study = ROOT / "experiments/recordings/profile-worth-cpu"
+    done = command(MODULE, study, "--pdf-figures", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    names = [Path(line).stem for line in done.stdout.splitlines()]
+    assert names == ["advice", "budgets", "by-condition", "spending", "statuses-by-call"]
+
+
 def test_mistakes_are_one_line(run: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     page = tmp_path / "page.html"
