@@ -9,6 +9,7 @@ import numpy as np
 
 from experiments.analysis.caption import caption
 from experiments.analysis.label import conditions, run_labels
+from experiments.analysis.outcomes import outcomes
 from experiments.analysis.run_report import problem_report
 from experiments.plot_style import (
     INK,
@@ -93,9 +94,8 @@ def best_by_condition(turns: pd.DataFrame) -> Figure:
     """
     parts = conditions(turns)
     rows = list(dict.fromkeys(turns["problem"]))
-    table = np.array(
-        [[_kept(part[part["problem"] == problem]) for _, part in parts] for problem in rows]
-    )
+    columns = [_kept(part) for _, part in parts]
+    table = np.array([[kept.get(problem, np.nan) for kept in columns] for problem in rows])
     highest = np.nanmax(table, axis=1)
     order = np.argsort(-highest, kind="stable")
     table, highest = table[order], highest[order]
@@ -132,9 +132,11 @@ def best_by_condition(turns: pd.DataFrame) -> Figure:
         return figure
 
 
-def _kept(turns: pd.DataFrame) -> float:
-    """Of one problem under one condition; NaN without a turn."""
-    if turns.empty:
-        return float("nan")
-    bests = [problem_report(part).speedup for _, part in turns.groupby("path", sort=False)]
-    return float(np.exp(np.mean([np.log(max(1.0, best.value)) if best else 0.0 for best in bests])))
+def _kept(turns: pd.DataFrame) -> dict[str, float]:
+    """By problem, under one condition."""
+    logs: dict[str, list[float]] = {}
+    for _, run in turns.groupby("path", sort=False):
+        reached = outcomes(run)
+        for problem, kept in zip(reached.problems, reached.kept[:, -1], strict=True):
+            logs.setdefault(problem, []).append(float(np.log(kept)))
+    return {problem: float(np.exp(np.mean(each))) for problem, each in logs.items()}

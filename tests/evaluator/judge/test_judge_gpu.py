@@ -224,8 +224,8 @@ RECURRENT = task(
 
 
 def test_a_graph_over_the_weights_of_a_recurrent_module(gpu):
-    """Under KernelBench's protocol, which moves the module before each trial, an LSTM gets other
-    buffers. Whether the graph is right then depends on what becomes of the old ones."""
+    """They stay where they are. KernelBench's protocol moves the module before each trial; whether
+    the graph is right there depends on what becomes of the old buffers."""
     body = (
         "if not hasattr(self, 'graph'):\n"
         "            self.given = x.clone()\n"
