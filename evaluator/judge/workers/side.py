@@ -38,7 +38,7 @@ from evaluator.judge.workers.output_memory import (
     in_slot,
     lies_within,
 )
-from evaluator.judge.workers.process import WorkerProcess
+from evaluator.judge.workers.process import START_TIMEOUT_S, WorkerProcess
 from evaluator.reason import Reason
 from evaluator.worker.orders import CallOrder, ConstructOrder, LoadOrder
 from evaluator.worker.poison import POISONS
@@ -162,10 +162,11 @@ class Side:
         Raises `Refusal`, and `DeviceError` where the worker could not make its context on a GPU: by
         then nothing of the source has run.
         """
+        on_gpu = self.device.type == "cuda"
         try:
-            self._receive("import", timeout_s, Kind.WARMED)
+            self._receive("import", START_TIMEOUT_S if on_gpu else timeout_s, Kind.WARMED)
         except Refusal as refusal:
-            if refusal.reason is Reason.IMPORT_RAISED and self.device.type == "cuda":
+            if on_gpu and refusal.reason in (Reason.IMPORT_RAISED, Reason.IMPORT_TIMEOUT):
                 raise DeviceError(f"no worker on {self.device}: {refusal.message}") from None
             raise
         self._receive("import", timeout_s, Kind.IMPORTED)

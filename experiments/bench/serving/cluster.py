@@ -96,19 +96,21 @@ def measure_cluster(
     words = [
         *("--strategy", "sample", "--level", "1", "--limit", str(problems), "--rival", "none"),
         *("--budget", str(budget), "--confirm", "0", "--no-audit", "--display", "none"),
-        *("--device", device, "--timing-seconds", str(timing_seconds)),
+        *("--timing-seconds", str(timing_seconds)),
     ]
     with tempfile.TemporaryDirectory(prefix="cluster-run-") as name:
         on_ray, without = Path(name, "ray"), Path(name, "local")
         with local_cluster(nodes=0) as cluster:
             cluster.join(num_cpus=cpus, num_gpus=gpus)
             danger = _Danger(cluster, gpus, cpus, turns=problems * budget)
-            ray_words = [*words, "--executor", "ray", "--ray-address", cluster.address]
+            kind = device.partition(":")[0]
+            ray_words = [*words, "--device", kind, "--executor", "ray"]
+            ray_words += ["--ray-address", cluster.address]
             cluster_s = _run(ray_words, on_ray, danger.look)
         if not danger.judge_killed_after or not danger.node_killed_after:
             raise InfrastructureError("the run ended before anything was killed; give it more")
         turns = list(RunFiles(on_ray).turns())
-        local_s = _run([*words, "-m", f"replay/{on_ray}"], without)
+        local_s = _run([*words, "--device", device, "-m", f"replay/{on_ray}"], without)
         local = {_key(turn): _verdict(turn) for turn in RunFiles(without).turns()}
     figures = ClusterFigures(
         machine=here,
