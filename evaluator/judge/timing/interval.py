@@ -67,16 +67,20 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> Interv
     return Interval(middle, ordered[k - 1], ordered[count - k])
 
 
-def over_workers(values: Sequence[Sequence[float]], confidence: float = 0.95) -> Interval:
+def over_workers(
+    values: Sequence[Sequence[float]], confidence: float = 0.95, *, differ: float = 0.0
+) -> Interval:
     """The interval of a quantity that differs from worker to worker; one list of values for each.
 
-    Of one worker it is `median_interval`. Of several it is Student's t interval of the logarithms
-    of their medians, which covers what differs between workers as well as within (Student, The
-    probable error of a mean, Biometrika 6, 1908; quantiles: NIST/SEMATECH e-Handbook, 1.3.6.7.2).
+    Of one worker it is `median_interval`, wider by the share `differ` at both ends. Of several it
+    is Student's t interval of the logarithms of their medians, which covers what differs between
+    workers as well as within (Student, The probable error of a mean, Biometrika 6, 1908;
+    quantiles: NIST/SEMATECH e-Handbook, 1.3.6.7.2).
     It is never narrower than that of the median of all values. `confidence`: 0.95 or 0.995.
     """
     if len(values) == 1:
-        return median_interval(values[0], confidence)
+        alone = median_interval(values[0], confidence)
+        return Interval(alone.value, alone.low / (1 + differ), alone.high * (1 + differ))
     logs = [math.log(median(each)) for each in values]
     pooled = median_interval([value for each in values for value in each], confidence)
     half = _T[confidence][len(logs) - 2] * stdev(logs) / math.sqrt(len(logs))

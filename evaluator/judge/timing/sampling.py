@@ -20,7 +20,7 @@ from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.timing.call_cost import CallCost, call_cost
 from evaluator.judge.timing.disturbance import MOST_DISTURBED_SHARE, Disturbance, Watch, watch
 from evaluator.judge.timing.samples import Samples, paired_ratios
-from evaluator.judge.timing.stopping_rule import FEWEST_BLOCKS, early_stop
+from evaluator.judge.timing.stopping_rule import FEWEST_BLOCKS, early_stop, may_be_slow
 from evaluator.judge.timing.verified_calls import VerifiedCalls
 from evaluator.judge.workers.call import Call
 from evaluator.judge.workers.side import Side
@@ -126,6 +126,7 @@ class _Sampler:
         is_another: bool,
     ) -> None:
         self._context = context
+        self._is_another = is_another
         self._verified = VerifiedCalls(is_another=is_another)
         self._sides = sides
         self._verify = verify
@@ -176,7 +177,8 @@ class _Sampler:
             if first_interval is None and len(self._all[None].total_us) >= FEWEST_BLOCKS:
                 first_interval = time.monotonic()
             made = len(self._all[None].total_us)
-            if made >= least and time.monotonic() - begin > seconds:
+            spent_s = time.monotonic() - begin
+            if made >= least and spent_s > seconds and not self._goes_on(spent_s, few):
                 stopped = "time"
                 break
             if (enough := self._enough(made)) is not None:
@@ -278,6 +280,17 @@ class _Sampler:
 
     def _is_turn_of_others(self, made: int) -> bool:
         return made % 2 == 0 if made < self._alternating else made % 4 == 3
+
+    def _goes_on(self, spent_s: float, few: bool) -> bool:
+        """Whether the first of several workers gets some of the others' time: a few more calls may
+        show that the kernel is far slower, and no other worker is needed."""
+        if self._is_another or not few or spent_s > self._context.settings.timing_seconds:
+            return False
+        return self._held >= self._sides.keys() and all(
+            may_be_slow(self._ratios(name), self._context.settings)
+            for name in self._good
+            if name is not None
+        )
 
     def _enough(self, decisive: int) -> Stopped | None:
         good = len(self._good[None].total_us)

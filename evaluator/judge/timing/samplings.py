@@ -27,6 +27,11 @@ class Samplings:
         """Of the worker in which the candidate was found correct."""
         return self.each[0]
 
+    @property
+    def all_held(self) -> bool:
+        """Whether the streams of the candidate and of every baseline could be held."""
+        return self.first.held >= {None, *self.first.baselines}
+
     def latencies_us(self) -> list[list[float]]:
         """Of the candidate."""
         return [self._net(s, s.candidate, s.baselines[BaselineName.EAGER]) for s in self.each]

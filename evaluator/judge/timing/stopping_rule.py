@@ -11,6 +11,10 @@ from evaluator.settings import Settings
 FEWEST_BLOCKS = 10
 CLEAR_RATIO = 1.5
 """A kernel that is so many times faster or slower needs no narrow interval."""
+PAIRS_DIFFER = 0.05
+"""By how much the speedup beside one pair of workers may differ from that beside many, on a GPU
+whose streams can be held. Of kernels that are far from 1x, nine in ten differed by less."""
+_SLOW_RATIO = 1 / CLEAR_RATIO / (1 + PAIRS_DIFFER)
 _LOOKS = (12, 24, 48, 96, 192)
 """Undisturbed blocks after which it is seen whether a kernel is so. In a first worker ten calls are
 verified: what is wrong only after them can't bring about the first two of these looks, and at each
@@ -35,6 +39,26 @@ def early_stop(
         return "precise"
     may_be_clear = blocks in _LOOKS and width < settings.clear_width and not restless
     return "clear" if may_be_clear and all(_is_clear(each) for each in ratios) else None
+
+
+def is_slow(ratios: Sequence[float], settings: Settings) -> bool:
+    """Whether a kernel is slower by far more than pairs of workers differ, so that one pair tells
+    enough. There is no such rule for faster ones: further workers verify their calls as well.
+    """
+    narrow = median_interval(ratios).relative_width < settings.clear_width
+    surely = median_interval(ratios, VERDICT_CONFIDENCE).high < _SLOW_RATIO
+    return _is_early_allowed(settings) and narrow and surely
+
+
+def may_be_slow(ratios: Sequence[float], settings: Settings) -> bool:
+    """Whether every call so far was slow, and a few more tell whether the kernel is."""
+    few = len(ratios) < FEWEST_BLOCKS
+    return few and _is_early_allowed(settings) and all(ratio < _SLOW_RATIO for ratio in ratios)
+
+
+def _is_early_allowed(settings: Settings) -> bool:
+    """Not in a second verdict, which wants the same width of all kernels."""
+    return settings.clear_width > settings.relative_width
 
 
 def _is_clear(ratios: Sequence[float]) -> bool:

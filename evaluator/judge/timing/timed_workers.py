@@ -6,6 +6,7 @@ process: within one pair of workers nothing tells of it. So each pair is one mea
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evaluator.evaluation import Verdict
@@ -14,7 +15,7 @@ from evaluator.judge.context.problem_context import CONTEXT_BYTES, ProblemContex
 from evaluator.judge.timing.interval import over_workers, speedup_verdict
 from evaluator.judge.timing.sampling import Sampling
 from evaluator.judge.timing.samplings import Samplings
-from evaluator.judge.timing.stopping_rule import CLEAR_RATIO
+from evaluator.judge.timing.stopping_rule import CLEAR_RATIO, is_slow
 from evaluator.judge.workers.side import Side
 from evaluator.settings import BaselineName, Settings
 
@@ -38,14 +39,18 @@ def sampled_in_workers(context: ProblemContext, trial: Trial, side: Side) -> lis
 
     At most as many as the time allows, a quarter of a second each; those that surely follow start
     together. One alone in half a second, under KernelBench's protocol, which measures in one
-    process, and where there is no memory for another. Raises `Refusal`.
+    process, where there is no memory for another, and on a GPU for a kernel that is far slower than
+    its baselines. Raises `Refusal`.
     """
     most = count = most_workers(context.settings)
     context.baselines.start_eager(1)
     if most > 1 and not _has_room(context, side, 1, 1):
         count = 1
     seconds = context.settings.timing_seconds / count
-    samplings = [trial.sampled(context, side, seconds, (), count > 1)]
+    first = trial.sampled(context, side, seconds, (), count > 1)
+    if count > 1 and _is_far_slower(context, first):
+        return [replace(first, stopped="slow")]
+    samplings = [first]
     while len(samplings) < count and not _is_enough(context, samplings):
         timed = len(samplings)
         wanted = (_FEWEST if timed < _FEWEST else count) - timed
@@ -70,6 +75,14 @@ def sampled_in_workers(context: ProblemContext, trial: Trial, side: Side) -> lis
         side.construct_again()
         context.sequence.begin(side)
     return samplings
+
+
+def _is_far_slower(context: ProblemContext, sampling: Sampling) -> bool:
+    """Than each baseline, on streams that could be held; never on a CPU."""
+    alone = Samplings([sampling], context.device)
+    return alone.all_held and all(
+        is_slow(alone.ratios(name)[0], context.settings) for name in sampling.baselines
+    )
 
 
 def _is_enough(context: ProblemContext, samplings: list[Sampling]) -> bool:

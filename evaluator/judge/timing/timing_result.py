@@ -15,6 +15,7 @@ from evaluator.judge.timing.interval import over_workers, speedup_verdict
 from evaluator.judge.timing.samples import copy_cost_us, net_us, paired_ratios
 from evaluator.judge.timing.sampling import Sampling
 from evaluator.judge.timing.samplings import Samplings
+from evaluator.judge.timing.stopping_rule import PAIRS_DIFFER
 from evaluator.metrics import sol_score
 from evaluator.settings import BaselineName, Settings
 
@@ -39,7 +40,8 @@ def timing_of(
     workers = Samplings(samplings, torch.device(settings.device))
     device, first = workers.device, workers.first
     notes: list[str] = []
-    latency = over_workers(workers.latencies_us())
+    differ = PAIRS_DIFFER if first.stopped == "slow" else 0.0
+    latency = over_workers(workers.latencies_us(), differ=differ)
     on_gpu = _GPU_MARGIN if len(samplings) > 1 else _GPU_MARGIN_OF_ONE
     margin = _CPU_MARGIN if device.type == "cpu" else on_gpu
     baselines = {}
@@ -53,7 +55,7 @@ def timing_of(
         )
     for name in first.baselines:
         ratios = workers.ratios(name)
-        ratio = over_workers(ratios)
+        ratio = over_workers(ratios, differ=differ)
         baselines[name] = BaselineTiming(
             latency_us=over_workers(workers.baseline_us(name)).value,
             speedup=ratio.value,

@@ -181,6 +181,18 @@ def test_one_pair_of_workers_on_a_gpu_must_differ_by_more():
     assert timing_of([one], NO_BOUNDS, on_gpu, 3)[0].verdict is Verdict.FASTER
 
 
+def test_the_interval_of_a_slow_kernel_allows_for_workers_that_were_not_asked():
+    alone = sampling([200.0] * 12, [100.0] * 12)
+    slow = replace(alone, stopped="slow")
+    timings = [timing_of([each], NO_BOUNDS, ON_CPU, 3)[0] for each in (alone, slow)]
+    assert [each.speedup for each in timings] == [0.5, 0.5]
+    assert [each.verdict for each in timings] == [Verdict.SLOWER] * 2
+    assert timings[0].speedup_low == timings[0].speedup_high == 0.5
+    assert timings[1].speedup_low == pytest.approx(0.5 / 1.05)
+    assert timings[1].speedup_high == pytest.approx(0.5 * 1.05)
+    assert timings[1].latency_high_us == pytest.approx(200 * 1.05)
+
+
 def test_a_candidate_is_timed_in_several_fresh_workers(evaluate):
     own = SCALE_AND_BIAS.replace("class Model(", "class ModelNew(")
     evaluation = evaluate(own, timing_seconds=1.0, relative_width=1e-9)
