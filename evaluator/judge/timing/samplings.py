@@ -9,7 +9,7 @@ from statistics import median
 
 import torch
 
-from evaluator.judge.timing.disturbance import Disturbance
+from evaluator.judge.timing.disturbance import MOST_DISTURBED_SHARE, Disturbance
 from evaluator.judge.timing.samples import Samples, copy_cost_us, net_us, paired_ratios
 from evaluator.judge.timing.sampling import Sampling
 from evaluator.settings import BaselineName
@@ -72,6 +72,11 @@ class Samplings:
     def disturbed_blocks(self) -> int:
         """Of the decisive ones, those that something disturbed."""
         return sum(s.disturbed_blocks for s in self.each)
+
+    @property
+    def restless(self) -> bool:
+        """Whether so many were disturbed that a kernel is called slower or nothing."""
+        return self.disturbed_blocks > MOST_DISTURBED_SHARE * self.decisive_blocks
 
     @property
     def disturbed(self) -> Counter[Disturbance]:

@@ -12,8 +12,8 @@ FEWEST_BLOCKS = 10
 CLEAR_RATIO = 1.5
 """A kernel that is so many times faster or slower needs no narrow interval."""
 PAIRS_DIFFER = 0.05
-"""By how much the speedup beside one pair of workers may differ from that beside many, on a GPU
-whose streams can be held. Of kernels that are far from 1x, nine in ten differed by less."""
+"""Twice the standard deviation that the speedup of most kernels has between pairs of workers, on a
+GPU whose streams can be held (`experiments/results/measured/timing.md`)."""
 _SLOW_RATIO = 1 / CLEAR_RATIO / (1 + PAIRS_DIFFER)
 _LOOKS = (12, 24, 48, 96, 192)
 """Undisturbed blocks after which it is seen whether a kernel is so. In a first worker ten calls are
@@ -52,7 +52,7 @@ def is_slow(ratios: Sequence[float], settings: Settings) -> bool:
 
 def may_be_slow(ratios: Sequence[float], settings: Settings) -> bool:
     """Whether every call so far was slow, and a few more tell whether the kernel is."""
-    few = len(ratios) < FEWEST_BLOCKS
+    few = 0 < len(ratios) < FEWEST_BLOCKS
     return few and _is_early_allowed(settings) and all(ratio < _SLOW_RATIO for ratio in ratios)
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import torch
+
 from evaluator.evaluation import Verdict
 from evaluator.hardware.host_memory import available_bytes
 from evaluator.judge.context.problem_context import CONTEXT_BYTES, ProblemContext
@@ -48,7 +50,7 @@ def sampled_in_workers(context: ProblemContext, trial: Trial, side: Side) -> lis
         count = 1
     seconds = context.settings.timing_seconds / count
     first = trial.sampled(context, side, seconds, (), count > 1)
-    if count > 1 and _is_far_slower(context, first):
+    if count > 1 and is_far_slower(first, context.settings):
         return [replace(first, stopped="slow")]
     samplings = [first]
     while len(samplings) < count and not _is_enough(context, samplings):
@@ -77,11 +79,13 @@ def sampled_in_workers(context: ProblemContext, trial: Trial, side: Side) -> lis
     return samplings
 
 
-def _is_far_slower(context: ProblemContext, sampling: Sampling) -> bool:
-    """Than each baseline, on streams that could be held; never on a CPU."""
-    alone = Samplings([sampling], context.device)
-    return alone.all_held and all(
-        is_slow(alone.ratios(name)[0], context.settings) for name in sampling.baselines
+def is_far_slower(sampling: Sampling, settings: Settings) -> bool:
+    """Than each baseline, on streams that could be held, and undisturbed; never on a CPU."""
+    alone = Samplings([sampling], torch.device(settings.device))
+    return (
+        alone.all_held
+        and not alone.restless
+        and all(is_slow(alone.ratios(name)[0], settings) for name in sampling.baselines)
     )
 
 

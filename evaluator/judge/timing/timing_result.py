@@ -10,7 +10,6 @@ import torch
 from evaluator.baseline import flags_words
 from evaluator.evaluation import BaselineTiming, CallTiming, Timing, Verdict
 from evaluator.judge.bounds.speed_of_light import Bounds
-from evaluator.judge.timing.disturbance import MOST_DISTURBED_SHARE
 from evaluator.judge.timing.interval import over_workers, speedup_verdict
 from evaluator.judge.timing.samples import copy_cost_us, net_us, paired_ratios
 from evaluator.judge.timing.sampling import Sampling
@@ -45,9 +44,8 @@ def timing_of(
     on_gpu = _GPU_MARGIN if len(samplings) > 1 else _GPU_MARGIN_OF_ONE
     margin = _CPU_MARGIN if device.type == "cpu" else on_gpu
     baselines = {}
-    disturbed_share = workers.disturbed_blocks / workers.decisive_blocks
-    restless = disturbed_share > MOST_DISTURBED_SHARE
-    if restless:
+    if workers.restless:
+        disturbed_share = workers.disturbed_blocks / workers.decisive_blocks
         said = ", ".join(f"{kind} {count}" for kind, count in workers.disturbed.items())
         notes.append(
             f"{100 * disturbed_share:.0f} % of the {workers.decisive_blocks} blocks of timed "
@@ -61,12 +59,12 @@ def timing_of(
             speedup=ratio.value,
             speedup_low=ratio.low,
             speedup_high=ratio.high,
-            verdict=_despite(restless, speedup_verdict(ratios, margin)),
+            verdict=_despite(workers.restless, speedup_verdict(ratios, margin)),
             pairs=workers.pairs(name),
             flags=flags_words(name, settings),
         )
     over_eager = baselines[BaselineName.EAGER]
-    called = _called(workers)
+    called = _called(workers, differ)
     launch_bound = first.cost.is_all(over_eager.latency_us, operators)
     if launch_bound:
         notes.append(
@@ -143,12 +141,12 @@ def _below(attainable_us: float | None, latency_us: float) -> float | None:
     return attainable_us if attainable_us is not None and attainable_us <= latency_us else None
 
 
-def _called(workers: Samplings) -> CallTiming | None:
+def _called(workers: Samplings, differ: float) -> CallTiming | None:
     """The figures of calls as they are launched, where there are enough of them."""
     pairs, device = workers.called(_FEWEST_CALLED), workers.device
     if not pairs:
         return None
-    ratio = over_workers([paired_ratios(*pair, 0.0, device) for pair in pairs])
+    ratio = over_workers([paired_ratios(*pair, 0.0, device) for pair in pairs], differ=differ)
     mine, eager = (
         over_workers([net_us(pair[which], copy_cost_us(pair[1]), 0.0, device) for pair in pairs])
         for which in (0, 1)

@@ -16,6 +16,7 @@ from evaluator.judge.timing.disturbance import Disturbance
 from evaluator.judge.timing.interval import median_interval, speedup_verdict
 from evaluator.judge.timing.samples import Samples
 from evaluator.judge.timing.sampling import Sampling
+from evaluator.judge.timing.timed_workers import is_far_slower
 from evaluator.judge.timing.timing_result import timing_of
 from evaluator.settings import BaselineName, Settings
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
@@ -191,6 +192,18 @@ def test_the_interval_of_a_slow_kernel_allows_for_workers_that_were_not_asked():
     assert timings[1].speedup_low == pytest.approx(0.5 / 1.05)
     assert timings[1].speedup_high == pytest.approx(0.5 * 1.05)
     assert timings[1].latency_high_us == pytest.approx(200 * 1.05)
+
+
+def test_one_pair_tells_enough_of_a_far_slower_kernel():
+    """If all streams were held, and few blocks were disturbed."""
+    on_gpu = Settings(device="cuda:0")
+    both = frozenset({None, BaselineName.EAGER})
+    slow = replace(sampling([200.0] * 12, [100.0] * 12), held=both)
+    assert is_far_slower(slow, on_gpu)
+    assert not is_far_slower(replace(slow, held=frozenset({BaselineName.EAGER})), on_gpu)
+    assert not is_far_slower(replace(slow, disturbed_blocks=3), on_gpu)
+    assert not is_far_slower(replace(sampling([155.0] * 12, [100.0] * 12), held=both), on_gpu)
+    assert not is_far_slower(replace(sampling([50.0] * 12, [100.0] * 12), held=both), on_gpu)
 
 
 def test_a_candidate_is_timed_in_several_fresh_workers(evaluate):

@@ -134,6 +134,7 @@ def test_ten_steady_calls_show_that_a_kernel_is_slow():
     assert is_slow(slow, Settings())
     assert may_be_slow(slow[:9], Settings()) and not may_be_slow(slow, Settings())
     assert not may_be_slow([*slow[:8], 0.65], Settings())
+    assert not may_be_slow([], Settings())
     assert not is_slow([2.0] * 10, Settings())
     second_verdict = Settings(clear_width=0.01)
     assert not is_slow(slow, second_verdict) and not may_be_slow(slow[:9], second_verdict)
