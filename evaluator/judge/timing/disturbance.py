@@ -56,8 +56,8 @@ class Reading:
 class Gauge(Protocol):
     """Something that can be read before and after a block."""
 
-    def read(self) -> Reading:
-        """The state now."""
+    def read(self, *, counts_processes: bool = True) -> Reading:
+        """The state now. Counting the processes on a GPU takes several milliseconds."""
         ...
 
 
@@ -86,7 +86,7 @@ class Watch:
 
     def __init__(self, gauge: Gauge) -> None:
         self._gauge = gauge
-        self._usual = self._before = gauge.read()
+        self._usual = self._before = self._last = gauge.read()
         self._clocks: list[int] = []
 
     def expect_another_process(self) -> None:
@@ -95,19 +95,21 @@ class Watch:
             self._usual = replace(self._usual, processes=self._usual.processes + 1)
 
     def begin(self) -> None:
-        """A block begins."""
-        self._before = self._gauge.read()
+        """A block begins. Those who were on the GPU when the last one ended are taken to be there
+        still."""
+        now = self._gauge.read(counts_processes=False)
+        self._before = replace(now, processes=self._last.processes)
 
     def end(self, *, enqueued: bool = False) -> set[Disturbance]:
         """The block is over: what disturbed it. `enqueued`: on a GPU, all before it began."""
-        after = self._gauge.read()
+        after = self._last = self._gauge.read()
         self._clocks += [r.sm_clock_mhz for r in (self._before, after) if r.sm_clock_mhz]
         found = disturbances(self._before, after, self._usual)
         return found - _OF_THE_HOST if enqueued else found
 
     def seen(self) -> dict[str, float | int]:
         """What a reader of the times will want to know, for the record's conditions."""
-        now = self._gauge.read()
+        now = self._gauge.read(counts_processes=False)
         seen: dict[str, float | int] = {
             "timed_steal_s": round(now.steal_s - self._usual.steal_s, 3),
             "timed_quota_s": round(now.quota_s - self._usual.quota_s, 3),
@@ -121,7 +123,8 @@ class Watch:
 
 
 class _Host:
-    def read(self) -> Reading:
+    def read(self, *, counts_processes: bool = True) -> Reading:
+        del counts_processes
         return Reading(time.monotonic(), steal_seconds(), quota_seconds())
 
 
@@ -142,9 +145,10 @@ class _Gpu:
             self._mute.add(question)
             return None
 
-    def read(self) -> Reading:
+    def read(self, *, counts_processes: bool = True) -> Reading:
         reasons = self._ask("nvmlDeviceGetCurrentClocksThrottleReasons") or 0
-        running = self._ask("nvmlDeviceGetComputeRunningProcesses")
+        question = "nvmlDeviceGetComputeRunningProcesses"
+        running = self._ask(question) if counts_processes else None
         return Reading(
             time.monotonic(),
             steal_seconds(),
