@@ -132,7 +132,6 @@ class ForkOrder(Order):
 
 @dataclass(frozen=True)
 class ReapOrder(Order):
-    """Tell how a process ended, if it does within so many seconds."""
+    """Tell how a process ended, if it has."""
 
     pid: int
-    timeout_s: float

@@ -16,7 +16,6 @@ import os
 import signal
 import socket
 import sys
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn
@@ -70,7 +69,7 @@ def _serve(channel: Channel, folder: Path) -> NoReturn:
             channel.send(Kind.FORKED, json.dumps(told).encode())
         elif message.kind is Kind.REAP:
             order = ReapOrder.decode(message.payload)
-            status = _reap(order.pid, order.timeout_s)
+            status = _reaped(order.pid)
             channel.send(Kind.REAPED, json.dumps({"status": status}).encode())
 
 
@@ -99,16 +98,10 @@ def import_ahead() -> None:
         torch.cuda.is_available = asked
 
 
-def _reap(pid: int, timeout_s: float) -> int | None:
+def _reaped(pid: int) -> int | None:
     """How a child ended: its exit code, minus the signal, or None while it still runs."""
-    deadline = time.monotonic() + timeout_s
-    while True:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        if time.monotonic() > deadline:
-            return None
-        time.sleep(0.002)
+    done, status = os.waitpid(pid, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if done else None
 
 
 def _become_worker(

@@ -50,9 +50,11 @@ class JudgeMemory:
     def has_free(self, size: int) -> bool:
         """Whether workers can have so many bytes. Where they could not, what PyTorch keeps for the
         judge's next tensors is given back."""
-        if self._on_gpu and self._free_bytes() < size:
-            self.give_back()
-        return not self._on_gpu or self._free_bytes() >= size
+        # Asking the driver takes milliseconds while contexts are made on the host's GPUs.
+        if not self._on_gpu or size <= 0 or self._free_bytes() >= size:
+            return True
+        self.give_back()
+        return self._free_bytes() >= size
 
     def can_take(self, size: int) -> bool:
         """Whether the judge can have so many bytes, of those that are free and those that PyTorch
@@ -73,7 +75,7 @@ class JudgeMemory:
             return
         given_back = self._all_given_back()
         # What was given back and taken again is wiped by now: there is no more than all of it.
-        most = torch.cuda.mem_get_info(self._device)[1]
+        most = torch.cuda.get_device_properties(self._device).total_memory
         time.sleep(min(most, given_back - self._given_back_bytes) / _WIPED_BYTES_PER_S)
         self._given_back_bytes = given_back
 

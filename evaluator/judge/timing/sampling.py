@@ -31,8 +31,6 @@ _LEAST_BLOCKS_EVER = 9
 _LEAST_BLOCKS_OF_SEVERAL = 6
 """Of each of several workers: with fewer, work before the start is neither found nor charged."""
 _MOST_BLOCKS = 400
-_MOST_SHARES = 2
-"""So many times its share of the time the first of several workers may take, see `_goes_on`."""
 _ALTERNATING_BLOCKS = 18
 """So many blocks of the first worker are by turns of others and of held calls; then, and in further
 workers, one in four is of others."""
@@ -179,8 +177,8 @@ class _Sampler:
             if first_interval is None and len(self._all[None].total_us) >= FEWEST_BLOCKS:
                 first_interval = time.monotonic()
             made = len(self._all[None].total_us)
-            shares = (time.monotonic() - begin) / seconds
-            if made >= least and shares > 1 and not (few and self._goes_on(shares)):
+            is_over = time.monotonic() - begin > seconds
+            if made >= least and is_over and not (few and self._goes_on()):
                 stopped = "time"
                 break
             if (enough := self._enough(made)) is not None:
@@ -283,14 +281,13 @@ class _Sampler:
     def _is_turn_of_others(self, made: int) -> bool:
         return made % 2 == 0 if made < self._alternating else made % 4 == 3
 
-    def _goes_on(self, shares: float) -> bool:
+    def _goes_on(self) -> bool:
         """Whether the first of several workers takes more than its share of the time: a few more
         calls may show that the kernel is far slower, and no other worker is needed."""
         is_held = self._held >= self._sides.keys()
         return (
             not self._is_another
             and is_held
-            and shares < _MOST_SHARES
             and all(
                 may_be_slow(self._ratios(name), self._context.settings)
                 for name in self._good

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ _PROBE_BYTES = 16 * 2**30
 _APART = {"pid_namespace", "own_uid"}
 """By either of these a candidate can do nothing to another one's worker: it can't name it, or it
 is another user's. Without both it could stop or slow down a spare that waits for its successor."""
+_ANSWER_TIMEOUT_S = 30.0
+_REAP_PERIOD_S = 0.002
 _OPENMP = {"OMP_PROC_BIND": "spread", "GOMP_SPINCOUNT": "20000"}
 """Each thread of a worker's OpenMP pool keeps to a processor of its own.
 
@@ -40,10 +43,6 @@ for work for about 1 ms before they sleep. If they slept at once, the main threa
 pool at the end of a parallel region, would move to the pool's processor; if they spun for longer,
 they would disturb the other side's call.
 """
-_LAUNCHES = {"CUDA_SCALE_LAUNCH_QUEUES": "4x"}
-"""This lets 4,094 launches wait behind a held stream on an H200, and the default 1,022.
-
-The LSTMs and GRUs of KernelBench's level 3 make between 1,022 and 4,094."""
 
 
 class Zygote:
@@ -85,7 +84,7 @@ class Zygote:
                     *(str(theirs.fileno()), str(self._folder)),
                 ],
                 pass_fds=[theirs.fileno()],
-                env=clean_environment(scratch) | _OPENMP | _LAUNCHES | dict(environment or {}),
+                env=clean_environment(scratch) | _OPENMP | dict(environment or {}),
                 stdin=subprocess.DEVNULL,
                 stdout=sys.stderr,
             )
@@ -243,13 +242,20 @@ class Zygote:
         return worker
 
     def reap(self, pid: int, timeout_s: float) -> int | None:
-        """How a worker ended; None if it still runs after `timeout_s`."""
-        try:
-            answer = self._ask(Kind.REAP, ReapOrder(pid, timeout_s), timeout_s + 30.0)
-        except (ClosedError, WireTimeoutError):
-            return None
-        status: int | None = answer["status"]
-        return status
+        """How a worker ended; None if it still runs after `timeout_s`.
+
+        A GPU's context takes its time to end: another thread can fork meanwhile.
+        """
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                answer = self._ask(Kind.REAP, ReapOrder(pid), _ANSWER_TIMEOUT_S)
+            except (ClosedError, WireTimeoutError):
+                return None
+            status: int | None = answer["status"]
+            if status is not None or time.monotonic() > deadline:
+                return status
+            time.sleep(_REAP_PERIOD_S)
 
     def _ask(
         self, kind: Kind, order: Order, timeout_s: float, fds: tuple[int, ...] = ()

@@ -70,17 +70,20 @@ WATCHES = """
 import sys
 
 SEEN = []
+CALLS = []
 worker = sys.modules["evaluator.worker.worker"]
 real = worker.Channel.spin
 
 def spin(self, seconds):
     x = sys._getframe(1).f_locals["arguments"][0]
-    SEEN[:] = [x.clone()]
+    # In later calls this would itself be work before the start, which is timed.
+    SEEN[:] = [x.clone()] if len(CALLS) < 3 else []
+    CALLS.append(None)
     return real(self, seconds)
 
 worker.Channel.spin = spin
 
-""" + HONEST.replace("* 2.0", "* (2.0 if torch.equal(SEEN[0], x) else 0.0)")
+""" + HONEST.replace("* 2.0", "* (2.0 if all(torch.equal(seen, x) for seen in SEEN) else 0.0)")
 
 
 @pytest.mark.thorough

@@ -25,6 +25,7 @@ SMALL = task(
 )
 LARGE = task("return torch.softmax(x, dim=1)", x="torch.randn(8192, 8192)")
 WAITS = SMALL.replace("return x\n", "return x * (1.0 if x.sum().item() > 1e9 else 2.0)\n", 1)
+LIKE_AN_LSTM = SMALL.replace("range(40)", "range(2000)")
 MANY_LAUNCHES = SMALL.replace("range(40)", "range(6000)")
 
 
@@ -98,6 +99,13 @@ def test_a_reference_that_cannot_be_held_is_timed_as_called(judge, reference):
     assert evaluation.status is Status.CORRECT, evaluation.message
     assert any(note.startswith("eager waits") for note in evaluation.notes)
     assert evaluation.timing.called is None
+
+
+def test_two_thousand_launches_are_held(judge):
+    evaluation = judge(LIKE_AN_LSTM.replace("Model(", "ModelNew("), LIKE_AN_LSTM)
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert not any("waits" in note for note in evaluation.notes)
+    assert evaluation.timing.called is not None
 
 
 def test_a_stream_of_its_own_that_waits_and_is_waited_for_is_right(judge):
