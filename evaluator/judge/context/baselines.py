@@ -45,8 +45,8 @@ class Baselines:
     def __init__(self, context: ProblemContext) -> None:
         self._context = context
         self._sides: dict[BaselineName, Side] = {}
-        self._others: list[Side] = []
-        """Further workers of eager."""
+        self._others: dict[int, Side] = {}
+        """Further workers of eager, by the number of the candidate's worker."""
         self.notes: dict[BaselineName, str] = {}
         """Why some can't be had."""
         self._flags_matter: bool | None = None
@@ -54,7 +54,7 @@ class Baselines:
     @property
     def sides(self) -> list[Side]:
         """Those that run."""
-        return [*self._sides.values(), *self._others]
+        return [*self._sides.values(), *self._others.values()]
 
     @property
     def missing(self) -> int:
@@ -91,29 +91,37 @@ class Baselines:
 
     def eager(self, number: int) -> Side:
         """The worker of eager that a candidate's worker is timed beside."""
-        self.start_eager(number + 1)
-        return [self._sides[BaselineName.EAGER], *self._others][number]
+        self.start_eager(number)
+        return self._sides[BaselineName.EAGER] if number == 0 else self._others[number]
 
-    def start_eager(self, count: int) -> None:
-        """See that so many workers of eager run; those after the first start together."""
+    def start_eager(self, first: int, count: int = 1) -> None:
+        """See that so many workers of eager run, with numbers from `first` on, and number 0; the
+        others start together."""
         self.get(BaselineName.EAGER)
-        if (missing := count - self.eager_count) > 0:
-            for other in self._started(BaselineName.EAGER, missing):
+        if missing := self.missing_eager(first, count):
+            started = self._started(BaselineName.EAGER, len(missing))
+            for number, other in zip(missing, started, strict=True):
                 other.memory_bytes = self._sides[BaselineName.EAGER].memory_bytes
-                self._others.append(other)
+                self._others[number] = other
+
+    def missing_eager(self, first: int, count: int) -> list[int]:
+        """Those of the numbers from `first` on whose workers of eager do not run."""
+        running = self.running_eager
+        return [number for number in range(first, first + count) if number not in running]
 
     def end_further(self) -> int:
         """End the workers of eager after the first, until they are needed again; how many."""
         count = len(self._others)
-        for side in self._others:
+        for side in self._others.values():
             side.close()
         self._others.clear()
         return count
 
     @property
-    def eager_count(self) -> int:
-        """How many workers of eager run."""
-        return (BaselineName.EAGER in self._sides) + len(self._others)
+    def running_eager(self) -> dict[int, Side]:
+        """The workers of eager that run, by their numbers."""
+        eager = self._sides.get(BaselineName.EAGER)
+        return self._others if eager is None else {0: eager, **self._others}
 
     def get(self, name: BaselineName) -> Side | None:
         """A baseline in a worker of its own, warmed up; None where it can't be had."""

@@ -30,11 +30,16 @@ def slowed_note(
 ) -> str | None:
     """What to tell where eager was slower beside the candidate, whose workers have ended by now.
 
-    Each worker of eager is compared with itself. A little slower matters where it makes up the
-    speedup, of which `speedup_low` is the least that is likely. Raises `InfrastructureError`.
+    Each worker of eager that still runs is compared with itself. A little slower matters where it
+    makes up the speedup, of which `speedup_low` is the least that is likely. Raises
+    `InfrastructureError`.
     """
     context.settle()
-    eager = [context.baselines.eager(number) for number in range(len(samplings))]
+    context.baselines.start_eager(0)
+    running = context.baselines.running_eager
+    numbers = [number for number in range(len(samplings)) if number in running]
+    eager = [running[number] for number in numbers]
+    samplings = [samplings[number] for number in numbers]
     alone = [Samples() for _ in eager]
     deadline = time.monotonic() + _MOST_SECONDS
     for number in range(_MOST_CALLS):

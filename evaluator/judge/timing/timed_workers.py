@@ -45,8 +45,8 @@ def sampled_in_workers(context: ProblemContext, trial: Trial, side: Side) -> lis
     its baselines. Raises `Refusal`.
     """
     most = count = most_workers(context.settings)
-    context.baselines.start_eager(1)
-    if most > 1 and not _has_room(context, side, 1, 1):
+    context.baselines.start_eager(0)
+    if most > 1 and not _room_for(context, side, 1, 1):
         count = 1
     seconds = context.settings.timing_seconds / count
     first = trial.sampled(context, side, seconds, (), count > 1)
@@ -56,11 +56,11 @@ def sampled_in_workers(context: ProblemContext, trial: Trial, side: Side) -> lis
     while len(samplings) < count and not _is_enough(context, samplings):
         timed = len(samplings)
         wanted = (_FEWEST if timed < _FEWEST else count) - timed
-        more = next((n for n in range(wanted, 0, -1) if _has_room(context, side, timed, n)), 0)
+        more = _room_for(context, side, timed, wanted)
         if not more:
             count = timed
             break
-        context.baselines.start_eager(timed + more)
+        context.baselines.start_eager(timed, more)
         with trial.further_workers(context, side, more) as others:
             for waiting in (side, *others):
                 waiting.stand_still()
@@ -102,13 +102,25 @@ def _is_enough(context: ProblemContext, samplings: list[Sampling]) -> bool:
     return is_far and decided and interval.relative_width < context.settings.clear_width
 
 
+def _room_for(context: ProblemContext, side: Side, timed: int, wanted: int) -> int:
+    """How many of the wanted workers find memory. Where it is short, eager's workers beside the
+    earlier ones end: an interval over two workers is as good as none."""
+    sizes = range(wanted, 0, -1)
+    more = next((n for n in sizes if _has_room(context, side, timed, n)), 0)
+    if more or timed >= _FEWEST:
+        return more
+    with context.memory.settled_after():
+        ended = context.baselines.end_further()
+    return int(ended > 0 and _has_room(context, side, timed, 1))
+
+
 def _has_room(context: ProblemContext, side: Side, timed: int, more: int) -> bool:
     """Whether so many more workers of the candidate find memory, with one of eager beside each,
     and the judge finds enough to verify calls."""
     eager = context.baselines.running(BaselineName.EAGER)
     each = [side] * more
     if eager is not None:
-        each += [eager] * max(0, timed + more - context.baselines.eager_count)
+        each += [eager] * len(context.baselines.missing_eager(timed, more))
     wanted = sum((s.memory_bytes or 0) + s.slot_bytes for s in each)
     if context.device.type == "cuda":
         wanted += len(each) * CONTEXT_BYTES + context.bytes_to_verify()

@@ -50,7 +50,7 @@ def test_further_workers_of_earlier_problems_end_on_a_gpu(judge, context_of, mon
     monkeypatch.setattr(judge_module, "free_share", lambda: 1.0)
     first, second, _ = map(context_of, (1, 2, 3))
     for context in (first, second):
-        context.baselines.start_eager(4)
+        context.baselines.start_eager(1, 3)
     eager = first.baselines.eager(0)
     for device, wanted, left in (
         ("cpu", 6, [4, 4]),
@@ -61,7 +61,7 @@ def test_further_workers_of_earlier_problems_end_on_a_gpu(judge, context_of, mon
         with monkeypatch.context() as patch:
             patch.setattr(judge, "device", torch.device(device))
             judge._end_further_workers(wanted)
-        assert [each.baselines.eager_count for each in (first, second)] == left
+        assert [len(each.baselines.running_eager) for each in (first, second)] == left
     assert context_of(1).baselines.eager(0) is eager
     assert context_of(1).baselines.eager(3) is not eager, "started again"
 
