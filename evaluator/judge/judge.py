@@ -36,7 +36,7 @@ from evaluator.judge.kept_problems import MOST_PROBLEMS, MOST_WORKERS
 from evaluator.judge.problem.footprint import footprint_of
 from evaluator.judge.problem.reference import DTYPES
 from evaluator.judge.refusal import Refusal
-from evaluator.judge.timing.timed_workers import most_workers
+from evaluator.judge.timing.timed_workers import fewest_workers, most_workers
 from evaluator.judge.trial import Trial
 from evaluator.judge.workers.side import Side
 from evaluator.judge.workers.worker_limits import WorkerLimits, worker_limits
@@ -182,7 +182,9 @@ class Judge:
             self._forget_benches(keep=len(self._contexts) - 1)
         if context is None:
             context = self._new_context(request)
-        while self._contexts and not context.memory.has_free(context.wanted_bytes()):
+        # In fewer workers a verdict is often unclear: others are set up anew when they come again.
+        wanted = context.wanted_bytes(fewest_workers(request.settings))
+        while self._contexts and not context.memory.has_free(wanted):
             self._forget_benches(keep=len(self._contexts) - 1)
         self._contexts[key] = context
         context.settings = request.settings

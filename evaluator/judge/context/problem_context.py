@@ -334,11 +334,12 @@ class ProblemContext:
         slots = sum(each.slot_bytes for each in (side, *self.baselines.sides))
         return None if taken is None else taken + self.draws.arena.size + slots
 
-    def wanted_bytes(self) -> int:
-        """What a candidate, the baselines that do not run yet and verifying one call take of a
-        GPU's memory."""
+    def wanted_bytes(self, workers: int) -> int:
+        """What so many workers of a candidate, one of eager beside each, the other baselines, as
+        far as they do not run yet, and verifying one call take of a GPU's memory."""
+        missing = self.baselines.missing + len(self.baselines.missing_eager(1, workers - 1))
         worker = self.reference.weight_bytes + self.forward_bytes + self.output_bytes
-        return int((1 + self.baselines.missing) * worker) + self.bytes_to_verify()
+        return int((workers + missing) * (worker + CONTEXT_BYTES)) + self.bytes_to_verify()
 
     def bytes_to_verify(self) -> int:
         """What verifying one call takes of it, with the whole reference in fp64."""

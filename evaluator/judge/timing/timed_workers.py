@@ -36,6 +36,12 @@ def most_workers(settings: Settings) -> int:
     return 1 if count < _FEWEST or settings.protocol == "kernelbench" else count
 
 
+def fewest_workers(settings: Settings) -> int:
+    """In how many workers a candidate is timed where there is memory for them, unless it is far
+    slower."""
+    return min(_FEWEST, most_workers(settings))
+
+
 def sampled_in_workers(context: ProblemContext, trial: Trial, side: Side) -> list[Sampling]:
     """Samplings of `side`, and of further workers of its candidate until the interval is narrow.
 

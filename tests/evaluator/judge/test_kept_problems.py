@@ -11,6 +11,7 @@ import torch
 from evaluator.build.builder import Builder
 from evaluator.hardware import host_memory
 from evaluator.judge import judge as judge_module
+from evaluator.judge.context.judge_memory import JudgeMemory
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.judge import Judge
 from tests.evaluator.made_requests import SCALE_AND_BIAS, evaluation_request
@@ -76,6 +77,21 @@ def test_where_memory_is_short_only_as_many_as_it_takes(judge, context_of, monke
     # And where nothing helps, the one in hand.
     assert context_of(2) is kept[1]
     assert list(judge._contexts.values()) == [kept[1]]
+
+
+@pytest.mark.parametrize(("workers", "kept"), [(1, 2), (3, 1)])
+def test_others_make_room_for_as_many_workers_as_a_verdict_takes(
+    judge, context_of, monkeypatch, workers, kept
+) -> None:
+    """Of which each has one of eager beside it; of these none runs yet."""
+    monkeypatch.setattr(judge_module, "free_share", lambda: 1.0)
+    monkeypatch.setattr(judge_module, "fewest_workers", lambda settings: workers)
+    first, second = map(context_of, (1, 2))
+    limit = second.wanted_bytes(2)
+    assert second.wanted_bytes(1) < limit < second.wanted_bytes(3)
+    monkeypatch.setattr(JudgeMemory, "has_free", lambda memory, size: size < limit)
+    context_of(2)
+    assert list(judge._contexts.values()) == [first, second][-kept:]
 
 
 def test_on_a_gpu_half_of_its_memory_is_left(judge, monkeypatch) -> None:
