@@ -36,7 +36,7 @@ from evaluator.judge.kept_problems import MOST_PROBLEMS, MOST_WORKERS
 from evaluator.judge.problem.footprint import footprint_of
 from evaluator.judge.problem.reference import DTYPES
 from evaluator.judge.refusal import Refusal
-from evaluator.judge.timing.timed_workers import fewest_workers, most_workers
+from evaluator.judge.timing.timed_workers import most_workers
 from evaluator.judge.trial import Trial
 from evaluator.judge.workers.side import Side
 from evaluator.judge.workers.worker_limits import WorkerLimits, worker_limits
@@ -182,12 +182,15 @@ class Judge:
             self._forget_benches(keep=len(self._contexts) - 1)
         if context is None:
             context = self._new_context(request)
-        # In fewer workers a verdict is often unclear: others are set up anew when they come again.
-        wanted = context.wanted_bytes(fewest_workers(request.settings))
+        context.settings = request.settings
+        # For two pairs of workers, of which a third takes one's place. In one a verdict is often
+        # unclear, so the others are rather set up anew when they come again.
+        wanted = context.wanted_bytes(min(2, most_workers(request.settings)))
+        if not context.memory.is_enough_for(wanted):
+            wanted = context.wanted_bytes(1)
         while self._contexts and not context.memory.has_free(wanted):
             self._forget_benches(keep=len(self._contexts) - 1)
         self._contexts[key] = context
-        context.settings = request.settings
         self._end_further_workers(most_workers(request.settings))
         return context
 

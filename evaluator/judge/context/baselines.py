@@ -109,13 +109,18 @@ class Baselines:
         running = self.running_eager
         return [number for number in range(first, first + count) if number not in running]
 
+    @property
+    def further(self) -> list[Side]:
+        """The workers of eager that run beside the first."""
+        return list(self._others.values())
+
     def end_further(self) -> int:
         """End the workers of eager after the first, until they are needed again; how many."""
-        count = len(self._others)
-        for side in self._others.values():
+        further = self.further
+        for side in further:
             side.close()
         self._others.clear()
-        return count
+        return len(further)
 
     @property
     def running_eager(self) -> dict[int, Side]:

@@ -56,6 +56,10 @@ class JudgeMemory:
         self.give_back()
         return self._free_bytes() >= size
 
+    def is_enough_for(self, size: int) -> bool:
+        """Whether the device has so much memory at all."""
+        return not self._on_gpu or self._total_bytes() >= size
+
     def can_take(self, size: int) -> bool:
         """Whether the judge can have so many bytes, of those that are free and those that PyTorch
         keeps for its next tensors."""
@@ -75,8 +79,9 @@ class JudgeMemory:
             return
         given_back = self._all_given_back()
         # What was given back and taken again is wiped by now: there is no more than all of it.
-        most = torch.cuda.get_device_properties(self._device).total_memory
-        time.sleep(min(most, given_back - self._given_back_bytes) / _WIPED_BYTES_PER_S)
+        time.sleep(
+            min(self._total_bytes(), given_back - self._given_back_bytes) / _WIPED_BYTES_PER_S
+        )
         self._given_back_bytes = given_back
 
     @contextmanager
@@ -93,6 +98,9 @@ class JudgeMemory:
         if not self._on_gpu:
             return 0
         return int(torch.cuda.memory_stats(self._device).get("reserved_bytes.all.freed", 0))
+
+    def _total_bytes(self) -> int:
+        return int(torch.cuda.get_device_properties(self._device).total_memory)
 
     def _free_bytes(self) -> int:
         return int(torch.cuda.mem_get_info(self._device)[0])

@@ -35,7 +35,6 @@ def slowed_note(
     `InfrastructureError`.
     """
     context.settle()
-    context.baselines.start_eager(0)
     running = context.baselines.running_eager
     numbers = [number for number in range(len(samplings)) if number in running]
     eager = [running[number] for number in numbers]

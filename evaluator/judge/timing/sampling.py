@@ -178,7 +178,7 @@ class _Sampler:
                 first_interval = time.monotonic()
             made = len(self._all[None].total_us)
             is_over = time.monotonic() - begin > seconds
-            if made >= least and is_over and not (few and self._goes_on()):
+            if made >= least and is_over and not (few and self._goes_on(made)):
                 stopped = "time"
                 break
             if (enough := self._enough(made)) is not None:
@@ -281,13 +281,13 @@ class _Sampler:
     def _is_turn_of_others(self, made: int) -> bool:
         return made % 2 == 0 if made < self._alternating else made % 4 == 3
 
-    def _goes_on(self) -> bool:
+    def _goes_on(self, decisive: int) -> bool:
         """Whether the first of several workers takes more than its share of the time: a few more
         calls may show that the kernel is far slower, and no other worker is needed."""
-        is_held = self._held >= self._sides.keys()
         return (
             not self._is_another
-            and is_held
+            and self._held >= self._sides.keys()
+            and not self._is_restless(decisive)
             and all(
                 may_be_slow(self._ratios(name), self._context.settings)
                 for name in self._good
@@ -295,12 +295,15 @@ class _Sampler:
             )
         )
 
+    def _is_restless(self, decisive: int) -> bool:
+        return self._disturbed > MOST_DISTURBED_SHARE * decisive
+
     def _enough(self, decisive: int) -> Stopped | None:
         good = len(self._good[None].total_us)
         if good % 2:
             return None
-        restless = self._disturbed > MOST_DISTURBED_SHARE * decisive
         ratios = [self._ratios(name) for name in self._good if name is not None]
+        restless = self._is_restless(decisive)
         return early_stop(good, ratios, self._context.settings, restless=restless)
 
     def _ratios(self, name: BaselineName) -> list[float]:

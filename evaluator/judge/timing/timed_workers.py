@@ -6,6 +6,7 @@ process: within one pair of workers nothing tells of it. So each pair is one mea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -34,12 +35,6 @@ def most_workers(settings: Settings) -> int:
     """In how many workers a candidate is timed at most."""
     count = min(_MOST, round(_PER_SECOND * settings.timing_seconds))
     return 1 if count < _FEWEST or settings.protocol == "kernelbench" else count
-
-
-def fewest_workers(settings: Settings) -> int:
-    """In how many workers a candidate is timed where there is memory for them, unless it is far
-    slower."""
-    return min(_FEWEST, most_workers(settings))
 
 
 def sampled_in_workers(context: ProblemContext, trial: Trial, side: Side) -> list[Sampling]:
@@ -113,23 +108,37 @@ def _room_for(context: ProblemContext, side: Side, timed: int, wanted: int) -> i
     earlier ones end: an interval over two workers is as good as none."""
     sizes = range(wanted, 0, -1)
     more = next((n for n in sizes if _has_room(context, side, timed, n)), 0)
-    if more or timed >= _FEWEST:
+    ending = context.baselines.further
+    if (
+        more
+        or timed >= _FEWEST
+        or not ending
+        or not _are_free(context, [side, *ending[:1]], ending)
+    ):
         return more
     with context.memory.settled_after():
-        ended = context.baselines.end_further()
-    return int(ended > 0 and _has_room(context, side, timed, 1))
+        context.baselines.end_further()
+    return int(_has_room(context, side, timed, 1))
 
 
 def _has_room(context: ProblemContext, side: Side, timed: int, more: int) -> bool:
     """Whether so many more workers of the candidate find memory, with one of eager beside each,
     and the judge finds enough to verify calls."""
-    eager = context.baselines.running(BaselineName.EAGER)
-    each = [side] * more
-    if eager is not None:
-        each += [eager] * len(context.baselines.missing_eager(timed, more))
-    wanted = sum((s.memory_bytes or 0) + s.slot_bytes for s in each)
-    if context.device.type == "cuda":
-        wanted += len(each) * CONTEXT_BYTES + context.bytes_to_verify()
-        return context.memory.has_free(wanted)
+    eager = context.baselines.eager(0)
+    missing = len(context.baselines.missing_eager(timed, more))
+    return _are_free(context, [side] * more + [eager] * missing)
+
+
+def _are_free(context: ProblemContext, like: list[Side], ending: Sequence[Side] = ()) -> bool:
+    """Whether workers like these find memory once those that are `ending` have gone."""
+    on_gpu = context.device.type == "cuda"
+
+    def size(sides: Sequence[Side]) -> int:
+        each = [(side.memory_bytes or 0) + side.slot_bytes for side in sides]
+        return sum(each) + len(each) * CONTEXT_BYTES * on_gpu
+
+    wanted = size(like) - size(ending)
+    if on_gpu:
+        return context.memory.has_free(wanted + context.bytes_to_verify())
     free = available_bytes()
     return free is None or free > 2 * wanted

@@ -79,17 +79,17 @@ def test_where_memory_is_short_only_as_many_as_it_takes(judge, context_of, monke
     assert list(judge._contexts.values()) == [kept[1]]
 
 
-@pytest.mark.parametrize(("workers", "kept"), [(1, 2), (3, 1)])
-def test_others_make_room_for_as_many_workers_as_a_verdict_takes(
-    judge, context_of, monkeypatch, workers, kept
+@pytest.mark.parametrize(("most", "is_enough", "kept"), [(1, True, 2), (4, True, 1), (4, False, 2)])
+def test_others_make_room_for_two_pairs_of_workers_where_there_can_be_any(
+    judge, context_of, monkeypatch, most, is_enough, kept
 ) -> None:
-    """Of which each has one of eager beside it; of these none runs yet."""
     monkeypatch.setattr(judge_module, "free_share", lambda: 1.0)
-    monkeypatch.setattr(judge_module, "fewest_workers", lambda settings: workers)
+    monkeypatch.setattr(judge_module, "most_workers", lambda settings: most)
     first, second = map(context_of, (1, 2))
     limit = second.wanted_bytes(2)
-    assert second.wanted_bytes(1) < limit < second.wanted_bytes(3)
+    assert second.wanted_bytes(1) < limit
     monkeypatch.setattr(JudgeMemory, "has_free", lambda memory, size: size < limit)
+    monkeypatch.setattr(JudgeMemory, "is_enough_for", lambda memory, size: is_enough)
     context_of(2)
     assert list(judge._contexts.values()) == [first, second][-kept:]
 

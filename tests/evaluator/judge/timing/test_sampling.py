@@ -6,8 +6,10 @@ import math
 import random
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
+import torch
 
 from evaluator.evaluation import Status, Verdict
 from evaluator.judge.bounds.speed_of_light import Bounds
@@ -15,7 +17,7 @@ from evaluator.judge.timing.call_cost import CallCost
 from evaluator.judge.timing.disturbance import Disturbance
 from evaluator.judge.timing.interval import median_interval, speedup_verdict
 from evaluator.judge.timing.samples import Samples
-from evaluator.judge.timing.sampling import Sampling
+from evaluator.judge.timing.sampling import Sampling, _Sampler
 from evaluator.judge.timing.timed_workers import is_far_slower
 from evaluator.judge.timing.timing_result import timing_of
 from evaluator.settings import BaselineName, Settings
@@ -192,6 +194,35 @@ def test_the_interval_of_a_slow_kernel_allows_for_workers_that_were_not_asked():
     assert timings[1].speedup_low == pytest.approx(0.5 / 1.05)
     assert timings[1].speedup_high == pytest.approx(0.5 * 1.05)
     assert timings[1].latency_high_us == pytest.approx(200 * 1.05)
+
+
+@pytest.mark.parametrize(
+    ("slow", "disturbed", "number", "goes_on"),
+    [(6, 0, 0, True), (6, 1, 0, True), (6, 2, 0, False), (6, 0, 1, False), (10, 0, 0, False)],
+)
+def test_the_first_of_several_goes_on_while_it_seems_far_slower_and_is_undisturbed(
+    slow, disturbed, number, goes_on
+):
+    on_gpu = SimpleNamespace(
+        device=torch.device("cuda:0"),
+        settings=Settings(device="cuda:0"),
+        draws=SimpleNamespace(plain=lambda: None),
+    )
+    both = {None: None, BaselineName.EAGER: None}
+    sampler = _Sampler(
+        on_gpu,
+        both,
+        None,
+        CallCost(0.0, 0.0),
+        None,
+        frozenset(both),
+        is_another=number > 0,
+    )
+    sampler._good |= {None: samples([300.0] * slow), BaselineName.EAGER: samples([100.0] * slow)}
+    sampler._disturbed = disturbed
+    assert sampler._goes_on(slow + disturbed) is goes_on
+    sampler._good[None] = samples([300.0] * (slow - 1) + [120.0])
+    assert not sampler._goes_on(slow + disturbed)
 
 
 def test_one_pair_tells_enough_of_a_far_slower_kernel():

@@ -36,6 +36,7 @@ def test_where_two_workers_of_eager_find_memory_a_third_takes_the_place_of_one(
         return len(baselines.running_eager) + len(baselines.missing_eager(timed, more)) <= 2
 
     monkeypatch.setattr(timed_workers, "_has_room", two_find_room)
+    monkeypatch.setattr(timed_workers, "_is_enough", lambda context, samplings: False)
     for _ in range(2):
         evaluation = judge.evaluate(request())
         assert evaluation.status is Status.CORRECT, evaluation.message
