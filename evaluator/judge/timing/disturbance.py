@@ -86,7 +86,7 @@ class Watch:
 
     def __init__(self, gauge: Gauge) -> None:
         self._gauge = gauge
-        self._usual = self._before = self._last = gauge.read()
+        self._usual = self._before = gauge.read()
         self._clocks: list[int] = []
 
     def expect_another_process(self) -> None:
@@ -98,13 +98,14 @@ class Watch:
         """A block begins. Those who were on the GPU when the last one ended are taken to be there
         still."""
         now = self._gauge.read(counts_processes=False)
-        self._before = replace(now, processes=self._last.processes)
+        self._before = replace(now, processes=self._before.processes)
 
     def end(self, *, enqueued: bool = False) -> set[Disturbance]:
         """The block is over: what disturbed it. `enqueued`: on a GPU, all before it began."""
-        after = self._last = self._gauge.read()
+        after = self._gauge.read()
         self._clocks += [r.sm_clock_mhz for r in (self._before, after) if r.sm_clock_mhz]
         found = disturbances(self._before, after, self._usual)
+        self._before = after
         return found - _OF_THE_HOST if enqueued else found
 
     def seen(self) -> dict[str, float | int]:
