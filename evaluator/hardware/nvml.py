@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
+
+_DEVICES = Path("/dev")
 
 
 def device_index(device: str) -> int:
@@ -50,3 +53,23 @@ def nvml_handles(nvml: ModuleType) -> list[object]:
         except nvml.NVMLError:
             break
     return handles
+
+
+def hidden_device_files() -> list[Path]:
+    """Files of the GPUs that `CUDA_VISIBLE_DEVICES` hides by naming others' UUIDs.
+
+    CUDA opens them all the same, which takes a quarter of the time in which it starts.
+    """
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    if not all(entry.strip().startswith("GPU-") for entry in visible.split(",")):
+        # What a number means depends on CUDA's order, and a part of a GPU has no file of its own.
+        return []
+    with nvml_library() as nvml:
+        if nvml is None:
+            return []
+        try:
+            seen = {int(nvml.nvmlDeviceGetMinorNumber(handle)) for handle in nvml_handles(nvml)}
+        except nvml.NVMLError:
+            return []
+    files = {int(path.name.removeprefix("nvidia")): path for path in _DEVICES.glob("nvidia[0-9]*")}
+    return [path for minor, path in sorted(files.items()) if seen and minor not in seen]

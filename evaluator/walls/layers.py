@@ -32,8 +32,9 @@ _FILE_BYTES = 2**30
 """Of the largest file that may be written."""
 
 
-def enclose(*needed: Path) -> list[str]:
-    """The walls that every child inherits; `needed` stays visible, even in a home.
+def enclose(*needed: Path, hidden: Sequence[Path] = ()) -> list[str]:
+    """The walls that every child inherits; `needed` stays visible, even in a home, and files that
+    are `hidden` look like /dev/null.
 
     Needs a process with a single thread.
     """
@@ -47,6 +48,7 @@ def enclose(*needed: Path) -> list[str]:
         layers.append("mount_namespace")
         mounts.hide_homes(*needed)
         layers.append("homes_hidden")
+        mounts.hide_files(hidden)
     return layers + namespaces.own_namespaces()
 
 

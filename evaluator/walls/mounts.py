@@ -81,6 +81,12 @@ def hide_homes(*visible: Path) -> None:
         cover(run, services + inside, "mode=755", writable=False)
 
 
+def hide_files(files: Sequence[Path]) -> None:
+    """They look like /dev/null; raises `OSError`."""
+    for path in files:
+        mount("/dev/null", str(path), None, MS_BIND)
+
+
 def own_temporary_folders(scratch: Path, *, outlives: bool, needed: Sequence[Path] = ()) -> None:
     """Empty /tmp, /var/tmp and /dev/shm of limited size, and `scratch` with them.
 

@@ -1,7 +1,8 @@
 """The process that has imported torch already and forks a fresh worker for each candidate.
 
 It runs no candidate code, no parallel torch operation and never touches CUDA: any of these would
-break its children. `python -m evaluator.worker.zygote FD FOLDER` speaks with the judge over FD.
+break its children. `python -m evaluator.worker.zygote FD FOLDER [HIDDEN...]` speaks with the judge
+over FD.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn
@@ -28,21 +30,21 @@ from evaluator.walls.scratch import remove
 from evaluator.worker.orders import ForkOrder, ReapOrder
 
 
-def main(fd: int, folder: Path) -> None:
+def main(fd: int, folder: Path, *hidden: Path) -> None:
     """Fork a worker for each FORK, tell how a worker ended for each REAP.
 
-    `folder` holds the workers' scratch folders.
+    `folder` holds the workers' scratch folders. Workers do not see the files that are `hidden`.
     """
     channel = Channel(socket.socket(fileno=fd), takes_fds=True)
     try:
-        _serve(channel, folder)
+        _serve(channel, folder, hidden)
     except ClosedError:
         # The judge may be gone without a word.
         remove(folder)
 
 
-def _serve(channel: Channel, folder: Path) -> NoReturn:
-    layers = enclose(folder)
+def _serve(channel: Channel, folder: Path, hidden: Sequence[Path]) -> NoReturn:
+    layers = enclose(folder, hidden=hidden)
     if can_fork_apart():
         layers.append("pid_namespace")
     allowed = os.sched_getaffinity(0)
@@ -157,4 +159,4 @@ def _become_worker(
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))
+    main(int(sys.argv[1]), *map(Path, sys.argv[2:]))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluator.errors import InfrastructureError
+from evaluator.hardware.nvml import hidden_device_files
 from evaluator.ipc.wire import ClosedError, Kind, WireError, WireTimeoutError, pair
 from evaluator.judge.workers.printed import Printed
 from evaluator.judge.workers.process import START_TIMEOUT_S, WorkerProcess
@@ -77,11 +78,12 @@ class Zygote:
         self._folder.chmod(0o755)
         self._channel, theirs = pair()
         scratch = self._new_scratch()
+        hidden = [] if device == "cpu" else hidden_device_files()
         with theirs:
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "evaluator.worker.zygote"),
-                    *(str(theirs.fileno()), str(self._folder)),
+                    *(str(theirs.fileno()), str(self._folder), *map(str, hidden)),
                 ],
                 pass_fds=[theirs.fileno()],
                 env=clean_environment(scratch) | _OPENMP | dict(environment or {}),

@@ -1,11 +1,15 @@
 """What a judge sees of the GPUs beside its own."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
-from evaluator.hardware import sole_device
+from evaluator.hardware import nvml, sole_device
 from evaluator.hardware.devices import DeviceInfo
+from evaluator.hardware.nvml import hidden_device_files
 from evaluator.hardware.sole_device import see_none, see_only
 
 
@@ -43,3 +47,37 @@ def test_a_cpu_needs_nothing() -> None:
 def test_none() -> None:
     see_none()
     assert visible() == ""
+
+
+class Driver:
+    """Three GPUs whose device files are numbered the other way round."""
+
+    NVMLError = RuntimeError
+
+    def nvmlDeviceGetCount(self) -> int:  # noqa: N802
+        return 3
+
+    def nvmlDeviceGetHandleByUUID(self, uuid: bytes) -> int:  # noqa: N802
+        return int(uuid[-1:])
+
+    def nvmlDeviceGetMinorNumber(self, handle: int) -> int:  # noqa: N802
+        return 2 - handle
+
+
+@pytest.mark.parametrize(
+    ("seen", "hidden"),
+    [("GPU-0", [0, 1]), ("GPU-1,GPU-2", [2]), ("0", []), ("MIG-0", []), ("", [])],
+)
+def test_the_files_of_others_are_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, seen: str, hidden: list[int]
+) -> None:
+    @contextmanager
+    def driver() -> Iterator[Driver]:
+        yield Driver()
+
+    for name in ("nvidia0", "nvidia1", "nvidia2", "nvidiactl", "nvidia-uvm"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr(nvml, "_DEVICES", tmp_path)
+    monkeypatch.setattr(nvml, "nvml_library", driver)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", seen)
+    assert hidden_device_files() == [tmp_path / f"nvidia{number}" for number in hidden]

@@ -36,3 +36,30 @@ def test_another_user_comes_through_to_the_scratch_folder_whatever_our_umask(
             check=True,
         ).stdout
     assert said.split() == ["0o755", "True"]
+
+
+HIDING = """
+import sys
+from pathlib import Path
+from evaluator.walls import mounts
+hidden, seen = map(Path, sys.argv[1:])
+mounts.leave_shared_mounts()
+mounts.hide_files([hidden])
+print(repr(hidden.read_text()), seen.read_text())
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to mount")
+def test_a_hidden_file_looks_empty_to_that_process_alone(tmp_path: Path) -> None:
+    hidden, seen = tmp_path / "nvidia1", tmp_path / "nvidia0"
+    hidden.write_text("theirs")
+    seen.write_text("ours")
+    said = subprocess.run(
+        [sys.executable, "-c", HIDING, str(hidden), str(seen)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
+    assert said.split() == ["''", "ours"]
+    assert hidden.read_text() == "theirs"

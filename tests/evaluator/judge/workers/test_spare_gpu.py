@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from evaluator.hardware.device_lock import _MOST_TURNS_S, context_turn
+from evaluator.hardware.devices import list_gpus
+from evaluator.hardware.nvml import hidden_device_files
 from evaluator.judge.workers.worker_limits import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
 from tests.evaluator.judge.workers.test_spare import made
@@ -49,6 +51,24 @@ def test_on_a_gpu_contexts_are_made_by_turns_and_not_before_they_are_asked_for()
         assert ready.wait(30.0)
         assert made(started) is waits
         assert torch.cuda.mem_get_info(0)[0] < empty - 64 * 2**20
+    finally:
+        started.close()
+
+
+@pytest.mark.skipif(len(list_gpus()) < 2, reason="needs two GPUs")
+def test_a_worker_sees_no_other_gpus_file(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", list_gpus()[1].uuid)
+    hidden = hidden_device_files()
+    assert hidden
+    started = Zygote(device="cuda:0")
+    try:
+        started.prepare(GPU_LIMITS)
+        files = Path(f"/proc/{made(started).pid}/root/dev")
+        assert all((files / path.name).is_char_device() for path in hidden)
+        assert {(files / path.name).stat().st_rdev for path in hidden} == {
+            Path("/dev/null").stat().st_rdev
+        }
+        assert holds_device(made(started).pid)
     finally:
         started.close()
 
