@@ -159,7 +159,7 @@ class Judge:
                 yield
             finally:
                 if self._zygote is not None and self._limits is not None:
-                    self._zygote.prepare(self._limits, then=held.pop_all().close)
+                    self._zygote.spares.prepare(self._limits, then=held.pop_all().close)
 
     def _isolation(self, side: Side) -> tuple[str, ...]:
         compilers = self._builder.isolation if side.build is not None else ()
@@ -172,7 +172,7 @@ class Judge:
             self._zygote = Zygote(device=str(self.device))
         # If there is none yet, it is made while the problem is set up.
         self._limits = worker_limits(self.device, request.settings.memory_limit_bytes)
-        self._zygote.prepare(self._limits)
+        self._zygote.spares.prepare(self._limits)
         key = request.context_key
         context = self._contexts.pop(key, None)
         if context is not None and request.settings.fresh_workers:
@@ -216,7 +216,7 @@ class Judge:
                 return ProblemContext(request, self.device, self._zygote)
         except (DeviceError, torch.OutOfMemoryError) as error:
             # The others' inputs and workers, or the spare, may be what leaves no room.
-            if not self._zygote.drop_spare() and not self._contexts:
+            if not self._zygote.spares.drop() and not self._contexts:
                 raise self._shortage(request, error) from None
         self._forget_benches(keep=0)
         try:

@@ -49,6 +49,9 @@ from evaluator.worker.values import dtype_name
 
 CONTEXT_BYTES = 2**30
 """That another worker's context takes of a GPU's memory, at most."""
+_BEGUN_AHEAD = 3
+"""Workers that wait on a GPU while another one is timed, only the first with a context: two more of
+the same candidate, as a rule, and the next one's. CUDA's driver takes longer than a context."""
 _SLACK = 2**20
 _RUNS = 4
 
@@ -383,25 +386,28 @@ class ProblemContext:
         limits = worker_limits(self.device, self.settings.memory_limit_bytes if confine else None)
         worker = self._zygote.fork(limits, confine=confine)
         if another:
-            self._zygote.prepare(limits)
+            self._zygote.spares.prepare(limits)
         elif confine and self.device.type == "cuda":
-            self._zygote.begin(limits)
+            self._zygote.spares.begin(limits)
         poisons = self.settings.protocol != "kernelbench"
         return Side(worker, self.device, self.settings.call_timeout_s, poisons=poisons)
 
     def settle(self) -> None:
         """Wait until no spare worker is in the making: it would disturb what is timed."""
-        self._zygote.settle()
+        self._zygote.spares.settle()
 
     def prepare_next(self) -> bool:
-        """Begin to make a GPU's context for the next worker; whether that is done.
+        """Begin to make a GPU's context for the next worker, and to start those after it; whether
+        that is done.
 
-        It runs none of a candidate's code, and goes on while others are timed.
+        They run none of a candidate's code, and this goes on while others are timed.
         """
         needed = CONTEXT_BYTES + self.bytes_to_verify()
         if self.device.type != "cuda" or not self.memory.has_free(needed):
             return False
-        self._zygote.prepare(worker_limits(self.device, self.settings.memory_limit_bytes))
+        limits = worker_limits(self.device, self.settings.memory_limit_bytes)
+        self._zygote.spares.prepare(limits)
+        self._zygote.spares.begin(limits, _BEGUN_AHEAD)
         return True
 
     def _flags(self, baseline: Baseline) -> BackendFlags:
@@ -449,7 +455,7 @@ class ProblemContext:
             each.loaded(len(sides) * self.settings.import_timeout_s)
         if not others:
             # The context of a spare in the making would count as this worker's.
-            self._zygote.settle_context()
+            self._zygote.spares.settle_context()
             side.watch_memory()
 
     def hidden(self, references: tuple[str, ...]) -> list[ProblemContext]:

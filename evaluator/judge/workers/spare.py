@@ -23,15 +23,20 @@ class Spare:
     """
 
     def __init__(
-        self, limits: WorkerLimits, device: str, fork: Callable[[], WorkerProcess]
+        self,
+        limits: WorkerLimits,
+        device: str,
+        fork: Callable[[], WorkerProcess],
+        after: Spare | None = None,
     ) -> None:
-        """Begins with the first step at once, in a thread of its own. `device`: whose context the
-        worker makes. `fork` may raise `InfrastructureError`."""
+        """Begins with the first step at once, in a thread of its own, or once what another one has
+        begun is done. `device`: whose context the worker makes. `fork` may raise
+        `InfrastructureError`."""
         self.limits = limits
         self.worker: WorkerProcess | None = None
         """Once it is made, and None where it couldn't be."""
         self._device = device
-        self._thread: threading.Thread | None = None
+        self._thread: threading.Thread | None = None if after is None else after._thread
         self._finished = False
         self._completing = False
         self._go_on(lambda: self._make(fork), lambda: None)

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from evaluator.hardware.nvml import hidden_device_files
 from evaluator.ipc.wire import ClosedError, Kind, WireError, WireTimeoutError, pair
 from evaluator.judge.workers.printed import Printed
 from evaluator.judge.workers.process import START_TIMEOUT_S, WorkerProcess
-from evaluator.judge.workers.spare import Spare
+from evaluator.judge.workers.spares import Spares
 from evaluator.judge.workers.worker_limits import WorkerLimits
 from evaluator.walls import memory_group
 from evaluator.walls.bait import bait
@@ -51,7 +51,7 @@ class Zygote:
 
     It starts at once, which takes seconds; who first wants something of it waits until it is there.
 
-    One worker may be made ahead, as a spare; nothing else here is for several threads.
+    Workers may be made ahead, as spares; nothing else here is for several threads.
     """
 
     def __init__(
@@ -66,11 +66,12 @@ class Zygote:
         `probe_bytes` limits the address space of the worker that tries the walls; None where that
         is more than a preloaded runtime can live with. `device`: whose context a spare makes.
         """
-        self._device = device
         self._probe_bytes = probe_bytes
         self._held: tuple[str, ...] | None = None
         """The layers that a worker failed to break; None before that was tried."""
-        self._spare: Spare | None = None
+        self.spares = Spares(
+            device, lambda limits: self._fork_fresh(limits, confine=True), self._may_wait
+        )
         self._talks = threading.Lock()
         self._groups = memory_group.tried()
         self._numbers = itertools.count(1)
@@ -127,57 +128,17 @@ class Zygote:
         """A worker that has run nothing yet, confined; raises `InfrastructureError` when none
         could be had.
 
-        It is the spare, if there is one with these limits. Its isolation names the layers that it
-        could put up and that an attack did not break.
+        It is the first spare, if there is one with these limits. Its isolation names the layers
+        that it could put up and that an attack did not break.
         """
         self._walls()
-        if confine and self._spare is not None:
-            spare, self._spare = self._spare, None
-            worker = spare.take(limits)
-            if worker is not None:
-                return worker
+        if confine and (worker := self.spares.take(limits)) is not None:
+            return worker
         return self._fork_fresh(limits, confine=confine)
 
-    def begin(self, limits: WorkerLimits) -> None:
-        """Begin to make a spare for a later `fork` with these limits, but for a GPU's context.
-
-        Where a candidate could reach it there is none, and `fork` takes as long as it takes.
-        """
-        spare = self._spare
-        there = spare is not None and spare.limits == limits and not spare.failed
-        if not there and self.alive and not _APART.isdisjoint(self._walls()):
-            self.drop_spare()
-            self._spare = Spare(
-                limits, self._device, lambda: self._fork_fresh(limits, confine=True)
-            )
-
-    def prepare(self, limits: WorkerLimits, then: Callable[[], None] = lambda: None) -> None:
-        """Have a spare made for the next `fork` with these limits, with the context.
-
-        `then` is called once nothing is in the making, here or in another thread.
-        """
-        with contextlib.ExitStack() as after:
-            after.callback(then)
-            self.begin(limits)
-            if self._spare is not None:
-                self._spare.finish(after.pop_all().close)
-
-    def settle(self) -> None:
-        """Wait until nothing is in the making: nothing of ours disturbs what is timed now."""
-        if self._spare is not None:
-            self._spare.settle()
-
-    def settle_context(self) -> None:
-        """Wait until nothing takes memory of the device."""
-        if self._spare is not None:
-            self._spare.settle_context()
-
-    def drop_spare(self) -> bool:
-        """End the spare; whether there was one."""
-        spare, self._spare = self._spare, None
-        if spare is not None:
-            spare.end()
-        return spare is not None
+    def _may_wait(self) -> bool:
+        """Whether a worker can wait for its candidate where no other candidate reaches it."""
+        return self.alive and not _APART.isdisjoint(self._walls())
 
     def _fork_fresh(self, limits: WorkerLimits, *, confine: bool) -> WorkerProcess:
         group = None
@@ -275,7 +236,7 @@ class Zygote:
 
     def close(self) -> None:
         """End the zygote; its workers die with it."""
-        self.drop_spare()
+        self.spares.drop()
         self._channel.close()
         try:
             self._process.wait(2.0)

@@ -99,11 +99,11 @@ def no_build(_: object) -> None:
 def main() -> dict[str, object]:
     zygote = Zygote()
     try:
-        zygote.prepare(LIMITS)
-        zygote.settle()
-        if zygote._spare is None:
+        zygote.spares.prepare(LIMITS)
+        zygote.spares.settle()
+        if zygote.spares.first is None:
             return {"spare": False}
-        spare = zygote._spare.worker
+        spare = zygote.spares.first.worker
         assert spare is not None
         attacker = zygote._fork_fresh(LIMITS, confine=True)
         source = ATTACK.format(pid=spare.pid, scratch=str(spare._scratch))

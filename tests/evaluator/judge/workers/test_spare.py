@@ -50,7 +50,7 @@ def shared() -> Iterator[Zygote]:
 @pytest.fixture
 def running(shared: Zygote) -> Iterator[Zygote]:
     yield shared
-    shared.drop_spare()
+    shared.spares.drop()
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +73,9 @@ def verdict(shared_judge: Judge) -> Callable[..., Status]:
 
 def made(running: Zygote) -> WorkerProcess:
     """The spare, once it is there."""
-    running.settle()
-    assert running._spare is not None and running._spare.worker is not None
-    return running._spare.worker
+    running.spares.settle()
+    assert running.spares.first is not None and running.spares.first.worker is not None
+    return running.spares.first.worker
 
 
 def answers(worker: WorkerProcess) -> bool:
@@ -101,23 +101,64 @@ def handed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_it_is_the_next_worker_behind_the_same_walls(running):
     with running.fork(LIMITS) as fresh:
-        running.prepare(LIMITS)
+        running.spares.prepare(LIMITS)
         waits = made(running)
         assert waits.pid != fresh.pid
         with running.fork(LIMITS) as taken:
             assert taken is waits
             assert taken.isolation == fresh.isolation
-        assert running._spare is None
+        assert running.spares.first is None
 
 
 def test_what_was_begun_is_what_is_prepared(running):
-    running.begin(LIMITS)
+    running.spares.begin(LIMITS)
     waits = made(running)
     ready = threading.Event()
-    running.prepare(LIMITS, then=ready.set)
+    running.spares.prepare(LIMITS, then=ready.set)
     assert ready.wait(30.0)
-    running.begin(LIMITS)
+    running.spares.begin(LIMITS)
     assert made(running) is waits and answers(waits)
+
+
+def test_those_behind_it_follow_in_the_order_in_which_they_were_begun(running):
+    running.spares.begin(LIMITS, 3)
+    running.spares.settle()
+    begun = [spare.worker for spare in running.spares._waiting]
+    assert len(begun) == 3 and None not in begun
+    with running.fork(LIMITS) as first, running.fork(LIMITS) as second:
+        running.spares.begin(LIMITS)
+        with running.fork(LIMITS) as third:
+            assert [first, second, third] == begun
+            assert running.spares.first is None
+            assert all(map(answers, (first, second, third)))
+
+
+def test_nobody_is_told_that_nothing_is_in_the_making_before_it_is(running, monkeypatch):
+    go_on, ready = threading.Event(), threading.Event()
+    with monkeypatch.context() as patched:
+        fork = running._fork_fresh
+        patched.setattr(running, "_fork_fresh", lambda *a, **k: go_on.wait() and fork(*a, **k))
+        running.spares.begin(LIMITS, 2)
+        running.spares.prepare(LIMITS, then=ready.set)
+        assert not ready.wait(0.2)
+        go_on.set()
+        assert ready.wait(30.0)
+    assert None not in [spare.worker for spare in running.spares._waiting]
+
+
+def test_where_one_failed_the_others_stay(running):
+    running.spares.begin(LIMITS, 3)
+    running.spares.settle()
+    failed, *others = running.spares._waiting
+    assert failed.worker is not None
+    failed.worker.end()
+    failed.worker = None
+    running.spares.begin(LIMITS, 3)
+    running.spares.settle()
+    assert list(running.spares._waiting)[:2] == others
+    assert len(running.spares._waiting) == 3
+    running.spares.begin(WorkerLimits(8 * 2**30, cpu_seconds=60))
+    assert len(running.spares._waiting) == 1
 
 
 def test_one_whose_first_step_failed_is_made_again(running, monkeypatch, capsys):
@@ -126,10 +167,10 @@ def test_one_whose_first_step_failed_is_made_again(running, monkeypatch, capsys)
 
     with monkeypatch.context() as patched:
         patched.setattr(running, "_fork_fresh", refused)
-        running.begin(LIMITS)
-        running.settle()
+        running.spares.begin(LIMITS)
+        running.spares.settle()
     assert "no spare worker: no more processes" in capsys.readouterr().err
-    running.prepare(LIMITS)
+    running.spares.prepare(LIMITS)
     assert answers(made(running))
 
 
@@ -151,15 +192,15 @@ def test_where_the_second_step_has_no_thread_the_first_is_waited_for(running, mo
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(running, "_fork_fresh", late)
-    running.begin(LIMITS)
+    running.spares.begin(LIMITS)
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refused)
-        running.prepare(LIMITS, then=lambda: order.append("then"))
+        running.spares.prepare(LIMITS, then=lambda: order.append("then"))
     assert order == ["made", "then"]
 
 
 def test_a_trusted_worker_leaves_it_alone(running):
-    running.prepare(LIMITS)
+    running.spares.prepare(LIMITS)
     waits = made(running)
     with running.fork(WorkerLimits(None, cpu_seconds=60), confine=False) as trusted:
         assert trusted is not waits
@@ -167,18 +208,18 @@ def test_a_trusted_worker_leaves_it_alone(running):
 
 
 def test_with_other_limits_it_is_of_no_use_and_ended(running):
-    running.prepare(LIMITS)
+    running.spares.prepare(LIMITS)
     waits = made(running)
     with running.fork(WorkerLimits(8 * 2**30, cpu_seconds=60)) as fresh:
         assert fresh is not waits and not still_running({waits.pid})
-    running.prepare(LIMITS)
+    running.spares.prepare(LIMITS)
     waits = made(running)
-    running.prepare(WorkerLimits(8 * 2**30, cpu_seconds=60))
+    running.spares.prepare(WorkerLimits(8 * 2**30, cpu_seconds=60))
     assert made(running) is not waits and not still_running({waits.pid})
 
 
 def test_one_that_died_meanwhile_is_nobodys_failure(running):
-    running.prepare(LIMITS)
+    running.spares.prepare(LIMITS)
     waits = made(running)
     os.kill(waits.pid, signal.SIGKILL)
     assert not still_running({waits.pid})
@@ -198,8 +239,8 @@ def test_one_that_never_answers_is_given_up(running, monkeypatch):
 
     monkeypatch.setattr(running, "_fork_fresh", stops)
     monkeypatch.setattr(spare, "START_TIMEOUT_S", 0.5)
-    running.prepare(LIMITS)
-    running.settle()
+    running.spares.prepare(LIMITS)
+    running.spares.settle()
     monkeypatch.undo()
     assert not still_running({stopped[0].pid})
     with running.fork(LIMITS) as fresh:
@@ -208,9 +249,9 @@ def test_one_that_never_answers_is_given_up(running, monkeypatch):
 
 def test_what_it_could_not_do_is_told_and_not_raised(running, monkeypatch, capsys):
     """A device that isn't there stands for one without room for another context."""
-    monkeypatch.setattr(running, "_device", "cuda:99")
-    running.prepare(LIMITS)
-    running.settle()
+    monkeypatch.setattr(running.spares, "_device", "cuda:99")
+    running.spares.prepare(LIMITS)
+    running.spares.settle()
     assert "no spare worker: it could not warm up" in capsys.readouterr().err
     with running.fork(LIMITS) as fresh:
         assert answers(fresh)
@@ -218,14 +259,14 @@ def test_what_it_could_not_do_is_told_and_not_raised(running, monkeypatch, capsy
 
 @pytest.mark.parametrize("fault", ["stopped", "device"])
 def test_one_that_has_gone_bad_meanwhile_is_not_handed_out(running, monkeypatch, fault):
-    running.prepare(LIMITS)
+    running.spares.prepare(LIMITS)
     waits = made(running)
     if fault == "stopped":
         os.kill(waits.pid, signal.SIGSTOP)
         monkeypatch.setattr(spare, "START_TIMEOUT_S", 0.5)
     else:
         # A context that was lost with its device fails where it is used next.
-        monkeypatch.setattr(running._spare, "_device", "cuda:99")
+        monkeypatch.setattr(running.spares.first, "_device", "cuda:99")
     with running.fork(LIMITS) as fresh:
         assert fresh is not waits and not still_running({waits.pid})
         assert answers(fresh)
@@ -263,8 +304,8 @@ def test_without_a_thread_there_is_no_worker_and_nothing_is_left(running, monkey
         patched.setattr(threading.Thread, "start", refused)
         with pytest.raises(InfrastructureError, match="forked: can't start new thread"):
             running.fork(LIMITS)
-        running.prepare(LIMITS)
-        running.settle()
+        running.spares.prepare(LIMITS)
+        running.spares.settle()
     assert "no spare worker: a worker could not be forked" in capsys.readouterr().err
     assert (len(list(Path("/proc/self/fd").iterdir())), set(running._folder.iterdir())) == before
     with running.fork(LIMITS) as fresh:
@@ -275,9 +316,9 @@ def test_without_a_thread_there_is_no_worker_and_nothing_is_left(running, monkey
 def test_it_ends_with_its_zygote(settled, killed):
     started = Zygote()
     before = descendants(os.getpid())
-    started.prepare(LIMITS)
+    started.spares.prepare(LIMITS)
     if settled:
-        started.settle()
+        started.spares.settle()
     left = descendants(os.getpid()) - before
     if killed:
         started._process.kill()
@@ -296,14 +337,14 @@ def test_the_next_candidate_has_it_however_the_last_one_ended(verdict, shared_ju
         (HONEST.replace("* 2.0", "* 2.5"), Status.INCORRECT),
         (HONEST, Status.CORRECT),
     ):
-        ordered = shared_judge._zygote._spare if shared_judge._zygote else None
+        ordered = shared_judge._zygote.spares.first if shared_judge._zygote else None
         handed.clear()
         assert verdict(source) is status
         if ordered is not None:
             assert ordered.worker is not None and handed[0] == ordered.worker.pid
         with device_lock("cpu"):
             # Nothing of ours goes on once a device is given back.
-            ready = shared_judge._zygote._spare
+            ready = shared_judge._zygote.spares.first
             assert ready is not None and ready.worker is not None
 
 

@@ -25,7 +25,7 @@ def test_on_a_gpu_it_has_its_context_before_its_candidate():
     try:
         with started.fork(GPU_LIMITS) as fresh:
             assert not holds_device(fresh.pid)
-            started.prepare(GPU_LIMITS)
+            started.spares.prepare(GPU_LIMITS)
             waits = made(started)
             assert holds_device(waits.pid)
             with started.fork(GPU_LIMITS) as taken:
@@ -41,16 +41,33 @@ def test_on_a_gpu_contexts_are_made_by_turns_and_not_before_they_are_asked_for()
     ready = threading.Event()
     try:
         empty, _ = torch.cuda.mem_get_info(0)
-        started.begin(GPU_LIMITS)
+        started.spares.begin(GPU_LIMITS)
         waits = made(started)
         assert torch.cuda.mem_get_info(0)[0] == empty
         with context_turn():
-            started.prepare(GPU_LIMITS, then=ready.set)
+            started.spares.prepare(GPU_LIMITS, then=ready.set)
             # Several times what a context takes, and less than it waits for its turn.
             assert not ready.wait(_MOST_TURNS_S / 2)
         assert ready.wait(30.0)
         assert made(started) is waits
         assert torch.cuda.mem_get_info(0)[0] < empty - 64 * 2**20
+    finally:
+        started.close()
+
+
+def test_on_a_gpu_those_behind_it_get_a_context_when_they_are_taken():
+    torch.cuda.init()
+    started = Zygote(device="cuda:0")
+    try:
+        started.spares.begin(GPU_LIMITS, 2)
+        started.spares.prepare(GPU_LIMITS)
+        started.spares.settle()
+        begun = [spare.worker for spare in started.spares._waiting]
+        with started.fork(GPU_LIMITS) as first:
+            before = torch.cuda.mem_get_info(0)[0]
+            with started.fork(GPU_LIMITS) as second:
+                assert [first, second] == begun
+                assert torch.cuda.mem_get_info(0)[0] < before - 64 * 2**20
     finally:
         started.close()
 
@@ -62,7 +79,7 @@ def test_a_worker_sees_no_other_gpus_file(monkeypatch):
     assert hidden
     started = Zygote(device="cuda:0")
     try:
-        started.prepare(GPU_LIMITS)
+        started.spares.prepare(GPU_LIMITS)
         files = Path(f"/proc/{made(started).pid}/root/dev")
         assert all((files / path.name).is_char_device() for path in hidden)
         assert {(files / path.name).stat().st_rdev for path in hidden} == {
