@@ -54,6 +54,12 @@ class Winner(BaseModel):
         """Of the kernel, among those of several runs."""
         return f"{self.run} {self.request.problem_id} {self.request.candidate.hash}"
 
+    def on(self, device: str) -> Winner:
+        """The same kernel, to be judged on that device."""
+        settings = self.request.settings.model_copy(update={"device": device})
+        request = self.request.model_copy(update={"settings": settings})
+        return self.model_copy(update={"request": request})
+
 
 class Again(BaseModel):
     """The same kernel, judged once more."""
@@ -130,9 +136,14 @@ def take(
 def again(
     file: Annotated[Path, typer.Argument(help="What `take` wrote.")],
     out: Annotated[Path, typer.Argument(help="JSON lines; what is there is not judged again.")],
+    device: Annotated[
+        str | None, typer.Option(help="cpu or cuda:N. [default: as it was confirmed on]")
+    ] = None,
 ) -> None:
     """Judge each kernel of FILE once more."""
     winners = list(_read(file, Winner))
+    if device is not None:
+        winners = [winner.on(device) for winner in winners]
     done = {each.name for each in _read(out, Again)} if out.exists() else set()
     devices = {winner.request.settings.device for winner in winners}
     confirmed_on = {winner.device for winner in winners}

@@ -54,12 +54,13 @@ def test_the_report_says_what_was_not_measured():
 @pytest.mark.thorough
 def test_a_kernel_is_judged_again_once(tmp_path: Path):
     file, out = tmp_path / "winners.jsonl", tmp_path / "again.jsonl"
-    winner = WINNER.model_copy(update={"device": describe("cpu").name})
+    winner = WINNER.on("cuda:99").model_copy(update={"device": describe("cpu").name})
     file.write_text(winner.model_dump_json(exclude_defaults=True) + "\n")
-    first = CliRunner().invoke(app, ["again", str(file), str(out)])
+    words = ["again", str(file), str(out), "--device", "cpu"]
+    first = CliRunner().invoke(app, words)
     assert first.exit_code == 0 and "correct" in first.stdout, first.output
     written = out.read_text()
-    assert CliRunner().invoke(app, ["again", str(file), str(out)]).stdout == ""
+    assert CliRunner().invoke(app, words).stdout == ""
     assert out.read_text() == written
     told = CliRunner().invoke(app, ["report", str(file), str(out)]).stdout
     assert "of 1 kernels" in told
