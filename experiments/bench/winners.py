@@ -8,11 +8,11 @@ or GPU. `report FILE OUT` sets the figures side by side.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import exp, hypot, log
+from math import exp, hypot, log, sqrt
 from pathlib import Path
-from statistics import fmean, median
+from statistics import NormalDist, fmean, median
 from typing import Annotated, TypeVar
 
 import typer
@@ -31,6 +31,9 @@ from problems.loader import load_problem, load_suite
 from tools.execute import evaluation_request
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+_NORMAL_95 = NormalDist().inv_cdf(0.975)
+"""Standard errors in half of a 95 % interval."""
 
 _Line = TypeVar("_Line", "Winner", "Again")
 
@@ -200,6 +203,8 @@ def lines(winners: Sequence[Winner], agains: Sequence[Again]) -> Iterator[str]:
     if not pairs:
         return
     holding = sum(pair.holds for pair in pairs)
+    differing = _root_mean_square(log(pair.ratio) for pair in pairs)
+    explained = _root_mean_square(pair.half_width / _NORMAL_95 for pair in pairs)
     searched = [log(w.found / w.confirmed.speedup) for w in winners if w.found]
     yield ""
     yield (
@@ -207,8 +212,14 @@ def lines(winners: Sequence[Winner], agains: Sequence[Again]) -> Iterator[str]:
         f"({100 * holding / len(pairs):.0f} %). Geometric mean of again over confirmed: "
         f"{exp(fmean(log(pair.ratio) for pair in pairs)):.3f}; of search over confirmed: "
         f"{exp(fmean(searched)):.3f}. Median half width of the interval: "
-        f"{100 * median(pair.half_width for pair in pairs):.2g} %."
+        f"{100 * median(pair.half_width for pair in pairs):.2g} %. Again differs from confirmed "
+        f"by {100 * differing:.2g} % (root mean square), of which the intervals explain "
+        f"{100 * explained:.2g} %."
     )
+
+
+def _root_mean_square(values: Iterable[float]) -> float:
+    return sqrt(fmean(value**2 for value in values))
 
 
 def _told(timing: Timing) -> str:

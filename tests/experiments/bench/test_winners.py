@@ -49,6 +49,7 @@ def test_the_report_says_what_was_not_measured():
     assert "not correct" in told and "not measured" in told
     assert "holds 1 for 1 of 1 kernels (100 %)" in told
     assert "again over confirmed: 0.950; of search over confirmed: 1.100" in told
+    assert "differs from confirmed by 5.1 %" in told and "the intervals explain 5.1 %" in told
 
 
 @pytest.mark.thorough
