@@ -206,7 +206,9 @@ def test_strides_reach_the_candidate(evaluate):
 def test_a_reference_that_no_seed_repeats_is_refused_as_a_problem(evaluate):
     from evaluator.errors import UnusableReferenceError
 
-    reference = SCALE_AND_BIAS.replace("return torch.relu(", "return random.random() + torch.relu(")
+    # One number alone may come out alike twice, by chance.
+    drawn = "torch.tensor([random.random() for _ in range(x.shape[1])])"
+    reference = SCALE_AND_BIAS.replace("return torch.relu(", f"return {drawn} + torch.relu(")
     with pytest.raises(UnusableReferenceError, match="same random seed"):
         evaluate(HONEST, reference.replace("import torch\n", "import random\nimport torch\n", 1))
 
