@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from itertools import product
 from typing import Annotated, Literal
 
 import typer
@@ -76,8 +75,8 @@ class NetworkRun(Run):
     nominal: float
     """One of `RATIOS`; `true_ratio` is what the spin or the repeats come to."""
     wall_s: float
-    held: bool | None = None
-    """Whether streams were held, so that the times are the device's; None in rows before this."""
+    notes: tuple[str, ...] = ()
+    """Of the evaluation, such as why streams could not be held; rows of before have none."""
 
 
 @app.command()
@@ -163,7 +162,7 @@ def _rows(run: SuiteRun, executor: Executor, problem: Problem, each: int) -> lis
                 way=way,
                 nominal=nominal,
                 wall_s=wall_s,
-                held=timing.called is not None,
+                notes=evaluation.notes,
             )
         )
     return rows
@@ -214,31 +213,26 @@ def side(
 
 
 def markdown(parts: Sequence[Part], rows: Sequence[NetworkRun]) -> str:
-    """How often the verdict was right and the interval held the truth, by ratio, way and stream."""
+    """How often the verdict was right and the interval held the truth, by ratio and way."""
     lines = [
         "# Known ratios on networks",
         "",
         *dict.fromkeys(map(str, parts)),
         "",
-        "| ratio | way | stream | tasks | runs | right | unclear | wrong "
-        "| its interval holds the truth |",
-        "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| ratio | way | tasks | runs | right | unclear | wrong | its interval holds the truth |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    stream = {True: "held", False: "not held", None: "-"}
-    for way, size, held in product(("spin", "repeats"), (1.05, 1.10), stream):
-        mine = [
-            row
-            for row in rows
-            if (row.way, max(row.nominal, 1 / row.nominal), row.held) == (way, size, held)
-        ]
-        if mine:
-            right, wrong = (sum(row.right is side for row in mine) for side in (True, False))
-            covered = 100 * sum(row.covered for row in mine) / len(mine)
-            tasks = len({row.problem for row in mine})
-            lines.append(
-                f"| {size:.2f} or its inverse | {way} | {stream[held]} | {tasks} | {len(mine)} "
-                f"| {right} | {len(mine) - right - wrong} | {wrong} | {covered:.0f} % |"
-            )
+    for way in ("spin", "repeats"):
+        for size in (1.05, 1.10):
+            mine = [r for r in rows if r.way == way and max(r.nominal, 1 / r.nominal) == size]
+            if mine:
+                right, wrong = (sum(r.right is side for r in mine) for side in (True, False))
+                held = 100 * sum(r.covered for r in mine) / len(mine)
+                tasks = len({r.problem for r in mine})
+                lines.append(
+                    f"| {size:.2f} or its inverse | {way} | {tasks} | {len(mine)} | {right} "
+                    f"| {len(mine) - right - wrong} | {wrong} | {held:.0f} % |"
+                )
     return "\n".join(lines)
 
 

@@ -52,9 +52,8 @@ class TaskRow(Record):
     speedup: float | None = None
     speedup_low: float | None = None
     speedup_high: float | None = None
-    held: bool | None = None
-    """Whether streams were held, so that the times are the device's; None where nothing was timed
-    and in rows before this."""
+    notes: tuple[str, ...] = ()
+    """Of the evaluation, such as why streams could not be held; rows of before have none."""
     reference: str = ""
     """Where the expected outputs came from: `Correctness.reference`."""
     error_ratio: float | None = None
@@ -130,7 +129,7 @@ def _row(problem: str, made: Attempt) -> TaskRow:
         speedup=timing.speedup if timing else None,
         speedup_low=timing.speedup_low if timing else None,
         speedup_high=timing.speedup_high if timing else None,
-        held=timing.called is not None if timing else None,
+        notes=evaluation.notes,
         reference=correctness.reference if correctness else "",
         error_ratio=correctness.error_ratio if correctness else None,
         calls_made=correctness.calls_made if correctness else 0,

@@ -51,7 +51,7 @@ CONTEXT_BYTES = 2**30
 """That another worker's context takes of a GPU's memory, at most."""
 _BEGUN_AHEAD = 3
 """Workers that wait on a GPU while another one is timed, only the first with a context: two more of
-the same candidate, as a rule, and the next one's. CUDA's driver takes longer than a context."""
+the same candidate, as a rule, and the next one's. Starting CUDA takes longer than a context."""
 _SLACK = 2**20
 _RUNS = 4
 
@@ -400,7 +400,7 @@ class ProblemContext:
         """Begin to make a GPU's context for the next worker, and to start those after it; whether
         that is done.
 
-        They run none of a candidate's code, and this goes on while others are timed.
+        No candidate's code runs in them. All of this goes on while others are timed.
         """
         needed = CONTEXT_BYTES + self.bytes_to_verify()
         if self.device.type != "cuda" or not self.memory.has_free(needed):

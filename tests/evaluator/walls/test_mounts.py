@@ -20,6 +20,17 @@ print(oct(Path(sys.argv[1]).parent.stat().st_mode & 0o777), os.umask(0) == 0o077
 """
 
 
+def printed_by(code: str, *arguments: object) -> str:
+    """What the code prints in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to mount")
 @pytest.mark.parametrize("outlives", [False, True])
 def test_another_user_comes_through_to_the_scratch_folder_whatever_our_umask(
@@ -28,13 +39,7 @@ def test_another_user_comes_through_to_the_scratch_folder_whatever_our_umask(
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name, "between", "scratch")
         scratch.mkdir(parents=True)
-        said = subprocess.run(
-            [sys.executable, "-c", CODE, str(scratch), str(int(outlives))],
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        ).stdout
+        said = printed_by(CODE, scratch, int(outlives))
     assert said.split() == ["0o755", "True"]
 
 
@@ -54,12 +59,5 @@ def test_a_hidden_file_looks_empty_to_that_process_alone(tmp_path: Path) -> None
     hidden, seen = tmp_path / "nvidia1", tmp_path / "nvidia0"
     hidden.write_text("theirs")
     seen.write_text("ours")
-    said = subprocess.run(
-        [sys.executable, "-c", HIDING, str(hidden), str(seen)],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    ).stdout
-    assert said.split() == ["''", "ours"]
+    assert printed_by(HIDING, hidden, seen).split() == ["''", "ours"]
     assert hidden.read_text() == "theirs"
