@@ -1,9 +1,9 @@
 """Turns whose kernels are built while the model writes, against turns that build afterwards.
 
-A real loop asks a model on loopback and judges its kernels. Both kinds of turn alternate in one
-run, in pairs whose answers have the same kernel and the same prose, but for a comment in what is
-compiled. A turn begins when its prompt is sent and ends when its record is on disk. Audits are
-off: they take longer than anything else, and only some kernels meet them.
+A real loop asks a model on loopback and judges its kernels. Turns come in pairs whose answers have
+the same kernel and the same prose, but for a comment in what is compiled. In every other pair the
+turn that builds ahead comes first. A turn begins when its prompt is sent and ends when its record
+is on disk. Audits are off: they take longer than anything else, and only some kernels meet them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -96,10 +96,9 @@ class SwitchedExecutor(LocalExecutor):
 class TurnClock:
     """Times the turns of a run that takes one after the other, and switches its executor."""
 
-    def __init__(self, executor: SwitchedExecutor, order: Sequence[bool]) -> None:
-        """`order`: which turns build ahead."""
+    def __init__(self, executor: SwitchedExecutor) -> None:
         self._executor = executor
-        self._order = iter(order)
+        self._order = cycle((True, False, False, True))
         self._began = self._answered = 0.0
         self.turns: list[tuple[bool, TurnSeconds]] = []
 
@@ -150,9 +149,9 @@ def measure_streaming(
         tempfile.TemporaryDirectory(prefix="streaming-") as folder,
         SwitchedExecutor(device, cache=Path(folder) / "cache") as executor,
     ):
-        # The processes start in a run of its own.
+        # A problem's first verdict also sets the problem up: that happens in a run of its own.
         start = Path(folder) / "start"
-        _run(start, executor, device, kernels[:1], 1, 1000.0, timing_seconds, variants)
+        _run(start, executor, device, kernels, len(kernels), 1000.0, timing_seconds, variants)
         for rate in tokens_per_second:
             run = Path(folder) / f"{rate:g}"
             done = _run(run, executor, device, kernels, pairs, rate, timing_seconds, variants)
@@ -180,11 +179,10 @@ def _run(
 
     chance = random.Random(0)
     each = -(-pairs // len(kernels))
-    order = [first for _ in range(each * len(kernels)) for first in chance.sample([True, False], 2)]
     answers = [
         text for kernel in kernels for _ in range(each) for text in _twice(kernel, chance, variants)
     ]
-    clock = TurnClock(executor, order)
+    clock = TurnClock(executor)
     with LoopbackModel(iter(answers), rate) as model:
         resolution = resolve(
             RunOptions.model_validate(
