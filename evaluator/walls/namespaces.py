@@ -1,4 +1,4 @@
-"""Namespaces: nobody else's network, IPC, host name and mounts; and a PID namespace a worker."""
+"""Namespaces: nobody else's network, IPC, host name and mounts; PID and IPC ones a worker."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Born:
 
 
 def fork_apart() -> Born:
-    """Fork into a new PID namespace; raises `OSError`.
+    """Fork into a new PID namespace, and an IPC one that ends with it; raises `OSError`.
 
     An intermediate process starts the namespace, has two children and exits. They become this
     process's own, because it is the reaper of orphans below it. So their pids are known here, and
@@ -134,7 +134,8 @@ def fork_apart() -> Born:
         os.close(receives)
         os.close(keeps_shut)
         with contextlib.suppress(OSError):
-            unshare(CLONE_NEWPID)
+            # System V segments outlive their processes, and count towards no process's limit.
+            unshare(CLONE_NEWPID | CLONE_NEWIPC)
             init = os.fork()
             if init == 0:
                 _be_init(gate, owner)

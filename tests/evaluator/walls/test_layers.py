@@ -228,3 +228,16 @@ def _command_lines() -> list[str]:
             with contextlib.suppress(OSError):
                 lines.append((process / "cmdline").read_text())
     return lines
+
+
+def test_a_shared_segment_ends_with_its_candidate(evaluate):
+    """System V segments outlive their processes, and would use up the memory of the machine."""
+    head = "import ctypes\nlibc = ctypes.CDLL(None)"
+    leaves = evaluate(forward("raise ValueError(f'left {libc.shmget(4711, 4096, 0o1666)}')", head))
+    assert "left " in leaves.message
+    assert "left -1" not in leaves.message
+    finds = evaluate(forward("raise ValueError(f'found {libc.shmget(4711, 4096, 0)}')", head))
+    if "pid_namespace" in finds.isolation:
+        assert "found -1" in finds.message
+    else:
+        assert os.geteuid() != 0, "pid_namespace is missing as root"
