@@ -1,4 +1,4 @@
-"""Namespaces: nobody else's network, IPC, host name and mounts; PID and IPC ones a worker."""
+"""Namespaces of network, IPC, host name and users, and for each worker its own of PIDs and IPC."""
 
 from __future__ import annotations
 
