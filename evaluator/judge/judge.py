@@ -31,7 +31,7 @@ from evaluator.hardware.device_lock import device_lock
 from evaluator.hardware.devices import describe
 from evaluator.hardware.host_memory import available_bytes, free_share, growth_limited
 from evaluator.judge.builds.build_allowance import BuildAllowance
-from evaluator.judge.context.problem_context import ProblemContext
+from evaluator.judge.context.problem_context import CONTEXT_BYTES, ProblemContext
 from evaluator.judge.kept_problems import MOST_PROBLEMS, MOST_WORKERS
 from evaluator.judge.problem.footprint import footprint_of
 from evaluator.judge.problem.reference import DTYPES
@@ -41,6 +41,7 @@ from evaluator.judge.trial import Trial
 from evaluator.judge.workers.side import Side
 from evaluator.judge.workers.worker_limits import WorkerLimits, worker_limits
 from evaluator.judge.workers.zygote import Zygote
+from evaluator.reason import Reason
 from evaluator.settings import BaselineName
 from evaluator.walls.demands import insist
 
@@ -89,7 +90,7 @@ class Judge:
         begin = time.monotonic()
         builds = BuildAllowance(self._builder, request.settings.build_timeout_s)
         trial = Trial(request.candidate, builds)
-        status, refusal = Status.CORRECT, None
+        refusal: Refusal | None = None
         with self.holding(request.settings.device):
             context = self.context_for(request)
             shortage: Exception | None = None
@@ -101,19 +102,25 @@ class Judge:
                     insist(trial.side.worker.isolation, self._builder.isolation)
                 self._try(context, trial.side, trial, request)
             except Refusal as reason:
-                status, refusal = reason.status, reason
+                refusal = reason
             except (DeviceError, torch.OutOfMemoryError) as error:
                 shortage = error.with_traceback(None)
             finally:
                 side = trial.side
                 memory = _memory(context, side)
-                if side is not None:
-                    side.close()
+                with context.memory.freed() as freed:
+                    if side is not None:
+                        side.close()
                 self._free_cached_memory()
             if shortage is not None:
-                self._make_room_for(request, shortage)
+                if len(self._contexts) == 1:
+                    refusal = _taken_by_candidate(context, sum(freed))
+                if refusal is None:
+                    self._make_room_for(request, shortage)
+                else:
+                    self.forget(request)
             state = conditions(request.settings.device)
-        if shortage is not None:
+        if shortage is not None and refusal is None:
             return self.evaluate(request)
         seconds = Seconds(
             build=builds.seconds,
@@ -123,7 +130,7 @@ class Judge:
             device=trial.device_seconds,
         )
         return Evaluation(
-            status=status,
+            status=refusal.status if refusal else Status.CORRECT,
             reason=refusal.reason if refusal else "",
             message=refusal.message if refusal else _praise(trial.timing),
             detail=refusal.detail if refusal else "",
@@ -327,6 +334,22 @@ class Judge:
 
 def _weights(side: Side | None) -> Weights:
     return "none" if side is None or side.fit == "unmatched" else side.fit
+
+
+def _taken_by_candidate(context: ProblemContext, held_bytes: int) -> Refusal | None:
+    """Why a candidate is refused that held so much of a GPU's memory when the judge ran short.
+
+    The reference has run there with all that the judge needs. A library may keep half as much again
+    as its tensors take.
+    """
+    if held_bytes <= 1.5 * context.worker_bytes + CONTEXT_BYTES:
+        return None
+    return Refusal(
+        Status.RUNTIME_ERROR,
+        Reason.OUT_OF_MEMORY,
+        f"the candidate held {held_bytes / 2**30:.1f} GiB of the device's memory, and the judge "
+        f"ran short: the reference takes {context.worker_bytes / 2**30:.1f} GiB",
+    )
 
 
 def _memory(context: ProblemContext, side: Side | None) -> DeviceMemory:

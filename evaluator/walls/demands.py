@@ -16,6 +16,7 @@ NAMESPACES = (
     "network_namespace",
     "ipc_namespace",
     "pid_namespace",
+    "read_only",
     "own_tmp",
     "own_proc",
 )

@@ -90,6 +90,9 @@ def confine(
     if "mount_namespace" in enclosed and alone:
         with contextlib.suppress(OSError):
             mounts.leave_shared_mounts()
+            with contextlib.suppress(OSError):
+                mounts.make_read_only(scratch)
+                up("read_only")
             mounts.own_temporary_folders(scratch, outlives=keep_scratch, needed=needed)
             writable += mounts.PRIVATE
             up("own_tmp")

@@ -21,6 +21,7 @@ from evaluator.walls.kernel import (
     MS_REC,
     MS_REMOUNT,
     mount,
+    set_read_only,
     unshare,
 )
 
@@ -85,6 +86,21 @@ def hide_files(files: Sequence[Path]) -> None:
     """They look like /dev/null; raises `OSError`."""
     for path in files:
         mount("/dev/null", str(path), None, MS_BIND)
+
+
+def make_read_only(scratch: Path) -> None:
+    """No mode, time or owner of a file can be changed outside `scratch` and /proc.
+
+    Landlock leaves these three to the owner of a file. The executable that runs already is reached
+    through the mount of its start, and stays as it is. Raises `OSError`.
+    """
+    mount(str(scratch), str(scratch), None, MS_BIND)
+    writable = [
+        name for name in (str(scratch), "/proc") if not os.statvfs(name).f_flag & os.ST_RDONLY
+    ]
+    set_read_only("/", True, recursive=True)
+    for name in writable:
+        set_read_only(name, False)
 
 
 def own_temporary_folders(scratch: Path, *, outlives: bool, needed: Sequence[Path] = ()) -> None:

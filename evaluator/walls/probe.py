@@ -61,6 +61,7 @@ class Probe:
             "ipc_namespace": lambda: self._shared("ipc"),
             "uts_namespace": lambda: self._shared("uts"),
             "pid_namespace": lambda: self._shared("pid") or self._signal(),
+            "read_only": self._change_mode,
             "own_tmp": self._tmp,
             "own_proc": self._processes,
             "own_uid": self._root,
@@ -129,6 +130,11 @@ class Probe:
             memory.seek(self._bait.address)
             found.raw = memory.read(size)
         return found.raw == self._bait.secret.encode()
+
+    def _change_mode(self) -> bool:
+        """Of a folder of the judge's."""
+        folder = self._scratch.parent
+        return _works(lambda: folder.chmod(folder.stat().st_mode))
 
     def _tmp(self) -> bool:
         return any(

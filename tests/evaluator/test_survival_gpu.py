@@ -106,3 +106,24 @@ def test_a_crowd_leaves_nothing_behind(
     assert after.folders == before.folders
     assert after.memory_kib < before.memory_kib + 128 * 1024
     assert used_then < used + 64
+
+
+@pytest.mark.parametrize("leaves", [2**28, 3 * 2**30])
+def test_memory_taken_at_import_is_the_candidates_fault_or_no_fault(leaves: int) -> None:
+    """With little left the judge cannot even lend it a slot for its outputs."""
+    hoards = (
+        "import torch\n"
+        f"KEPT = torch.empty(torch.cuda.mem_get_info()[0] - {leaves}, dtype=torch.uint8, "
+        f"device='cuda')\n{HONEST}"
+    )
+    with LocalExecutor("cuda:0") as executor:
+        said = [
+            executor.evaluate(
+                evaluation_request(source, LARGE, device="cuda:0", timing_seconds=0.1)
+            )
+            for source in (hoards, HONEST, hoards, HONEST)
+        ]
+    for kept, honest in zip(said[::2], said[1::2], strict=True):
+        assert honest.status is Status.CORRECT, honest.message
+        assert kept.status is Status.CORRECT or kept.reason == "out_of_memory", kept.message
+        assert leaves > 2**30 or kept.status is Status.RUNTIME_ERROR

@@ -152,7 +152,8 @@ class Baselines:
                 said = refusal.message + " " + refusal.detail[-500:]
                 said = f"baseline {name} could not be run: {said}"
                 if name is BaselineName.EAGER:
-                    raise InfrastructureError(said) from None
+                    fits = context.memory.has_free(context.wanted_bytes(1))
+                    raise (InfrastructureError if fits else DeviceError)(said) from None
                 self.notes[name] = said
                 return []
             except DeviceError as error:

@@ -87,12 +87,20 @@ class JudgeMemory:
     @contextmanager
     def settled_after(self) -> Iterator[None]:
         """Likewise for what another process gives back meanwhile."""
-        if not self._on_gpu:
+        with self.freed() as freed:
             yield
+        time.sleep(sum(freed) / _WIPED_BYTES_PER_S)
+
+    @contextmanager
+    def freed(self) -> Iterator[list[int]]:
+        """Afterwards the list holds how many bytes became free meanwhile; empty on a CPU."""
+        freed: list[int] = []
+        if not self._on_gpu:
+            yield freed
             return
         before = self._free_bytes()
-        yield
-        time.sleep(max(0, self._free_bytes() - before) / _WIPED_BYTES_PER_S)
+        yield freed
+        freed.append(max(0, self._free_bytes() - before))
 
     def _all_given_back(self) -> int:
         if not self._on_gpu:

@@ -341,8 +341,13 @@ class ProblemContext:
         """What so many workers of a candidate, one of eager beside each, the other baselines, as
         far as they do not run yet, and verifying one call take of a GPU's memory."""
         missing = self.baselines.missing + len(self.baselines.missing_eager(1, workers - 1))
-        worker = self.reference.weight_bytes + self.forward_bytes + self.output_bytes
-        return int((workers + missing) * (worker + CONTEXT_BYTES)) + self.bytes_to_verify()
+        return (workers + missing) * self.worker_bytes + self.bytes_to_verify()
+
+    @property
+    def worker_bytes(self) -> int:
+        """What a worker that runs the reference takes of a GPU's memory, at most."""
+        module = self.reference.weight_bytes + self.forward_bytes
+        return int(module + self.output_bytes + CONTEXT_BYTES)
 
     def bytes_to_verify(self) -> int:
         """What verifying one call takes of it, with the whole reference in fp64."""

@@ -27,6 +27,7 @@ def without_walls() -> None:
     namespaces.own_namespaces = lambda: list(namespaces.NAMESPACES)
     mounts.leave_shared_mounts = nothing
     mounts.hide_homes = nothing
+    mounts.make_read_only = nothing
     mounts.own_temporary_folders = nothing
     mounts.own_proc = nothing
     privileges.drop_capabilities = nothing
@@ -39,6 +40,7 @@ SABOTAGE: dict[str, Callable[[], None]] = {
     "seccomp": lambda: setattr(seccomp, "install", nothing),
     "landlock": lambda: setattr(landlock, "restrict", lambda *_: ["landlock", "landlock_scope"]),
     "homes_hidden": lambda: setattr(mounts, "hide_homes", nothing),
+    "read_only": lambda: setattr(mounts, "make_read_only", nothing),
     "own_tmp": lambda: setattr(mounts, "own_temporary_folders", nothing),
     "own_proc": lambda: setattr(mounts, "own_proc", nothing),
     "network_namespace": lambda: setattr(

@@ -26,6 +26,7 @@ PROBES = {
     "network_namespace": "names_of_network_devices() - {'lo'}",
     "pid_namespace": "os.getppid() != 0",
     "own_proc": "processes() - {1, os.getpid()}",
+    "read_only": "error_of_chmod(os.__file__) != errno.EROFS",
     "own_tmp": "os.listdir('/dev/shm') or can_write(OUTSIDE)",
     "no_capabilities": "'CapEff:\\t0000000000000000' not in status()",
     "no_new_privs": "'NoNewPrivs:\\t1' not in status()",
@@ -36,7 +37,12 @@ PROBES = {
     "seccomp": "any(allowed(number) for number in (101, 310, 272, 321, 298, 425))",
 }
 HEAD = """
-import ctypes, os, resource
+import ctypes, errno, os, resource
+def error_of_chmod(path):
+    try:
+        os.chmod(path, 0o644)
+    except OSError as error:
+        return error.errno
 OUTSIDE = {outside!r}
 def names_of_network_devices():
     lines = open('/proc/net/dev').read().splitlines()[2:]

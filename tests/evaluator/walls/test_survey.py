@@ -22,7 +22,7 @@ UNPRIVILEGED = {
 }
 NAMESPACES = {
     *("mount_namespace", "homes_hidden", "network_namespace", "ipc_namespace"),
-    *("uts_namespace", "pid_namespace", "own_tmp", "own_proc"),
+    *("uts_namespace", "pid_namespace", "read_only", "own_tmp", "own_proc"),
 }
 
 
