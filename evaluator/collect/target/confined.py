@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import socket
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaluator.collect.target.owner import Owner
+from evaluator.walls import mounts
 from evaluator.walls.layers import enclose
 
 if TYPE_CHECKING:
@@ -24,6 +26,11 @@ def main(folder: Path, mode: ConfinedMode, fd: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Before torch is imported: threads that it starts must be inside as well.
     layers = enclose(folder)
+    if "mount_namespace" in layers:
+        # Landlock, which comes later, binds none of these threads.
+        with contextlib.suppress(OSError):
+            mounts.make_read_only(folder)
+            layers.append("read_only")
     from evaluator.collect.target import run as target
 
     owner = Owner(socket.socket(fileno=fd))

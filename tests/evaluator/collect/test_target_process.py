@@ -68,13 +68,16 @@ def test_a_confined_candidate_reaches_neither_homes_nor_keys(
         "    try:\n        (place / 'refinery-was-here').write_text('x')\n"
         "    except OSError:\n        pass\n"
         "    else:\n        raise SystemExit(f'{place} can be written')\n"
+        "try:\n    os.chmod(os.__file__, 0o644)\n"
+        "except OSError as error:\n    assert error.errno == 30, error\n"
+        "else:\n    raise SystemExit('modes can be changed')\n"
         "class ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
     )
     # Not below pytest's folder, which only its owner may enter.
     with tempfile.TemporaryDirectory() as name:
         request(source, Path(name))
         collected = run_confined(Path(name), "cpu", device="cpu", timeout_s=90)
-    assert {"no_new_privs", "separate_builder"} <= set(collected.isolation)
+    assert {"read_only", "no_new_privs", "separate_builder"} <= set(collected.isolation)
     assert collected.cpu is not None
     assert collected.cpu.threads == 1
     assert any(operator.name == "aten::add" for operator in collected.cpu.operators)
