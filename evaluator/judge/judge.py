@@ -113,6 +113,7 @@ class Judge:
                         side.close()
                 self._free_cached_memory()
             if shortage is not None:
+                # With other problems set up, room is made first and the candidate tried again.
                 if len(self._contexts) == 1:
                     refusal = _taken_by_candidate(context, sum(freed))
                 if refusal is None:
@@ -339,8 +340,8 @@ def _weights(side: Side | None) -> Weights:
 def _taken_by_candidate(context: ProblemContext, held_bytes: int) -> Refusal | None:
     """Why a candidate is refused that held so much of a GPU's memory when the judge ran short.
 
-    The reference has run there with all that the judge needs. A library may keep half as much again
-    as its tensors take.
+    None where it held little more than the reference would: a library may keep half as much again
+    as its tensors take, beside the context.
     """
     if held_bytes <= 1.5 * context.worker_bytes + CONTEXT_BYTES:
         return None

@@ -60,8 +60,9 @@ def mount(source: str, target: str, kind: str | None, flags: int, options: str =
 
 
 def set_read_only(folder: str, read_only: bool, *, recursive: bool = False) -> None:
-    """Whether anything can be changed through the mount at `folder`, and with `recursive` through
-    all mounts below. Needs Linux 5.12; raises `OSError`.
+    """Forbid changes through the mount at `folder`, or allow them again.
+
+    With `recursive`, also through all mounts below. Needs Linux 5.12; raises `OSError`.
     """
     to_set, to_clear = (_MOUNT_ATTR_RDONLY, 0) if read_only else (0, _MOUNT_ATTR_RDONLY)
     attributes = (ctypes.c_uint64 * 4)(to_set, to_clear, 0, 0)

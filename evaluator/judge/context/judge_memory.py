@@ -93,7 +93,8 @@ class JudgeMemory:
 
     @contextmanager
     def freed(self) -> Iterator[list[int]]:
-        """Afterwards the list holds how many bytes became free meanwhile; empty on a CPU."""
+        """Afterwards the list holds how many bytes of the device became free meanwhile, whoever had
+        them; empty on a CPU."""
         freed: list[int] = []
         if not self._on_gpu:
             yield freed
