@@ -212,7 +212,6 @@ import tempfile
 from pathlib import Path
 from evaluator.executor.local import LocalExecutor
 from tests.evaluator.made_requests import HONEST, evaluation_request
-from tests.evaluator.walls import lesser_machine
 from tests.evaluator.test_survival import HOARDS
 tempfile.tempdir = "/tmp"
 with tempfile.TemporaryDirectory() as cache, LocalExecutor("cpu", cache=Path(cache)) as executor:

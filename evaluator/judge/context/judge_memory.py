@@ -93,8 +93,10 @@ class JudgeMemory:
 
     @contextmanager
     def freed(self) -> Iterator[list[int]]:
-        """Afterwards the list holds how many bytes of the device became free meanwhile, whoever had
-        them; empty on a CPU."""
+        """Afterwards the list holds how many bytes became free on the device; empty on a CPU.
+
+        Any process may have had them.
+        """
         freed: list[int] = []
         if not self._on_gpu:
             yield freed
