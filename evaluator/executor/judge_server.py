@@ -17,13 +17,11 @@ from evaluator.hardware.devices import describe
 from evaluator.hardware.sole_device import see_only
 from evaluator.ipc.service import leave_with, place_of, serve
 from evaluator.judge.workers.zygote import Zygote
-from evaluator.walls.limits import outnumber_descriptors_of_workers
 
 
 def main(fd: int, device: str, cache: Path) -> None:
     """Serve until the other end is gone."""
     leave_with(fd)
-    outnumber_descriptors_of_workers()
     device = see_only(device)
     # Both it and this process import torch, at the same time.
     zygote = Zygote(device=device)

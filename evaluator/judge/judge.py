@@ -31,7 +31,7 @@ from evaluator.hardware.device_lock import device_lock
 from evaluator.hardware.devices import describe
 from evaluator.hardware.host_memory import available_bytes, free_share, growth_limited
 from evaluator.judge.builds.build_allowance import BuildAllowance
-from evaluator.judge.context.problem_context import CONTEXT_BYTES, ProblemContext
+from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.kept_problems import MOST_PROBLEMS, MOST_WORKERS
 from evaluator.judge.problem.footprint import footprint_of
 from evaluator.judge.problem.reference import DTYPES
@@ -41,7 +41,6 @@ from evaluator.judge.trial import Trial
 from evaluator.judge.workers.side import Side
 from evaluator.judge.workers.worker_limits import WorkerLimits, worker_limits
 from evaluator.judge.workers.zygote import Zygote
-from evaluator.reason import Reason
 from evaluator.settings import BaselineName
 from evaluator.walls.demands import insist
 
@@ -105,17 +104,17 @@ class Judge:
                 refusal = reason
             except (DeviceError, torch.OutOfMemoryError) as error:
                 shortage = error.with_traceback(None)
+                trial.end_short_of_memory(context, trial.side)
             finally:
                 side = trial.side
                 memory = _memory(context, side)
-                with context.memory.freed() as freed:
-                    if side is not None:
-                        side.close()
+                if side is not None:
+                    side.close()
                 self._free_cached_memory()
             if shortage is not None:
                 # With other problems set up, room is made first and the candidate tried again.
                 if len(self._contexts) == 1:
-                    refusal = _taken_by_candidate(context, sum(freed))
+                    refusal = trial.hoarded
                 if refusal is None:
                     self._make_room_for(request, shortage)
                 else:
@@ -335,22 +334,6 @@ class Judge:
 
 def _weights(side: Side | None) -> Weights:
     return "none" if side is None or side.fit == "unmatched" else side.fit
-
-
-def _taken_by_candidate(context: ProblemContext, held_bytes: int) -> Refusal | None:
-    """Why a candidate is refused that held so much of a GPU's memory when the judge ran short.
-
-    None where it held little more than the reference would: a library may keep half as much again
-    as its tensors take, beside the context.
-    """
-    if held_bytes <= 1.5 * context.worker_bytes + CONTEXT_BYTES:
-        return None
-    return Refusal(
-        Status.RUNTIME_ERROR,
-        Reason.OUT_OF_MEMORY,
-        f"the candidate held {held_bytes / 2**30:.1f} GiB of the device's memory, and the judge "
-        f"ran short: the reference takes {context.worker_bytes / 2**30:.1f} GiB",
-    )
 
 
 def _memory(context: ProblemContext, side: Side | None) -> DeviceMemory:

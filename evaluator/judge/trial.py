@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -16,6 +16,7 @@ from evaluator.judge.builds.build_allowance import BuildAllowance
 from evaluator.judge.context.construction import Construction
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.context.sealing import refused_as_borrowed, sealed_outputs
+from evaluator.judge.hoarding import ended_for_hoarding
 from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.problem.reference import flatten_arguments
 from evaluator.judge.refusal import Refusal
@@ -61,6 +62,14 @@ class Trial:
     notes: list[str] = field(default_factory=list)
     timing: Timing | None = None
     seen: dict[str, float | int] = field(default_factory=dict)
+    hoarded: Refusal | None = None
+    """Why it is refused if it was what left the judge too little of a GPU's memory."""
+
+    def end_short_of_memory(self, context: ProblemContext, *sides: Side | None) -> None:
+        """End workers after the device ran short, and note whether they hoarded its memory."""
+        running = [side for side in sides if side is not None and not side.worker.ended]
+        hoarded = ended_for_hoarding(context, running)
+        self.hoarded = self.hoarded or hoarded
 
     def first_calls(self, context: ProblemContext, side: Side) -> None:
         """Import, construct and call the candidate, all calls verified; raises `Refusal`.
@@ -266,6 +275,9 @@ class Trial:
             )
             refusal.message = f"with other sizes, inputs of shape {shapes}: {refusal.message}"
             raise
+        except (DeviceError, torch.OutOfMemoryError):
+            self.end_short_of_memory(context, self.side)
+            raise
         finally:
             if self.side is not None:
                 self.side.close()
@@ -326,11 +338,10 @@ class Trial:
     ) -> Iterator[list[Side]]:
         """So many fresh workers with the module of `side`, which start together; raises `Refusal`
         and `DeviceError`."""
-        with ExitStack() as ends:
-            others = []
+        others: list[Side] = []
+        try:
             for _ in range(count):
                 others.append(context.new_side())
-                ends.callback(others[-1].close)
             with _of_another_worker():
                 self._load(context, *others)
                 side.construct_on(*others)
@@ -340,6 +351,12 @@ class Trial:
                 other.refuses_late_work = side.refuses_late_work
                 other.looks_at_results = side.looks_at_results
             yield others
+        except (DeviceError, torch.OutOfMemoryError):
+            self.end_short_of_memory(context, *others)
+            raise
+        finally:
+            for other in others:
+                other.close()
 
     def first_calls_of_another(self, context: ProblemContext, side: Side) -> None:
         """The first calls of a further worker, verified; raises `Refusal`."""

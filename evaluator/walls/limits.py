@@ -10,8 +10,6 @@ from pathlib import Path
 _SHARED_PROCESSES = 4096
 _FEWEST_PROCESSES = 512
 _PROCESSES_A_CPU = 16
-_WORKERS_DESCRIPTORS = 1024
-_MOST_DESCRIPTORS = 65536
 _MOST_BYTES = 2**63 - 1
 
 
@@ -41,7 +39,7 @@ def limit(*, memory_bytes: int | None, cpu_seconds: int, file_bytes: int, proces
         resource.RLIMIT_CPU: cpu_seconds,
         resource.RLIMIT_FSIZE: file_bytes,
         resource.RLIMIT_NPROC: processes,
-        resource.RLIMIT_NOFILE: _WORKERS_DESCRIPTORS,
+        resource.RLIMIT_NOFILE: 1024,
     }
     if memory_bytes is not None:
         limits[resource.RLIMIT_AS] = min(memory_bytes, _MOST_BYTES)
@@ -49,18 +47,6 @@ def limit(*, memory_bytes: int | None, cpu_seconds: int, file_bytes: int, proces
         hard = resource.getrlimit(which)[1]
         cap = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(which, (cap, cap))
-
-
-def outnumber_descriptors_of_workers() -> None:
-    """Raise this process's own limit of descriptors, as far as it may.
-
-    Linux counts those in unread messages by user. A worker of the same user can hold as many as its
-    limit allows, and a process whose limit is no higher can then send none.
-    """
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(_MOST_DESCRIPTORS, hard)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def mapped_bytes() -> int:

@@ -28,11 +28,11 @@ _X86_64 = {
     "kexec_file_load": 320, "kexec_load": 246, "keyctl": 250, "lookup_dcookie": 212,
     "modify_ldt": 154, "mount": 165, "open_by_handle_at": 304, "perf_event_open": 298,
     "pivot_root": 155, "process_vm_readv": 310, "process_vm_writev": 311, "ptrace": 101,
-    "quotactl": 179, "reboot": 169, "request_key": 249, "setdomainname": 171,
-    "sethostname": 170, "setns": 308, "setpgid": 109, "setsid": 112, "settimeofday": 164,
-    "socket": 41, "swapoff": 168, "swapon": 167, "syslog": 103, "umount2": 166, "unshare": 272,
-    "uselib": 134, "userfaultfd": 323, "vhangup": 153, "timer_create": 222, "mq_notify": 244,
-    "fcntl": 72, "prctl": 157,
+    "quotactl": 179, "reboot": 169, "request_key": 249, "sendmmsg": 307, "sendmsg": 46,
+    "setdomainname": 171, "sethostname": 170, "setns": 308, "setpgid": 109, "setsid": 112,
+    "settimeofday": 164, "socket": 41, "swapoff": 168, "swapon": 167, "syslog": 103,
+    "umount2": 166, "unshare": 272, "uselib": 134, "userfaultfd": 323,
+    "vhangup": 153, "timer_create": 222, "mq_notify": 244, "fcntl": 72, "prctl": 157,
 }  # fmt: skip
 
 _AARCH64 = {
@@ -42,10 +42,10 @@ _AARCH64 = {
     "kexec_load": 104, "keyctl": 219, "lookup_dcookie": 18, "mount": 40,
     "open_by_handle_at": 265, "perf_event_open": 241, "pivot_root": 41, "process_vm_readv": 270,
     "process_vm_writev": 271, "ptrace": 117, "quotactl": 60, "reboot": 142, "request_key": 218,
-    "setdomainname": 162, "sethostname": 161, "setns": 268, "setpgid": 154, "setsid": 157,
-    "settimeofday": 170, "socket": 198, "swapoff": 225, "swapon": 224, "syslog": 116,
-    "umount2": 39, "unshare": 97, "userfaultfd": 282, "vhangup": 58, "timer_create": 107,
-    "mq_notify": 184, "fcntl": 25, "prctl": 167,
+    "sendmmsg": 269, "sendmsg": 211, "setdomainname": 162, "sethostname": 161, "setns": 268,
+    "setpgid": 154, "setsid": 157, "settimeofday": 170, "socket": 198, "swapoff": 225,
+    "swapon": 224, "syslog": 116, "umount2": 39, "unshare": 97, "userfaultfd": 282,
+    "vhangup": 58, "timer_create": 107, "mq_notify": 184, "fcntl": 25, "prctl": 167,
 }  # fmt: skip
 
 NUMBERS = {"x86_64": _X86_64 | _SAME_EVERYWHERE, "aarch64": _AARCH64 | _SAME_EVERYWHERE}

@@ -227,7 +227,7 @@ def test_descriptors_in_unread_messages_are_no_error_of_ours():
     ran = subprocess.run(
         [sys.executable, lesser_machine.__file__, "user", sys.executable, "-c", OF_ANOTHER_USER],
         env=os.environ | {"PYTHONPATH": python_path(), "KERNEL_REFINERY_LOCKS": "/tmp"},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 4096)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024)),
         capture_output=True,
         text=True,
         check=False,

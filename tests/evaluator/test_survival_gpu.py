@@ -108,22 +108,46 @@ def test_a_crowd_leaves_nothing_behind(
     assert used_then < used + 64
 
 
-@pytest.mark.parametrize("leaves", [2**28, 3 * 2**30])
-def test_memory_taken_at_import_is_the_candidates_fault_or_no_fault(leaves: int) -> None:
+def all_but(size: int) -> str:
+    """So many bytes of the device's memory."""
+    return f"torch.empty(torch.cuda.mem_get_info()[0] - {size}, dtype=torch.uint8, device='cuda')"
+
+
+@pytest.mark.parametrize("left", [2**28, 3 * 2**30])
+def test_memory_taken_at_import_is_the_candidates_fault_or_no_fault(left: int) -> None:
     """With little left the judge cannot even lend it a slot for its outputs."""
-    hoards = (
-        "import torch\n"
-        f"KEPT = torch.empty(torch.cuda.mem_get_info()[0] - {leaves}, dtype=torch.uint8, "
-        f"device='cuda')\n{HONEST}"
+    judged_beside_honest(f"import torch\nKEPT = {all_but(left)}\n{HONEST}", refused=left < 2**30)
+
+
+def test_so_is_memory_taken_at_hidden_sizes_alone() -> None:
+    source = forward(
+        f"if len(x) == 16000: KEPT.append({all_but(2**28)})\n"
+        "return torch.relu(x * self.scale + self.bias) * 2.0",
+        "KEPT = []",
     )
+    judged_beside_honest(source, (LARGE.replace("16384, 4096", "16000, 4096"),))
+
+
+def test_so_is_memory_taken_in_some_workers() -> None:
+    """A candidate is timed in four: the later ones may be what takes it."""
+    takes = f"KEPT = os.urandom(1)[0] % 2 and {all_but(2**28)}"
+    for _ in range(3):
+        judged_beside_honest(f"import os, torch\n{takes}\n{HONEST}", refused=False, seconds=1.0)
+
+
+def judged_beside_honest(
+    source: str, hidden: tuple[str, ...] = (), *, refused: bool = True, seconds: float = 0.1
+) -> None:
+    """Judge this twice, and each time an honest candidate after it. `refused`: it must be."""
     with LocalExecutor("cuda:0") as executor:
-        said = [
-            executor.evaluate(
-                evaluation_request(source, LARGE, device="cuda:0", timing_seconds=0.1)
+        for each in (source, HONEST) * 2:
+            said = executor.evaluate(
+                evaluation_request(
+                    each, LARGE, hidden=hidden, device="cuda:0", timing_seconds=seconds
+                )
             )
-            for source in (hoards, HONEST, hoards, HONEST)
-        ]
-    for kept, honest in zip(said[::2], said[1::2], strict=True):
-        assert honest.status is Status.CORRECT, honest.message
-        assert kept.status is Status.CORRECT or kept.reason == "out_of_memory", kept.message
-        assert leaves > 2**30 or kept.status is Status.RUNTIME_ERROR
+            if each is HONEST:
+                assert said.status is Status.CORRECT, said.message
+            else:
+                hoarded = said.reason == "out_of_memory"
+                assert hoarded or (said.status is Status.CORRECT and not refused), said.message

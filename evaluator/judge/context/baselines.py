@@ -149,20 +149,21 @@ class Baselines:
             try:
                 self._warm_up(name, *sides)
             except Refusal as refusal:
-                said = refusal.message + " " + refusal.detail[-500:]
-                said = f"baseline {name} could not be run: {said}"
-                if name is BaselineName.EAGER:
-                    fits = context.memory.has_free(context.wanted_bytes(1))
-                    raise (InfrastructureError if fits else DeviceError)(said) from None
-                self.notes[name] = said
-                return []
+                said = f"{refusal.message} {refusal.detail[-500:]}"
             except DeviceError as error:
                 if name is BaselineName.EAGER:
                     raise
-                self.notes[name] = f"baseline {name} could not be run: {error}"
-                return []
-            ends.pop_all()
-        return sides
+                said = str(error)
+            else:
+                ends.pop_all()
+                return sides
+        said = f"baseline {name} could not be run: {said}"
+        if name is BaselineName.EAGER:
+            # Now that the workers that failed are gone.
+            fits = context.memory.has_free(context.wanted_bytes(1))
+            raise (InfrastructureError if fits else DeviceError)(said)
+        self.notes[name] = said
+        return []
 
     def _new_side(self, name: BaselineName) -> Side:
         context = self._context

@@ -72,6 +72,11 @@ class WorkerProcess:
         """The next message; raises `WireError` or one of its kinds."""
         return self.channel.receive(timeout_s)
 
+    @property
+    def ended(self) -> bool:
+        """Whether it was ended here."""
+        return self._ending is not None
+
     def end(self, *, grace_s: float = 0.0) -> Ending:
         """Kill the worker, unless it ends by itself within `grace_s`, and all that it started."""
         if self._ending is None:

@@ -182,7 +182,7 @@ class Zygote:
                 handed = (theirs.fileno(), printed.for_worker, *fds)
                 born = self._ask(Kind.FORK, order, START_TIMEOUT_S, handed)
                 failure = born.get("error")
-            except WireError as error:
+            except (WireError, OSError) as error:
                 failure = f"its zygote is gone: {error!r}"
         printed.give_away()
         if failure is not None:
