@@ -89,6 +89,7 @@ worker.Channel.spin = spin
 @pytest.mark.thorough
 def test_large_inputs_do_not_arrive_while_a_worker_waits_for_the_start(evaluate):
     """They lie there before it gets ready, which is timed: it can't work on parts as they come."""
-    large = SCALE_AND_BIAS.replace("ROWS, FEATURES = 256, 512", "ROWS, FEATURES = 16384, 512")
+    # A little over 16 MiB, from which on they come first.
+    large = SCALE_AND_BIAS.replace("ROWS, FEATURES = 256, 512", "ROWS, FEATURES = 8448, 512")
     evaluation = evaluate(WATCHES, large)
     assert evaluation.status is Status.CORRECT, evaluation.message
