@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
-import subprocess
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -17,11 +14,9 @@ import pytest
 from evaluator.evaluation import Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.device_lock import device_lock
-from evaluator.walls.environment import python_path
 from tests.evaluator.judge.test_judge import forward
 from tests.evaluator.leaks import holdings
 from tests.evaluator.made_requests import HONEST, evaluation_request
-from tests.evaluator.walls import lesser_machine
 
 FAST = {"timing_seconds": 0.05, "call_timeout_s": 10.0}
 IMPATIENT = {
@@ -195,44 +190,6 @@ def test_ten_gigabytes_of_words_neither_block_nor_are_kept(evaluate):
     last = evaluate(forward("os.write(1, b'x' * 2**26 + b'last words')\nos.abort()", "import os"))
     assert last.reason == "abort"
     assert "last words" in last.detail and len(last.detail) < 20000
-
-
-HOARDS = f"""
-import socket
-KEPT = []
-try:
-    while True:
-        KEPT.append(socket.socketpair())
-        socket.send_fds(KEPT[-1][0], [b"x"], [0] * 253)
-except OSError:
-    pass
-{HONEST}"""
-OF_ANOTHER_USER = """
-import tempfile
-from pathlib import Path
-from evaluator.executor.local import LocalExecutor
-from tests.evaluator.made_requests import HONEST, evaluation_request
-from tests.evaluator.test_survival import HOARDS
-tempfile.tempdir = "/tmp"
-with tempfile.TemporaryDirectory() as cache, LocalExecutor("cpu", cache=Path(cache)) as executor:
-    for source in (HOARDS, HONEST):
-        request = evaluation_request(source, timing_seconds=0.05, audit="never")
-        print(executor.evaluate(request).status)
-"""
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_descriptors_in_unread_messages_are_no_error_of_ours():
-    """Where the judge is not root they count towards its own user's."""
-    ran = subprocess.run(
-        [sys.executable, lesser_machine.__file__, "user", sys.executable, "-c", OF_ANOTHER_USER],
-        env=os.environ | {"PYTHONPATH": python_path(), "KERNEL_REFINERY_LOCKS": "/tmp"},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024)),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.stdout.split() == ["correct", "correct"], ran.stderr
 
 
 QUICK = (

@@ -34,7 +34,7 @@ PROBES = {
     "memory_limit": "resource.getrlimit(resource.RLIMIT_AS)[0] > 2**35",
     "clean_environment": "any('KEY' in name for name in os.environ)",
     "landlock": "can_read(OUTSIDE + '/secret') or can_write(OUTSIDE) or can_write('/dev')",
-    "seccomp": "any(allowed(number) for number in (46, 101, 310, 272, 321, 298, 425))",
+    "seccomp": "any(allowed(number) for number in (46, 307, 101, 310, 272, 321, 298, 425))",
 }
 HEAD = """
 import ctypes, errno, os, resource
