@@ -21,28 +21,12 @@ from tests.agent.relay_answers import answering
 from tests.evaluator.processes import descendants, still_running
 
 ROOT = Path(__file__).parents[3]
-PROBLEM = """
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def forward(self, x):
-        return torch.relu(x) * 2.0
-
-def get_inputs():
-    return [torch.randn(512, 1024)]
-
-def get_init_inputs():
-    return []
-"""
 
 
 def start(problem: Path, folder: Path, **settings: object) -> subprocess.Popen[str]:
     options = {
         "--problem": problem,
-        "--model": "offline/tuner",
         "--feedback": "G+E",
-        "--budget": 2,
         "--confirm": 0,
         "--device": "cpu",
         "--timing-seconds": 0.1,
@@ -78,68 +62,40 @@ def kill_when(
 
 @pytest.mark.thorough
 def test_it_goes_on_and_nothing_is_done_twice(tmp_path: Path) -> None:
-    problem, folder = tmp_path / "twice_relu.py", tmp_path / "run"
-    problem.write_text(PROBLEM)
-
-    def in_an_evaluation(pid: int) -> bool:
-        pending = [read_pending_turn(path.read_bytes()) for path in folder.glob("pending/*.json")]
-        begun = any(turn is not None and turn.in_flight is Work.JUDGE for turn in pending)
-        return begun and len(descendants(pid)) >= 2
-
-    def one_is_recorded(pid: int) -> bool:
-        turns = folder / "turns.jsonl"
-        return turns.exists() and turns.read_text().endswith("\n")
-
-    kill_when(in_an_evaluation, problem, folder)
-    assert list(read_turns(folder)) == []
-    (first_answer,) = (folder / "completions").iterdir()
-    bought = first_answer.stat().st_mtime_ns
-    kill_when(one_is_recorded, problem, folder)
-    first_line = (folder / "turns.jsonl").read_text().splitlines()[0]
-
-    process = start(problem, folder)
-    _, told = process.communicate(timeout=400)
-    assert process.returncode == 0, told
-    assert "goes on after 1 recorded turns" in told
-    assert (folder / "turns.jsonl").read_text().startswith(first_line + "\n")
-    assert first_answer.stat().st_mtime_ns == bought  # nobody was asked again
-    turns, files = list(read_turns(folder)), RunFiles(folder)
-    assert [(turn.sample, turn.turn, turn.call) for turn in turns] == [(0, 0, 0), (0, 1, 1)]
-    assert turns[0].repeated == 1  # the evaluation that was killed
-    assert sum(turn.repeated for turn in turns) <= 2
-    assert len({turn.completion for turn in turns}) == 2
-    for turn in turns:
-        assert files.prompt(turn.prompt)
-        assert files.completion(turn.completion).completion.text
-        assert turn.candidate is not None
-        assert "class ModelNew" in files.kernel(turn.candidate)
-    assert any(turn.evaluation.status is Status.CORRECT for turn in turns)
-    assert list((folder / "pending").iterdir()) == []
-
-
-@pytest.mark.thorough
-def test_a_hybrid_goes_on_with_the_draft_that_it_kept(tmp_path: Path) -> None:
+    """A hybrid, which also has to keep the draft that it refines."""
     problem, folder, relay = tmp_path / "doubled.py", tmp_path / "run", tmp_path / "relay"
     problem.write_text(QUICK_TASK)
     relay.mkdir()
     hybrid: dict[str, object] = {"strategy": "hybrid", "drafts": 2, "refine_best": 1, "budget": 4}
     hybrid["model"] = f"relay/{relay}"
 
-    def recorded(number: int) -> Callable[[int], bool]:
+    def recorded() -> str:
         file = folder / "turns.jsonl"
-        return lambda _: file.exists() and file.read_text().count("\n") >= number
+        return file.read_text() if file.exists() else ""
 
-    before = ""
-    with answering(relay, *QUICK_ANSWERS):
-        for number in (1, 2, 3):  # a draft is missing; all are there; one is being refined
-            kill_when(recorded(number), problem, folder, **hybrid)
-            now = (folder / "turns.jsonl").read_text()
-            assert now.startswith(before)
-            before = now
+    def in_an_evaluation(pid: int) -> bool:
+        pending = [read_pending_turn(path.read_bytes()) for path in folder.glob("pending/*.json")]
+        begun = any(turn is not None and turn.in_flight is Work.JUDGE for turn in pending)
+        return begun and len(descendants(pid)) >= 2
+
+    def one_is_being_refined(_: int) -> bool:
+        return recorded().count("\n") >= 3
+
+    with answering(relay, *QUICK_ANSWERS) as answered:
+        kill_when(in_an_evaluation, problem, folder, **hybrid)
+        assert list(read_turns(folder)) == []
+        bought = {path: path.stat().st_mtime_ns for path in (folder / "completions").iterdir()}
+        assert bought
+        kill_when(one_is_being_refined, problem, folder, **hybrid)
+        before = recorded()
         process = start(problem, folder, **hybrid)
         _, told = process.communicate(timeout=400)
     assert process.returncode == 0, told
-    assert (folder / "turns.jsonl").read_text().startswith(before)
+    assert f"goes on after {before.count(chr(10))} recorded turns" in told
+    assert recorded().startswith(before)
+    # Nobody was asked again.
+    assert {path: path.stat().st_mtime_ns for path in bought} == bought
+    assert len(answered) == 4
     turns, files = list(read_turns(folder)), RunFiles(folder)
     best = min(turns[:2], key=rank).sample
     places = [(turn.sample, turn.turn) for turn in turns]
@@ -147,7 +103,15 @@ def test_a_hybrid_goes_on_with_the_draft_that_it_kept(tmp_path: Path) -> None:
     assert [turn.call for turn in turns] == [0, 1, 2, 3]
     assert {str(turn.strategy) for turn in turns} == {"hybrid"}
     assert turns[2].parent == turns[best].candidate
+    assert sum(turn.repeated for turn in turns[:2]) >= 1  # the evaluation that was killed
+    assert sum(turn.repeated for turn in turns) <= 3
+    assert len({turn.completion for turn in turns}) == 4
+    for turn in turns:
+        assert files.completion(turn.completion).completion.text
+        assert turn.candidate is not None
+        assert "class ModelNew" in files.kernel(turn.candidate)
     prompts = [files.prompt(turn.prompt) for turn in turns]
     assert prompts[0] == prompts[1]
     assert f"draft {best}.2" in told
+    assert any(turn.evaluation.status is Status.CORRECT for turn in turns)
     assert list((folder / "pending").iterdir()) == []
