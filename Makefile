@@ -22,14 +22,12 @@ test: export PYTEST_ADDOPTS = -m 'not slow and not gpu and not thorough'
 test: install
 	$(MAKE) --jobs=2 test-evaluator test-rest
 
-# Some of the evaluator's tests go with the rest, and some of the rest with them, so that both take
-# equally long.
-MOVED := tests/evaluator/deep_audit
-BESIDE := tests/evaluator/ tests/forensics/
-REST := $(filter-out $(BESIDE),$(wildcard tests/*/)) $(wildcard tests/test_*.py) $(MOVED)
+# Both take equally long.
+EVALUATOR := tests/evaluator/ tests/forensics/
+REST := $(filter-out $(EVALUATOR),$(wildcard tests/*/)) $(wildcard tests/test_*.py)
 
 test-evaluator: install
-	$(BIN)/python -m pytest $(BESIDE) $(addprefix --ignore=,$(MOVED))
+	$(BIN)/python -m pytest $(EVALUATOR)
 
 test-rest: install
 	$(BIN)/python -m pytest $(REST)
