@@ -105,7 +105,8 @@ def test_a_crowd_leaves_nothing_behind(
     assert after.descriptors == before.descriptors
     assert after.folders == before.folders
     assert after.memory_kib < before.memory_kib + 128 * 1024
-    assert used_then < used + 64
+    # The judge keeps memory for its next tensors, which take 256 MiB each here.
+    assert used_then < used + 1024
 
 
 def all_but(size: int) -> str:
