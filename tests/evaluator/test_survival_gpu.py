@@ -105,8 +105,7 @@ def test_a_crowd_leaves_nothing_behind(
     assert after.descriptors == before.descriptors
     assert after.folders == before.folders
     assert after.memory_kib < before.memory_kib + 128 * 1024
-    # The judge keeps memory for its next tensors, which take 256 MiB each here.
-    assert used_then < used + 1024
+    assert used_then < used + 64
 
 
 def all_but(size: int) -> str:
@@ -117,7 +116,8 @@ def all_but(size: int) -> str:
 @pytest.mark.parametrize("left", [2**28, 3 * 2**30])
 def test_memory_taken_at_import_is_the_candidates_fault_or_no_fault(left: int) -> None:
     """With little left the judge cannot even lend it a slot for its outputs."""
-    judged_beside_honest(f"import torch\nKEPT = {all_but(left)}\n{HONEST}", refused=left < 2**30)
+    said = {"out_of_memory"} if left < 2**30 else {"", "out_of_memory"}
+    judged_beside_honest(f"import torch\nKEPT = {all_but(left)}\n{HONEST}", said)
 
 
 def test_so_is_memory_taken_at_hidden_sizes_alone() -> None:
@@ -127,22 +127,25 @@ def test_so_is_memory_taken_at_hidden_sizes_alone() -> None:
         "return result",
         "KEPT = []",
     )
-    judged_beside_honest(source, (LARGE.replace("16384, 4096", "16000, 4096"),))
+    hidden = (LARGE.replace("16384, 4096", "16000, 4096"),)
+    judged_beside_honest(source, {"", "out_of_memory"}, hidden)
 
 
 def test_so_is_memory_taken_in_some_workers() -> None:
-    """A candidate is timed in four: the later ones may be what takes it. Of two, the second finds
-    less than it leaves, and its import fails."""
+    """A candidate is timed in four: the later ones may be what takes it. Where one has taken it,
+    the next one may fail by itself."""
     takes = f"KEPT = os.urandom(1)[0] % 2 and {all_but(2**28)}"
-    judged_beside_honest(f"import os, torch\n{takes}\n{HONEST}", seconds=1.0)
+    said = {"", "out_of_memory", "import_raised", "forward_raised"}
+    judged_beside_honest(f"import os, torch\n{takes}\n{HONEST}", said, seconds=1.0)
 
 
 def judged_beside_honest(
-    source: str, hidden: tuple[str, ...] = (), *, refused: bool = False, seconds: float = 0.1
+    source: str, reasons: set[str], hidden: tuple[str, ...] = (), *, seconds: float = 0.1
 ) -> None:
-    """Judge this twice, and each time an honest candidate after it. `refused`: it must be.
+    """Judge this twice, and each time an honest candidate after it.
 
-    An error of the judge is an exception.
+    `reasons`: those for which it may be refused; empty where it may be correct. An error of the
+    judge is an exception.
     """
     with LocalExecutor("cuda:0") as executor:
         for each in (source, HONEST) * 2:
@@ -151,9 +154,4 @@ def judged_beside_honest(
                     each, LARGE, hidden=hidden, device="cuda:0", timing_seconds=seconds
                 )
             )
-            if refused and each is source:
-                assert said.reason == "out_of_memory", said.message
-            elif each is source:
-                assert said.status in (Status.CORRECT, Status.RUNTIME_ERROR), said.message
-            else:
-                assert said.status is Status.CORRECT, said.message
+            assert said.reason in (reasons if each is source else {""}), said.message
