@@ -155,6 +155,11 @@ CALAMITIES = {
 }
 
 
+def secret_lines() -> list[str]:
+    text = Path(SECRET).read_text() if os.access(SECRET, os.R_OK) else "root:"
+    return [line for line in text.splitlines() if line]
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", CALAMITIES)
 def test_the_next_candidate_is_judged_as_ever(evaluate, name):
@@ -165,16 +170,11 @@ def test_the_next_candidate_is_judged_as_ever(evaluate, name):
     said = f"{evaluation.reason}: {evaluation.message} {evaluation.detail[-500:]}"
     assert evaluation.status is calamity.status, said
     assert evaluation.reason in calamity.reasons, said
+    if name.endswith("a secret"):
+        told = evaluation.model_dump_json()
+        assert not any(line in told for line in secret_lines())
     after = evaluate(HONEST, timing_seconds=0.05)
     assert after.status is Status.CORRECT, after.message
-
-
-def test_no_secret_is_told(evaluate):
-    held = Path(SECRET).read_text() if os.access(SECRET, os.R_OK) else "root:"
-    for name in ("includes a secret", "assembles a secret", "embeds a secret"):
-        evaluation = evaluate(CALAMITIES[name].source, **FAST)
-        told = evaluation.model_dump_json()
-        assert not any(line in told for line in held.splitlines() if line), name
 
 
 @pytest.mark.thorough

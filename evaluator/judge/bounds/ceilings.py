@@ -116,9 +116,16 @@ def _matmul_rate(device: torch.device, dtype: torch.dtype) -> float:
     if device.type == "cuda":
         tried = [(size, make) for size in (4096, 8192) for make in (torch.randn, torch.zeros)]
     else:
-        sizes = {torch.float32: (1024, 2048), torch.float16: (512,)}.get(dtype, (1024,))
+        sizes = {torch.float32: (1024, 2048), torch.float16: (512,)}.get(dtype, (512, 1024))
         tried = [(size, torch.randn) for size in sizes]
-    return max(_product_rate(device, dtype, size, make) for size, make in tried)
+    best = 0.0
+    for size, make in tried:
+        rate = _product_rate(device, dtype, size, make)
+        best = max(best, rate)
+        # Without instructions for this type a larger product takes seconds, and is no faster.
+        if 2 * size**3 / rate > _SECONDS:
+            break
+    return best
 
 
 def _product_rate(
