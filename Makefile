@@ -29,7 +29,7 @@ test: install
 	$(MAKE) --jobs=2 test-evaluator test-rest
 
 # Both take equally long.
-EVALUATOR := tests/evaluator/ tests/forensics/
+EVALUATOR := tests/evaluator/ tests/forensics/ tests/tools/
 REST := $(filter-out $(EVALUATOR),$(wildcard tests/*/)) $(wildcard tests/test_*.py)
 
 test-evaluator: install
