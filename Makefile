@@ -3,9 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PURELIB := python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
-# What a candidate's process imports. It may not write compiled modules beside them, so they are
-# compiled at once; all others are when they are first imported, which takes two minutes less. A file
-# for another Python does not compile, which is no failure.
+# What a candidate's process imports. It cannot keep modules that it compiles, so these are compiled
+# here, on all cores. All others are compiled when they are first imported. A file for another
+# version of Python does not compile, which is no failure.
 CONFINED := torch triton numpy sympy mpmath networkx transformers
 
 .PHONY: install demo test test-evaluator test-rest test-inspect check style site format clean
