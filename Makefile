@@ -8,7 +8,7 @@ PURELIB := python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 # version of Python does not compile, which is no failure.
 CONFINED := torch triton numpy sympy mpmath networkx transformers
 
-.PHONY: install demo test test-evaluator test-rest test-inspect check style site format clean
+.PHONY: install demo test test-inspect check style site format clean
 
 install: $(VENV)/.installed
 
@@ -23,21 +23,26 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 demo: install
 	$(BIN)/python -m agent.run
 
-# Two processes of tests: a candidate that is judged has the device to itself, whichever asked.
+# Three parts of the tests run at a time, on two cores: a test often waits for something. A candidate
+# that is judged has the device to itself, whichever part asked.
 # Without those that take more than 5 s each; `make check` has them all.
 test: export PYTEST_ADDOPTS = -m 'not slow and not gpu and not thorough'
 test: install
-	$(MAKE) --jobs=2 test-evaluator test-rest
+	$(MAKE) --jobs=3 $(PARTS)
 
-# Both take equally long.
-EVALUATOR := tests/evaluator/ tests/forensics/ tests/tools/
-REST := $(filter-out $(EVALUATOR),$(wildcard tests/*/)) $(wildcard tests/test_*.py)
+# The longest ones first.
+PARTS := test-evaluator test-judge test-experiments test-agent test-rest test-commands
+test-judge: TESTS = tests/evaluator/judge/
+test-experiments: TESTS = tests/experiments/
+test-agent: TESTS = tests/agent/
+test-evaluator: TESTS = $(filter-out tests/evaluator/judge/,$(wildcard tests/evaluator/*/))
+test-commands: TESTS = $(wildcard tests/evaluator/test_*.py)
+test-rest: TESTS = $(filter-out tests/evaluator/ tests/experiments/ tests/agent/,$(wildcard tests/*/)) \
+	$(wildcard tests/test_*.py)
 
-test-evaluator: install
-	$(BIN)/python -m pytest $(EVALUATOR)
-
-test-rest: install
-	$(BIN)/python -m pytest $(REST)
+.PHONY: $(PARTS)
+$(PARTS): install
+	$(BIN)/python -m pytest $(TESTS)
 
 # Inspect AI needs an older fsspec than constraints.txt has: an environment over ours, with its own.
 INSPECT := .inspect
@@ -48,10 +53,9 @@ test-inspect: install
 	$(INSPECT)/bin/pip install --quiet --disable-pip-version-check inspect-ai==0.3.285
 	$(INSPECT)/bin/python -m pytest tests/experiments/export/test_inspect_log.py -m ''
 
-# Types take half a minute, and the first tests leave a core to them. MORE: other targets, which
-# begin when the evaluator's tests have ended.
+# MORE: other targets, which begin when there is room.
 check: install
-	$(MAKE) --jobs=2 style test-evaluator test-rest $(MORE)
+	$(MAKE) --jobs=3 style $(PARTS) $(MORE)
 
 style: install
 	$(BIN)/ruff format --check .

@@ -145,7 +145,8 @@ class Workshop:
                 if self.runtime_errors:
                     return self.runtime_errors[0]
                 # Builders that start together would all make it, and none the sooner.
-                turn = f"runtime-{_digest(key, str(self.folder))[:16]}"
+                place = (self.folder / "objects").resolve()
+                turn = f"runtime-{_digest(key, str(place))[:16]}"
                 with host_lock(turn, most_s=_RUNTIME_TURN_S):
                     made = self.objects.read(key) or self._make_runtime(key)
             if isinstance(made, str):

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from evaluator.judge.operator_mode import OperatorCall, OperatorMode, storage_of, tensors_in
 from evaluator.judge.problem.problem_file import ProblemFile
 
+_META = torch.device("meta")
+_ELEMENTWISE = (torch.Tensor.mul, torch.Tensor.add, torch.Tensor.sub, torch.exp)
 _FP64_PER_FP32 = 2
 _LARGE_BYTES = 2**26
 _SECONDS = 3.0
@@ -74,11 +77,12 @@ def footprint_of(source: str, dtype: torch.dtype) -> Footprint | None:
     the file itself cannot be imported.
     """
     problem = ProblemFile(source)
-    meta = torch.device("meta")
     try:
-        with meta:
-            module = problem.module.Model(*problem.initial_arguments()).to(device=meta, dtype=dtype)
-        values = problem.inputs(meta, dtype)
+        with _Shapes():
+            with _META:
+                module = problem.module.Model(*problem.initial_arguments())
+            module = module.to(device=_META, dtype=dtype)
+            values = problem.inputs(_META, dtype)
     except Exception:  # noqa: BLE001 - any operator may lack a meta kernel; nothing is known then
         return None
     inputs, weights = _bytes(values), _bytes([*module.parameters(), *module.buffers()])
@@ -91,6 +95,22 @@ def footprint_of(source: str, dtype: torch.dtype) -> Footprint | None:
         except Exception:  # noqa: BLE001 - likewise
             outputs = 0
     return Footprint(inputs, outputs, weights, forward=max(live.most, outputs))
+
+
+class _Shapes(TorchFunctionMode):
+    """On the meta device: what most recipes do with random numbers, by the shapes alone.
+
+    PyTorch imports its compiler for these operators (about 2 s, once).
+    """
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if function in _ELEMENTWISE and not kwargs:
+            shapes = [arg.shape for arg in args if isinstance(arg, torch.Tensor)]
+            dtype = torch.result_type(*args, *([1.0] if len(args) == 1 else []))
+            return torch.empty(torch.broadcast_shapes(*shapes), dtype=dtype, device=_META)
+        return (torch.rand if function is torch.randn else function)(*args, **(kwargs or {}))
 
 
 def _bytes(value: Any) -> int:

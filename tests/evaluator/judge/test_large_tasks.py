@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+
 import pytest
 import torch
 
 from evaluator.evaluation import Status
 from evaluator.judge.blockwise import close, finite, same, same_bytes
 from evaluator.judge.correctness.comparison import compare
+from evaluator.judge.operator_mode import tensors_in
 from evaluator.judge.problem.footprint import footprint_of
+from evaluator.judge.problem.problem_file import ProblemFile
 from evaluator.settings import Precision
 from evaluator.worker.initial_values import repeated_initial_values
+from problems.loader import load_suite
+from problems.problem import SizeClass
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 from tests.task import task
 
@@ -33,6 +41,36 @@ def test_the_footprint_of_a_task_is_what_its_tensors_take() -> None:
     # The product and its sigmoid are alive while they are multiplied.
     assert found.forward == 3 * 2**29
     assert found.needed > found.inputs + 2 * found.worker
+
+
+FOOTPRINTS = """
+import json, sys, torch
+from evaluator.judge.problem.footprint import footprint_of
+from problems.loader import load_suite
+from problems.problem import SizeClass
+found = {}
+for problem in load_suite():
+    if problem.id == "level1_21_embedding":  # filling its table needs the compiler
+        imported = "torch._dynamo" in sys.modules
+    footprint = footprint_of(problem.reference(SizeClass.CPU), torch.float32)
+    found[problem.id] = [footprint.inputs, footprint.weights]
+print(json.dumps([found, imported]))
+"""
+
+
+def test_the_footprints_of_small_tasks_are_right_and_import_no_compiler() -> None:
+    done = subprocess.run([sys.executable, "-c", FOOTPRINTS], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found, imported = json.loads(done.stdout)
+    assert not imported
+    assert list(found).index("level1_21_embedding") > 15
+    for problem in load_suite():
+        file = ProblemFile(problem.reference(SizeClass.CPU))
+        module = file.module.Model(*file.initial_arguments())
+        weights = [*module.parameters(), *module.buffers()]
+        inputs = file.inputs(torch.device("cpu"), torch.float32)
+        sizes = [sum(t.nbytes for t in tensors) for tensors in (tensors_in(inputs), weights)]
+        assert found[problem.id] == sizes, problem.id
 
 
 def test_a_task_that_does_not_fit_the_machine_is_told_with_how_much_it_needs(evaluate) -> None:
