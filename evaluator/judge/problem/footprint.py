@@ -10,6 +10,7 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
@@ -109,7 +110,7 @@ class _Shapes(TorchFunctionMode):
         if function in _ELEMENTWISE and not kwargs:
             shapes = [arg.shape for arg in args if isinstance(arg, torch.Tensor)]
             dtype = torch.result_type(*args, *([1.0] if len(args) == 1 else []))
-            return torch.empty(torch.broadcast_shapes(*shapes), dtype=dtype, device=_META)
+            return torch.empty(np.broadcast_shapes(*shapes), dtype=dtype, device=_META)
         return (torch.rand if function is torch.randn else function)(*args, **(kwargs or {}))
 
 
