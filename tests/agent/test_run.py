@@ -131,6 +131,7 @@ def test_a_mistake_is_one_line_and_touches_nothing(
     assert (tmp_path / "full" / "thesis.tex").read_text() == "mine"
 
 
+@pytest.mark.thorough
 def test_a_limit_in_dollars_needs_a_price(tmp_path: Path) -> None:
     model = ["-m", "hosted_vllm/mine", "--model-args", "api_base=http://127.0.0.1:9/v1"]
     result = run(*model, "--budget-usd", "1", "-o", tmp_path / "run", HOSTED_VLLM_API_KEY="x")

@@ -189,6 +189,7 @@ def test_a_missing_configuration_is_one_line_with_the_remedy(
     assert "\n" not in str(told.value)
 
 
+@pytest.mark.thorough
 def test_no_adapter_is_looked_for_where_peft_is_installed() -> None:
     script = (
         "import transformers\n"

@@ -149,6 +149,7 @@ def test_a_folder_where_no_file_fits(tmp_path: Path, suite: Path) -> None:
     assert "is passed over" in done.stderr.splitlines()[0]
 
 
+@pytest.mark.thorough
 def test_results_of_another_program_are_left_alone(tmp_path: Path, suite: Path) -> None:
     theirs = '{"1": [{"sample_id": 0, "compiled": true, "metadata": {"hardware": "L40S"}}]}'
     files = {kernel(1, 2, 0): RIGHT, "eval_results.json": theirs}

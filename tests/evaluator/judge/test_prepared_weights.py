@@ -210,6 +210,7 @@ def test_what_a_constructor_prepares_is_right(evaluate, name):
     assert evaluation.correctness.error_ratio < evaluation.correctness.error_ratio_limit
 
 
+@pytest.mark.thorough
 def test_only_who_is_refused_is_explained(tmp_path, monkeypatch):
     """To find out why values are wrong takes seconds."""
     explained: list[str] = []

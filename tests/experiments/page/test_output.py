@@ -27,6 +27,7 @@ def test_a_page_is_one_file_without_addresses_of_elsewhere(run: Path, tmp_path: 
     assert "http://" not in text and "https://" not in text
 
 
+@pytest.mark.thorough
 def test_figures_are_written_as_pdf(run: Path, tmp_path: Path) -> None:
     done = command(MODULE, run, "--pdf-figures", tmp_path / "figures")
     assert (done.returncode, done.stderr) == (0, "")
@@ -36,6 +37,7 @@ def test_figures_are_written_as_pdf(run: Path, tmp_path: Path) -> None:
     assert all(file.read_bytes().startswith(b"%PDF") for file in files)
 
 
+@pytest.mark.thorough
 def test_figures_of_a_study_are_of_its_conditions(tmp_path: Path) -> None:
     study = ROOT / "experiments/recordings/profile-worth-cpu"
     done = command(MODULE, study, "--pdf-figures", tmp_path)

@@ -78,7 +78,10 @@ def begin(plan: Path, study: Path, *more: str) -> subprocess.Popen[str]:
 
 @pytest.mark.parametrize(
     ("models", "seeds", "kills"),
-    [(1, 1, 1), pytest.param(4, 3, 10, marks=pytest.mark.slow)],
+    [
+        pytest.param(1, 1, 1, marks=pytest.mark.thorough),
+        pytest.param(4, 3, 10, marks=pytest.mark.slow),
+    ],
     ids=["3 cells", "36 cells"],
 )
 def test_every_cell_is_there_once_however_often_it_is_killed(
@@ -115,6 +118,7 @@ def test_every_cell_is_there_once_however_often_it_is_killed(
     assert {each["better"] for each in told["answers"]} == {""}
 
 
+@pytest.mark.thorough
 def test_two_processes_share_the_cells_of_a_study(tmp_path: Path, server: ProviderServer) -> None:
     plan = write_plan(tmp_path, server.url, models=1, seeds=1)
     study = tmp_path / "study"

@@ -28,6 +28,7 @@ def request() -> EvaluationRequest:
     return evaluation_request(candidate, timing_seconds=1.0, relative_width=1e-9, audit="never")
 
 
+@pytest.mark.thorough
 def test_where_two_workers_of_eager_find_memory_a_third_takes_the_place_of_one(
     judge, monkeypatch
 ) -> None:

@@ -418,7 +418,12 @@ def test_where_a_problem_does_not_fit_the_spare_makes_room(shared_judge, verdict
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes a lesser machine of this one")
 @pytest.mark.parametrize(
-    "kind", ["user", *(pytest.param(k, marks=pytest.mark.slow) for k in ("container", "locked"))]
+    "kind",
+    [
+        pytest.param("user", marks=pytest.mark.thorough),
+        pytest.param("container", marks=pytest.mark.slow),
+        pytest.param("locked", marks=pytest.mark.slow),
+    ],
 )
 def test_no_candidate_reaches_that_of_its_successor(kind):
     """Where nothing keeps them apart there is none."""
