@@ -31,7 +31,7 @@ test: install
 	$(MAKE) --jobs=3 $(PARTS)
 
 # The longest ones first.
-PARTS := test-evaluator test-judge test-experiments test-agent test-rest test-commands
+PARTS := test-experiments test-judge test-evaluator test-agent test-rest test-commands
 test-judge: TESTS = tests/evaluator/judge/
 test-experiments: TESTS = tests/experiments/
 test-agent: TESTS = tests/agent/
