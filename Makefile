@@ -23,8 +23,8 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 demo: install
 	$(BIN)/python -m agent.run
 
-# Three parts of the tests run at a time, on two cores: a test often waits for something. A candidate
-# that is judged has the device to itself, whichever part asked.
+# Three parts of the tests run at a time, because a test often waits. A candidate that is judged has
+# the device to itself, whichever part asked.
 # Without those that take more than 5 s each; `make check` has them all.
 test: export PYTEST_ADDOPTS = -m 'not slow and not gpu and not thorough'
 test: install

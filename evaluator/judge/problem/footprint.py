@@ -107,10 +107,11 @@ class _Shapes(TorchFunctionMode):
     def __torch_function__(
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        if function in _ELEMENTWISE and not kwargs:
-            shapes = [arg.shape for arg in args if isinstance(arg, torch.Tensor)]
+        tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
+        if function in _ELEMENTWISE and not kwargs and all(each.is_meta for each in tensors):
+            shape = np.broadcast_shapes(*(each.shape for each in tensors))
             dtype = torch.result_type(*args, *([1.0] if len(args) == 1 else []))
-            return torch.empty(np.broadcast_shapes(*shapes), dtype=dtype, device=_META)
+            return torch.empty(shape, dtype=dtype, device=_META)
         return (torch.rand if function is torch.randn else function)(*args, **(kwargs or {}))
 
 
