@@ -1,17 +1,40 @@
 """Our commands run as a person runs them."""
 
+import io
 import os
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from importlib import import_module
 from pathlib import Path
 
+import pytest
+
+from evaluator.command.command_line import serve
+
 ROOT = Path(__file__).resolve().parents[1]
+READERS = {
+    "experiments.advice": "experiments.advice",
+    "experiments.compact": "experiments.compact",
+    "experiments.compare": "experiments.compare",
+    "experiments.export": "experiments.export.__main__",
+    "experiments.plot": "experiments.plot",
+    "experiments.readme_table": "experiments.readme_table",
+    "experiments.report": "experiments.report",
+}
+"""Commands that only read what was recorded, and where their apps are."""
 
 
 def command(
     module: str, *words: object, cwd: Path = ROOT, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """`python -m module words...`, from the repository's root if nothing else is said."""
+    """`python -m module words...`, from the repository's root if nothing else is said.
+
+    A command that only reads runs in this process if it may: it would take seconds to import what
+    is imported here. `test_command_lines.py` starts each of them as a process.
+    """
+    if module in READERS and not environment and cwd == ROOT:
+        return _read(module, *map(str, words))
     return subprocess.run(
         [sys.executable, "-W", "error", "-m", module, *map(str, words)],
         cwd=cwd,
@@ -32,3 +55,16 @@ def refused(module: str, *words: object) -> str:
     assert len(lines) == 1
     assert lines[0].startswith("error: ")
     return lines[0]
+
+
+def _read(module: str, *words: str) -> subprocess.CompletedProcess[str]:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        chdir(ROOT),
+        redirect_stdout(io.TextIOWrapper(io.BytesIO(), write_through=True)) as out,
+        redirect_stderr(io.StringIO()) as errors,
+    ):
+        patch.setenv("COLUMNS", "200")
+        code = serve(import_module(READERS[module]).app, f"python -m {module}", list(words))
+    printed = out.buffer.getvalue().decode()
+    return subprocess.CompletedProcess([module, *words], code, printed, errors.getvalue())
