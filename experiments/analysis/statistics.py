@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     FloatArray = NDArray[np.float64]
-    IntArray = NDArray[np.int64]
 
 LEVEL = 0.95
 DRAWS = 10_000
@@ -50,18 +50,24 @@ class Estimate:
 class Resamples:
     """How often each problem is drawn: the same draws for every figure of a comparison."""
 
-    counts: IntArray
-    """Shape (draws, problems); each row sums to the number of problems."""
+    counts: FloatArray
+    """Whole numbers, shape (draws, problems); each row sums to the number of problems."""
     seed: int
 
     @classmethod
+    @lru_cache(maxsize=4)
     def of(cls, problems: int, *, seed: int = 0, draws: int = DRAWS) -> Resamples:
-        """Draw `problems` of `problems` with replacement, `draws` times."""
+        """Draw `problems` of `problems` with replacement, `draws` times.
+
+        The last ones are kept: a report asks for the same draws for each of its figures.
+        """
         if problems < 1:
             raise ValueError("a bootstrap needs at least one problem")
         generator = np.random.default_rng(seed)
         chances = np.full(problems, 1.0 / problems)
-        return cls(generator.multinomial(problems, chances, size=draws), seed)
+        counts = generator.multinomial(problems, chances, size=draws).astype(float)
+        counts.setflags(write=False)
+        return cls(counts, seed)
 
     def mean(self, values: FloatArray) -> Estimate:
         """The mean of `values`, shape (problems,), with its interval; see `means`."""
@@ -80,7 +86,7 @@ class Resamples:
         if problems == 1:
             return [Estimate(float(centre), -math.inf, math.inf) for centre in centres]
         tail = tail_share(problems)
-        drawn = self.counts.astype(float) @ table / problems
+        drawn = self.counts @ table / problems
         low, high = np.quantile(drawn, [tail, 1 - tail], axis=0)
         return [
             # Rounding may put the mean of equal values a hair beside them.
