@@ -2,7 +2,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.experiments.page.browser import FLAGS, MISSING, executable
 from tests.experiments.page.made_pages import page_of
@@ -15,6 +15,8 @@ def browser() -> Iterator[Browser]:
     path = executable()
     if path is None:
         pytest.fail(MISSING, pytrace=False)
+    # As long as actions may take: other tests may have both cores.
+    expect.set_options(timeout=15_000)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield chromium
