@@ -13,16 +13,16 @@ import pytest
 from evaluator.command.command_line import serve
 
 ROOT = Path(__file__).resolve().parents[1]
-READERS = {
-    "experiments.advice": "experiments.advice",
-    "experiments.compact": "experiments.compact",
-    "experiments.compare": "experiments.compare",
-    "experiments.export": "experiments.export.__main__",
-    "experiments.plot": "experiments.plot",
-    "experiments.readme_table": "experiments.readme_table",
-    "experiments.report": "experiments.report",
-}
-"""Commands that only read what was recorded, and where their apps are."""
+READERS = (
+    "experiments.advice",
+    "experiments.compact",
+    "experiments.compare",
+    "experiments.export",
+    "experiments.plot",
+    "experiments.readme_table",
+    "experiments.report",
+)
+"""Commands that start no process and judge nothing: they read what was recorded."""
 
 
 def command(
@@ -30,8 +30,9 @@ def command(
 ) -> subprocess.CompletedProcess[str]:
     """`python -m module words...`, from the repository's root if nothing else is said.
 
-    A command that only reads runs in this process if it may: it would take seconds to import what
-    is imported here. `test_command_lines.py` starts each of them as a process.
+    One of `READERS` runs in this process, unless it needs a folder or an environment of its own: a
+    new process would take seconds to import what is imported here. `test_command_lines.py` starts
+    each of them as a process.
     """
     if module in READERS and not environment and cwd == ROOT:
         return _read(module, *map(str, words))
@@ -65,6 +66,7 @@ def _read(module: str, *words: str) -> subprocess.CompletedProcess[str]:
         redirect_stderr(io.StringIO()) as errors,
     ):
         patch.setenv("COLUMNS", "200")
-        code = serve(import_module(READERS[module]).app, f"python -m {module}", list(words))
+        main = "experiments.export.__main__" if module == "experiments.export" else module
+        code = serve(import_module(main).app, f"python -m {module}", list(words))
     printed = out.buffer.getvalue().decode()
     return subprocess.CompletedProcess([module, *words], code, printed, errors.getvalue())

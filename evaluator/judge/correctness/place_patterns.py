@@ -106,7 +106,7 @@ def _every_kth(wrong: Tensor) -> Detail | None:
     for period in sorted(candidates | ({gap} if gap > 1 else set())):
         if not 2 <= period <= window.numel() // 4:
             continue
-        # More positions hit no fewer residues.
+        # For most periods the first positions alone hit too many residues.
         few = torch.bincount(at[: 8 * period] % period, minlength=period)
         if int((few > 0).sum()) > period // 2:
             continue
