@@ -182,8 +182,8 @@ class _StudyRun:
             self._capped.add(cell.name)
         if not begun:
             return
-        for unit in begun:
-            self._share_rival(unit)
+        with ThreadPoolExecutor(len(begun), thread_name_prefix="rivals") as pool:
+            list(pool.map(self._share_rival, begun))
         try:
             results = self._drive(cell, begun, workers, self._stop)
         except UsageError as error:

@@ -23,7 +23,6 @@ PROBLEMS = {
     "halved": task("return torch.relu(x) / 2.0", x="torch.randn(16, 32)"),
 }
 """So small that they are set up in no time."""
-WORKERS = 3
 BUDGET = 2
 
 
@@ -35,7 +34,9 @@ def server() -> Iterator[ProviderServer]:
     running.close()
 
 
-def write_plan(folder: Path, url: str, *, models: int, seeds: int) -> Path:
+def write_plan(
+    folder: Path, url: str, *, models: int, seeds: int, workers: int = 3, rival: str = "none"
+) -> Path:
     conditions = ["sample", "refine none", "refine G+E"]
     files = [folder / f"{name}.py" for name in PROBLEMS]
     for file, text in zip(files, PROBLEMS.values(), strict=True):
@@ -46,7 +47,8 @@ def write_plan(folder: Path, url: str, *, models: int, seeds: int) -> Path:
             "problem": [str(file) for file in files],
             "device": "cpu",
             "budget": BUDGET,
-            "workers": WORKERS,
+            "workers": workers,
+            "rival": rival,
         },
         "models": [
             {
@@ -77,17 +79,26 @@ def begin(plan: Path, study: Path, *more: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize(
-    ("models", "seeds", "kills"),
+    ("models", "seeds", "kills", "workers", "rival"),
     [
-        pytest.param(1, 1, 1, marks=pytest.mark.thorough),
-        pytest.param(4, 3, 10, marks=pytest.mark.slow),
+        # Each cell works on both problems at a time.
+        pytest.param(1, 1, 1, 6, "eager", marks=pytest.mark.thorough),
+        pytest.param(4, 3, 10, 3, "none", marks=pytest.mark.slow),
     ],
     ids=["3 cells", "36 cells"],
 )
 def test_every_cell_is_there_once_however_often_it_is_killed(
-    tmp_path: Path, server: ProviderServer, models: int, seeds: int, kills: int
+    tmp_path: Path,
+    server: ProviderServer,
+    models: int,
+    seeds: int,
+    kills: int,
+    workers: int,
+    rival: str,
 ) -> None:
-    plan = write_plan(tmp_path, server.url, models=models, seeds=seeds)
+    plan = write_plan(
+        tmp_path, server.url, models=models, seeds=seeds, workers=workers, rival=rival
+    )
     study, cells = tmp_path / "study", 3 * models * seeds
     whole = cells * len(PROBLEMS) * BUDGET
     chance = random.Random(models)
@@ -108,12 +119,16 @@ def test_every_cell_is_there_once_however_often_it_is_killed(
     assert len(turns) == whole
     assert not turns.duplicated(["run", "problem", "sample", "turn"]).any()
     bought_again = len(server.requests) - whole
-    assert 0 <= bought_again <= kills * WORKERS
+    assert 0 <= bought_again <= kills * workers
     assert bought_again <= turns["repeated"].sum()
     for name in turns["run"].unique():
         result = RunFiles(study / name).result()
         assert result is not None
         assert [(p.turns, p.error) for p in result.problems] == [(BUDGET, "")] * len(PROBLEMS)
+    for problem in turns["problem"].unique() if rival != "none" else ():
+        # All cells show the same times of PyTorch.
+        found = {RunFiles(study / name).rival(problem) for name in turns["run"].unique()}
+        assert len(found) == 1 and next(iter(found)).eager_us
     assert [each["problems"] for each in told["answers"]] == [len(PROBLEMS)] * models
     assert {each["better"] for each in told["answers"]} == {""}
 
