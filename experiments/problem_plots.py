@@ -124,7 +124,7 @@ def best_by_condition(turns: pd.DataFrame) -> Figure:
             spine.set_visible(False)
         says = [
             "Figures: speedup of the best kernel over eager, at least 1; geometric mean over the"
-            " seeds, no intervals. Bold: the highest of a row."
+            " seeds, no intervals. Bold: the highest of a row; the darker, the nearer to it."
         ]
         if turns.groupby("path")["problem"].nunique().min() < len(rows):
             says.append("Not every problem has all seeds; a dash: it has none.")
