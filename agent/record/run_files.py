@@ -1,4 +1,4 @@
-"""A run directory as others read it: where everything lies, without locking or mending."""
+"""A run directory as others read it: where everything lies, without a lock or repairs."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def key_of(record: TurnRecord) -> TurnKey:
 
 
 def read_turns(run: Path) -> Iterator[TurnRecord]:
-    """The records of the run directory `run`, in the order written, without locking or mending.
+    """The records of the run directory `run`, in the order written, without a lock or repairs.
 
     A last line that a kill tore is passed over. Raises `UsageError` for any other bad line.
     """

@@ -326,7 +326,7 @@ class Toolchain:
         return tuple(name for name in names if (self.torch.libraries / f"lib{name}.so").exists())
 
     def stub_command(self, soname: str, file: str) -> list[str]:
-        """Makes an empty library of this name: the linker reads it in no time, where PyTorch's own
+        """Makes an empty library of this name: the linker reads it quickly, where PyTorch's own
         take it half a second. Symbols are found when the result is loaded beside PyTorch."""
         name = f"-Wl,-soname,{soname}"
         return [self.compiler, "-shared", "-nostdlib", name, "-x", "c", "/dev/null", "-o", file]

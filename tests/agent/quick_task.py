@@ -1,4 +1,4 @@
-"""A task whose kernels are judged in no time: it is small, and they are PyTorch's own operators."""
+"""A task whose kernels are judged quickly: it is small, and they are PyTorch's own operators."""
 
 from tests.task import as_candidate, task
 

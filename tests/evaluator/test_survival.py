@@ -1,4 +1,4 @@
-"""Whatever a candidate does to its process or the machine, the next one is judged as ever."""
+"""Whatever a candidate does to its process or the machine, the next one is judged as usual."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def secret_lines() -> list[str]:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", CALAMITIES)
-def test_the_next_candidate_is_judged_as_ever(evaluate, name):
+def test_the_next_candidate_is_judged_as_usual(evaluate, name):
     calamity = CALAMITIES[name]
     patience = IMPATIENT.get(calamity.reasons[0], FAST)
     build_timeout_s = 4.0 if name.endswith("for ever") else 60.0

@@ -1,4 +1,4 @@
-"""Whatever a candidate does to a GPU, the next one is judged as ever, and nothing stays behind."""
+"""Whatever a candidate does to a GPU, the next one is judged as usual, and nothing stays behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identical kernels within a run: judged once, charged as ever."""
+"""Identical kernels within a run: judged once, charged in full."""
 
 from __future__ import annotations
 

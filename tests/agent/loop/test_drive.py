@@ -313,7 +313,7 @@ def test_unusable_answers_are_charged_although_nothing_came_of_them(
     client, error = world.client, kind("no choice in it")
     error.usage = Usage(prompt_tokens=50, completion_tokens=5, cost_usd=0.02)
     world.client = Failing(client, error)
-    if kind is ModelRefusedError:  # the user's to mend: it ends the run
+    if kind is ModelRefusedError:  # the user has to fix it: it ends the run
         with pytest.raises(UsageError, match="no choice"):
             world.run(problems=("first",))
     else:

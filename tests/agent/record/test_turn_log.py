@@ -55,7 +55,7 @@ def test_a_torn_last_line_is_cut_off(tmp_path: Path, cut: int) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole[: -1 - cut])
     assert [record.turn for record in read_turns(tmp_path)] == [0]
-    assert path.read_bytes() == whole[: -1 - cut]  # reading mends nothing
+    assert path.read_bytes() == whole[: -1 - cut]  # reading repairs nothing
     again = TurnLog(tmp_path)
     assert TurnKey("first", 0, 1) not in again
     assert again.append(made(turn=1))

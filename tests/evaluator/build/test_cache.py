@@ -31,7 +31,7 @@ def test_it_forgets_what_was_used_longest_ago(tmp_path):
     assert len(entries(tmp_path / "cache")) == 2
 
 
-def test_an_entry_is_written_once_whoever_comes_first(tmp_path):
+def test_an_entry_is_written_once_by_the_first_that_comes(tmp_path):
     cache = Cache(tmp_path / "cache", max_bytes=10**6)
     barrier = threading.Barrier(8)
 

@@ -55,5 +55,5 @@ def stand_in_ncu(folder: Path, log: Path, profile: str = TARGET) -> Path:
 
 
 def stand_in_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`GPU` is there, for whoever asks what it is."""
+    """`GPU` is there, for each process that asks what it is."""
     monkeypatch.setattr("evaluator.hardware.devices.list_gpus", lambda: [GPU])

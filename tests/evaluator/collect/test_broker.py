@@ -25,7 +25,7 @@ ASKED = BuildRequest("bare", (BODY,), implicit_headers=False)
 
 @pytest.fixture
 def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Channel, socket]]:
-    """The broker's end, and that of whoever asks."""
+    """The broker's end, and the end of the process that asks."""
     monkeypatch.setenv(LOCKS, str(tmp_path))
     mine, theirs = pair()
     with closing(mine), theirs:

@@ -17,7 +17,7 @@ def test_children_are_ours_and_nobody_else():
         assert _is_ours(os.getpid()) and _is_ours(child.pid) and _is_ours(grandchild)
         assert not _is_ours(os.getppid()) and not _is_ours(1)
         os.kill(grandchild, 9)
-    # Gone, and reaped by whoever had it last.
+    # Gone, and reaped by the process that had it last.
     assert not _is_ours(child.pid)
 
 

@@ -151,7 +151,7 @@ def nobody(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("first", ["root", "nobody"])
-def test_users_keep_each_other_out_whoever_made_the_lock(inside, nobody, first) -> None:
+def test_users_keep_each_other_out_whichever_made_the_lock(inside, nobody, first) -> None:
     if first == "root":
         with host_lock("x"):
             pass

@@ -113,7 +113,7 @@ service.ask(b"sleep 60")
 """
 
 
-def test_it_ends_at_once_with_whoever_asks() -> None:
+def test_it_ends_at_once_with_the_process_that_asks() -> None:
     asking = subprocess.Popen(
         [sys.executable, "-c", ASKS],
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},

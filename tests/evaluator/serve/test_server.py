@@ -40,7 +40,7 @@ HOSTILE = [
     if exploit.name in ("verdict on stdout", "arithmetic patched")
 ]
 BRIEF = HOSTILE[0]
-"""Judged in no time, but not without the device."""
+"""Judged at once, but not without the device."""
 MIXED = [WRONG, BRIEF, RIGHT, BROKEN, HOSTILE[1], "\0"]
 STATUSES = ["incorrect", "runtime_error", "correct", "build_error", "incorrect", "runtime_error"]
 

@@ -20,7 +20,7 @@ SECONDS = {"model": 1.0, "build": 0.0, "judge": 1.0, "profile": 3.0, "device": 0
 def test_a_call_counts_where_it_ended_within_the_budget(
     tmp_path: Path, currency: Currency, of_a_call: float
 ):
-    """Device seconds hold the profiling as well: whoever profiles has the device."""
+    """Device seconds hold the profiling as well: a profile holds the device."""
     run = made_run(tmp_path / "run", {"a": [1.2, None, 2.0], "b": ["wrong"]}, seconds=SECONDS)
     reached = outcomes(load_runs(run))
     budgets = np.array([0.5, 1, 2.9, 3, 9]) * of_a_call

@@ -22,7 +22,7 @@ PROBLEMS = {
     "doubled": task("return torch.relu(x) * 2.0", x="torch.randn(16, 32)"),
     "halved": task("return torch.relu(x) / 2.0", x="torch.randn(16, 32)"),
 }
-"""So small that they are set up in no time."""
+"""So small that they are set up quickly."""
 BUDGET = 2
 
 

@@ -348,7 +348,7 @@ def test_the_next_candidate_has_it_however_the_last_one_ended(verdict, shared_ju
             assert ready is not None and ready.worker is not None
 
 
-def test_whoever_raises_gives_the_device_back(verdict, shared_judge):
+def test_an_exception_gives_the_device_back(verdict, shared_judge):
     assert verdict(HONEST) is Status.CORRECT
     with pytest.raises(KeyError, match="ours"), shared_judge.holding("cpu"):
         raise KeyError("ours")
