@@ -93,7 +93,8 @@ def test_a_kernel_is_built_before_its_answer_ends(
 
         server.will(replace(answer(text), midway=(AFTER, wait_for_the_library)))
         world.client, world.executor, world.problem = LiteLLMClient(), executor, load_problem
-        world.run(**asked(server, problems=(kernel.problem.id,), device="cpu", backend="cpp"))
+        judged = {"device": "cpu", "backend": "cpp", "timing_seconds": 0.1}
+        world.run(**asked(server, problems=(kernel.problem.id,), **judged))
     assert len(libraries) == 1
     assert stored == [0]
     (turn,) = world.files.turns()

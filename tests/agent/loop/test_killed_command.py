@@ -60,7 +60,7 @@ def kill_when(
     assert not still_running(family)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_it_goes_on_and_nothing_is_done_twice(tmp_path: Path) -> None:
     """A hybrid, which also has to keep the draft that it refines."""
     problem, folder, relay = tmp_path / "doubled.py", tmp_path / "run", tmp_path / "relay"

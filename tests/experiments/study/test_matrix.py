@@ -49,6 +49,7 @@ def write_plan(
             "budget": BUDGET,
             "workers": workers,
             "rival": rival,
+            "timing_seconds": 0.1,
         },
         "models": [
             {
@@ -133,7 +134,7 @@ def test_every_cell_is_there_once_however_often_it_is_killed(
     assert {each["better"] for each in told["answers"]} == {""}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_two_processes_share_the_cells_of_a_study(tmp_path: Path, server: ProviderServer) -> None:
     plan = write_plan(tmp_path, server.url, models=1, seeds=1)
     study = tmp_path / "study"

@@ -14,7 +14,7 @@ from experiments.runs import load_runs
 from tests.agent.llm.provider_server import ProviderServer, answer
 from tests.experiments.study.test_matrix import PROBLEMS, begin
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 BUDGET = 2
 CELLS = {"sample-test-model-s0", "refine-g+e-test-model-s0"}
