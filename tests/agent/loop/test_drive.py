@@ -347,7 +347,7 @@ def test_control_c_without_a_handler_begins_nothing_more(world: World) -> None:
             world.stop.wait(30)  # until the main thread has taken note
 
     world.listener.at = at
-    # Whoever starts the tests in the background makes them ignore it.
+    # A shell that starts the tests in the background makes them ignore it.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):

@@ -12,7 +12,7 @@ from evaluator.executor.ray_judge import RayJudge
 
 def test_a_judge_gets_nothing_of_rays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one that starts before the first question."""
-    # Whoever started this may want so many threads: judges are told that.
+    # The caller may want that many threads, and judges have to get the number.
     wanted = b"OMP_NUM_THREADS=" in Path("/proc/self/environ").read_bytes()
     monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")

@@ -175,7 +175,7 @@ def test_one_whose_first_step_failed_is_made_again(running, monkeypatch, capsys)
 
 
 def test_where_the_second_step_has_no_thread_the_first_is_waited_for(running, monkeypatch):
-    """Whoever is told that nothing is in the making may take the device."""
+    """A caller that hears that nothing is in the making may take the device."""
     forked, go_on, order = running._fork_fresh, threading.Event(), []
     start = threading.Thread.start
 
