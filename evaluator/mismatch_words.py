@@ -71,9 +71,11 @@ def _values(name: str, found: Mismatch, correctness: Correctness) -> list[str]:
     ratio, limit = correctness.error_ratio, correctness.error_ratio_limit
     if ratio is not None and limit is not None and math.isfinite(ratio):
         lines.append(
-            f"Against an fp64 reference its error is {ratio:.3g} times that of PyTorch's own"
-            f" result; {limit:.3g} times is allowed."
+            f"Against an fp64 reference its error as a whole is {ratio:.3g} times that of PyTorch's"
+            f" own result; {limit:.3g} times is allowed."
         )
+        if ratio <= limit:
+            lines.append("Single elements, rows or columns are further off than is allowed them.")
     for position, code in enumerate(found.patterns[:3]):
         word = "It looks like this" if position == 0 else "Or"
         lines.append(f"{word}: {code}. {code.look} {code.check}")

@@ -160,7 +160,7 @@ def compare(
             if one.worse(verdict):
                 verdict = replace(verdict, error_ratio=one.ratio, error_ratio_limit=one.limit)
             if not ok and describing:
-                allowance = Allowance(_absolute_limits(matrix, law, one.shared), law.element)
+                allowance = _allowance(matrix, law, one.shared)
         if not ok and describing:
             told = describe(
                 index, k, right, wrong=wrong, allowance=allowance, inputs=inputs, poison=poison
@@ -234,8 +234,8 @@ def _compare_floats(matrix: tuple[Tensor, Tensor, Tensor], law: Rule) -> _Floats
     k = matrix[0]
     rows, columns = k.shape
     zero = torch.zeros((), dtype=torch.float64, device=k.device)
-    whole = ErrorSums(zero, zero, zero, zero, zero)
-    by_column = ErrorSums(*(zero.expand(columns) for _ in range(5))) if rows >= ROW else None
+    whole = ErrorSums.zeros(k.device)
+    by_column = ErrorSums.zeros(k.device, columns) if rows >= ROW else None
     misplaced = torch.zeros((), dtype=torch.bool, device=k.device)
     # How much more than its own allowance some row needs, among rows with values and rows of zeros.
     needed, needed_by_zeros, reference_row_error = zero - 1, zero - 1, zero
@@ -306,11 +306,15 @@ def _summed(
     yield from blocks(matrix, law, with_columns)
 
 
-def _absolute_limits(matrix: tuple[Tensor, Tensor, Tensor], law: Rule, shared: float) -> Tensor:
-    """Each row's limit for one element, less the part that follows the element. Shape (rows, 1)."""
-    columns = matrix[0].shape[1]
-    limits = [
-        2 * law.multiple * sums.worst_l + 8 * law.floor * torch.sqrt(sums.r / columns) + shared
-        for sums, _, _ in blocks(matrix, law, False)
-    ]
-    return torch.cat(limits).unsqueeze(1)
+def _allowance(matrix: tuple[Tensor, Tensor, Tensor], law: Rule, shared: float) -> Allowance:
+    """How far each element may be off."""
+    device, (rows, columns) = matrix[0].device, matrix[0].shape
+    of_rows: list[Tensor] = []
+    by_column = ErrorSums.zeros(device, columns)
+    of_column = torch.full((columns,), math.inf, dtype=torch.float64, device=device)
+    for row_sums, column_sums, _ in blocks(matrix, law, rows >= ROW):
+        of_rows.append(row_sums.element_limit(columns, law))
+        if column_sums is not None:
+            by_column.add(column_sums)
+            of_column = by_column.element_limit(rows, law)
+    return Allowance(torch.cat(of_rows) + shared, of_column + shared, law.element)

@@ -25,6 +25,11 @@ class ErrorSums:
     excess: Tensor
     """Largest |K-R| - r|R|."""
 
+    @classmethod
+    def zeros(cls, device: torch.device, *shape: int) -> ErrorSums:
+        """Sums over nothing yet."""
+        return cls(*(torch.zeros(shape, dtype=torch.float64, device=device) for _ in range(5)))
+
     def add(self, other: ErrorSums) -> None:
         """Those of more elements of the same rows, or columns, come on top."""
         self.k = self.k + other.k
@@ -43,8 +48,11 @@ class ErrorSums:
         allowed; <= 0 where they do not."""
         error, reference, rms = (torch.sqrt(s / count) for s in (self.k, self.l, self.r))
         by_rmse = error - 4 * law.allowed(reference, rms)
-        by_element = self.excess - 2 * law.multiple * self.worst_l - 8 * law.floor * rms
-        return by_rmse, by_element
+        return by_rmse, self.excess - self.element_limit(count, law)
+
+    def element_limit(self, count: int, law: Rule) -> Tensor:
+        """How far one element of each row may be off, besides the part r of its own size."""
+        return 2 * law.multiple * self.worst_l + 8 * law.floor * torch.sqrt(self.r / count)
 
 
 def chunk(t: Tensor) -> int:

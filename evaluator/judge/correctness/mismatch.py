@@ -26,11 +26,20 @@ EXAMPLES = 4
 
 @dataclass(frozen=True)
 class Allowance:
-    """How far an element may be off: `absolute` of its row plus `relative` of its own size."""
+    """How far an element may be off: the lesser of its row's and its column's part, plus `relative`
+    of its own size. The output in row-major order is cut into (rows, columns)."""
 
-    absolute: Tensor
-    """Shape (rows, 1); the output in row-major order, cut into as many rows."""
+    of_row: Tensor
+    """Shape (rows,)."""
+    of_column: Tensor
+    """Shape (columns,); infinite where columns are not judged."""
     relative: float
+
+    def limit(self, flat: Tensor, expected: Tensor) -> Tensor:
+        """Of the elements at these positions in row-major order, whose right values are these."""
+        columns = self.of_column.numel()
+        own = torch.minimum(self.of_row[flat // columns], self.of_column[flat % columns])
+        return own + self.relative * expected.abs()
 
 
 def structural(output: int, actual: Tensor, expected: Tensor) -> Mismatch | None:
@@ -129,11 +138,8 @@ def _wrong(actual: Tensor, expected: Tensor, allowance: Allowance | None) -> Ten
             b = low.double()
             limit = torch.zeros_like(b)
             if allowance is not None and narrowed:
-                columns = k.numel() // allowance.absolute.shape[0]
-                row = torch.arange(start, stop, device=k.device) // columns
-                limit = narrowed * (
-                    allowance.absolute.reshape(-1)[row] + allowance.relative * b.abs()
-                )
+                at = torch.arange(start, stop, device=k.device)
+                limit = narrowed * allowance.limit(at, b)
             # Not "off by more than": a NaN must count as wrong.
             close = (a - b).abs() <= limit
             as_returned = low.to(k.dtype).double()

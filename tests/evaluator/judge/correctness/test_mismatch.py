@@ -122,6 +122,18 @@ def test_details_hold_what_a_pattern_rests_on():
     assert details(rounded(right(), 10))["looks_like"] == "fp16 or tf32"
 
 
+def test_a_column_of_small_values_is_named():
+    exact = randn(128, 64).double()
+    exact[:, 3] *= 1e-9
+    close = (exact * (1 + 1e-7)).float()
+    close[:, 3] = 0
+    found = compare([close], [exact.float()], [exact], [], Precision.FP32).mismatch
+    assert found is not None
+    assert found.wrong == 128
+    assert found.patterns[:2] == ("columns", "zeros")
+    assert found.details["first_column"] == 3
+
+
 def test_counts_errors_and_examples():
     exact = right().double()
     wrong = right()
