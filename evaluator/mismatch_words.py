@@ -75,7 +75,7 @@ def _values(name: str, found: Mismatch, correctness: Correctness) -> list[str]:
             f" own result; {limit:.3g} times is allowed."
         )
         if ratio <= limit:
-            lines.append("Single elements, rows or columns are further off than is allowed them.")
+            lines.append("Single elements, rows or columns are further off than they may be.")
     for position, code in enumerate(found.patterns[:3]):
         word = "It looks like this" if position == 0 else "Or"
         lines.append(f"{word}: {code}. {code.look} {code.check}")
