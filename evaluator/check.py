@@ -132,7 +132,7 @@ def check(
     protocols = list(dict.fromkeys(protocol or ["refinery"]))
     if len(protocols) > 1 and (claims is None or protocols[1:] != ["kernelbench"]):
         raise UsageError(
-            "one --protocol, or with --claims a second one, kernelbench, beside the first"
+            "give one --protocol; with --claims, kernelbench may be given as a second one"
         )
     devices = resolve_devices(device)
     settings = settings_for({**given, "protocol": protocols[0]}, devices)

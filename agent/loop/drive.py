@@ -22,7 +22,7 @@ from agent.loop.turn_queue import TurnQueue
 from agent.loop.turn_record import judging_seconds
 from agent.prompt.prompt import Hardware
 from agent.prompt.templates import load_templates
-from agent.record.charge import charge_for, charge_for_nothing
+from agent.record.charge import charge_for, charge_for_wasted
 from agent.record.completion import ModelClient
 from agent.record.events import Event, Unwatched, Watch
 from agent.record.result import RunResult, Stop
@@ -150,7 +150,7 @@ def _ledger(problems: Sequence[Problem], store: RunStore) -> Ledger:
     for problem in problems:
         ledger.charge(problem.id, store.log.progress(problem.id).spent)
     for key, turn in store.pending_turns():
-        ledger.charge(key.problem, charge_for_nothing(turn.wasted))
+        ledger.charge(key.problem, charge_for_wasted(turn.wasted))
         if not store.has_completion(turn.completion):
             continue
         answer = store.completion(turn.completion).completion

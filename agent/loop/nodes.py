@@ -18,7 +18,7 @@ from agent.loop.state import TurnState, TurnUpdate
 from agent.loop.turn_record import judging_seconds, turn_record
 from agent.prompt.answer import extract
 from agent.prompt.answer_so_far import AnswerSoFar
-from agent.record.charge import charge_for, charge_for_nothing
+from agent.record.charge import charge_for, charge_for_wasted
 from agent.record.durable import StoreError
 from agent.record.events import (
     Evaluated,
@@ -84,7 +84,7 @@ def _answered(deps: Deps, key: TurnKey, turn: PendingTurn) -> PendingTurn:
     except ModelError as error:
         if error.usage is not None:
             deps.store.journal(key, turn.updated(wasted=turn.wasted + error.usage))
-            deps.ledger.charge(key.problem, charge_for_nothing(error.usage))
+            deps.ledger.charge(key.problem, charge_for_wasted(error.usage))
         raise
     charge = charge_for(answer.usage, TurnSeconds(model=answer.seconds))
     deps.ledger.charge(key.problem, charge)

@@ -22,7 +22,7 @@ def charge_for(usage: Usage, seconds: TurnSeconds) -> Spent:
     )
 
 
-def charge_for_nothing(usage: Usage) -> Spent:
+def charge_for_wasted(usage: Usage) -> Spent:
     """Answers that were billed and could not be used: tokens and dollars, but no completion."""
     return charge_for(usage, TurnSeconds()).model_copy(update={"calls": 0})
 

@@ -86,14 +86,14 @@ class TurnLog:
         for offset, record in _read(self._path):
             if key_of(record) not in self:
                 self._note(record, offset)
-        self._mend()
+        self._repair()
 
     def _note(self, record: TurnRecord, offset: int) -> None:
         """Remember where `record` lies, and what its problem has come to with it."""
         self._offsets.setdefault(record.problem, {})[record.sample, record.turn] = offset
         self._progress[record.problem] = self.progress(record.problem).after(record)
 
-    def _mend(self) -> None:
+    def _repair(self) -> None:
         """Cut a torn last line; complete one that lacks nothing but its newline."""
         if not self._path.exists():
             return

@@ -35,18 +35,18 @@ def answer(
     """Answer a prompt (OpenAI's message dictionaries), deterministically."""
     request = read(messages)
     if request.backend not in EMITTERS:
-        return _sorry(f"I write kernels for {_listed(EMITTERS)}, not for `{request.backend}`")
+        return _decline(f"I write kernels for {_listed(EMITTERS)}, not for `{request.backend}`")
     if request.precision not in PRECISIONS:
-        return _sorry(f"I write fp32 kernels only, not `{request.precision}`")
+        return _decline(f"I write fp32 kernels only, not `{request.precision}`")
     if request.hidden_sizes:
-        return _sorry("my kernels hold the sizes that I am shown, and this one must know others")
+        return _decline("my kernels hold the sizes that I am shown, and this one must know others")
     try:
         traced = trace(request.reference)
         program = partition(traced.graph)
     except CannotTrace as limit:
-        return _sorry(f"I can't follow this module: {limit} is beyond me")
+        return _decline(f"I can't follow this module: {limit} is beyond me")
     if not program.kernels:
-        return _sorry(
+        return _decline(
             "the module's work is in operators that I leave to PyTorch, and nothing follows them "
             "that I could fuse"
         )
@@ -68,7 +68,7 @@ def _variant(exact: Program, rewritten: Program, schedule: Schedule) -> Program:
     return rewritten if schedule.choices.get("passes") == "fewest" else exact
 
 
-def _sorry(why: str) -> str:
+def _decline(why: str) -> str:
     return f"I have no kernel for this one: {why}. I am a rule-based writer, not a language model."
 
 

@@ -8,7 +8,7 @@ import platform
 import threading
 from pathlib import Path
 
-from evaluator.batch.many import Evaluates
+from evaluator.batch.parallel_judging import Evaluates
 from evaluator.evaluation import Evaluation, EvaluationRequest
 from problems.cache_folder import cache_folder
 from problems.errors import UsageError

@@ -16,7 +16,7 @@ from evaluator.batch.claims.report import writable, write_report
 from evaluator.batch.eval_results import EvalResults
 from evaluator.batch.journal import Journal, journal_path
 from evaluator.batch.kernel_name import KernelName
-from evaluator.batch.many import Outcome, judged
+from evaluator.batch.parallel_judging import Outcome, judged
 from evaluator.batch.tally import Tally
 from evaluator.batch.verdict_lines import verdict_lines
 from evaluator.errors import InfrastructureError

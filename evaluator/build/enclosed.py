@@ -46,7 +46,7 @@ def main(order: dict[str, Any]) -> None:
     privileges.drop_capabilities()
     privileges.gain_nothing_by_exec()
     privileges.die_with_parent()
-    limits.die_first()
+    limits.prefer_oom_kill()
     limits.limit(
         memory_bytes=order["memory_bytes"],
         cpu_seconds=order["cpu_seconds"],
@@ -69,10 +69,10 @@ def main(order: dict[str, Any]) -> None:
 def _own_namespaces(folder: Path, visible: list[str]) -> None:
     """A network without devices, and a file system of what is needed; raises `OSError`."""
     if os.geteuid() != 0 and not namespaces.become_master_of_own_user_namespace():
-        raise OSError("no user namespace is to be had")
+        raise OSError("no user namespace can be made")
     mounts.leave_shared_mounts()
     if "network_namespace" not in namespaces.own_namespaces():
-        raise OSError("no network namespace is to be had")
+        raise OSError("no network namespace can be made")
     unshare(CLONE_NEWPID)
     child = os.fork()
     if child:

@@ -17,10 +17,10 @@ from evaluator.build.cache import Cache
 from evaluator.build.diagnosis import is_pytorchs, linker_names, needs_full_headers, readable
 from evaluator.build.enclosure import Enclosure, Finished
 from evaluator.build.flags import SANITIZED, SANITIZED_LINK
-from evaluator.build.lean import lean_flags, may_lack
 from evaluator.build.nvcc_steps import HALVES, side_by_side
 from evaluator.build.sources import Source, Sources
 from evaluator.build.toolchain import STUBS, Toolchain
+from evaluator.build.unneeded_headers import lean_flags, may_lack
 from evaluator.build.work_folder import work_folder
 from evaluator.hardware.host_lock import host_lock
 

@@ -67,7 +67,7 @@ class ActorPool:
         self._why_not = ""
         """What kept the last judge from coming up that did not."""
         self._change = threading.Condition()
-        self.place = self._first_muster()
+        self.place = self._first_judges()
         threading.Thread(target=self._watch, daemon=True, name="pool").start()
 
     @property
@@ -90,7 +90,7 @@ class ActorPool:
                 judge.at_work -= 1
                 self._change.notify_all()
 
-    def strike(self, judge: Judge) -> None:
+    def remove(self, judge: Judge) -> None:
         """Take a judge off the pool whose actor or node was lost."""
         with self._change:
             if judge in self._ready:
@@ -117,7 +117,7 @@ class ActorPool:
                     )
                 self._change.wait(_LOOK_EVERY_S)
 
-    def _first_muster(self) -> Place:
+    def _first_judges(self) -> Place:
         found: list[Place] = []
         end = time.monotonic() + START_S
         self._call_up()
@@ -141,13 +141,13 @@ class ActorPool:
             time.sleep(_LOOK_EVERY_S)
             try:
                 self._call_up()
-                self._welcome()
+                self._admit_arrivals()
                 self._warned.discard("")
             except RayError as error:
                 # Judges that are there work on; the next look may find the cluster in order.
                 self._warn("", f"the cluster can't be looked over: {error}")
 
-    def _welcome(self) -> None:
+    def _admit_arrivals(self) -> None:
         for judge, place in self._arrivals():
             if words := place.difference(self.place):
                 print(f"node {judge.node} is left out: {words}", file=sys.stderr)

@@ -94,7 +94,7 @@ def ask(pool: ActorPool, task: str, question: bytes) -> str:
             except RayTaskError:
                 raise  # a bug of ours, which another judge has too
             except RayError as error:
-                pool.strike(judge)
+                pool.remove(judge)
                 lost = error
         print(f"asking another judge than number {judge.number}: {lost}", file=sys.stderr)
     raise JudgeDiedError(f"{ATTEMPTS} judges were lost over one question, the last: {_short(lost)}")

@@ -42,7 +42,7 @@ def host_lock(name: str, *, most_s: float | None = None) -> Iterator[bool]:
         except OSError as error:
             if most_s is None:
                 raise DeviceError(
-                    f"no lock is to be had ({error}): set {LOCKS} to a folder in which all users"
+                    f"the lock cannot be made ({error}): set {LOCKS} to a folder in which all users"
                     " of this machine may make files, the same for all"
                 ) from None
         yield held

@@ -132,7 +132,7 @@ class Judge:
         return Evaluation(
             status=refusal.status if refusal else Status.CORRECT,
             reason=refusal.reason if refusal else "",
-            message=refusal.message if refusal else _praise(trial.timing),
+            message=refusal.message if refusal else _success_message(trial.timing),
             detail=refusal.detail if refusal else "",
             weights=_weights(side),
             build=side.build if side else None,
@@ -347,7 +347,7 @@ def _memory(context: ProblemContext, side: Side | None) -> DeviceMemory:
     )
 
 
-def _praise(timing: Timing | None) -> str:
+def _success_message(timing: Timing | None) -> str:
     if timing is None:
         return "correct"
     return (

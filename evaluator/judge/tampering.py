@@ -11,7 +11,7 @@ from evaluator.judge.context.construction import Construction
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.inputs.arena import make_arena
 from evaluator.judge.inputs.draws import Draw
-from evaluator.judge.inputs.laid import lay
+from evaluator.judge.inputs.mapped_arguments import lay
 from evaluator.judge.inputs.placement import Placement
 from evaluator.judge.refusal import Refusal
 

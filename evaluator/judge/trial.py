@@ -21,14 +21,14 @@ from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.problem.reference import flatten_arguments
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.tampering import wrote_to_inputs
-from evaluator.judge.timing.alone import slowed_note
+from evaluator.judge.timing.eager_slowdown import slowed_note
 from evaluator.judge.timing.sampling import Sampling, sample
 from evaluator.judge.timing.samplings import Samplings
 from evaluator.judge.timing.timed_workers import sampled_in_workers
 from evaluator.judge.timing.timing_result import timing_of
 from evaluator.judge.verification import Verification, is_near
 from evaluator.judge.workers.call import Call
-from evaluator.judge.workers.conduct import works_early
+from evaluator.judge.workers.quiescence import works_early
 from evaluator.judge.workers.side import Side
 from evaluator.reason import Reason
 from evaluator.settings import BaselineName

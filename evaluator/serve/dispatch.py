@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-from evaluator.batch.many import Evaluates
+from evaluator.batch.parallel_judging import Evaluates
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import EvaluationRequest
 from evaluator.serve.batch_request import one_line

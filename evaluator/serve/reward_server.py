@@ -23,7 +23,7 @@ from problems.errors import UsageError
 HOST = "127.0.0.1"
 _BODY_S = 60.0
 """How long a client may take to send its body."""
-_FAREWELL_S = 5.0
+_SHUTDOWN_TIMEOUT_S = 5.0
 """How long a client may take to read its last lines, once everything is answered."""
 
 
@@ -57,7 +57,7 @@ class RewardServer:
             auto_decompress=False,
             # A client that hangs up ends the wait for its verdicts.
             handler_cancellation=True,
-            shutdown_timeout=_FAREWELL_S,
+            shutdown_timeout=_SHUTDOWN_TIMEOUT_S,
         )
         await runner.setup()
         try:

@@ -83,7 +83,7 @@ def confine(
             reached(layer)
 
     os.setsid()
-    limits.die_first()
+    limits.prefer_oom_kill()
     number = privileges.number_outside()
     alone = len(list(Path("/proc/self/task").iterdir())) == 1
     writable = [scratch]

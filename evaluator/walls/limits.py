@@ -23,7 +23,7 @@ def most_processes(*, own_uid: bool) -> int:
     return max(_FEWEST_PROCESSES, _PROCESSES_A_CPU * (os.cpu_count() or 1))
 
 
-def die_first() -> None:
+def prefer_oom_kill() -> None:
     """The process that uses up the memory is killed, not the judge."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")

@@ -49,7 +49,7 @@ def survey() -> tuple[str, ...]:
 
 
 def insist() -> None:
-    """Raise `UsageError`, one line with the remedy, unless strict isolation is to be had here."""
+    """Raise `UsageError`, one line with the remedy, unless strict isolation is possible here."""
     try:
         layers = survey()
     except SurveyError as error:

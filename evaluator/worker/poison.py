@@ -13,13 +13,13 @@ from functools import cache
 import torch
 
 from evaluator.hardware.cuda_memory import driver_call, fill_words
-from evaluator.worker.steps import SOIL, Step
+from evaluator.worker.steps import FILL_VALUE, Step
 
 POISONS = (0xFFFFFFFF, 0x7149F2CA, 0xF149F2CA)
 """32-bit words: a NaN of every dtype, 1e30 and -1e30; a maximum would hide a NaN."""
-SOIL_WORDS: dict[Step | None, int] = {
-    "soil": int.from_bytes(struct.pack("<f", SOIL), "little"),
-    "soil_less": int.from_bytes(struct.pack("<f", -SOIL), "little"),
+FILL_WORDS: dict[Step | None, int] = {
+    "fill": int.from_bytes(struct.pack("<f", FILL_VALUE), "little"),
+    "fill_negative": int.from_bytes(struct.pack("<f", -FILL_VALUE), "little"),
 }
 """The same for the steps that fill free memory."""
 _MULTIPROCESSORS = 16  # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT

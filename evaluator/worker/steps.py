@@ -6,19 +6,20 @@ from typing import Literal
 
 import torch
 
-Step = Literal["eval", "train", "to", "cast", "away", "other", "soil", "soil_less"]
+Step = Literal["eval", "train", "to", "cast", "away", "other", "fill", "fill_negative"]
 """`to`: to the device where it is. `cast`: there, in the task's dtype, as KernelBench does.
 `away`: to another place and back, which makes new tensors of its parameters: on a GPU to the host,
-on a CPU to copies. `other`: the instance that was kept takes its place. `soil`: free memory is
-filled with `SOIL`, so that a result which is not written shows it; `soil_less`: with its negative.
+on a CPU to copies. `other`: the instance that was kept takes its place. `fill`: free memory is
+filled with `FILL_VALUE`, so that a result which is not written shows it. `fill_negative`: with its
+negative.
 """
-SOIL = 24576.0
+FILL_VALUE = 24576.0
 """A number of every floating-point dtype."""
-_SOILED_BYTES = 2**23
-_LARGEST_SOILED_BYTES = 2**26
+_FILLED_BYTES = 2**23
+_LARGEST_FILLED_BYTES = 2**26
 _FEWEST = 4
 """Of each size so much, and so many blocks: an allocator prefers free ones that fit best."""
-_SOILED_SIZES = range(7, 21)
+_FILLED_SIZES = range(7, 21)
 """Powers of two of fp32 numbers: 512 bytes to 4 MiB."""
 Result = Literal["new", "keep", "kept"]
 """Which result of a call is returned: its own; its own, which is kept; or the one kept before."""
@@ -30,7 +31,7 @@ Earlier = Literal["", "loaded", "kept"]
 other one, which takes its place; or it is kept beside the other one."""
 
 
-def soil(
+def fill_free_memory(
     value: float, layouts: list[tuple[torch.Size, torch.dtype]], device: str
 ) -> list[torch.Tensor]:
     """Leave a number in memory that is given back: of the sizes of these results, and of others.
@@ -42,16 +43,16 @@ def soil(
     floating = [
         (shape, dtype)
         for shape, dtype in layouts
-        if dtype.is_floating_point and shape.numel() * dtype.itemsize <= _LARGEST_SOILED_BYTES
+        if dtype.is_floating_point and shape.numel() * dtype.itemsize <= _LARGEST_FILLED_BYTES
     ]
     for shape, dtype in floating:
         # glibc takes blocks that are smaller than one that was freed from memory that it keeps.
         torch.empty((2, *shape), dtype=dtype, device=device)
-    others = [(torch.Size([2**power]), torch.float32) for power in _SOILED_SIZES]
+    others = [(torch.Size([2**power]), torch.float32) for power in _FILLED_SIZES]
     blocks = [
         torch.full(shape, value, dtype=dtype, device=device)
         for shape, dtype in [*others, *floating]
-        for _ in range(max(_FEWEST, _SOILED_BYTES // max(512, dtype.itemsize * shape.numel())))
+        for _ in range(max(_FEWEST, _FILLED_BYTES // max(512, dtype.itemsize * shape.numel())))
     ]
     return blocks[-1:]
 
@@ -71,5 +72,5 @@ def take(step: Step, module: torch.nn.Module, device: str, dtype: torch.dtype) -
             module._apply(torch.clone)
         case "away":
             module.to("cpu").to(device)
-        case "other" | "soil" | "soil_less":
+        case "other" | "fill" | "fill_negative":
             raise AssertionError(f"{step} takes more than a module")

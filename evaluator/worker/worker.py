@@ -41,7 +41,7 @@ from evaluator.worker.poison import (
     shared_memory_kernel,
 )
 from evaluator.worker.random_constants import random_constants
-from evaluator.worker.steps import SOIL, Result, soil, take
+from evaluator.worker.steps import FILL_VALUE, Result, fill_free_memory, take
 from evaluator.worker.trial_memory import TrialMemory
 from evaluator.worker.values import decode, dtype_name, flatten
 from evaluator.worker.weights import FITS, with_weights
@@ -72,7 +72,7 @@ class Worker:
     trial: TrialMemory = field(default_factory=TrialMemory)
     layouts: list[tuple[torch.Size, torch.dtype]] = field(default_factory=list)
     """Of the last results."""
-    behind_soil: list[torch.Tensor] = field(default_factory=list)
+    behind_fill: list[torch.Tensor] = field(default_factory=list)
     kept: list[torch.Tensor] = field(default_factory=list)
     """The result of an earlier call, for the judge to look at after a later one."""
 
@@ -232,9 +232,9 @@ class Worker:
         for step in order.steps:
             if step == "other" and self.earlier is not None:
                 self.module, self.earlier = self.earlier, self.module
-            elif step in ("soil", "soil_less"):
-                value = SOIL if step == "soil" else -SOIL
-                self.behind_soil = soil(value, self.layouts, self.device)
+            elif step in ("fill", "fill_negative"):
+                value = FILL_VALUE if step == "fill" else -FILL_VALUE
+                self.behind_fill = fill_free_memory(value, self.layouts, self.device)
             else:
                 take(step, self.module, self.device, self.dtype)
         if order.seed is not None:

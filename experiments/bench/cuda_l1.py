@@ -70,7 +70,7 @@ def _tasks(published: Path) -> list[dict[str, Any]]:
     except (OSError, ValueError, AttributeError) as error:
         raise UsageError(f"{published} can't be read: {error}") from None
     raise UsageError(
-        f"{published} is no file of CUDA-L1's: each line needs {', '.join(sorted(keys))}"
+        f"{published} is not a file of CUDA-L1: each line needs {', '.join(sorted(keys))}"
     )
 
 

@@ -155,7 +155,7 @@ class _StudyRun:
         workers = _config(self._cells[0]).workers
         threads = min(workers, len(self._cells))
         with ThreadPoolExecutor(threads, thread_name_prefix="cells") as pool:
-            futures = [pool.submit(self._work_off, workers // threads) for _ in range(threads)]
+            futures = [pool.submit(self._take_all, workers // threads) for _ in range(threads)]
             try:
                 for future in futures:
                     future.result()
@@ -166,7 +166,7 @@ class _StudyRun:
             self._save_result(cell)
         return StudyResult(dict(self._failed), tuple(sorted(self._capped)), self._stop.is_set())
 
-    def _work_off(self, workers: int) -> None:
+    def _take_all(self, workers: int) -> None:
         while not self._stop.is_set():
             with self._queue.next(workers) as units:
                 if not units:

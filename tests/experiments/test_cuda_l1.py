@@ -44,4 +44,4 @@ def test_from_their_file_to_an_adjudication(tmp_path: Path) -> None:
 def test_another_file_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.json"
     other.write_text('{"level_id": 1}\n')
-    assert "is no file of CUDA-L1's" in refused(MODULE, other, tmp_path / "out")
+    assert "is not a file of CUDA-L1" in refused(MODULE, other, tmp_path / "out")

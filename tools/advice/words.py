@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FASTER = -0.02
 """A change of time closer to 0 than this is reported as none."""
 
-DEEDS: Mapping[str, str] = {
+ACTIONS: Mapping[str, str] = {
     "launch_bound": "launched fewer kernels",
     "unfused_kernels": "fused kernels",
     "library_time": "replaced library kernels",
@@ -113,11 +113,11 @@ def _outcome(score: AdviceScore) -> str:
         return f"{score.rule}: {course}: faster, by other means than this figure."
     if not score.moved:
         return f"{score.rule} was not followed, or had no effect: {course}."
-    deed = f"you {DEEDS[score.rule]}" if score.rule in DEEDS else score.rule
+    action = f"you {ACTIONS[score.rule]}" if score.rule in ACTIONS else score.rule
     if change is None or change < FASTER:
-        return f"{deed}: {course}."
+        return f"{action}: {course}."
     return (
-        f"{deed}: {course}: as predicted, and the time did not fall, so something else limits it."
+        f"{action}: {course}: as predicted, and the time did not fall, so something else limits it."
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from evaluator.batch.claims.claim import Claim
-from evaluator.batch.many import Outcome
+from evaluator.batch.parallel_judging import Outcome
 from evaluator.evaluation import BaselineTiming, Evaluation, Status
 from evaluator.metrics import geometric_mean
 from evaluator.record import Record

@@ -5,8 +5,8 @@
 #pragma once
 
 // PyTorch's headers bring all of these along, and candidates rely on it. Those that take a compiler
-// long are left out for a source that the builder has seen to name nothing of them (lean.py); where
-// it was wrong, the source does not compile, and is compiled again with all of them.
+// long are left out for a source that names nothing of them (unneeded_headers.py). Where this was
+// wrong, the source does not compile, and is compiled again with all of them.
 #include <array>
 #include <cassert>
 #include <cfloat>

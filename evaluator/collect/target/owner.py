@@ -13,7 +13,7 @@ from evaluator.collect.counters.call_counter import Mark
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest, decode_outcome, encode_request
 from evaluator.ipc.wire import Channel, Kind
 
-_DESK = "broker"
+_SOCKET = "broker"
 
 
 class Owner:
@@ -42,7 +42,7 @@ class Owner:
         self._channel.receive()
 
 
-def at_desk(folder: Path) -> Owner:
+def connect_to_owner(folder: Path) -> Owner:
     """The owner, who listens in `folder`; raises `OSError`."""
     end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with _short(folder) as name:
@@ -51,13 +51,13 @@ def at_desk(folder: Path) -> Owner:
 
 
 def listening(folder: Path) -> socket.socket:
-    """The owner's socket in `folder`, for `at_desk`; raises `OSError`."""
+    """The owner's socket in `folder`, for `connect_to_owner`; raises `OSError`."""
     end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with _short(folder) as name:
             end.bind(name)
         # The folder is the target's user's by now, or its owner's: nobody else comes in.
-        (folder / _DESK).chmod(0o666)
+        (folder / _SOCKET).chmod(0o666)
         end.listen(1)
     except BaseException:
         end.close()
@@ -70,6 +70,6 @@ def _short(folder: Path) -> Iterator[str]:
     """A name for the socket that is short enough, however deep the folder lies."""
     handle = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield f"/proc/self/fd/{handle}/{_DESK}"
+        yield f"/proc/self/fd/{handle}/{_SOCKET}"
     finally:
         os.close(handle)

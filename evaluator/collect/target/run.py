@@ -29,7 +29,7 @@ import torch
 from evaluator.collect.collected import Collected, Work
 from evaluator.collect.own_functions import mark_own_functions
 from evaluator.collect.stages import Stages
-from evaluator.collect.target.owner import Owner, at_desk
+from evaluator.collect.target.owner import Owner, connect_to_owner
 from evaluator.collect.target.target_process import COLLECTED, Mode, WatchedMode
 from evaluator.collect.target.target_request import read_request
 from evaluator.collect.target.walled import LAYERS
@@ -226,7 +226,7 @@ def _main(folder: Path, mode: WatchedMode) -> None:
     since = handed_over(folder)
     if since is not None:
         layers = (*filter(None, os.environ.get(LAYERS, "").split(",")), "separate_builder")
-        main(folder, mode, at_desk(folder), layers, since)
+        main(folder, mode, connect_to_owner(folder), layers, since)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from evaluator.judge.builds.build_allowance import BuildAllowance
 from evaluator.judge.builds.built_ahead import BuiltAhead
 from evaluator.judge.builds.written_builds import written_builds
 from evaluator.judge.inputs.arena import make_arena
-from evaluator.judge.inputs.laid import lay
+from evaluator.judge.inputs.mapped_arguments import lay
 from evaluator.judge.inputs.placement import Placement, bytes_needed
 from evaluator.judge.problem.problem_file import ProblemFile, configurations_of
 from evaluator.judge.problem.reference import DTYPES, WEIGHT_SEED

@@ -25,7 +25,7 @@ from evaluator.judge.context.construction import Construction
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.explaining.counterfactual_search import ANSWER_BYTES, Counterfactual, read
 from evaluator.judge.inputs.arena import make_arena
-from evaluator.judge.inputs.laid import Laid, lay
+from evaluator.judge.inputs.mapped_arguments import MappedArguments, lay
 from evaluator.judge.inputs.placement import Placement, bytes_needed
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.side import Side
@@ -109,7 +109,7 @@ def _says_something(actual: Tensor) -> bool:
     return math.isfinite(low) and math.isfinite(high) and (low < high or actual.numel() == 1)
 
 
-def _answer(side: Side, laid: Laid) -> Tensor:
+def _answer(side: Side, laid: MappedArguments) -> Tensor:
     with side.call(laid, timeout_s=_CUT_OFF_S) as call:
         (answer,) = side.outputs(call.reply, [torch.empty(ANSWER_BYTES, dtype=torch.uint8)])
     return answer

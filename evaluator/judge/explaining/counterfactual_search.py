@@ -169,7 +169,7 @@ class _Search:
         """Quite other inputs lead to nearly the same output: nothing can be told."""
         if not any(isinstance(a, Tensor) and a.is_floating_point() for a in self._arguments):
             return None
-        other = self._tried(lambda: self._call(self._model, _lessened(self._arguments)))
+        other = self._tried(lambda: self._call(self._model, _scaled_down(self._arguments)))
         if other is None or other.shape != right.shape or not right.numel():
             return None
         if _error(other, right) > _INSENSITIVE * _rms(right):
@@ -276,7 +276,7 @@ def _correlation(some: Tensor, others: Tensor) -> float:
     return float(some @ others) / max(float(some.norm()) * float(others.norm()), 1e-300)
 
 
-def _lessened(arguments: list[Any]) -> list[Any]:
+def _scaled_down(arguments: list[Any]) -> list[Any]:
     """Each real number times one of its own between 1/2 and 1."""
     torch.manual_seed(0)
     return [

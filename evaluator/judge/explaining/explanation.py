@@ -26,8 +26,8 @@ from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.side import Side
 from evaluator.mismatch_pattern import Pattern
 from evaluator.reason import Reason
-from evaluator.worker.poison import POISONS, SOIL_WORDS
-from evaluator.worker.steps import SOIL, Step
+from evaluator.worker.poison import FILL_WORDS, POISONS
+from evaluator.worker.steps import FILL_VALUE, Step
 
 _T = TypeVar("_T")
 _ROUNDING = 0.03
@@ -149,28 +149,28 @@ class Explanation:
 
     def _unwritten(self, output: int) -> tuple[Pattern, str] | None:
         """Results follow what lay in free memory before."""
-        more = self._outputs(self.draw, "soil")
+        more = self._outputs(self.draw, "fill")
         if self._close(more, self.actual, self.draw):
             return None
         dtype, got = more[output].dtype, more[output].double()
         expected = self.context.expected(self.draw)[output].to(got.device).double()
-        near = _NEAR * expected.square().mean().sqrt() + torch.finfo(dtype).eps * SOIL
+        near = _NEAR * expected.square().mean().sqrt() + torch.finfo(dtype).eps * FILL_VALUE
         if not bool(torch.isfinite(near)):
             return None
         most = max(1, int(((got - expected).abs() > near).sum())) * _MOST_OF_THE_WRONG
-        if int(((got - SOIL - expected).abs() <= near).sum()) >= most:
-            told = float(expected.abs().mean()) > torch.finfo(dtype).eps * SOIL
+        if int(((got - FILL_VALUE - expected).abs() <= near).sum()) >= most:
+            told = float(expected.abs().mean()) > torch.finfo(dtype).eps * FILL_VALUE
             words = "it adds to memory that it has not set to zero"
             return (
                 Pattern.UNWRITTEN,
                 words if told else f"{words}, or does not write it at all",
             )
-        kept = int((got == SOIL).sum())
+        kept = int((got == FILL_VALUE).sum())
         if kept >= most:
             return Pattern.UNWRITTEN, f"{kept} of its values, at least, are never written"
         if got.numel() < _FEWEST_TO_CORRELATE:
             return None
-        less = self._outputs(self.draw, "soil_less")[output].double()
+        less = self._outputs(self.draw, "fill_negative")[output].double()
         errors = torch.stack([(got - expected).flatten(), (less - expected).flatten()])
         if float(torch.corrcoef(errors)[0, 1]) <= _OPPOSITE:
             return (
@@ -241,7 +241,7 @@ class Explanation:
         self, draw: Draw, step: Step | None = None, *, word: int | None = None
     ) -> list[torch.Tensor]:
         """`word`: what memory that nobody has written holds; without one, as in the wrong call."""
-        word = SOIL_WORDS.get(step, self.word) if word is None else word
+        word = FILL_WORDS.get(step, self.word) if word is None else word
         steps = () if step is None else (step,)
         reference, count = self.side.has_reference, len(self.context.outputs)
         with self.context.calling(

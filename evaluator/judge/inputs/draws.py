@@ -13,7 +13,7 @@ from evaluator.judge.blockwise import same
 from evaluator.judge.inputs.arena import make_arena
 from evaluator.judge.inputs.input_fitness import is_taken
 from evaluator.judge.inputs.input_kinds import InputKinds
-from evaluator.judge.inputs.laid import Laid, stage
+from evaluator.judge.inputs.mapped_arguments import MappedArguments, stage
 from evaluator.judge.inputs.placement import MARGINS, Placement
 from evaluator.judge.problem.reference import Reference, flatten_arguments
 from evaluator.judge.problem.variation import fresh_seed, kind_of, nearly
@@ -37,7 +37,7 @@ class Draw:
     seed: int
     start: int
     """Where in the arena they begin."""
-    order: Laid
+    order: MappedArguments
     kept: list[Any] | None
     random_seed: int | None = None
     """For PyTorch's generators before the call, where the reference draws random numbers."""
@@ -86,7 +86,7 @@ class Draws:
             read_only_for_others=not writable,
         )
         self.writable = writable
-        self._last: Laid | None = None
+        self._last: MappedArguments | None = None
         self._staging = _staging(self.arena.bytes)
 
     def begin(self) -> None:
@@ -161,17 +161,17 @@ class Draws:
         arguments = draw.order.arguments
         return flatten_arguments([decode(v, self.arena.bytes, lambda t: t) for v in arguments])
 
-    def laid(self, draw: Draw) -> Laid:
+    def laid(self, draw: Draw) -> MappedArguments:
         """A draw's arguments, laid once more where those of another draw have overwritten them."""
         if draw.order is self._last and not draw.order.is_spent:
             return draw.order
         return self._lay(self.values_of(draw), draw.start, MARGINS[0])
 
-    def lay_again(self, draw: Draw) -> Laid:
+    def lay_again(self, draw: Draw) -> MappedArguments:
         """The same inputs once more, for a module that changes them."""
         return self._lay(self.values_of(draw), _SHIFT_BYTES, MARGINS[0])
 
-    def _lay(self, values: list[Any], start: int, margin: int) -> Laid:
+    def _lay(self, values: list[Any], start: int, margin: int) -> MappedArguments:
         self._last = stage(self.arena.bytes, Placement(self._staging, start, margin), values)
         return self._last
 

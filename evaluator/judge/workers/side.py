@@ -22,9 +22,9 @@ from evaluator.ipc.reply import GATE_BYTES, Reply
 from evaluator.ipc.wire import Kind, Message
 from evaluator.judge.blockwise import same_bytes
 from evaluator.judge.inputs.arena import Arena, make_arena
-from evaluator.judge.inputs.laid import Laid
+from evaluator.judge.inputs.mapped_arguments import MappedArguments
 from evaluator.judge.refusal import Refusal, protocol_broken
-from evaluator.judge.workers import conduct
+from evaluator.judge.workers import quiescence
 from evaluator.judge.workers.call import Call
 from evaluator.judge.workers.conversation import Conversation
 from evaluator.judge.workers.foreign_memory import can_read
@@ -181,7 +181,7 @@ class Side:
         if self._outputs is not None:
             self._outputs.close()
             if self.device.type == "cpu":
-                conduct.let_go(self.worker.pid)
+                quiescence.let_go(self.worker.pid)
         self._outputs = make_arena(self.device, order.outputs_bytes, read_only_for_others=False)
         order = replace(
             order,
@@ -207,7 +207,7 @@ class Side:
     @contextmanager
     def call(
         self,
-        laid: Laid,
+        laid: MappedArguments,
         *,
         random_seed: int | None = None,
         timeout_s: float | None = None,
@@ -262,7 +262,7 @@ class Side:
             laid.lay()
         asked = time.perf_counter_ns()
         if self.device.type == "cpu":
-            conduct.let_go(self.worker.pid)
+            quiescence.let_go(self.worker.pid)
         self._said.send(Kind.PREPARE, order)
         self._said.receive("call", limit, {Kind.PREPARED})
         prepare_us = (time.perf_counter_ns() - asked) / 1e3
@@ -298,7 +298,7 @@ class Side:
     def _called_on_gpu(
         self,
         gate: Gate,
-        laid: Laid,
+        laid: MappedArguments,
         limit_s: float,
         flush: torch.Tensor | None,
         hold_s: float,
@@ -355,19 +355,19 @@ class Side:
     def _hold(self) -> None:
         """Have the worker stand still until its next call."""
         if self.device.type == "cpu":
-            conduct.hold(self.worker.pid)
+            quiescence.hold(self.worker.pid)
 
     def _stop(self) -> None:
         """Have every thread of the worker stand still until its next call; raises `Refusal`."""
         self._hold()
-        if not conduct.wait_until_held(self.worker.pid):
+        if not quiescence.wait_until_held(self.worker.pid):
             told = "a thread of the candidate could not be stopped"
             raise Refusal(Status.INTEGRITY, Reason.NEVER_RESTS, told)
 
     def stand_still(self) -> None:
         """See that nothing of a held worker runs on: a thread may be in a long system call, in
         which it cannot be stopped. Raises `Refusal`."""
-        if self.device.type == "cpu" and not conduct.stands_still(self.worker.pid):
+        if self.device.type == "cpu" and not quiescence.stands_still(self.worker.pid):
             told = "threads or processes of the candidate could not be stopped"
             raise Refusal(Status.INTEGRITY, Reason.NEVER_RESTS, told)
 
@@ -381,25 +381,25 @@ class Side:
             return
         rested = True
         if self.device.type == "cpu":
-            conduct.let_go(self.worker.pid)
-            rested = conduct.comes_to_rest(self.worker.pid)
+            quiescence.let_go(self.worker.pid)
+            rested = quiescence.comes_to_rest(self.worker.pid)
             self._hold()
         else:
             time.sleep(_SLOT_REST_S)
         now = self._read(reply)
         if not all(same_bytes(old, new) for old, new in zip(sealed, now, strict=True)):
-            self._hold_late_work_against(
+            self._report_late_work(
                 Reason.OUTPUT_CHANGED,
                 "an output changed after forward had returned: the work was not done by then",
             )
         if not rested:
-            self._hold_late_work_against(
+            self._report_late_work(
                 Reason.NEVER_RESTS,
-                f"threads of the candidate went on working for {conduct.PATIENCE_S:g} s after "
+                f"threads of the candidate went on working for {quiescence.PATIENCE_S:g} s after "
                 "forward had returned; a pool must sleep between calls",
             )
 
-    def _hold_late_work_against(self, reason: Reason, message: str) -> None:
+    def _report_late_work(self, reason: Reason, message: str) -> None:
         if self.refuses_late_work:
             raise Refusal(Status.INTEGRITY, reason, message)
         self.late_work[reason] = message
@@ -408,7 +408,7 @@ class Side:
         """What the outputs share with others. Of the call whose context lasts; on a GPU as the
         worker has it, on a CPU nothing where outputs are copied into the slot."""
         if self._reads_in_place:
-            outputs, inputs = reply.outputs, conduct.mapped_at(self.worker.pid, self._inputs_fd)
+            outputs, inputs = reply.outputs, quiescence.mapped_at(self.worker.pid, self._inputs_fd)
         elif reply.sources is not None:
             outputs, inputs = reply.sources.outputs, [reply.sources.inputs]
         else:
@@ -438,7 +438,7 @@ class Side:
                 for number, layout in enumerate(reply.outputs)
             ]
         except OSError as error:
-            if conduct.is_gone(self.worker.pid):
+            if quiescence.is_gone(self.worker.pid):
                 raise self._said.death("call") from None
             raise protocol_broken(f"an output lies nowhere: {error.strerror}") from None
 

@@ -148,16 +148,16 @@ def _measure(
     )
     turns = problems * calls
     whole = _done(job)
-    _insist(whole.turns == turns, f"{whole.turns} of {turns} turns were recorded")
+    _require(whole.turns == turns, f"{whole.turns} of {turns} turns were recorded")
     began = time.monotonic()
     again = _done(job.model_copy(update={"do": "go on"}))
     resume_seconds = time.monotonic() - began
-    _insist(again.recorded == turns and again.turns == 0, "the finished run took another turn")
+    _require(again.recorded == turns and again.turns == 0, "the finished run took another turn")
     table = _done(job.model_copy(update={"do": "load"}))
-    _insist(table.recorded == turns, f"load_runs found {table.recorded} of {turns} turns")
+    _require(table.recorded == turns, f"load_runs found {table.recorded} of {turns} turns")
     disk = sum(path.stat().st_blocks for path in job.run.rglob("*")) * 512 / 2**20
     killed = _run(job.model_copy(update={"do": "be killed", "budget": calls + 1}))
-    _insist(killed is None, "the process that was to kill itself ended in peace")
+    _require(killed is None, "the process that was to kill itself ended in peace")
     began = time.monotonic()
     first = _done(job.model_copy(update={"do": "one turn", "budget": calls + 1}))
     assert first.first_turn_at is not None
@@ -182,14 +182,14 @@ def _measure(
     )
 
 
-def _insist(as_it_should: bool, otherwise: str) -> None:
+def _require(as_it_should: bool, otherwise: str) -> None:
     if not as_it_should:
         raise RuntimeError(f"{otherwise}; nothing was measured")
 
 
 def _done(job: Job) -> Measured:
     measured = _run(job)
-    _insist(measured is not None, "the measured process was killed")
+    _require(measured is not None, "the measured process was killed")
     assert measured is not None
     return measured
 
@@ -211,7 +211,7 @@ def _run(job: Job) -> Measured | None:
     if code < 0:
         return None
     words = said.read_text(errors="replace").splitlines()[-1:]
-    _insist(code == 0, f"the measured process ended with {code} ({' '.join(words)}; see {said})")
+    _require(code == 0, f"the measured process ended with {code} ({' '.join(words)}; see {said})")
     return Measured.model_validate_json(found.read_text())
 
 

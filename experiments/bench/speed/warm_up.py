@@ -72,7 +72,7 @@ class ModelNew(nn.Module):
 
 
 def warm_up(executor: LocalExecutor, settings: Settings) -> float:
-    """Judge trifles until every process of the executor runs; gives the seconds that it took.
+    """Judge trivial kernels until all processes of the executor run; returns the seconds it took.
 
     Raises `UsageError` where not even these are correct: nothing could be measured here.
     """
@@ -81,19 +81,19 @@ def warm_up(executor: LocalExecutor, settings: Settings) -> float:
     # Each process starts when it is first asked.
     with ThreadPoolExecutor(executor.width) as pool:
         sources = (kernel.format(number=number) for number in range(executor.width))
-        list(pool.map(lambda source: _judge_trifle(executor, settings, source), sources))
+        list(pool.map(lambda source: _judge_trivial(executor, settings, source), sources))
     return time.monotonic() - begin
 
 
 def start(executor: Executor, settings: Settings) -> None:
-    """Judge a trifle that compiles nothing, so that the processes for such candidates run.
+    """Judge a trivial kernel that compiles nothing, so that the processes for such candidates run.
 
     Raises `UsageError` where not even this is correct.
     """
-    _judge_trifle(executor, settings, own_module(_REFERENCE))
+    _judge_trivial(executor, settings, own_module(_REFERENCE))
 
 
-def _judge_trifle(executor: Executor, settings: Settings, source: str) -> None:
+def _judge_trivial(executor: Executor, settings: Settings, source: str) -> None:
     backend = Backend.CPP if settings.device == "cpu" else Backend.CUDA
     evaluation = executor.evaluate(
         EvaluationRequest(
@@ -105,7 +105,7 @@ def _judge_trifle(executor: Executor, settings: Settings, source: str) -> None:
     )
     if evaluation.status is not Status.CORRECT:
         raise UsageError(
-            f"a trifle is {evaluation.status} on {settings.device}: {evaluation.message}"
+            f"a trivial kernel is {evaluation.status} on {settings.device}: {evaluation.message}"
             f" {evaluation.detail[-500:]}; `python -m agent.doctor` says what is missing here"
         )
 

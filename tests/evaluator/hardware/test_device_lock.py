@@ -85,7 +85,7 @@ def test_only_what_spares_work_goes_on_without_a_lock(monkeypatch, tmp_path: Pat
     monkeypatch.setenv(LOCKS, str(tmp_path / "nowhere"))
     with host_lock("x", most_s=60.0):
         pass
-    told = rf"^no lock is to be had .*: set {LOCKS} to a folder"
+    told = rf"^the lock cannot be made .*: set {LOCKS} to a folder"
     with pytest.raises(DeviceError, match=told), host_lock("x"):
         pass
 

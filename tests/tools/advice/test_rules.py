@@ -13,7 +13,7 @@ from tools.advice.rules import EXPLAINS, GPU_ADVICE, advise
 from tools.advice.table import markdown
 from tools.advice.thresholds import LIMITS
 from tools.advice.units import UNITS
-from tools.advice.words import DEEDS
+from tools.advice.words import ACTIONS
 from tools.profiling.advice import MOST, Advice
 
 CASES = [
@@ -64,7 +64,7 @@ def test_the_figure_to_watch_has_a_unit() -> None:
 
 
 def test_every_rule_can_be_told_when_it_came_true() -> None:
-    assert set(DEEDS) == set(NAMES)
+    assert set(ACTIONS) == set(NAMES)
 
 
 def test_what_is_done_already_is_not_advised() -> None:

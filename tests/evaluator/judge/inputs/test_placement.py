@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from evaluator.judge.inputs.laid import stage
+from evaluator.judge.inputs.mapped_arguments import stage
 from evaluator.judge.inputs.placement import MARGINS, Placement
 from evaluator.worker.values import decode
 from tests.task import task

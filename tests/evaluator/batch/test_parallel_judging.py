@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.batch.many import AHEAD, MOST_FAILURES, Outcome, judged
+from evaluator.batch.parallel_judging import AHEAD, MOST_FAILURES, Outcome, judged
 from evaluator.errors import DeviceError, UnusableReferenceError
 from evaluator.evaluation import (
     Correctness,

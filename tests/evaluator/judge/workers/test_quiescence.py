@@ -1,4 +1,4 @@
-"""What is told of a worker's conduct from outside: states of real processes, and majorities."""
+"""What is told of a worker's quiescence from outside: states of real processes, and majorities."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from evaluator.judge.workers import conduct
+from evaluator.judge.workers import quiescence
 
 
 @contextmanager
@@ -30,12 +30,12 @@ def test_a_machine_that_stood_still_blames_nobody(monkeypatch) -> None:
     """A look that takes longer than all patience: it can say nothing about the time between."""
     looks = []
 
-    def late(pid: int) -> list[conduct.Task]:
+    def late(pid: int) -> list[quiescence.Task]:
         looks.append(time.sleep(0.05))
-        return [conduct.Task(pid, "R" if len(looks) < 4 else "S")]
+        return [quiescence.Task(pid, "R" if len(looks) < 4 else "S")]
 
-    monkeypatch.setattr(conduct, "tasks", late)
-    assert conduct.comes_to_rest(1, patience_s=0.01)
+    monkeypatch.setattr(quiescence, "tasks", late)
+    assert quiescence.comes_to_rest(1, patience_s=0.01)
 
 
 def test_a_thread_in_a_long_system_call_is_waited_for() -> None:
@@ -47,38 +47,38 @@ def test_a_thread_in_a_long_system_call_is_waited_for() -> None:
         "time.sleep(60)"
     )
     with _process(code) as process:
-        conduct.hold(process.pid)
-        assert conduct.stands_still(process.pid)
-        assert {task.state for task in conduct.tasks(process.pid)} == {"T"}
+        quiescence.hold(process.pid)
+        assert quiescence.stands_still(process.pid)
+        assert {task.state for task in quiescence.tasks(process.pid)} == {"T"}
 
 
 def test_what_left_the_group_must_sleep(monkeypatch) -> None:
-    monkeypatch.setattr(conduct, "_STOP_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(quiescence, "_STOP_TIMEOUT_S", 0.5)
     code = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    {}\ntime.sleep(60)"
     for child, stands_still in (("time.sleep(60)", True), ("while True: pass", False)):
         with _process(code.format(child)) as process:
             time.sleep(0.1)
-            conduct.hold(process.pid)
-            assert conduct.stands_still(process.pid) is stands_still
-            for task in conduct.tasks(process.pid):
+            quiescence.hold(process.pid)
+            assert quiescence.stands_still(process.pid) is stands_still
+            for task in quiescence.tasks(process.pid):
                 os.kill(task.process, signal.SIGKILL)
 
 
 def test_a_held_process_stands_still_until_it_is_let_go() -> None:
     with _process("while True: pass") as process:
-        conduct.hold(process.pid)
-        conduct.wait_until_held(process.pid)
-        assert {task.state for task in conduct.tasks(process.pid)} == {"T"}
-        assert conduct.comes_to_rest(process.pid, patience_s=0.0)
-        conduct.let_go(process.pid)
-        assert not conduct.comes_to_rest(process.pid, patience_s=0.3)
-        assert not conduct.is_gone(process.pid)
-    assert conduct.is_gone(process.pid)
+        quiescence.hold(process.pid)
+        quiescence.wait_until_held(process.pid)
+        assert {task.state for task in quiescence.tasks(process.pid)} == {"T"}
+        assert quiescence.comes_to_rest(process.pid, patience_s=0.0)
+        quiescence.let_go(process.pid)
+        assert not quiescence.comes_to_rest(process.pid, patience_s=0.3)
+        assert not quiescence.is_gone(process.pid)
+    assert quiescence.is_gone(process.pid)
 
 
 def test_work_before_the_start_needs_a_majority_of_calls() -> None:
     baseline = [200.0, 250.0, 900.0, 220.0, 210.0, 240.0, 205.0, 215.0]
-    assert not conduct.works_early([210.0] * 5 + [9000.0] * 3, baseline)
-    assert not conduct.works_early([1800.0] * 8, baseline)
-    assert conduct.works_early([4000.0] * 7 + [200.0], baseline)
-    assert not conduct.works_early([4000.0] * 3, baseline)
+    assert not quiescence.works_early([210.0] * 5 + [9000.0] * 3, baseline)
+    assert not quiescence.works_early([1800.0] * 8, baseline)
+    assert quiescence.works_early([4000.0] * 7 + [200.0], baseline)
+    assert not quiescence.works_early([4000.0] * 3, baseline)

@@ -13,7 +13,7 @@ import torch
 from evaluator.judge.inputs.placement import Placement
 
 
-class Laid:
+class MappedArguments:
     """The arguments of one call, in the form that a worker gets. Their tensors lie where it reads
     them already: for workers of which nothing is hidden."""
 
@@ -30,7 +30,7 @@ class Laid:
         still be under way on the current stream afterwards."""
 
 
-class Staged(Laid):
+class Staged(MappedArguments):
     """Tensors in memory of the judge's own, for the same places in an arena."""
 
     def __init__(self, arguments: list[Any], arena: torch.Tensor, placed: Placement) -> None:
@@ -47,7 +47,7 @@ class Staged(Laid):
             np.copyto(self._arena.numpy(), self._staging.numpy())
 
 
-class Unstaged(Laid):
+class Unstaged(MappedArguments):
     """Large tensors, which are kept as they were made, and laid once: then their memory is free."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Unstaged(Laid):
         self.is_spent = True
 
 
-def stage(arena: torch.Tensor, placement: Placement, values: list[Any]) -> Laid:
+def stage(arena: torch.Tensor, placement: Placement, values: list[Any]) -> MappedArguments:
     """Arguments laid into memory of the judge's own, for the same places in an arena; into none
     where `placement` has memory without values."""
     arguments = [placement.place(value) for value in values]
@@ -79,6 +79,6 @@ def stage(arena: torch.Tensor, placement: Placement, values: list[Any]) -> Laid:
     return Staged(arguments, arena, placement)
 
 
-def lay(placement: Placement, values: list[Any]) -> Laid:
+def lay(placement: Placement, values: list[Any]) -> MappedArguments:
     """Arguments laid right where a worker reads them, before its call."""
-    return Laid([placement.place(value) for value in values])
+    return MappedArguments([placement.place(value) for value in values])
