@@ -119,7 +119,13 @@ def test_what_cannot_be_asked_is_said_before_anything_is_judged(folder: Path) ->
         assert says in done.stderr.splitlines()[-1]
 
     refused("no column claimed", "--claims", folder / kernel(1, 1, 0))
-    refused("--claims a second one", "--protocol", "refinery", "--protocol", "kernelbench")
+    refused(
+        "with --claims, kernelbench may be given",
+        "--protocol",
+        "refinery",
+        "--protocol",
+        "kernelbench",
+    )
     kept = journal_path(folder / "eval_results.json")
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text("{}\n")
