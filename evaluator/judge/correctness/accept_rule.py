@@ -9,8 +9,8 @@ is coarser, n the length of the longest accumulation. With `floor(x) = x (b u + 
 3. RMSE(K-R) <= max(m RMSE(L-R), floor(rms(R))) over the whole output;
 4. the same with four times the room over every row and every column, so that a wrong slice is
    found however small its values are beside the others;
-5. |K_i-R_i| <= 2m max|L-R| + 8 floor(rms(R)) + r |R_i| within each row, so that no single element
-   may be wrong.
+5. |K_i-R_i| <= 2m max|L-R| + 8 floor(rms(R)) + r |R_i| within each row and every column, so that
+   no single element may be wrong.
 
 m is 32 for fp32, 4 for tf32 (bf16 inputs have 8 times the error of tf32 ones), 2 for 16 bits; b is
 4, 2 and 1/2. m RMSE(L-R) may not exceed 2^-9 rms(R) (fp32), unless twice L's own error does: a bad

@@ -308,13 +308,19 @@ def _summed(
 
 def _allowance(matrix: tuple[Tensor, Tensor, Tensor], law: Rule, shared: float) -> Allowance:
     """How far each element may be off."""
-    device, (rows, columns) = matrix[0].device, matrix[0].shape
+    rows, columns = matrix[0].shape
     of_rows: list[Tensor] = []
-    by_column = ErrorSums.zeros(device, columns)
-    of_column = torch.full((columns,), math.inf, dtype=torch.float64, device=device)
+    by_column: ErrorSums | None = None
     for row_sums, column_sums, _ in blocks(matrix, law, rows >= ROW):
         of_rows.append(row_sums.element_limit(columns, law))
-        if column_sums is not None:
+        if by_column is not None and column_sums is not None:
             by_column.add(column_sums)
-            of_column = by_column.element_limit(rows, law)
-    return Allowance(torch.cat(of_rows) + shared, of_column + shared, law.element)
+        else:
+            by_column = column_sums
+    of_row = torch.cat(of_rows)
+    of_column = (
+        of_row.new_full((columns,), math.inf)
+        if by_column is None
+        else by_column.element_limit(rows, law)
+    )
+    return Allowance(of_row + shared, of_column + shared, law.element)

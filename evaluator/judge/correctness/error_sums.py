@@ -28,7 +28,8 @@ class ErrorSums:
     @classmethod
     def zeros(cls, device: torch.device, *shape: int) -> ErrorSums:
         """Sums over nothing yet."""
-        return cls(*(torch.zeros(shape, dtype=torch.float64, device=device) for _ in range(5)))
+        zero = torch.zeros((), dtype=torch.float64, device=device)
+        return cls(*(zero.expand(shape) for _ in range(5)))
 
     def add(self, other: ErrorSums) -> None:
         """Those of more elements of the same rows, or columns, come on top."""

@@ -3,9 +3,10 @@ import math
 import pytest
 import torch
 
-from evaluator.evaluation import Mismatch
+from evaluator.evaluation import Correctness, Mismatch
 from evaluator.judge.correctness.comparison import compare
 from evaluator.judge.correctness.mismatch import add_race, describe
+from evaluator.mismatch_words import mismatch_words
 from evaluator.settings import Precision
 from tests.evaluator.judge.correctness.calibration import rand, randn, rounded
 
@@ -132,6 +133,24 @@ def test_a_column_of_small_values_is_named():
     assert found.wrong == 128
     assert found.patterns[:2] == ("columns", "zeros")
     assert found.details["first_column"] == 3
+
+
+@pytest.mark.parametrize("columns", [slice(3, 4), slice(None)], ids=["a part", "all of it"])
+def test_the_words_say_whether_only_a_part_is_too_far_off(columns):
+    exact = randn(128, 64).double()
+    exact[:, 3] *= 1e-9
+    wrong = exact.float()
+    wrong[:, columns] *= 1.01
+    verdict = compare([wrong], [exact.float()], [exact], [], Precision.FP32)
+    correctness = Correctness(
+        calls_judged=1,
+        calls_made=1,
+        error_ratio=verdict.error_ratio,
+        error_ratio_limit=verdict.error_ratio_limit,
+        mismatch=verdict.mismatch,
+    )
+    said = any("Single elements, rows or columns" in line for line in mismatch_words(correctness))
+    assert said == (columns == slice(3, 4))
 
 
 def test_counts_errors_and_examples():
