@@ -87,7 +87,8 @@ class DeepAuditor:
         except InfrastructureError as error:
             origin = Origin(None, note=f"the audit was not finished: {error}")
         wanted = occasion == "asked" or request.settings.require == "kept_results"
-        life = self._life(request) if wanted else ()
+        seeded = evaluation.weights == "seeded"
+        life = self._life(request, as_constructed=seeded) if wanted else ()
         audit = DeepAudit(
             occasion=occasion,
             sanitizers=tuple(runs),
@@ -101,11 +102,12 @@ class DeepAuditor:
             self._fastest_us[request.reference] = timing.latency_us
         return judged
 
-    def _life(self, request: EvaluationRequest) -> tuple[LifeTrial, ...]:
+    def _life(self, request: EvaluationRequest, *, as_constructed: bool) -> tuple[LifeTrial, ...]:
         """What module life showed; a failure of ours is reported, and costs nothing else."""
         try:
             with self._judge.holding(request.settings.device):
-                return module_life(self._judge.context_for(request), self._builder, request)
+                context = self._judge.context_for(request)
+                return module_life(context, self._builder, request, as_constructed=as_constructed)
         except (InfrastructureError, RuntimeError) as error:
             return not_tried(str(error))
 

@@ -30,12 +30,16 @@ from evaluator.worker.steps import Result, Step
 
 
 def module_life(
-    context: ProblemContext, builder: Builder, request: EvaluationRequest
+    context: ProblemContext, builder: Builder, request: EvaluationRequest, *, as_constructed: bool
 ) -> tuple[LifeTrial, ...]:
-    """Try all of `Life` on a correct candidate. The device must be held."""
+    """Try all of `Life` on a correct candidate. The device must be held.
+
+    `as_constructed`: it was judged with equal seeds and not with copied weights.
+    """
     if context.sequence is not None:
         return not_tried("the reference keeps a state from call to call")
-    lives = _Lives(context, BuildAllowance(builder, request.settings.build_timeout_s), request)
+    builds = BuildAllowance(builder, request.settings.build_timeout_s)
+    lives = _Lives(context, builds, request.candidate, as_constructed=as_constructed)
     try:
         return tuple(lives.tried(life) for life in Life)
     finally:
@@ -53,15 +57,19 @@ class _NotTriedError(Exception):
 
 class _Lives:
     def __init__(
-        self, context: ProblemContext, builds: BuildAllowance, request: EvaluationRequest
+        self,
+        context: ProblemContext,
+        builds: BuildAllowance,
+        candidate: Candidate,
+        *,
+        as_constructed: bool,
     ) -> None:
         self._context = context
         self._builds = builds
-        self._candidate: Candidate = request.candidate
+        self._candidate = candidate
         self._trial: Trial | None = None
         self._again: Callable[[Side], object] | None = None
-        self._as_constructed = False
-        """Judged with equal seeds and not with copied weights."""
+        self._as_constructed = as_constructed
 
     def tried(self, life: Life) -> LifeTrial:
         """One trial, on a module of its own."""
@@ -90,7 +98,8 @@ class _Lives:
         if self._trial is None:
             trial = Trial(self._candidate, self._builds)
             try:
-                trial.first_calls(self._context, self._context.new_side())
+                side = self._context.new_side()
+                trial.first_calls(self._context, side, as_constructed=self._as_constructed)
             except (Refusal, InfrastructureError) as error:
                 if trial.side is not None:
                     trial.side.close()

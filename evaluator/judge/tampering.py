@@ -6,7 +6,7 @@ import torch
 
 from evaluator.build.handover import Build
 from evaluator.errors import DeviceError
-from evaluator.evaluation import Backend, Candidate
+from evaluator.evaluation import Backend, Candidate, Status
 from evaluator.judge.context.construction import Construction
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.inputs.arena import make_arena
@@ -14,9 +14,26 @@ from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.inputs.mapped_arguments import lay
 from evaluator.judge.inputs.placement import Placement
 from evaluator.judge.refusal import Refusal
+from evaluator.reason import Reason
+
+WRITES_TO_INPUTS = "forward writes into its inputs, which are not its own"
 
 
-def wrote_to_inputs(
+def refused_as_writing(
+    context: ProblemContext, candidate: Candidate, draw: Draw, build: Build, crash: Refusal
+) -> Refusal | None:
+    """Why a candidate whose call ended in this way is refused, if it wrote into its inputs."""
+    # A write to memory that is mapped read-only ends in one of these.
+    told = crash.message + crash.detail
+    is_fault = crash.reason in (Reason.SEGFAULT, Reason.SIGBUS) or "illegal memory access" in told
+    if not is_fault or context.reference.changes_inputs:
+        return None
+    if not _wrote_to_inputs(context, candidate, draw, build):
+        return None
+    return Refusal(Status.INTEGRITY, Reason.INPUT_MODIFIED, WRITES_TO_INPUTS, detail=crash.message)
+
+
+def _wrote_to_inputs(
     context: ProblemContext, candidate: Candidate, draw: Draw, build: Build
 ) -> bool:
     """Call the candidate once more, in a fresh worker, on inputs that it may write to.

@@ -20,7 +20,7 @@ from evaluator.judge.hoarding import ended_for_hoarding
 from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.problem.reference import flatten_arguments
 from evaluator.judge.refusal import Refusal
-from evaluator.judge.tampering import wrote_to_inputs
+from evaluator.judge.tampering import WRITES_TO_INPUTS, refused_as_writing
 from evaluator.judge.timing.eager_slowdown import slowed_note
 from evaluator.judge.timing.sampling import Sampling, sample
 from evaluator.judge.timing.samplings import Samplings
@@ -71,18 +71,24 @@ class Trial:
         hoarded = ended_for_hoarding(context, running)
         self.hoarded = self.hoarded or hoarded
 
-    def first_calls(self, context: ProblemContext, side: Side) -> None:
+    def first_calls(
+        self, context: ProblemContext, side: Side, *, as_constructed: bool = False
+    ) -> None:
         """Import, construct and call the candidate, all calls verified; raises `Refusal`.
 
         First with the reference's weights. Where that leads to wrong values, and copying may have
         undone what the constructor prepared, once more in another worker, as constructed. Why the
         first was wrong is looked for only where that is wrong, too, and not explained.
+
+        `as_constructed`: at once as constructed, because it was judged so before.
         """
         before = self.verified.copy()
-        refusal = self._refused(context, side, explains_prepared=False)
+        refusal = self._refused(
+            context, side, as_constructed=as_constructed, explains_prepared=False
+        )
         if refusal is None:
             return
-        if not (_is_prepared(side) and refusal.reason is Reason.WRONG_VALUES):
+        if not _may_be_undone(side, refusal):
             raise refusal
         # What copied weights led to says nothing of the second judgement.
         self._begin_again(before)
@@ -95,11 +101,7 @@ class Trial:
         else:
             self._begin_again(before)
             refusal = self._refused(context, context.new_side()) or refusal
-        refusal.message += (
-            _JUDGED_TWICE
-            if is_wrong
-            else f" (judged again as constructed from a seed: {second.message})"
-        )
+        refusal.message += _judged_again(second)
         raise refusal
 
     def _begin_again(self, before: Verification) -> None:
@@ -141,18 +143,10 @@ class Trial:
             try:
                 self._verified_call(context, side, draw)
             except Refusal as refusal:
-                if (
-                    _is_fault(refusal)
-                    and not context.reference.changes_inputs
-                    and (wrote_to_inputs(context, self.candidate, draw, self.builds.build))
-                ):
-                    raise Refusal(
-                        Status.INTEGRITY,
-                        Reason.INPUT_MODIFIED,
-                        "forward writes into its inputs, which are not its own",
-                        detail=refusal.message,
-                    ) from None
-                raise
+                wrote = refused_as_writing(
+                    context, self.candidate, draw, self.builds.build, refusal
+                )
+                raise wrote or refusal from None
         if as_there and context.sequence is None:
             self._note_kept_address(context, side)
 
@@ -189,11 +183,7 @@ class Trial:
         writable = context.draws.writable or context.device.type == "cuda"
         lent = writable and not context.reference.changes_inputs
         if lent and not context.draws.holds(draw):
-            self._hold_against(
-                context,
-                Reason.INPUT_MODIFIED,
-                "forward writes into its inputs, which are not its own",
-            )
+            self._hold_against(context, Reason.INPUT_MODIFIED, WRITES_TO_INPUTS)
 
     def _note_kept_address(self, context: ProblemContext, side: Side) -> None:
         """Where its inputs always lie in one place, as KernelBench's do, nothing tells of it."""
@@ -284,12 +274,35 @@ class Trial:
             self.side = visible
 
     def time(self, context: ProblemContext, side: Side) -> None:
-        """Time the candidate beside its baselines, some calls verified; raises `Refusal`."""
+        """Time the candidate beside its baselines, some calls verified; raises `Refusal`.
+
+        What copied weights undo may show in few calls only, so that the first ones were right. Then
+        it is judged and timed once more, as constructed.
+        """
         begin = time.monotonic()
         try:
             self._time(context, side)
+        except Refusal as refusal:
+            if not _may_be_undone(side, refusal):
+                raise
+            second = self._refused_as_constructed(context)
+            if second is not None:
+                refusal.message += _judged_again(second)
+                raise
         finally:
             self.timing_seconds = time.monotonic() - begin
+
+    def _refused_as_constructed(self, context: ProblemContext) -> Refusal | None:
+        """Why it is refused where it is judged and timed anew with what its constructor made."""
+        self._begin_again(Verification())
+        refusal = self._refused(context, context.new_side(), as_constructed=True)
+        if refusal is None:
+            assert self.side is not None
+            try:
+                self._time(context, self.side)
+            except Refusal as later:
+                return later
+        return refusal
 
     def _time(self, context: ProblemContext, side: Side) -> None:
         samplings = sampled_in_workers(context, self, side)
@@ -457,11 +470,17 @@ def _is_prepared(side: Side) -> bool:
     return side.changed_weights or side.fit in ("ordered", "derived")
 
 
+def _may_be_undone(side: Side, refusal: Refusal) -> bool:
+    """Whether values are wrong, and copied weights may be why."""
+    return _is_prepared(side) and refusal.reason is Reason.WRONG_VALUES
+
+
+def _judged_again(second: Refusal) -> str:
+    """What to add to the first refusal after this second one, as constructed from a seed."""
+    if second.reason is Reason.WRONG_VALUES:
+        return _JUDGED_TWICE
+    return f" (judged again as constructed from a seed: {second.message})"
+
+
 def _is_explained(refusal: Refusal) -> bool:
     return refusal.mismatch is not None and "counterfactual" in refusal.mismatch.details
-
-
-def _is_fault(refusal: Refusal) -> bool:
-    """Whether it may have been a write to memory that is mapped read-only."""
-    told = refusal.message + refusal.detail
-    return refusal.reason in (Reason.SEGFAULT, Reason.SIGBUS) or "illegal memory access" in told

@@ -235,6 +235,31 @@ def test_only_who_is_refused_is_explained(tmp_path, monkeypatch):
         judge.close()
 
 
+_UNDONE_LATE = """
+self.calls += 1
+y = F.linear(x, self.w, self.b)
+is_undone = not torch.equal(self.w, self.folded)
+if is_undone:
+    y = y / 3.0 - 0.5
+y = F.layer_norm(y, y.shape[1:], self.g, self.h) * self.s + self.t
+"""
+
+
+def test_what_copying_undoes_may_show_while_it_is_timed(evaluate):
+    """Its first calls are right with copied weights, so the others decide which weights it gets."""
+    constructor, _, _ = RIGHT["folds under other names in the same order"]
+    constructor += "self.folded = self.w.detach().clone()\nself.calls = 0"
+    right = f"{_UNDONE_LATE}return y + float(is_undone and self.calls > 3)"
+    evaluation = evaluate(module(constructor, right), reference=PROBLEM)
+    assert evaluation.status is Status.CORRECT, (evaluation.message, evaluation.detail)
+    assert evaluation.weights == "seeded"
+
+    wrong = f"{_UNDONE_LATE}return y + float(self.calls > 3)"
+    evaluation = evaluate(module(constructor, wrong), reference=PROBLEM)
+    assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_values")
+    assert "judged twice" in evaluation.message
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", WRONG)
 def test_who_ignores_weights_is_refused(evaluate, name):
