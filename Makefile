@@ -8,7 +8,7 @@ PURELIB := python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 # version of Python does not compile, which is no failure.
 CONFINED := torch triton numpy sympy mpmath networkx transformers
 
-.PHONY: install demo test test-inspect check style site format clean
+.PHONY: install demo test test-inspect check style size site format clean
 
 install: $(VENV)/.installed
 
@@ -57,7 +57,11 @@ test-inspect: install
 check: install
 	$(MAKE) --jobs=3 style $(PARTS) $(MORE)
 
-style: install
+# How large each part is, and may be (.ci/limits.toml).
+size:
+	@$(PYTHON) .ci/size.py
+
+style: install size
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

@@ -27,17 +27,6 @@ def test_every_file_that_the_pages_name_exists():
             assert (ROOT / name).exists(), f"{page.name} names {name}"
 
 
-def test_no_source_file_is_too_long():
-    packages = ("problems", "evaluator", "tools", "agent", "experiments")
-    long = [
-        f"{path.relative_to(ROOT)}: {lines}"
-        for package in packages
-        for path in (ROOT / package).rglob("*.py")
-        if (lines := len(path.read_text().splitlines())) > 500
-    ]
-    assert not long
-
-
 def test_no_folder_of_tests_is_passed_over(pytestconfig: pytest.Config):
     passed_over = pytestconfig.getini("norecursedirs")
     folders = {path.parent.relative_to(ROOT) for path in (ROOT / "tests").rglob("test_*.py")}
