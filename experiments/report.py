@@ -44,15 +44,11 @@ def report(
         list[float] | None,
         Option("--p", min=0, help="Of a study: fast_p at this p as well (repeatable)."),
     ] = None,
-    mixed: Annotated[
-        bool, Option("--mixed", help="Of a study: a mixed model too (extra `analysis`).")
-    ] = False,
 ) -> None:
     """Sum runs up: shares of problems solved and sped up, speedups with intervals, what it cost.
 
     A study's report holds its answers, its conditions side by side, curves at equal budgets and how
-    the turns went. -o writes all of it, with every turn, as a page. Two studies of the same cells
-    are laid side by side as well.
+    the turns went. -o writes all of it, with every turn, as a page.
     """
     from experiments.analysis.run_facts import load_all
     from experiments.analysis.run_report import report_on
@@ -63,13 +59,13 @@ def report(
     if sum(forms) > 1:
         raise UsageError("--json, --markdown, --live and files exclude each other; choose one")
     studies = [path for path in runs if (path / FILE).is_file()]
-    if (p or mixed) and len(studies) < len(runs):
-        raise UsageError(f"--p and --mixed are of studies (folders with {FILE}); leave them out")
+    if p and len(studies) < len(runs):
+        raise UsageError(f"--p is of studies (folders with {FILE}); leave it out")
     if live or output is not None or pdf_figures is not None:
         from experiments.page.output import serve_page, write_figures, write_page
         from experiments.page.sources import Sources
 
-        sources = Sources.at(runs, seed=seed, more_thresholds=p or (), mixed=mixed)
+        sources = Sources.at(runs, seed=seed, more_thresholds=p or ())
         if output is not None:
             write_page(sources, output)
         if pdf_figures is not None:
@@ -78,9 +74,7 @@ def report(
             serve_page(sources, port)
         return
     for place, study in enumerate(studies):
-        _report_study(study, seed, as_json, markdown, p or (), mixed, first=place == 0)
-    if len(studies) == 2:
-        _lay_side_by_side(studies[0], studies[1], seed, as_json, markdown)
+        _report_study(study, seed, as_json, markdown, p or (), first=place == 0)
     others = [path for path in runs if path not in studies]
     for place, run in enumerate(load_all(others) if others else (), start=len(studies)):
         told = report_on(run, seed=seed)
@@ -98,7 +92,6 @@ def _report_study(
     as_json: bool,
     markdown: bool,
     p: Sequence[float],
-    mixed: bool,
     *,
     first: bool,
 ) -> None:
@@ -107,30 +100,13 @@ def _report_study(
     from experiments.study.study_report import study_report
 
     thresholds = sorted({*THRESHOLDS, *p})
-    told = study_report(folder, seed=seed, thresholds=thresholds, mixed=mixed)
+    told = study_report(folder, seed=seed, thresholds=thresholds)
     if as_json:
         typer.echo(told.model_dump_json(by_alias=True))
     elif markdown:
         typer.echo("\n".join([""] * (not first) + list(markdown_lines(told))))
     else:
         print_lines([("", "")] * (not first) + list(text_lines(told)))
-
-
-def _lay_side_by_side(first: Path, second: Path, seed: int, as_json: bool, markdown: bool) -> None:
-    from experiments.study.side_by_side import (
-        side_by_side,
-        side_by_side_lines,
-        side_by_side_table,
-    )
-
-    told = side_by_side(first, second, seed=seed)
-    if as_json:
-        typer.echo(told.model_dump_json())
-        return
-    table = side_by_side_table(told)
-    lines = ["", *side_by_side_lines(told), ""]
-    lines += table.markdown() if markdown else table.plain()
-    typer.echo("\n".join(lines))
 
 
 def report_lines(told: RunReport) -> Iterator[Line]:

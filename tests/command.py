@@ -19,7 +19,6 @@ READERS = (
     "experiments.compare",
     "experiments.export",
     "experiments.plot",
-    "experiments.readme_table",
     "experiments.report",
 )
 """Commands that start no process and judge nothing: they read what was recorded."""

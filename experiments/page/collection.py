@@ -106,7 +106,7 @@ def _by_problem(run: LoadedRun) -> Iterator[tuple[str, pd.DataFrame]]:
 
 def _of_study(sources: Sources, folder: Path) -> _Told:
     thresholds = sorted({*THRESHOLDS, *sources.more_thresholds})
-    report = study_report(folder, seed=sources.seed, thresholds=thresholds, mixed=sources.mixed)
+    report = study_report(folder, seed=sources.seed, thresholds=thresholds)
     tables = tuple(
         PageTable(
             title=section.title,

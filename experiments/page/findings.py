@@ -6,7 +6,7 @@ from experiments.analysis.measures import measure_of
 from experiments.analysis.run_report import RunReport
 from experiments.analysis.table import gap, interval
 from experiments.page.page_data import Finding
-from experiments.study.answer import Answer, power_line
+from experiments.study.answer import Answer
 from tools.profiling.profile_facts import count_words
 
 
@@ -22,7 +22,6 @@ def of_contrast(answer: Answer) -> Finding:
             settled=False,
             sentence=f"{pairs}: {answer.note}.",
             basis=size,
-            more=(),
             planned=answer.planned,
         )
     label = measure_of(contrast.outcome).label
@@ -35,7 +34,6 @@ def of_contrast(answer: Answer) -> Finding:
             f" p = {answer.chance:.2g}, with Holm's correction {answer.holm:.2g}"
             f"{answer.note and f'; {answer.note}'}"
         ),
-        more=tuple(power_line(answer, note) for note in answer.power),
         planned=answer.planned,
     )
 
@@ -57,6 +55,5 @@ def of_run(told: RunReport, label: str) -> Finding:
             f"{count_words(len(told.problems), 'problem')},"
             f" {count_words(told.facts.turns, 'call')}; 95 % intervals over problems"
         ),
-        more=(),
         planned=None,
     )

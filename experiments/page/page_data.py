@@ -29,8 +29,6 @@ class Finding(PageModel):
     """What was compared, with the interval."""
     basis: str
     """Over how many problems and seeds, and the chances."""
-    more: tuple[str, ...]
-    """What would settle it, a line each."""
     planned: bool | None
     """The question was asked before there was a turn. None: it is no contrast."""
 

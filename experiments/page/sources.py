@@ -25,8 +25,6 @@ class Sources:
     """Of the bootstrap."""
     more_thresholds: tuple[float, ...] = ()
     """Of a study: values of p that fast_p is told at, besides the usual ones."""
-    mixed: bool = False
-    """Of a study: fit a mixed model as well."""
 
     @classmethod
     def at(
@@ -35,7 +33,6 @@ class Sources:
         *,
         seed: int = 0,
         more_thresholds: Sequence[float] = (),
-        mixed: bool = False,
     ) -> Sources:
         """Raises `UsageError` where a path is no folder, or a study is not alone."""
         for path in paths:
@@ -47,7 +44,7 @@ class Sources:
                 f"{studies[0]} is a study, which has a page to itself; name it alone, or its cells"
             )
         study = studies[0] if studies else None
-        return cls(tuple(paths), study, seed, tuple(more_thresholds), mixed)
+        return cls(tuple(paths), study, seed, tuple(more_thresholds))
 
     @property
     def title(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,6 @@ from pydantic import BaseModel, ConfigDict
 from experiments.analysis.equal_budget import NOUNS, spent_by_call
 from experiments.analysis.interval import Interval, interval_of
 from experiments.analysis.measures import Measure, Unit, measure_of
-from experiments.analysis.power import MOST, POWER, Spread, problems_needed, seeds_needed
 from experiments.analysis.statistics import (
     LEVEL,
     Difference,
@@ -38,24 +36,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     FloatArray = NDArray[np.float64]
-
-_SHARES = (-1.0, 0.0, 1.0)
-
-
-class PowerNote(BaseModel):
-    """What would make a difference clear with a chance of 80 %, at 5 % over all contrasts."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
-    difference: float
-    """In the unit of the outcome; a factor for a ratio."""
-    observed: bool
-    """It is the difference that was found; else one that the plan or a default states."""
-    problems: int | None
-    """With as many seeds as now. None: over 100,000, or it can't be known."""
-    seeds: int | None
-    """With as many problems as now. None: no number of seeds would do, or the variance over seeds
-    is not known since there is one."""
 
 
 class Answer(BaseModel):
@@ -92,8 +72,6 @@ class Answer(BaseModel):
     effect: float | None = None
     """Standardised: mean over standard deviation of the paired differences (Cohen's d_z). None: the
     differences are all the same."""
-    power: tuple[PowerNote, ...] = ()
-    """Where nothing can be told: of the observed difference and of a stated one."""
 
 
 @dataclass(frozen=True)
@@ -108,13 +86,8 @@ class Asked:
     seeds: int
     note: str = ""
     difference: Difference | None = None
-    paired: FloatArray | None = None
-    """Shape (problems, seeds): B minus A."""
-    base: float = math.nan
-    """Mean of A."""
 
-    def answer(self, *, holm: float, planned: bool, questions: int) -> Answer:
-        """The answer, where `holm` is the corrected chance of this one of so many questions."""
+    def answer(self, *, holm: float, planned: bool) -> Answer:
         found, sign = self.difference, 0
         if found is not None:
             sign = found.sign if holm <= 1 - LEVEL else 0
@@ -136,30 +109,11 @@ class Asked:
             a_higher=found.differing - found.higher if found else 0,
             effect=found.effect if found else None,
             note=self.note,
-            power=() if sign else tuple(self._power(questions)),
         )
 
     def _in_unit(self, estimate: Estimate) -> Estimate:
         ratio = self.measure.unit == "ratio"
         return estimate.map(lambda value: float(np.exp(value))) if ratio else estimate
-
-    def _power(self, questions: int) -> Iterator[PowerNote]:
-        """Of the observed difference, and of the least one that matters."""
-        if self.paired is None or len(self.paired) < 2:
-            return
-        ratio, shares = self.measure.unit == "ratio", self.measure.unit == "share"
-        stated = self.contrast.least or (0.1 if shares else 1.1 if ratio else 0.1 * abs(self.base))
-        spread = Spread.of(self.paired, shares=shares and bool(np.isin(self.paired, _SHARES).all()))
-        observed = float(self.paired.mean())
-        for size, is_observed in ((observed, True), (math.log(stated) if ratio else stated, False)):
-            if size:
-                level = (1 - LEVEL) / questions
-                yield PowerNote(
-                    difference=math.exp(size) if ratio else size,
-                    observed=is_observed,
-                    problems=problems_needed(spread, size, seeds=self.seeds, level=level),
-                    seeds=seeds_needed(spread, size, problems=len(self.paired), level=level),
-                )
 
 
 def ask(
@@ -183,7 +137,7 @@ def ask(
     paired = second - first
     known = ~np.isnan(paired).any(axis=1)
     if measure.absent == "left out":
-        first, paired = first[known], paired[known]
+        paired = paired[known]
         if not known.any():
             return replace(asked, note=f"{measure.key} was not measured")
     elif not known.all():
@@ -192,8 +146,6 @@ def ask(
         asked,
         problems=len(paired),
         note=note,
-        paired=paired,
-        base=float(first.mean()),
         difference=difference(
             np.zeros(len(paired)),
             paired.mean(axis=1),
@@ -252,7 +204,7 @@ def answered(asked: Sequence[Asked], planned: Sequence[bool]) -> tuple[Answer, .
     """The answers, with chances corrected over all of them together."""
     chances = [each.difference.chance if each.difference else 1.0 for each in asked]
     return tuple(
-        each.answer(holm=corrected, planned=is_planned, questions=len(asked))
+        each.answer(holm=corrected, planned=is_planned)
         for each, corrected, is_planned in zip(asked, holm(chances), planned, strict=True)
     )
 
@@ -277,7 +229,6 @@ def answer_lines(found: Sequence[Answer]) -> Iterator[str]:
             f"  {each.test}: p = {each.chance:.2g}, corrected for {_count(len(found), 'question')}"
             f" (Holm) p = {each.holm:.2g}{effect}; {planned}"
         )
-        yield from (f"  {power_line(each, note)}" for note in each.power)
 
 
 def _size(each: Answer) -> str:
@@ -286,20 +237,3 @@ def _size(each: Answer) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"1 {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def power_line(each: Answer, note: PowerNote) -> str:
-    """What it would take to settle a question."""
-    shown = Interval(value=note.difference, low=None, high=None)
-    size = gap(shown, each.unit).partition(" [")[0]
-    what = f"{size} (as observed)" if note.observed else size
-    need = f"more than {MOST:,}" if note.problems is None else f"about {note.problems:,}"
-    takes = f"at {100 * POWER:.0f} % power {what} takes {need} problems"
-    if note.problems is not None and note.problems <= each.problems:
-        return f"{takes}, so this study would probably have found it"
-    seeds = ""
-    if note.seeds:
-        seeds = f", or about {note.seeds:,} seeds of these problems"
-    elif each.seeds > 1:
-        seeds = "; no number of seeds of these problems would do"
-    return f"{takes}{seeds}"

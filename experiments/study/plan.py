@@ -103,9 +103,6 @@ class Contrast(BaseModel):
         default_factory=dict, max_length=1, exclude_if=lambda at: not at
     )
     """The budget of a problem at which it is read, in one currency; empty: after the last call."""
-    least: float | None = Field(default=None, gt=0, exclude_if=lambda least: least is None)
-    """The smallest difference that would matter, for the size of a study that can't tell: 0.1 for
-    ten points of a share, 1.1 for a tenth of a ratio. None: those two, else a tenth of A."""
 
     @property
     def text(self) -> str:

@@ -9,7 +9,6 @@ from evaluator.command.command_line import Line
 from experiments.analysis.equal_budget import NOUNS, UNITS
 from experiments.analysis.interval import Interval
 from experiments.analysis.measures import KEPT, measure_of
-from experiments.analysis.mixed_model import MixedModel
 from experiments.analysis.run_report import FigureReport
 from experiments.analysis.statistics import FEWEST
 from experiments.analysis.table import DASH, Table, figure, gap, interval
@@ -87,7 +86,6 @@ def sections(report: StudyReport) -> Iterator[Section]:
     yield from _at_k(report.conditions, names)
     yield from _trajectories(report.conditions, names)
     yield from _advice(report.conditions, names)
-    yield from (_mixed(each) for each in report.mixed)
 
 
 def _names(conditions: Sequence[ConditionReport]) -> list[str]:
@@ -274,21 +272,3 @@ def _advice(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Iter
             ]
             heading = ("rule", "given", "followed", "figure moved as advised", "time, median")
             yield Section(f"What followed advice: {name}", (), Table(heading, rows))
-
-
-def _mixed(told: MixedModel) -> Section:
-    lines = [f"{told.formula}; {told.observations} observations of {told.problems} problems"]
-    if told.terms:
-        mean = "; categories with the mean over categories" * ("category" in told.formula)
-        lines.append(f"conditions are compared with {told.base}{mean}")
-    if told.note:
-        lines.append(f"note: {told.note}")
-    if told.problem_sd is not None and told.residual_sd is not None:
-        lines.append(
-            f"standard deviation of log speedup between problems {told.problem_sd:.2f}, within"
-            f" {told.residual_sd:.2f}; condition and category explain"
-            f" {figure(told.fixed_share, 'share')} of the variance"
-        )
-    rows = [(t.name, gap(t.ratio, "ratio"), f"{t.chance:.2g}", f"{t.holm:.2g}") for t in told.terms]
-    heading = ("factor on the speedup", "95 % interval", "p", "p, with Holm")
-    return Section(f"Mixed model: {told.model}", lines, Table(heading, rows) if rows else None)

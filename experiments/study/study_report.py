@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.config.feedback_spec import Control
 from experiments.analysis.label import model_label
 from experiments.analysis.measures import KEPT
-from experiments.analysis.mixed_model import MixedModel, fit_mixed_model
 from experiments.analysis.run_facts import RunFacts, facts_of
 from experiments.analysis.statistics import FEWEST, LEVEL
 from experiments.study.answer import Answer, answered, answers_of, ask
@@ -27,9 +24,6 @@ from experiments.study.curves import Curve, curves_of
 from experiments.study.plan import Contrast, Plan
 from experiments.study.study_folder import FILE, StudyFolder
 from problems.errors import UsageError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class CellProgress(BaseModel):
@@ -64,7 +58,7 @@ class StudyReport(BaseModel):
     """What limits the figures, a line each."""
     cells: tuple[CellProgress, ...]
     answers: tuple[Answer, ...]
-    """The plan's contrasts. An answer that can't tell has power notes."""
+    """The plan's contrasts."""
     controls: tuple[Answer, ...]
     """Feedback against its placebo or shuffled control where the plan has both and does not ask
     for it; corrected for their own number."""
@@ -72,8 +66,6 @@ class StudyReport(BaseModel):
     """By model, then condition, in the order of the plan; without those of which nothing is
     finished."""
     curves: tuple[Curve, ...]
-    mixed: tuple[MixedModel, ...] = ()
-    """Only where asked for; needs the extra `analysis`."""
 
 
 def study_report(
@@ -81,13 +73,11 @@ def study_report(
     *,
     seed: int = 0,
     thresholds: Sequence[float] = THRESHOLDS,
-    mixed: bool = False,
 ) -> StudyReport:
     """Report on the study in `folder`.
 
-    `seed`: of the bootstrap. `thresholds`: values of p for fast_p. `mixed`: fit a mixed model for
-    each model of the plan as well. Raises `UsageError` where `folder` is no study, where nothing is
-    finished yet, or `mixed` is asked for without the extra `analysis`.
+    `seed`: of the bootstrap. `thresholds`: values of p for fast_p. Raises `UsageError` where
+    `folder` is no study, or nothing is finished yet.
     """
     record = StudyFolder(folder).record()
     if record is None:
@@ -130,13 +120,6 @@ def study_report(
                 [each for each in plan.contrasts if each.model in ("", model)],
                 seed=seed,
             )
-        ),
-        mixed=tuple(
-            fit_mixed_model(
-                model, _observations([each for each in usable if each.model == model], problems)
-            )
-            for model, problems in common.items()
-            if mixed and problems
         ),
     )
 
@@ -235,23 +218,3 @@ def _is_unconfirmed(results: ConditionResults, problems: Sequence[str]) -> bool:
         if set(turns.loc[turns["status"] == "correct", "problem"]) - again:
             return True
     return False
-
-
-def _observations(conditions: Sequence[ConditionResults], problems: Sequence[str]) -> pd.DataFrame:
-    """A row a condition, problem and seed."""
-    import pandas as pd
-
-    turns = conditions[0].turns(problems)[0]
-    category = dict(zip(turns["problem"], turns["category"], strict=True))
-    rows = [
-        {
-            "condition": each.condition,
-            "problem": problem,
-            "category": category[problem] or "none",
-            "log_speedup": float(np.log(reached.kept[place, -1])),
-        }
-        for each in conditions
-        for reached in each.outcomes(problems)
-        for place, problem in enumerate(problems)
-    ]
-    return pd.DataFrame.from_records(rows)

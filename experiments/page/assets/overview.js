@@ -125,8 +125,7 @@ function findingNode(finding) {
   return make('article', { class: finding.settled ? 'finding settled' : 'finding' },
     make('p', { class: 'verdict' }, finding.verdict, planned ? make('span', { class: 'tag' }, planned) : null),
     make('p', {}, finding.sentence),
-    make('p', { class: 'faint' }, finding.basis),
-    ...finding.more.map((line) => make('p', { class: 'faint' }, line)));
+    make('p', { class: 'faint' }, finding.basis));
 }
 
 function plainTable(table) {

@@ -162,3 +162,29 @@ def test_an_unknown_cell_is_one_line(tmp_path: Path) -> None:
         "error: --cell hybrid-*: the plan has no such cell; it has sample-m1-s0,"
         " refine-none-m1-s0, refine-g+e-m1-s0"
     )
+
+
+@pytest.mark.slow
+def test_the_answers_of_a_study_are_judged_again(tmp_path: Path) -> None:
+    plan = {
+        "question": "Does it hold?",
+        "settings": {
+            "problem": ["level1_1_swish", "level1_7_rms_norm"],
+            "device": "cpu",
+            "budget": 2,
+            "timing_seconds": 0.2,
+            "confirm": 0,
+        },
+        "models": ["offline/tuner"],
+        "conditions": ["sample", "refine G+E"],
+    }
+    tables, study = [], tmp_path / "first"
+    for name, model in (("first", "offline/tuner"), ("again", f"replay/{study}")):
+        plan["models"] = [{"model": model, "name": "tuner"}]
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(plan))
+        out, err = begin(tmp_path / f"{name}.yaml", tmp_path / name).communicate(timeout=600)
+        assert json.loads(out)["complete"], err
+        tables.append(load_runs(tmp_path / name))
+    compared = ["run", "problem", "sample", "turn", "candidate", "status"]
+    assert len(tables[0]) == 8
+    assert tables[0][compared].equals(tables[1][compared])

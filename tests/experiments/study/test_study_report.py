@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.study.answer import answer_lines
 from experiments.study.plan import Condition, Contrast, Plan
-from experiments.study.report_text import text_lines
 from experiments.study.study_folder import StudyFolder
 from experiments.study.study_report import StudyReport, study_report
 from problems.errors import UsageError
@@ -126,30 +124,6 @@ def test_a_question_may_be_read_at_a_budget(tmp_path: Path):
     }, "no dollars were spent"
 
 
-def test_what_cannot_be_told_says_what_it_would_take(tmp_path: Path):
-    speeds = [1.1, 1.3, 1.2, 1.4, 1.2, 1.5, 1.3, 1.2]
-    told = made_study(
-        tmp_path / "study",
-        {
-            "refine G+E": {n: [s] for n, s in zip(names(8), speeds, strict=True)},
-            "refine G+E+P": {n: [s] for n, s in zip(names(8), reversed(speeds), strict=True)},
-        },
-        [
-            Contrast(a="refine G+E", b="refine G+E+P", outcome="speedup_kept", least=1.02),
-            Contrast(a="refine G+E", b="refine G+E+P", outcome="fast_1.25"),
-        ],
-    )
-    speed, share = told.answers
-    assert (speed.better, share.better) == ("", "")
-    [stated] = speed.power
-    assert (stated.observed, stated.difference) == (False, pytest.approx(1.02))
-    assert stated.problems is not None and stated.problems > 8
-    assert stated.seeds is None
-    assert [note.difference for note in share.power if not note.observed] == [0.1]
-    lines = list(answer_lines(told.answers))
-    assert f"  at 80 % power x1.02 takes about {stated.problems:,} problems" in lines
-
-
 def test_real_feedback_is_compared_with_its_controls(tmp_path: Path):
     told = made_study(
         tmp_path / "study",
@@ -208,18 +182,9 @@ def test_the_recorded_study_is_reported_as_text_json_and_markdown():
             assert len({line.count("|") for line in block.splitlines()}) == 1
 
 
-@pytest.mark.thorough
-def test_the_mixed_model_is_part_of_it_where_asked_for():
-    pytest.importorskip("statsmodels")
-    told = study_report(RECORDED, mixed=True)
-    [mixed] = told.mixed
-    assert (mixed.observations, mixed.problems) == (69, 23)
-    assert "Mixed model: tuner" in [line for _, line in text_lines(told)]
-
-
 def test_options_of_a_study_are_refused_for_a_run(tmp_path: Path):
     run = made_run(tmp_path / "run", {"p": [2.0]})
-    assert "--p and --mixed are of studies" in refused(MODULE, run, "--mixed")
+    assert "--p is of studies" in refused(MODULE, run, "--p", 1.25)
 
 
 def test_a_study_that_goes_on_is_reported_over_the_seeds_that_have_come_far(tmp_path: Path):
