@@ -83,7 +83,7 @@ def _software() -> Iterator[Finding]:
 
 
 def _compilers() -> Iterator[Finding]:
-    from evaluator.build.toolchain import cxx_compiler, nvcc_compiler
+    from evaluator.builder.toolchain import cxx_compiler, nvcc_compiler
     from evaluator.hardware.devices import list_gpus
 
     cxx = cxx_compiler()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 
-from evaluator.build.toolchain import cxx_compiler, nvcc_compiler
+from evaluator.builder.toolchain import cxx_compiler, nvcc_compiler
 from evaluator.evaluation import Backend
 
 

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from evaluator.audit_record import Finding, SanitizerRun, Tool
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.deep_audit.address_report import memory_finding, undefined_findings
 from evaluator.deep_audit.compiled_text import compiled_texts, with_lines
 from evaluator.errors import InfrastructureError

@@ -7,8 +7,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from evaluator.build.builder import Builder
-from evaluator.build.handover import built_and_read
+from evaluator.builder.builder import Builder
+from evaluator.builder.handover import built_and_read
 from evaluator.deep_audit.compiled_text import compiled_texts
 from evaluator.deep_audit.own_code import OwnCode, own_code
 from evaluator.evaluation import Backend, EvaluationRequest

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from evaluator.audit_record import Finding
-from evaluator.build.sources import BadRequestError, arrange
+from evaluator.builder.sources import BadRequestError, arrange
 from evaluator.ipc.build_request import BuildRequest
 
 _AROUND = 2

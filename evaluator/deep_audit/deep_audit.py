@@ -19,7 +19,7 @@ from evaluator.audit_record import (
     SanitizerRun,
     Tool,
 )
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.deep_audit.address_sanitizer import AddressSanitizer
 from evaluator.deep_audit.built_code import built_code
 from evaluator.deep_audit.compute_sanitizer import run_compute_sanitizer

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import torch
 
 from evaluator.audit_record import Life, LifeTrial
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Candidate, EvaluationRequest, Status
 from evaluator.judge.blockwise import same

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.errors import InfrastructureError, UnknownFailureError
 from evaluator.evaluation import EvaluationRequest, ProblemRequest
 from evaluator.hardware.devices import describe

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 
 import torch
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.errors import DeviceError
 from evaluator.evaluation import (
     DeviceMemory,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from evaluator.build.handover import Build
+from evaluator.builder.handover import Build
 from evaluator.errors import DeviceError
 from evaluator.evaluation import Backend, Candidate, Status
 from evaluator.judge.context.construction import Construction

@@ -14,7 +14,7 @@ import traceback
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor

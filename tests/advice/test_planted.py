@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from tests.advice.case import SIDES, Case, Side
 from tests.advice.planted import CASES
 from tests.nvcc import needs_nvcc

@@ -7,8 +7,8 @@ import pytest
 from agent import doctor, toolchain
 from agent.doctor import KEYS, Finding, app, examine
 from agent.toolchain import missing_for
-from evaluator.build import toolchain as compilers
-from evaluator.build.toolchain import cxx_compiler, nvcc_compiler
+from evaluator.builder import toolchain as compilers
+from evaluator.builder.toolchain import cxx_compiler, nvcc_compiler
 from evaluator.command.command_line import serve
 from evaluator.evaluation import Backend
 from evaluator.hardware import devices

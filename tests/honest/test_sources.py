@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.ipc.build_request import BuildOutcome
 from evaluator.judge.builds.rehearsal import Rehearsal
 from evaluator.judge.workers.worker_limits import WorkerLimits

@@ -22,7 +22,7 @@ import torch
 from pydantic import BaseModel, ConfigDict
 from torch import Tensor
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.bounds.work import count_work
 from evaluator.judge.correctness.comparison import compare

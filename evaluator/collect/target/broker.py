@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from evaluator.build.builder import Builder
-from evaluator.build.handover import built_and_read
+from evaluator.builder.builder import Builder
+from evaluator.builder.handover import built_and_read
 from evaluator.collect.counters.call_counter import CallCounter
 from evaluator.hardware.device_lock import device_lock
 from evaluator.hardware.devices import describe

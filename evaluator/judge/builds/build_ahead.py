@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.evaluation import EvaluationRequest
 from evaluator.hardware.devices import describe
 from evaluator.hardware.sole_device import see_none

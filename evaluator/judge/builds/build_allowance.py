@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.evaluation import Status
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.refusal import Refusal

@@ -17,7 +17,7 @@ from dataclasses import astuple
 import torch
 
 from evaluator.backend_flags import BackendFlags
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.errors import UnusableReferenceError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Seconds
 from evaluator.hardware.conditions import conditions

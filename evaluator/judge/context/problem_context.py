@@ -14,7 +14,7 @@ import torch
 
 from evaluator.backend_flags import BackendFlags
 from evaluator.baseline import BASELINES, Baseline
-from evaluator.build.handover import Build
+from evaluator.builder.handover import Build
 from evaluator.errors import UnusableReferenceError
 from evaluator.evaluation import ProblemRequest
 from evaluator.hardware.cores import usable_cores

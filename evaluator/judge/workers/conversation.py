@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 
-from evaluator.build.handover import Build, built_and_read
+from evaluator.builder.handover import Build, built_and_read
 from evaluator.evaluation import BuildReport, Status
 from evaluator.ipc.build_request import decode_request, encode_outcome
 from evaluator.ipc.failure import Failure, Phase

@@ -14,7 +14,7 @@ from typing import TypedDict
 import torch
 
 from evaluator.backend_flags import BackendFlags
-from evaluator.build.handover import Build
+from evaluator.builder.handover import Build
 from evaluator.errors import DeviceError
 from evaluator.evaluation import BuildReport, Status
 from evaluator.ipc.failure import Phase

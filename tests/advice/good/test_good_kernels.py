@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.evaluation import Backend
 from tests.advice.good.claim import Claim
 from tests.advice.good.good_kernel import GoodKernel

@@ -14,7 +14,7 @@ from agent.prompt.prompt import EXAMPLES, Frame, Hardware, first_prompt
 from agent.prompt.templates import our_templates
 from agent.tuner import answer
 from agent.tuner.planning.prompt import read
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.evaluation import Backend, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.ipc.build_request import BuildRequest

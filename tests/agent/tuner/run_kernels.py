@@ -15,7 +15,7 @@ from typing import ClassVar
 import torch
 import torch.utils.cpp_extension as cpp_extension
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.ipc.build_request import BuildRequest
 from evaluator.worker import build_stub
 

@@ -11,7 +11,7 @@ from agent.tuner.planning.fused import Nest
 from agent.tuner.planning.moves import MOVES
 from agent.tuner.planning.prompt import fenced
 from agent.tuner.planning.schedule import Schedule, space
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from problems.problem import SizeClass
 from tests.agent.tuner.families import FAMILIES
 from tests.agent.tuner.prompts import POINTWISE, SOFTMAX, Turn, prompt

@@ -16,7 +16,7 @@ from random import Random
 import pytest
 
 from agent.tuner.planning.schedule import Schedule
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.cores import usable_cores

@@ -10,7 +10,7 @@ from socket import socket
 
 import pytest
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.collect.code.static_code import inspect_loops
 from evaluator.collect.target.broker import Broker
 from evaluator.collect.target.owner import Owner

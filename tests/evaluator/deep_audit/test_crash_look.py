@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from evaluator.audit_record import Tool
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.deep_audit import crash_look
 from evaluator.deep_audit.address_sanitizer import AddressSanitizer
 from evaluator.deep_audit.crash_look import crashed

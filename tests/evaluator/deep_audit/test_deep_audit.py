@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from evaluator.audit_record import Finding, Provenance, SanitizerRun, Tool
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.deep_audit.deep_audit import DeepAuditor, occasion_for
 from evaluator.errors import DeviceError
 from evaluator.evaluation import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.hardware import host_memory
 from evaluator.judge import judge as judge_module
 from evaluator.judge.context.judge_memory import JudgeMemory

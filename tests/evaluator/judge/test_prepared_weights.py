@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.evaluation import Status
 from evaluator.judge.explaining.explanation import Explanation
 from evaluator.judge.judge import Judge

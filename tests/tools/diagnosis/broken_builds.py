@@ -12,7 +12,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.ipc.build_request import BuildRequest
 
 LOGS = Path(__file__).parents[2] / "data" / "build_logs" / "broken"

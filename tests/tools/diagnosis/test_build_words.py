@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.evaluation import BuildReport, Evaluation, Status
 from tests.tools.diagnosis.broken_builds import ARCHITECTURE, BROKEN, LOGS, Broken
 from tools.diagnosis.diagnose import explain

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.sources import arrange
+from evaluator.builder.sources import arrange
 from evaluator.collect.collected import Collected, CollectedKernel, KernelTrace, SourceLine
 from evaluator.collect.nsight.ncu_source import parse_source
 from tests.advice.planted import CASES

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.evaluation import Status
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.builds.build_allowance import MOST_BUILDS, MOST_TIMES, BuildAllowance

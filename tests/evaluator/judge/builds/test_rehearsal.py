@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.errors import IsolationError
 from evaluator.evaluation import Backend, Status
 from evaluator.hardware.devices import DeviceInfo, describe

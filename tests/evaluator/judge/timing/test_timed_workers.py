@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.evaluation import EvaluationRequest, Status
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.judge import Judge

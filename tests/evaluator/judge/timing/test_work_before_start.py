@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.evaluation import EvaluationRequest, Status
 from evaluator.judge import trial
 from evaluator.judge.judge import Judge

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.errors import DeviceError
 from evaluator.judge.context.baselines import no_build
 from evaluator.judge.judge import Judge

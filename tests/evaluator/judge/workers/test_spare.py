@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.errors import DeviceError, InfrastructureError
 from evaluator.evaluation import Status
 from evaluator.hardware.device_lock import device_lock

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch.utils.cpp_extension
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.evaluation import Backend, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.toolchain import Cuda, Toolchain, Torch
+from evaluator.builder.toolchain import Cuda, Toolchain, Torch
 
 
 def toolchain(version: str = "g++ 14") -> Toolchain:

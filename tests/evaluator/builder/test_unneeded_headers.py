@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build import workshop
-from evaluator.build.builder import Builder
-from evaluator.build.toolchain import Cuda
-from evaluator.build.unneeded_headers import lean_flags, may_lack
+from evaluator.builder import workshop
+from evaluator.builder.builder import Builder
+from evaluator.builder.toolchain import Cuda
+from evaluator.builder.unneeded_headers import lean_flags, may_lack
 from evaluator.ipc.build_request import BuildRequest
 from tests.nvcc import needs_nvcc
 

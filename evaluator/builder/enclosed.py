@@ -1,7 +1,7 @@
 """What runs between the builder and a compiler: it puts up the walls and becomes the compiler.
 
-`python -m evaluator.build.enclosed ORDER` (JSON, made by `enclosure.py`). With a trial in the order
-there is no compiler: the walls are attacked, and the names of those that held are printed.
+`python -m evaluator.builder.enclosed ORDER` (JSON, made by `enclosure.py`). With a trial in the
+order there is no compiler: the walls are attacked, and the names of those that held are printed.
 """
 
 from __future__ import annotations

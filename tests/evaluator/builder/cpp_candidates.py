@@ -4,7 +4,7 @@
 Every text defines `inputs()`, `reference(*inputs)` and `candidate(*inputs)`.
 """
 
-from tests.evaluator.build.cpp_interfaces import INTERFACES
+from tests.evaluator.builder.cpp_interfaces import INTERFACES
 
 CANDIDATES: dict[str, str] = {**INTERFACES}
 

@@ -1,6 +1,6 @@
 import pytest
 
-from evaluator.build.flags import RefusedFlagError, device_flags, host_flags, link_flags
+from evaluator.builder.flags import RefusedFlagError, device_flags, host_flags, link_flags
 
 
 def test_usual_flags_pass_unchanged():

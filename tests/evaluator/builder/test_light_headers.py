@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.builder import Builder
-from tests.evaluator.build.cpp_candidates import CANDIDATES
-from tests.evaluator.build.cuda_candidates import CUDA
+from evaluator.builder.builder import Builder
+from tests.evaluator.builder.cpp_candidates import CANDIDATES
+from tests.evaluator.builder.cuda_candidates import CUDA
 
 
 def reported(module: str, cache: Path) -> dict:
     """What a module of this folder prints, run in a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-m", f"tests.evaluator.build.{module}", str(cache)],
+        [sys.executable, "-m", f"tests.evaluator.builder.{module}", str(cache)],
         capture_output=True,
         text=True,
         timeout=900,

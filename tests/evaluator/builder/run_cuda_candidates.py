@@ -1,6 +1,6 @@
 """Builds the CUDA candidates for the GPU at hand, runs them, compares them with PyTorch.
 
-`python -m tests.evaluator.build.run_cuda_candidates CACHE` prints a JSON object by name.
+`python -m tests.evaluator.builder.run_cuda_candidates CACHE` prints a JSON object by name.
 """
 
 import json
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import torch
 
-from evaluator.build.builder import Builder
-from tests.evaluator.build.cuda_candidates import CUDA
+from evaluator.builder.builder import Builder
+from tests.evaluator.builder.cuda_candidates import CUDA
 
 
 def cases():

@@ -3,14 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.diagnosis import (
+from evaluator.builder.diagnosis import (
     MAX_LOG_BYTES,
     is_pytorchs,
     linker_names,
     needs_full_headers,
     readable,
 )
-from evaluator.build.flags import RefusedFlagError, device_flags
+from evaluator.builder.flags import RefusedFlagError, device_flags
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build import headers
-from evaluator.build.builder import Builder
-from evaluator.build.toolchain import Toolchain
-from evaluator.build.workshop import Workshop
+from evaluator.builder import headers
+from evaluator.builder.builder import Builder
+from evaluator.builder.toolchain import Toolchain
+from evaluator.builder.workshop import Workshop
 from evaluator.errors import BuilderError
 from evaluator.ipc.build_request import BuildRequest
 from evaluator.walls.environment import python_path
-from tests.evaluator.build.cuda_candidates import CUDA
+from tests.evaluator.builder.cuda_candidates import CUDA
 from tests.evaluator.processes import descendants_once, still_running
 from tests.nvcc import needs_nvcc
 
@@ -303,7 +303,7 @@ def slow_one(pid: int) -> bool:
 COMPILES = """
 import sys
 from pathlib import Path
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 
 builder = Builder(Path(sys.argv[1]))
 workshop = builder._confined(builder._workshop(with_cuda=False))

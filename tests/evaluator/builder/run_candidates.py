@@ -1,6 +1,6 @@
 """Runs candidates in a process of their own: stub installed, builder in the same process.
 
-`python -m tests.evaluator.build.run_candidates CACHE [NAME...]` prints a JSON object by name.
+`python -m tests.evaluator.builder.run_candidates CACHE [NAME...]` prints a JSON object by name.
 """
 
 import json
@@ -9,10 +9,10 @@ from pathlib import Path
 
 import torch
 
-from evaluator.build.builder import Builder
+from evaluator.builder.builder import Builder
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.worker import build_stub
-from tests.evaluator.build.cpp_candidates import CANDIDATES
+from tests.evaluator.builder.cpp_candidates import CANDIDATES
 
 
 def flat(value):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.cache import Cache
-from evaluator.build.work_folder import PREFIX
+from evaluator.builder.cache import Cache
+from evaluator.builder.work_folder import PREFIX
 from evaluator.walls.environment import python_path
 
 
@@ -86,7 +86,7 @@ def test_another_users_count_of_what_was_put_costs_time_only(tmp_path, monkeypat
 HAMMER = """
 import random, sys
 from pathlib import Path
-from evaluator.build.cache import Cache
+from evaluator.builder.cache import Cache
 
 cache, chosen = Cache(Path(sys.argv[1]), 2**30, 8), random.Random(int(sys.argv[2]))
 for _ in range(400):
@@ -141,7 +141,7 @@ def test_what_is_used_meanwhile_is_not_removed(tmp_path, monkeypatch):
         cache.get("a")
         return order(found)
 
-    monkeypatch.setattr("evaluator.build.cache.sorted", late, raising=False)
+    monkeypatch.setattr("evaluator.builder.cache.sorted", late, raising=False)
     cache.put("c", {"x": b"0"})
     monkeypatch.undo()
     assert cache.get("a") is not None and cache.get("b") is None

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.builder import Builder
-from evaluator.build.cache import Cache
-from evaluator.build.handover import built_and_read
-from evaluator.build.workshop import Workshop
+from evaluator.builder.builder import Builder
+from evaluator.builder.cache import Cache
+from evaluator.builder.handover import built_and_read
+from evaluator.builder.workshop import Workshop
 from evaluator.errors import BuilderError
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
-from tests.evaluator.build.test_builder import BARE, source
+from tests.evaluator.builder.test_builder import BARE, source
 
 
 @pytest.fixture

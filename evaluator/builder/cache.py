@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from evaluator.build.work_folder import PREFIX, sweep, work_folder
+from evaluator.builder.work_folder import PREFIX, sweep, work_folder
 from evaluator.errors import BuilderError
 
 MOST_ENTRIES = 20_000

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.builder import Builder
-from evaluator.build.cache import Cache
-from evaluator.build.work_folder import PREFIX, sweep, work_folder
+from evaluator.builder.builder import Builder
+from evaluator.builder.cache import Cache
+from evaluator.builder.work_folder import PREFIX, sweep, work_folder
 from evaluator.walls.environment import python_path
 
 WORKS = """
 import sys, time
 from pathlib import Path
-from evaluator.build.work_folder import work_folder
+from evaluator.builder.work_folder import work_folder
 
 with work_folder(Path(sys.argv[1])) as folder:
     (folder / "x").touch()

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from evaluator.build import headers
+from evaluator.builder import headers
 
 MAX_LOG_BYTES = 64 * 1024
 

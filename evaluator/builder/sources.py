@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from evaluator.build.toolchain import STUBS
+from evaluator.builder.toolchain import STUBS
 from evaluator.ipc.build_request import BuildRequest
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)

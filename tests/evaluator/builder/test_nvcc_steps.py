@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.nvcc_steps import HALVES, side_by_side
-from evaluator.build.toolchain import Toolchain
+from evaluator.builder.nvcc_steps import HALVES, side_by_side
+from evaluator.builder.toolchain import Toolchain
 from tests.nvcc import needs_nvcc
 
 SAID = (Path(__file__).parents[2] / "data" / "nvcc" / "dryrun_13_0.txt").read_text()

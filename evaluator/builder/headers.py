@@ -10,7 +10,7 @@ import hashlib
 import re
 from pathlib import Path
 
-from evaluator.build.work_folder import work_folder
+from evaluator.builder.work_folder import work_folder
 
 SOURCES = Path(__file__).parent / "light"
 RUNTIME = ("runtime.cpp", "runtime_python.cpp", "binding.cpp")

@@ -15,15 +15,15 @@ import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from evaluator.build import headers
-from evaluator.build.cache import Cache
-from evaluator.build.diagnosis import cut_short
-from evaluator.build.enclosure import Enclosure
-from evaluator.build.flags import RefusedFlagError, device_flags, host_flags, link_flags
-from evaluator.build.sources import BadRequestError, Sources, arrange
-from evaluator.build.toolchain import Toolchain
-from evaluator.build.work_folder import sweep, work_folder
-from evaluator.build.workshop import Attempt, Flags, Workshop
+from evaluator.builder import headers
+from evaluator.builder.cache import Cache
+from evaluator.builder.diagnosis import cut_short
+from evaluator.builder.enclosure import Enclosure
+from evaluator.builder.flags import RefusedFlagError, device_flags, host_flags, link_flags
+from evaluator.builder.sources import BadRequestError, Sources, arrange
+from evaluator.builder.toolchain import Toolchain
+from evaluator.builder.work_folder import sweep, work_folder
+from evaluator.builder.workshop import Attempt, Flags, Workshop
 from evaluator.errors import BuilderError
 from evaluator.hardware.cores import usable_cores
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest, encode_request

@@ -8,8 +8,8 @@ import time
 import pytest
 import torch  # noqa: F401 (its libraries)
 
-from evaluator.build.builder import Builder
-from evaluator.build.sources import Source, Sources
+from evaluator.builder.builder import Builder
+from evaluator.builder.sources import Source, Sources
 from evaluator.ipc.build_request import BuildRequest
 
 SHOWN = 'extern "C" int '

@@ -12,16 +12,16 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evaluator.build import headers
-from evaluator.build.cache import Cache
-from evaluator.build.diagnosis import is_pytorchs, linker_names, needs_full_headers, readable
-from evaluator.build.enclosure import Enclosure, Finished
-from evaluator.build.flags import SANITIZED, SANITIZED_LINK
-from evaluator.build.nvcc_steps import HALVES, side_by_side
-from evaluator.build.sources import Source, Sources
-from evaluator.build.toolchain import STUBS, Toolchain
-from evaluator.build.unneeded_headers import lean_flags, may_lack
-from evaluator.build.work_folder import work_folder
+from evaluator.builder import headers
+from evaluator.builder.cache import Cache
+from evaluator.builder.diagnosis import is_pytorchs, linker_names, needs_full_headers, readable
+from evaluator.builder.enclosure import Enclosure, Finished
+from evaluator.builder.flags import SANITIZED, SANITIZED_LINK
+from evaluator.builder.nvcc_steps import HALVES, side_by_side
+from evaluator.builder.sources import Source, Sources
+from evaluator.builder.toolchain import STUBS, Toolchain
+from evaluator.builder.unneeded_headers import lean_flags, may_lack
+from evaluator.builder.work_folder import work_folder
 from evaluator.hardware.host_lock import host_lock
 
 REVISION = "8"

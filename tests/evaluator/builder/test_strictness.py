@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.builder import Builder
-from evaluator.build.sources import arrange
-from evaluator.build.toolchain import Torch
-from evaluator.build.workshop import Attempt, Flags
+from evaluator.builder.builder import Builder
+from evaluator.builder.sources import arrange
+from evaluator.builder.toolchain import Torch
+from evaluator.builder.workshop import Attempt, Flags
 from evaluator.ipc.build_request import BuildRequest
 from tests.nvcc import needs_nvcc
 
