@@ -11,12 +11,14 @@ from pathlib import Path
 from evaluator.evaluation import Status
 from tests.mutation.argument import MEANINGS, Argument, read_arguments
 from tests.mutation.judged import Judged, read
+from tests.mutation.subject import CORPORA
 from tests.mutation.summary import summary, wilson
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("run", type=Path)
+    options.add_argument("--corpus", choices=CORPORA, default=CORPORA[0])
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--commit", required=True)
     options.add_argument("--made-with", required=True, help="versions and machine of the run")
@@ -30,22 +32,23 @@ def main() -> None:
         raise SystemExit(f"no argument for {', '.join(missing)}")
     arguments = [known[id] for id in survivors]
     made = f"Commit {chosen.commit}, {chosen.made_with}, fp32."
-    print(page(records, arguments, chosen.seed, made, chosen.again_with))
+    command = f"python -m tests.mutation.run --corpus {chosen.corpus} --seed {chosen.seed}"
+    print(page(records, arguments, command, made, chosen.again_with))
 
 
 def page(
-    records: list[Judged], arguments: list[Argument], seed: int, made: str, again_with: str
+    records: list[Judged], arguments: list[Argument], command: str, made: str, again_with: str
 ) -> str:
     """Conditions, totals, tables, and every survivor with its argument.
 
-    `made`: what the run was made with, a sentence; `again_with`: what its survivors were judged
-    again with.
+    `command`: that of the run; `made`: what it was made with, a sentence; `again_with`: what its
+    survivors were judged again with.
     """
     limit = sum(record.kind is not None for record in records)
     lines = [
         "# Mutation check: result",
         "",
-        f"{made} Made by `python -m tests.mutation.run --seed {seed} --limit {limit}`; what each "
+        f"{made} Made by `{command} --limit {limit}`; what each "
         "survivor was compared by is in `evidence.py`, the judgement on it in `arguments.json`. "
         "What did not build counts neither as killed nor as judged.",
         "",

@@ -20,7 +20,7 @@ from evaluator.executor.local import LocalExecutor
 from tests.mutation.argument import read_arguments
 from tests.mutation.judged import Judged, judge, judge_subject, read
 from tests.mutation.mutant import Mutant, draw
-from tests.mutation.subject import Subject, subjects
+from tests.mutation.subject import CORPORA, Subject, subjects
 from tests.mutation.summary import summary
 
 _BATCH = 120
@@ -30,12 +30,13 @@ _ATTEMPTS = 3
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--corpus", choices=CORPORA, default=CORPORA[0])
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--limit", type=int, default=1000)
     options.add_argument("--out", type=Path, default=Path("mutation.jsonl"))
     options.add_argument("--part", type=_part, default=(0, 1), metavar="I/N", help="I from 0 on")
     chosen = options.parse_args()
-    run(subjects(), chosen.seed, chosen.limit, chosen.out, chosen.part)
+    run(subjects(chosen.corpus), chosen.seed, chosen.limit, chosen.out, chosen.part)
     argued = [argument.id for argument in read_arguments() if argument.equivalent]
     print(summary(list(read(chosen.out)), argued))
 

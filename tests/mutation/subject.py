@@ -1,9 +1,15 @@
-"""Right kernels to be made wrong: the offline tuner's, recorded ones, operators, some by hand."""
+"""Right kernels to be made wrong: the offline tuner's, recorded ones, operators, some by hand.
+
+Those by hand are files. The others are frozen, so that the mutants stay the same when the tuner
+changes: `frozen/COMMIT.jsonl.xz` has a `Subject` a line, as that commit made them.
+"""
 
 from __future__ import annotations
 
+import json
+import lzma
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,26 +18,14 @@ from typing import Literal
 
 import torch
 
-from agent.tuner.errors import CannotTrace
 from evaluator.judge.problem.reference import Reference
 from evaluator.settings import Precision
-from problems.loader import load_suite
-from problems.problem import SizeClass
-from tests.agent.tuner.families import FAMILIES
-from tests.agent.tuner.quirks import QUIRKS
-from tests.agent.tuner.written import written
 
 Origin = Literal["tuner", "recorded", "operators", "hand"]
-ROOT = Path(__file__).parents[2]
+FROZEN = Path(__file__).parent / "frozen"
 KERNELS = Path(__file__).parent / "kernels"
-RECORDED = ("relay-by-hand-cpu", "refine-tuner-cpu")
-BOLD = {
-    "threads": "all", "vec": "16", "maths": "poly", "stage": "stack", "stores": "stream",
-    "chunk": "1", "passes": "fewest", "acc": "fp64",
-}  # fmt: skip
-_BOLD_FAMILIES = {"softmax", "normalization", "reduction", "loss"}
-_LONGEST = 20_000
-"""Characters of a kernel: longer ones take too long to build again and again."""
+CORPORA = ("6ad351a", "81ecc7a")
+"""Those of `FROZEN`. `RESULT.md` and most of `arguments.json` are about the second."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +87,11 @@ def _run(reference: str) -> _Run:
 
 
 @cache
-def subjects() -> tuple[Subject, ...]:
+def subjects(corpus: str = CORPORA[0]) -> tuple[Subject, ...]:
     """All of them, in a fixed order."""
-    return (*_of_problems(), *_small(), *_recorded(), *_by_hand())
+    text = lzma.decompress((FROZEN / f"{corpus}.jsonl.xz").read_bytes()).decode()
+    frozen = [Subject(**json.loads(line)) for line in text.splitlines()]
+    return (*frozen, *_by_hand({subject.name: subject for subject in frozen}))
 
 
 def by_operators(reference: str) -> str:
@@ -105,52 +101,13 @@ def by_operators(reference: str) -> str:
     )
 
 
-def _tuned(reference: str, **choices: str) -> str:
-    try:
-        source = written(reference, **choices)
-    except CannotTrace:
-        return ""
-    return source if len(source) < _LONGEST else ""
-
-
-@cache
-def _problems() -> dict[str, tuple[str, str]]:
-    """By id: category and reference at the CPU's sizes."""
-    return {p.id: (p.category or "other", p.reference(SizeClass.CPU)) for p in load_suite()}
-
-
-def _of_problems() -> Iterator[Subject]:
-    for name, (family, reference) in _problems().items():
-        yield Subject(f"operators {name}", family, "operators", reference, by_operators(reference))
-        careful = _tuned(reference, threads="all")
-        if careful:
-            yield Subject(f"tuner {name}", family, "tuner", reference, careful)
-        bold = _tuned(reference, **BOLD) if family in _BOLD_FAMILIES else ""
-        if bold:
-            yield Subject(f"tuner, bold {name}", family, "tuner", reference, bold)
-
-
-def _small() -> Iterator[Subject]:
-    for name, reference in (FAMILIES | QUIRKS).items():
-        yield Subject(f"operators {name}", "small", "operators", reference, by_operators(reference))
-        tuned = _tuned(reference, threads="all")
-        if tuned:
-            yield Subject(f"tuner {name}", "small", "tuner", reference, tuned)
-
-
-def _recorded() -> Iterator[Subject]:
-    for run in RECORDED:
-        for path in sorted((ROOT / "experiments" / "recordings" / run / "best").glob("*.py")):
-            family, reference = _problems()[path.stem]
-            yield Subject(f"{run} {path.stem}", family, "recorded", reference, path.read_text())
-
-
-def _by_hand() -> Iterator[Subject]:
+def _by_hand(frozen: Mapping[str, Subject]) -> Iterator[Subject]:
     """A file that is named after a problem solves it; in any other the reference comes last."""
     for path in sorted(KERNELS.glob("*.py")):
         kernel, found, rest = path.read_text().partition("class Model(")
         if found:
             family, reference = "hand", f"import torch\nimport torch.nn as nn\n\n{found}{rest}"
         else:
-            family, reference = _problems()[path.stem]
+            problem = frozen[f"operators {path.stem}"]
+            family, reference = problem.family, problem.reference
         yield Subject(f"hand {path.stem}", family, "hand", reference, kernel)

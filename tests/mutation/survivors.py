@@ -16,7 +16,7 @@ from evaluator.executor.local import LocalExecutor
 from tests.mutation.evidence import Evidence, gather
 from tests.mutation.judged import USUAL_S, Judged, judge, read
 from tests.mutation.mutant import Mutant, draw
-from tests.mutation.subject import subjects
+from tests.mutation.subject import CORPORA, subjects
 
 
 class Survivor(BaseModel):
@@ -34,6 +34,7 @@ class Survivor(BaseModel):
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("run", type=Path)
+    options.add_argument("--corpus", choices=CORPORA, default=CORPORA[0])
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--limit", type=int, default=1000)
     options.add_argument("--out", type=Path, default=Path("survivors.jsonl"))
@@ -42,7 +43,7 @@ def main() -> None:
     records = {r.id: r for r in read(chosen.run) if r.kind and r.built and not r.killed}
     wanted = records.keys() - known
     right = {r.subject for r in read(chosen.run) if r.kind is None and r.status == "correct"}
-    kernels = [subject for subject in subjects() if subject.name in right]
+    kernels = [subject for subject in subjects(chosen.corpus) if subject.name in right]
     with LocalExecutor("cpu") as executor:
         for mutant in draw(kernels, chosen.seed, chosen.limit):
             if mutant.id in wanted:
