@@ -18,7 +18,7 @@ from problems.errors import UndecodableError, UsageError
 from problems.source_file import read_source
 
 if TYPE_CHECKING:
-    from evaluator.evaluation import Backend, EvaluationRequest
+    from evaluator.evaluation import Backend, Evaluation, EvaluationRequest
     from problems.problem import Problem
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -72,9 +72,29 @@ def _source(path: Path) -> str:
         return f"raise SyntaxError({str(error)!r})\n"
 
 
+def check(
+    kernel: Path | str,
+    problem: Path | str,
+    *,
+    device: str = "auto",
+    suite: Path | None = None,
+    **options: object,
+) -> Evaluation:
+    """Judge the kernel in a file; `problem` is an id or a file. `options` are those of the command
+    with underscores. Raises `UsageError` for a mistake in them."""
+    from evaluator.executor.local import LocalExecutor
+    from evaluator.hardware.device_choice import resolve_device
+    from problems.loader import load_problem
+
+    settings = settings_for(options, [resolve_device(device)])
+    request = request_for(_source(Path(kernel)), load_problem(str(problem), suite), settings)
+    with LocalExecutor(settings.device) as executor:
+        return executor.evaluate(request)
+
+
 @app.command()
 @takes_options(JudgeOptions)
-def check(
+def command(
     given: dict[str, object],
     kernel: Annotated[
         Path, typer.Argument(help="A file with ModelNew, or a folder named as KernelBench does.")

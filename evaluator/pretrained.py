@@ -51,7 +51,7 @@ def find_configurations() -> Configurations:
         from transformers import PreTrainedConfig
     except ImportError as error:
         raise UnusableReferenceError(
-            f"the problem needs transformers ({error}): pip install -c constraints.txt -e '.[hf]'"
+            f"the problem needs transformers ({error}): pip install transformers"
         ) from None
     original = PreTrainedConfig.get_config_dict.__func__
 

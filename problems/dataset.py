@@ -93,7 +93,7 @@ def _rows(suite: Path) -> Iterator[Mapping[str, Any]]:
         import datasets
     except ImportError:
         raise UsageError(
-            f"--suite {suite} needs the package datasets: pip install 'kernel-refinery[datasets]'"
+            f"--suite {suite} needs the package datasets: pip install datasets"
         ) from None
     datasets.disable_progress_bars()
     datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # what it logs, it raises too

@@ -119,7 +119,7 @@ class Enclosure:
             return Finished(1, "error: the flags and folders of headers are too long together\n")
         process = subprocess.Popen(
             # Without `site`, which takes longer than all the rest.
-            [sys.executable, "-S", "-m", "evaluator.builder.enclosed", told],
+            [sys.executable, "-P", "-S", "-m", "evaluator.builder.enclosed", told],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

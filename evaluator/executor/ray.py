@@ -100,7 +100,7 @@ def _refused(address: str | None, why: str) -> Exception:
 def refuse_unusable(address: str | None) -> None:
     """Raise `UsageError` where Ray is not installed, or nothing listens: it would try for long."""
     if importlib.util.find_spec("ray") is None:
-        raise UsageError("--executor ray needs Ray: pip install 'kernel-refinery[ray]'")
+        raise UsageError("--executor ray needs Ray: pip install ray")
     if address is None or address == "auto":
         return
     host, _, port = address.rpartition(":")

@@ -8,7 +8,6 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import traceback
@@ -18,7 +17,7 @@ from pathlib import Path
 from evaluator import errors
 from evaluator.errors import BugError, InfrastructureError, JudgeDiedError
 from evaluator.ipc.wire import Channel, ClosedError, Kind, Message, WireError, pair
-from evaluator.walls.environment import python_path
+from evaluator.walls.environment import python_module, python_path
 
 _LAST_CHARACTERS = 300
 
@@ -82,7 +81,7 @@ class Service:
             self._channel, theirs = pair()
             with theirs:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", self._module, str(theirs.fileno()), *self._arguments],
+                    python_module(self._module, str(theirs.fileno()), *self._arguments),
                     pass_fds=[theirs.fileno()],
                     env=os.environ | {"PYTHONPATH": python_path()},
                     stdin=subprocess.DEVNULL,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 ENVIRONMENT = (
@@ -27,6 +28,12 @@ def python_path() -> str:
     """PYTHONPATH for a process of ours: our packages, then what was there already."""
     ours = str(Path(__file__).resolve().parents[2])
     return os.pathsep.join(filter(None, [ours, os.environ.get("PYTHONPATH", "")]))
+
+
+def python_module(module: str, *arguments: str) -> list[str]:
+    """The command of a process of ours. With PYTHONPATH as `python_path` has it, no package of the
+    same name in the present folder comes first."""
+    return [sys.executable, "-P", "-m", module, *arguments]
 
 
 def clean_environment(scratch: Path) -> dict[str, str]:

@@ -19,7 +19,7 @@ from typing import NoReturn
 from evaluator.walls import memory_group
 from evaluator.walls.bait import Bait, bait
 from evaluator.walls.demands import missing, refusal
-from evaluator.walls.environment import clean_environment
+from evaluator.walls.environment import clean_environment, python_module, python_path
 from evaluator.walls.layers import enclose, run_against
 from evaluator.walls.namespaces import can_fork_apart, fork_apart
 from problems.errors import UsageError
@@ -34,10 +34,16 @@ class SurveyError(Exception):
 
 def survey() -> tuple[str, ...]:
     """The layers that held, found out in a process of its own; raises `SurveyError`."""
-    command = [sys.executable, "-m", "evaluator.walls.survey"]
+    command = python_module("evaluator.walls.survey")
+    environment = os.environ | {"PYTHONPATH": python_path()}
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+            env=environment,
         )
         layers: list[str] = json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError) as error:

@@ -78,7 +78,7 @@ def plotly() -> str:
         from plotly.offline import get_plotlyjs
     except ImportError as error:
         raise UsageError(
-            "the page's charts need plotly; install it with: pip install 'kernel-refinery[report]'"
+            "the page's charts need plotly; install it with: pip install plotly"
         ) from error
     return str(get_plotlyjs())
 

@@ -167,7 +167,7 @@ def test_without_the_package(tmp_path: Path) -> None:
     suite = write(tmp_path / "tasks.parquet", rows())
     done = listed(str(suite), "import sys", "sys.modules['datasets'] = None")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.endswith("pip install 'kernel-refinery[datasets]'\n")
+    assert done.stderr.endswith("pip install datasets\n")
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -13,7 +13,6 @@ import shutil
 import signal
 import stat
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -29,7 +28,7 @@ from evaluator.errors import ProfilerError
 from evaluator.hardware.device_lock import device_lock
 from evaluator.ipc.wire import WireError, pair
 from evaluator.judge.workers.printed import Printed
-from evaluator.walls.environment import clean_environment
+from evaluator.walls.environment import clean_environment, python_module
 from problems.cache_folder import cache_folder
 
 ConfinedMode = Literal["torch_trace", "static", "cpu", "shares"]
@@ -69,7 +68,7 @@ def _run_confined(
             line = theirs.fileno()
             # It begins a session of its own once it gives up its privileges.
             program = Program(
-                [sys.executable, "-m", module, str(folder), mode, str(line)],
+                python_module(module, str(folder), mode, str(line)),
                 folder,
                 target_environment(folder),
                 name=name,

@@ -16,7 +16,6 @@ import contextlib
 import os
 import shutil
 import socket
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -39,6 +38,7 @@ from evaluator.collect.target.target_request import REQUEST
 from evaluator.collect.target.walled import COUNTERS
 from evaluator.errors import ProfilerError
 from evaluator.ipc.wire import Channel, WireError, WireTimeoutError
+from evaluator.walls.environment import python_module
 from evaluator.walls.folders import PACKAGES
 from evaluator.walls.scratch import remove
 
@@ -63,14 +63,8 @@ class WarmTarget:
         files is relative to the target's folder. `environment` comes on top of the clean one."""
         self.prefix = tuple(prefix)
         folder = Path(tempfile.mkdtemp(prefix="refinery-target-"))
-        target = [sys.executable, "-m", "evaluator.collect.target.run", str(folder), mode]
-        walled = [
-            sys.executable,
-            "-m",
-            "evaluator.collect.target.walled",
-            str(folder),
-            str(os.getpid()),
-        ]
+        target = python_module("evaluator.collect.target.run", str(folder), mode)
+        walled = python_module("evaluator.collect.target.walled", str(folder), str(os.getpid()))
         variables = target_environment(folder) | dict(environment or {})
         variables["PYTHONPATH"] = f"{folder / _PACKAGES}{os.pathsep}{variables['PYTHONPATH']}"
         if mode == "ncu":

@@ -23,7 +23,7 @@ from evaluator.judge.workers.spares import Spares
 from evaluator.judge.workers.worker_limits import WorkerLimits
 from evaluator.walls import memory_group
 from evaluator.walls.bait import bait
-from evaluator.walls.environment import clean_environment
+from evaluator.walls.environment import clean_environment, python_module
 from evaluator.walls.memory_group import MemoryGroup
 from evaluator.walls.probe import JUDGE_OUT_OF_REACH
 from evaluator.walls.scratch import remove
@@ -82,10 +82,10 @@ class Zygote:
         hidden = [] if device == "cpu" else hidden_device_files()
         with theirs:
             self._process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "evaluator.worker.zygote"),
+                python_module(
+                    "evaluator.worker.zygote",
                     *(str(theirs.fileno()), str(self._folder), *map(str, hidden)),
-                ],
+                ),
                 pass_fds=[theirs.fileno()],
                 env=clean_environment(scratch) | _OPENMP | dict(environment or {}),
                 stdin=subprocess.DEVNULL,

@@ -311,4 +311,4 @@ def test_without_aiohttp_it_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "without.py").write_text(code)
     done = command("without", cwd=tmp_path, PYTHONPATH=f"{tmp_path}:{Path(__file__).parents[3]}")
     assert done.returncode == 2
-    assert done.stderr.count("\n") == 1 and "pip install 'kernel-refinery[serve]'" in done.stderr
+    assert done.stderr.count("\n") == 1 and "pip install aiohttp" in done.stderr

@@ -1,0 +1,5 @@
+import sys
+
+from kernel_refinery.command import main
+
+sys.exit(main())
