@@ -8,20 +8,32 @@ PURELIB := python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 # version of Python does not compile, which is no failure.
 CONFINED := torch triton numpy sympy mpmath networkx transformers
 
-.PHONY: install demo test test-inspect check style size site format clean
+.PHONY: base install demo test test-inspect check style size site format clean
 
+# What a user needs, which is enough for the demo.
+base: $(VENV)/.base
+# What the tests need too.
 install: $(VENV)/.installed
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.base: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --upgrade --constraint constraints.txt pip
-	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable '.[dev]'
-	-cd "$$($(BIN)/$(PURELIB))" && $(abspath $(BIN))/python -m compileall -qq -j 0 -x testing/_internal $(CONFINED)
+	$(call install_and_compile,.)
 	touch $@
 
-demo: install
-	$(BIN)/python -m agent.run
+$(VENV)/.installed: $(VENV)/.base
+	$(call install_and_compile,'.[dev]')
+	touch $@
+
+define install_and_compile
+$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable $(1)
+-cd "$$($(BIN)/$(PURELIB))" && $(abspath $(BIN))/python -m compileall -qq -j 0 -x testing/_internal $(CONFINED)
+endef
+
+# Four turns on one problem and the second verdict; then all of it in detail.
+demo: base
+	$(BIN)/kernel-refinery run --problem level1_7_rms_norm --budget 4 --timing-seconds 0.5 --display plain -o runs/demo
+	$(BIN)/kernel-refinery show runs/demo --no-pager
 
 # Three parts of the tests run at a time, because a test often waits. A candidate that is judged has
 # the device to itself, whichever part asked.
