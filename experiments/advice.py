@@ -44,8 +44,8 @@ def total_lines(totals: AdviceTotals) -> Iterator[Line]:
 
     noun = "run" if len(totals.runs) == 1 else "runs"
     yield "bold", f"advice over {len(totals.runs)} {noun} and {totals.turns} turns"
-    for note in totals.notes:
-        yield "yellow", f"note: {note}"
+    if totals.silent:
+        yield "yellow", f"note: {', '.join(totals.silent)}: no profile gave any advice"
     if not totals.rules:
         yield "", "no advice was given"
         return

@@ -15,70 +15,40 @@ from evaluator.command.command_line import serve
 from problems.errors import UsageError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
+
+    from experiments.study.curves import Curve
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 FORMATS = ("svg", "pdf", "png")
 
 
 class Picture(StrEnum):
-    """What can be drawn."""
-
     TRAJECTORIES = "trajectories"
     """Of one run: every call of each problem."""
-    BY_CALL = "by-call"
-    """Best so far after each call, a line a run."""
-    BY_TOKENS = "by-tokens"
-    """The same against what was spent; so are the next three."""
-    BY_DOLLARS = "by-dollars"
-    BY_SECONDS = "by-seconds"
-    BY_DEVICE_SECONDS = "by-device-seconds"
+    BUDGETS = "budgets"
+    """Best so far at equal budgets: of runs, or of a study with its contrasts."""
     FAST_P = "fast-p"
     """The share of problems that are faster than p, for every p."""
-    PAIRED = "paired"
-    """Of two runs: the second over the first after each call."""
     SPENDING = "spending"
     """Where time and tokens went."""
-    STATUSES = "statuses"
-    """From a turn's status to the next one's, of one run."""
     STATUSES_BY_CALL = "statuses-by-call"
     """How many answers of each call were correct, a panel a condition."""
-    BY_PROBLEM = "by-problem"
-    """The best kernel of each problem, a mark a run."""
     KERNELS = "kernels"
     """Of one problem of one run (`--problem`): where the time of each turn goes."""
     BY_CONDITION = "by-condition"
     """The best kernel of each problem under each condition, as a table."""
-    BUDGETS = "budgets"
-    """Of one study: conditions and contrasts at equal budgets."""
-    ADVICE = "advice"
-    """What came of following each rule of advice."""
 
 
-OF_ALL_RUNS = (
-    Picture.BY_CALL,
-    Picture.BY_TOKENS,
-    Picture.BY_DOLLARS,
-    Picture.BY_SECONDS,
-    Picture.BY_DEVICE_SECONDS,
+OF_ANY_RUNS = (
+    Picture.BUDGETS,
+    Picture.BY_CONDITION,
     Picture.FAST_P,
     Picture.SPENDING,
     Picture.STATUSES_BY_CALL,
-    Picture.BY_PROBLEM,
-    Picture.BY_CONDITION,
 )
-"""Pictures of any number of runs."""
-
-OF_A_STUDY = (
-    Picture.BUDGETS,
-    Picture.BY_CONDITION,
-    Picture.STATUSES_BY_CALL,
-    Picture.SPENDING,
-    Picture.ADVICE,
-)
-"""Pictures of a study, whose runs are too many for a line each."""
-
-RUNS_WANTED = {Picture.TRAJECTORIES: 1, Picture.STATUSES: 1, Picture.KERNELS: 1, Picture.PAIRED: 2}
+"""Pictures of any number of runs, and of a study."""
 
 
 @app.command()
@@ -95,7 +65,7 @@ def plot(
     ] = None,
     condition: Annotated[
         list[str] | None,
-        Option(metavar="NAME", help="Of the study, for `budgets`; repeatable. [all]"),
+        Option(metavar="NAME", help="Only this one, for `budgets`; repeatable. [all]"),
     ] = None,
 ) -> None:
     """Draw one picture of runs, as `experiments.plots` does for notebooks."""
@@ -115,48 +85,42 @@ def drawn(
     problem: str | None = None,
     conditions: Sequence[str] = (),
 ) -> Figure:
-    """The picture. Raises `UsageError` where the runs can't be read, or are too many or too few."""
-    from experiments import plots, problem_plots, study_plots, trajectory_plots
+    """The picture. Raises `UsageError` where the runs can't be read, or are too many."""
+    from experiments import plots, trajectory_plots
     from experiments.analysis.trajectory import Trajectory
-    from experiments.comparison import compare_runs
     from experiments.runs import load_runs, run_folders
-    from experiments.study.study_report import study_report
 
     if (problem is not None) != (picture is Picture.KERNELS):
         raise UsageError(f"--problem ID goes with {Picture.KERNELS}, which needs it")
     if conditions and picture is not Picture.BUDGETS:
         raise UsageError(f"--condition NAME goes with {Picture.BUDGETS}")
-    if picture is Picture.BUDGETS:
-        if len(runs) != 1:
-            raise UsageError(f"{picture} takes 1 study, and {len(runs)} are named")
-        return study_plots.at_equal_budgets(study_report(runs[0]), conditions=conditions)
     folders = [folder for path in runs for folder in run_folders(path)]
-    wanted = RUNS_WANTED.get(picture)
-    if wanted is not None and len(folders) != wanted:
-        raise UsageError(
-            f"{picture} takes {wanted} run{'s' * (wanted > 1)}, and {len(folders)} are there"
-        )
-    if picture is Picture.PAIRED:
-        return plots.paired_by_call(compare_runs(*folders))
+    if picture not in OF_ANY_RUNS and len(folders) != 1:
+        raise UsageError(f"{picture} takes 1 run, and {len(folders)} are there")
     if problem is not None:
         return trajectory_plots.kernel_times(Trajectory.read(folders[0], problem))
     turns = load_runs(folders)
-    draw: dict[Picture, Callable[[], Figure]] = {
-        Picture.TRAJECTORIES: lambda: plots.trajectories(turns),
-        Picture.BY_CALL: lambda: plots.best_by_call(turns),
-        Picture.BY_TOKENS: lambda: plots.best_by_cost(turns, "tokens"),
-        Picture.BY_DOLLARS: lambda: plots.best_by_cost(turns, "cost_usd"),
-        Picture.BY_SECONDS: lambda: plots.best_by_cost(turns, "seconds_wall"),
-        Picture.BY_DEVICE_SECONDS: lambda: plots.best_by_cost(turns, "seconds_device"),
-        Picture.FAST_P: lambda: plots.fast_p_curve(turns),
-        Picture.SPENDING: lambda: plots.spending(turns),
-        Picture.STATUSES: lambda: plots.status_steps(turns),
-        Picture.STATUSES_BY_CALL: lambda: plots.statuses_by_call(turns),
-        Picture.BY_PROBLEM: lambda: problem_plots.best_by_problem(turns),
-        Picture.BY_CONDITION: lambda: problem_plots.best_by_condition(turns),
-        Picture.ADVICE: lambda: study_plots.advice_outcomes(folders),
+    if picture is Picture.BUDGETS:
+        return plots.at_equal_budgets(_curves(runs), turns, only=conditions)
+    draw: dict[Picture, Callable[[pd.DataFrame], Figure]] = {
+        Picture.TRAJECTORIES: plots.trajectories,
+        Picture.FAST_P: plots.fast_p_curve,
+        Picture.SPENDING: plots.spending,
+        Picture.STATUSES_BY_CALL: plots.statuses_by_call,
+        Picture.BY_CONDITION: plots.best_by_condition,
     }
-    return draw[picture]()
+    return draw[picture](turns)
+
+
+def _curves(runs: Sequence[Path]) -> Sequence[Curve]:
+    from experiments.page.columns import columns_of, curves_of_runs
+    from experiments.page.sources import Sources
+    from experiments.study.study_report import study_report
+
+    sources = Sources.at(runs)
+    if sources.study is not None:
+        return study_report(sources.study).curves
+    return curves_of_runs(columns_of(sources, None))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How all pictures look: colours, a figure, ticks, lines with bands, names at their ends.
+"""How all pictures look: colours, a figure, ticks, lines with bands.
 
 Colours are Okabe and Ito's, which colour-blind people tell apart, and nothing is said by colour
 alone. Matplotlib is imported when the first picture is drawn, and its settings stay as they were.
@@ -11,16 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import cycle, islice, product
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
-
-    from experiments.analysis.statistics import Estimate
 
 BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY = (
     "#0072B2",
@@ -101,25 +96,19 @@ def line_styles(lines: int, after: int = 0) -> list[LineStyle]:
     return [LineStyle(c, dash, shade) for dash, c in islice(kinds, after, after + lines)]
 
 
-def height_for(lines: int) -> float:
-    """Inches of a figure that names so many lines."""
-    return max(3.8, 1.2 + 0.22 * lines)
-
-
 def band(
     axes: Axes,
-    x: NDArray[Any],
-    curve: Sequence[Estimate],
+    x: Sequence[float],
+    points: Sequence[tuple[float, float | None, float | None]],
     style: LineStyle,
     *,
     step: bool = False,
-    label: str | None = None,
+    label: str,
 ) -> None:
-    """A line of estimates over `x`, their intervals as a band."""
-    value, low, high = (
-        np.array([getattr(estimate, name) for estimate in curve])
-        for name in ("value", "low", "high")
-    )
+    """A line over `x` of values with the bounds of their intervals, if any, as a band."""
+    value = [middle for middle, _, _ in points]
+    low = [middle if bound is None else bound for middle, bound, _ in points]
+    high = [middle if bound is None else bound for middle, _, bound in points]
     axes.fill_between(
         x,
         low,
@@ -134,22 +123,6 @@ def band(
         drawstyle="steps-post" if step else "default",
         marker="" if step or len(x) > 20 else "o", markersize=4,
     )  # fmt: skip
-
-
-def label_ends(axes: Axes, ends: list[tuple[float, float, str, str]]) -> None:
-    """Write each line's name at its end, names kept apart where lines end close together."""
-    axes.margins(x=0.02)
-    axes.figure.canvas.draw()
-    height = 13.0
-    lowest = -np.inf
-    for x, y, label, colour in sorted(ends, key=lambda end: end[1]):
-        at = axes.transData.transform((x, y))[1] * 72 / axes.figure.dpi
-        place = max(at, lowest + height)
-        lowest = place
-        axes.annotate(
-            label, (x, y), (6, place - at), textcoords="offset points", va="center",
-            color=colour, weight="bold", annotation_clip=False,
-        )  # fmt: skip
 
 
 def ratio_ticks(axes: Axes, which: Literal["x", "y"] = "y", above: float = 0.0) -> None:

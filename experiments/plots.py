@@ -1,37 +1,38 @@
-"""Pictures of runs, for notebooks: each function takes what `load_runs` gives, returns a figure."""
+"""Pictures of runs, for notebooks and papers: each function returns a figure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.analysis.caption import caption, counted, written_by
-from experiments.analysis.label import conditions, policy_label, run_labels
-from experiments.analysis.measures import KEPT, Measure
+from experiments.analysis.caption import caption, counted, setting
+from experiments.analysis.equal_budget import NOUNS, Currency
+from experiments.analysis.label import conditions
+from experiments.analysis.measures import KEPT
 from experiments.analysis.outcomes import Outcomes, outcomes
-from experiments.analysis.statistics import Estimate, Resamples
-from experiments.analysis.transitions import transitions
+from experiments.page.charts import fast_p_chart
 from experiments.plot_style import (
     BLUE,
     FAINT,
     GREEN,
     INK,
+    MOST_BANDS,
     ORANGE,
     PURPLE,
     SKY,
     VERMILLION,
     LineStyle,
     band,
-    height_for,
-    label_ends,
     line_styles,
     percent,
     ratio_ticks,
     styled_figure,
     write_caption,
 )
+from problems.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
-    from experiments.comparison import Comparison
+    from experiments.study.curves import Curve
 
 FAILURES = {
     "no_code": ("no code", "_", FAINT),
@@ -61,14 +62,14 @@ WIDEST_SHARED = 30.0
 """The widest ratio of speedups that panels still share an axis for."""
 
 
-def trajectories(turns: pd.DataFrame, columns: int = 2) -> Figure:
+def trajectories(turns: pd.DataFrame) -> Figure:
     """One panel a problem of one run: each call's speedup with its interval, what failed and how,
     and the best so far as a step line.
 
     The speedups' axis is logarithmic, and the same in all panels unless one problem's speedups
     would press all others flat.
     """
-    panels = list(turns.groupby("problem", sort=False))
+    panels, columns = list(turns.groupby("problem", sort=False)), 2
     rows = -(-len(panels) // columns)
     low, high = _span(turns)
     shared = high / low < WIDEST_SHARED
@@ -88,7 +89,7 @@ def trajectories(turns: pd.DataFrame, columns: int = 2) -> Figure:
             lowest.xaxis.set_tick_params(labelbottom=True)
         figure.legend(handles=handles, loc="outside upper left", ncols=len(handles))
         says = "Dots: speedup over eager with its 95 % interval; dashed: eager."
-        write_caption(figure, caption(turns, f"Policy: {next(_runs(turns))[0]}.", says))
+        write_caption(figure, caption(turns, f"Policy: {conditions(turns)[0][0]}.", says))
         return figure
 
 
@@ -159,126 +160,100 @@ def _legend_of(turns: pd.DataFrame) -> list[Any]:
     ]
 
 
-def best_by_call(turns: pd.DataFrame, measure: Measure = KEPT) -> Figure:
-    """One line a run: a figure (geometric mean of the best so far) after each call, with the 95 %
-    bootstrap interval over problems as a band."""
-    runs = list(_by_run(turns))
-    with styled_figure(7.2, height_for(len(runs))) as figure:
-        axes = figure.subplots()
-        ends = []
-        for style, (label, reached) in zip(line_styles(len(runs)), runs, strict=True):
-            resamples = Resamples.of(len(reached.problems))
-            curve = measure.estimates(measure.table(reached), resamples)
-            calls = np.arange(1, reached.calls + 1)
-            band(axes, calls, curve, style)
-            ends.append((float(calls[-1]), curve[-1].value, label, style.colour))
-        if measure.unit == "ratio":
-            axes.set_yscale("log")
+def at_equal_budgets(
+    curves: Sequence[Curve],
+    turns: pd.DataFrame,
+    currencies: Sequence[Currency] = ("calls", "tokens", "seconds_device"),
+    only: Sequence[str] = (),
+) -> Figure:
+    """Geometric mean of the best so far against what a problem may spend, a column a currency.
+
+    Above, a line a condition; below, a line a contrast of the plan, paired over problems, over
+    the dashed line if the first named is ahead. `turns`: what the curves are of. `only`: these
+    conditions and contrasts among them. Raises `UsageError` where one is not there, where there
+    is no curve in any of `currencies`, or there are several models.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    kept = [curve for curve in curves if curve.figure == KEPT.key]
+    if only:
+        there = {curve.condition for curve in kept}
+        if absent := [name for name in only if name not in there]:
+            raise UsageError(f"no condition {absent[0]!r}; there are {', '.join(sorted(there))}")
+        kept = [c for c in kept if {c.condition, c.over or c.condition} <= {*only}]
+    if len({curve.model for curve in kept}) > 1:
+        raise UsageError("there are several models; draw the curves of one of them yourself")
+    known = [name for name in currencies if any(curve.currency == name for curve in kept)]
+    if not known:
+        raise UsageError(
+            f"there are no curves over {', '.join(NOUNS[name] for name in currencies)}"
+        )
+    rows = [[curve for curve in kept if not curve.over], [curve for curve in kept if curve.over]]
+    bands = max(sum(c.currency == known[0] for c in row) for row in rows) <= MOST_BANDS
+    with styled_figure(3.1 * len(known) + 0.6, 5.8 if rows[1] else 3.4) as figure:
+        shape = (2 if rows[1] else 1, len(known))
+        grid = figure.subplots(*shape, sharex="col", sharey="row", squeeze=False)
+        for column, currency in enumerate(known):
+            # Contrasts have other colours than conditions.
+            for row, after, axes in zip(rows, (0, 3), grid[:, column], strict=False):
+                chosen = [curve for curve in row if curve.currency == currency]
+                for style, curve in zip(line_styles(len(chosen), after), chosen, strict=True):
+                    _draw_curve(axes, curve, style if bands else replace(style, shade=0.0))
+                axes.set_yscale("log")
+            if rows[1]:
+                axes.axhline(1, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+            axes.set_xlabel(f"{NOUNS[currency]} a problem")
+            axes.xaxis.set_major_locator(MaxNLocator(8 if currency == "calls" else 4, integer=True))
+            axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+        words = ("speedup, at least 1", "ratio, paired")
+        for axes, label in zip(grid[:, 0], words, strict=False):
+            axes.set_ylabel(label)
             ratio_ticks(axes)
-        else:
-            axes.yaxis.set_major_formatter(percent)
-        label_ends(axes, ends)
-        judged_again = any(not np.isnan(reached.confirmed).all() for _, reached in runs)
-        last = "; the last point is that of the second verdicts" if judged_again else ""
-        axes.set_xlabel(f"calls a problem{last}")
-        axes.set_xticks(range(1, int(turns["call"].max()) + 2))
-        axes.set_title(f"{measure.label}, best so far")
-        write_caption(figure, caption(turns, BANDS))
+        lines = [line for axes in grid[:, 0] for line in axes.lines if line.get_label()[0] != "_"]
+        figure.legend(handles=lines, loc="outside upper left", ncols=2)
+        write_caption(figure, _budget_caption(kept, turns, bands=bands))
         return figure
 
 
-def paired_by_call(comparison: Comparison) -> Figure:
-    """How many times as high B's geometric mean of the best so far is as A's, after each call, with
-    the 95 % interval of the pairs; above the dashed line B is ahead."""
-    rows = [row for row in comparison.by_call if row.figure == KEPT.key]
-    pairs = [(row.call or 0, row.difference, row.verdict) for row in rows if row.difference]
-    with styled_figure(7.2, 3.2) as figure:
-        axes = figure.subplots()
-        axes.set_yscale("log")
-        curve = [Estimate(gap.value, gap.low or 0.0, gap.high or np.inf) for _, gap, _ in pairs]
-        calls = [call for call, _, _ in pairs]
-        band(axes, np.array(calls), curve, LineStyle(GREEN))
-        axes.axhline(1, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
-        for verdict in dict.fromkeys(verdict for _, _, verdict in pairs):
-            chosen = [(call, gap.value) for call, gap, each in pairs if each == verdict]
-            unclear = verdict in ("unclear", "unknown")
-            axes.plot(
-                [call for call, _ in chosen], [ratio for _, ratio in chosen], linestyle="",
-                marker="s" if verdict == "A" else "o", markersize=6, markeredgewidth=1.5,
-                color="white" if unclear else GREEN, markeredgecolor=GREEN,
-                label=verdict if unclear else f"{verdict} is better",
-            )  # fmt: skip
-        ratio_ticks(axes)
-        axes.set_xticks(calls)
-        axes.set_xlabel("calls a problem")
-        axes.legend(loc="best")
-        a, b = (policy_label(run.strategy, run.feedback) for run in (comparison.a, comparison.b))
-        axes.set_title(f"best so far: {b} (B) over {a} (A), paired over problems")
-        sides = (comparison.a, comparison.b)
-        size = counted(len(comparison.problems), "problem")
-        made_by = written_by(
-            [run.model for run in sides],
-            [f"{run.backend} on {run.device}, {run.precision}" for run in sides],
-        )
-        write_caption(
-            figure,
-            f"n = {size}, {counted(comparison.calls, 'call')} each, 1 seed. Band: 95 % bootstrap"
-            f" interval of the pairs. {made_by}.",
-        )
-        return figure
+def _draw_curve(axes: Axes, curve: Curve, style: LineStyle) -> None:
+    label = f"{curve.condition} over {curve.over}" if curve.over else curve.condition
+    spent = [point.spent for point in curve.points]
+    bounds = [(point.value, point.low, point.high) for point in curve.points]
+    band(axes, spent, bounds, style, label=label)
 
 
-def best_by_cost(turns: pd.DataFrame, cost: str = "tokens") -> Figure:
-    """One line a run: geometric mean of the best so far (at least 1) against what was spent on a
-    problem: `tokens`, `cost_usd`, `seconds_wall` or `seconds_device`. Ends where a run's thriftiest
-    problem does, since further on some problems would have no more calls."""
-    runs = list(_by_run(turns))
-    words = {"tokens": "tokens", "cost_usd": "dollars", "seconds_wall": "wall seconds"}
-    with styled_figure(7.2, height_for(len(runs))) as figure:
-        axes = figure.subplots()
-        ends = []
-        for style, (label, reached) in zip(line_styles(len(runs)), runs, strict=True):
-            spent = reached.spent[cost].cumsum(axis=1)
-            levels = np.linspace(0, spent[:, -1].min(), 60)
-            # After how many calls a problem had spent that much; column 0 is "no call yet".
-            done = (spent[:, None, :] <= levels[None, :, None]).sum(axis=2)
-            kept = np.concatenate([np.ones((len(spent), 1)), reached.kept], axis=1)
-            table = np.log(np.take_along_axis(kept, done, axis=1))
-            curve = KEPT.estimates(table, Resamples.of(len(spent)))
-            band(axes, levels, curve, style)
-            ends.append((float(levels[-1]), curve[-1].value, label, style.colour))
-        axes.set_yscale("log")
-        ratio_ticks(axes)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
-        label_ends(axes, ends)
-        axes.set_xlabel(f"{words.get(cost, 'device seconds')} a problem")
-        axes.set_title(f"{KEPT.label}, best so far")
-        until = "A line ends where the run's thriftiest problem had spent all."
-        write_caption(figure, caption(turns, BANDS, until))
-        return figure
+def _budget_caption(curves: Sequence[Curve], turns: pd.DataFrame, *, bands: bool) -> str:
+    problems = sorted({curve.problems for curve in curves})
+    fewer = f"{problems[0]} to " * (len(problems) > 1)
+    seeds = max(curve.seeds for curve in curves)
+    says = "Bands: 95 % bootstrap intervals over problems, point by point."
+    return (
+        f"n = {fewer}{counted(problems[-1], 'problem')}, {counted(seeds, 'seed')}. Best so far by"
+        " the figures of the search, without second verdicts; no correct kernel counts as 1."
+        f" {says if bands else 'No bands: they would hide one another.'} {setting(turns)}."
+    )
 
 
 def fast_p_curve(turns: pd.DataFrame) -> Figure:
-    """One line a run: the share of problems whose best kernel is correct and more than p times as
-    fast as eager, for every p, with its 95 % interval as a band. At the left end stands the share
+    """One line a condition: the share of problems whose best kernel is correct and more than p
+    times as fast as eager, for every p, with its 95 % interval as a band. The left end is the share
     with a correct kernel, however slow."""
-    runs = list(_by_run(turns))
-    with styled_figure(7.2, height_for(len(runs))) as figure:
+    parts = conditions(turns)
+    chart = fast_p_chart(dict(enumerate(_by_seed(part) for _, part in parts)))
+    with styled_figure(7.2, 3.8) as figure:
         axes = figure.subplots()
-        low, high = _span(turns)
-        thresholds = np.geomspace(low, max(high, 2.2), 240)
-        for style, (label, reached) in zip(line_styles(len(runs)), runs, strict=True):
-            hits = np.stack([reached.faster(p)[:, -1] for p in (0.0, *thresholds[1:])], axis=1)
-            curve = Resamples.of(len(reached.problems)).shares(hits)
-            band(axes, thresholds, curve, style, step=True, label=label)
+        styles = line_styles(len(parts))
+        for (label, _), style, line in zip(parts, styles, chart.lines, strict=True):
+            bounds = zip(line.value, line.low, line.high, strict=True)
+            band(axes, line.x, list(bounds), style, step=True, label=label)
         axes.set_xscale("log")
-        axes.set_xlim(thresholds[0], thresholds[-1])
+        axes.set_xlim(chart.lines[0].x[0], chart.lines[0].x[-1])
         axes.axvline(1, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
         axes.set_ylim(0, 1.03)
         axes.yaxis.set_major_formatter(percent)
         ratio_ticks(axes, "x")
         axes.legend(loc="upper right", labelcolor="linecolor", prop={"weight": "bold"})
-        axes.set_xlabel("p, times as fast as eager")
+        axes.set_xlabel(chart.axis_label)
         axes.set_ylabel("share of problems")
         axes.set_title("fast_p: correct, and more than p times as fast")
         write_caption(figure, caption(turns, BANDS))
@@ -377,40 +352,62 @@ def _patches(entries: Iterable[tuple[str, str]]) -> list[Patch]:
     return [Patch(color=colour, label=words) for words, colour in entries]
 
 
-def status_steps(turns: pd.DataFrame) -> Figure:
-    """From the status of a turn to that of the next: how often, as a table of shaded counts."""
-    table = transitions(turns)
-    words = {status: entry[0] for status, entry in FAILURES.items()} | {"correct": "correct"}
-    size = 0.75 * max(len(table), 2)
-    with styled_figure(size + 2.6, size + 1.1) as figure:
+def best_by_condition(turns: pd.DataFrame) -> Figure:
+    """A row a problem, a column a condition: the speedup over eager of the best correct kernel, by
+    the second verdict where there is one; the geometric mean over the seeds.
+
+    A run without a faster kernel counts as 1, because there one keeps eager. Rows are ordered by
+    the highest figure. Shade: the logarithm of the figure over the highest one of its row.
+    """
+    parts = conditions(turns)
+    rows = list(dict.fromkeys(turns["problem"]))
+    columns = [_kept(part) for _, part in parts]
+    table = np.array([[kept.get(problem, np.nan) for kept in columns] for problem in rows])
+    highest = np.nanmax(table, axis=1)
+    order = np.argsort(-highest, kind="stable")
+    table, highest = table[order], highest[order]
+    width = 0.4 + 0.09 * max(map(len, rows)) + 0.85 * len(parts)
+    with styled_figure(width, 0.24 * len(rows) + 1.9) as figure:
         axes = figure.subplots()
-        counts = table.to_numpy(dtype=float)
-        shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-        axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-        for (row, column), share in np.ndenumerate(shares):
+        behind = np.log(table / highest[:, None])
+        axes.imshow(behind, cmap="Blues", vmin=np.log(0.5), vmax=0.7, aspect="auto")
+        for (row, column), value in np.ndenumerate(table):
+            is_best = value == highest[row] > 1
             axes.text(
-                column, row, f"{int(counts[row, column])}" if counts[row, column] else "",
-                ha="center", va="center", color="white" if share > 0.55 else INK,
+                column, row, "-" if np.isnan(value) else f"{value:.2f}",
+                ha="center", va="center", fontsize=8.5, weight="bold" if is_best else "normal",
             )  # fmt: skip
-        names = [words[status] for status in table.index]
-        axes.set_xticks(range(len(names)), names, rotation=25, ha="right")
-        axes.set_yticks(range(len(names)), names)
-        axes.set_xlabel("the turn after")
-        axes.set_ylabel("a turn")
+        axes.set_xticks(
+            range(len(parts)),
+            [name for name, _ in parts],
+            rotation=30,
+            ha="left",
+            rotation_mode="anchor",
+        )
+        axes.xaxis.tick_top()
+        axes.set_yticks(range(len(rows)), [rows[place] for place in order])
         axes.grid(visible=False)
         axes.tick_params(length=0)
-        axes.set_title("Counts of steps; shade: share of the row")
-        write_caption(figure, caption(turns))
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        says = [
+            "Figures: speedup of the best kernel over eager, at least 1; geometric mean over the"
+            " seeds, no intervals. Bold: the highest of a row; the darker, the nearer to it."
+        ]
+        if turns.groupby("path")["problem"].nunique().min() < len(rows):
+            says.append("Not every problem has all seeds; a dash: it has none.")
+        write_caption(figure, caption(turns, *says))
         return figure
 
 
-def _runs(turns: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Each run with its label."""
-    labels = run_labels(turns)
-    for path, part in turns.groupby("path", sort=False):
-        yield labels[str(path)], part
+def _kept(turns: pd.DataFrame) -> dict[str, float]:
+    """By problem, under one condition."""
+    logs: dict[str, list[float]] = {}
+    for reached in _by_seed(turns):
+        for problem, kept in zip(reached.problems, reached.kept[:, -1], strict=True):
+            logs.setdefault(problem, []).append(float(np.log(kept)))
+    return {problem: float(np.exp(np.mean(each))) for problem, each in logs.items()}
 
 
-def _by_run(turns: pd.DataFrame) -> Iterator[tuple[str, Outcomes]]:
-    for label, part in _runs(turns):
-        yield label, outcomes(part)
+def _by_seed(turns: pd.DataFrame) -> list[Outcomes]:
+    return [outcomes(run) for _, run in turns.groupby("path", sort=False)]

@@ -48,7 +48,8 @@ class AdviceTotals(BaseModel):
     runs: tuple[str, ...]
     turns: int
     rules: tuple[RuleTotal, ...]
-    notes: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+    """Runs in which no profile gave any advice."""
 
 
 def total_advice(paths: Iterable[Path]) -> AdviceTotals:
@@ -57,33 +58,25 @@ def total_advice(paths: Iterable[Path]) -> AdviceTotals:
     given: dict[str, int] = {}
     scores: dict[str, list[AdviceScore]] = {}
     turns = 0
-    older, silent = [], []
+    silent = []
     for folder in folders:
-        in_run = scored = advised = 0
+        in_run = advised = 0
         for number, record in read_records(folder):
             in_run += 1
-            scored += "advice_scores" in record
             for rule in _given(record):
                 given[rule] = given.get(rule, 0) + 1
                 advised += 1
             for score in _scores(folder, number, record):
                 scores.setdefault(score.rule, []).append(score)
         turns += in_run
-        if in_run and not scored:
-            older.append(folder.name)
-        elif in_run and not advised:
+        if in_run and not advised:
             silent.append(folder.name)
-    notes = []
-    if older:
-        notes.append(f"{', '.join(older)}: made before advice was scored, so nothing is known")
-    if silent:
-        notes.append(f"{', '.join(silent)}: no profile gave any advice")
     rules = [_total(rule, given.get(rule, 0), scores.get(rule, [])) for rule in {*given, *scores}]
     return AdviceTotals(
         runs=tuple(folder.name for folder in folders),
         turns=turns,
         rules=tuple(sorted(rules, key=lambda total: (-total.given, -total.followed, total.rule))),
-        notes=tuple(notes),
+        silent=tuple(silent),
     )
 
 

@@ -52,16 +52,3 @@ def conditions(turns: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
         (label if labels.count(label) == 1 else str(part["run"].iloc[0]), part)
         for label, part in zip(labels, parts, strict=True)
     ]
-
-
-def run_labels(turns: pd.DataFrame) -> dict[str, str]:
-    """By path, each run's shortest telling label: its policy, or its name where two have the same
-    policy."""
-    firsts = turns.drop_duplicates("path")
-    policies = [
-        policy_label(*pair) for pair in zip(firsts["strategy"], firsts["feedback"], strict=True)
-    ]
-    return {
-        path: policy if policies.count(policy) == 1 else run
-        for path, run, policy in zip(firsts["path"], firsts["run"], policies, strict=True)
-    }

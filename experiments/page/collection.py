@@ -14,7 +14,7 @@ from experiments.analysis.run_facts import LoadedRun
 from experiments.analysis.run_report import ProblemReport, RunReport, problem_report, report_on
 from experiments.analysis.table import DASH, interval
 from experiments.page.charts import curve_charts, fast_p_chart
-from experiments.page.columns import Column, columns_of
+from experiments.page.columns import Column, columns_of, curves_of_runs
 from experiments.page.findings import of_contrast, of_run
 from experiments.page.page_data import (
     Best,
@@ -31,7 +31,7 @@ from experiments.page.page_data import (
 from experiments.page.sources import Sources
 from experiments.plot_style import line_styles
 from experiments.study.condition_report import THRESHOLDS
-from experiments.study.curves import Curve, curves_of
+from experiments.study.curves import Curve
 from experiments.study.report_text import sections
 from experiments.study.study_folder import StudyFolder
 from experiments.study.study_report import study_report
@@ -142,11 +142,7 @@ def _of_runs(sources: Sources, columns: Sequence[Column]) -> _Told:
         ),
         findings=tuple(of_run(told, c.label) for told, c in zip(reports, columns, strict=True)),
         tables=(_figures(columns, reports),),
-        curves=tuple(
-            curve
-            for column in columns
-            for curve in curves_of([column.results], column.problems, [], seed=sources.seed)
-        ),
+        curves=tuple(curves_of_runs(columns, sources.seed)),
     )
 
 

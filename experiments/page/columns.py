@@ -17,6 +17,7 @@ from experiments.study.cell_results import (
     finished_by_all,
     read_conditions,
 )
+from experiments.study.curves import Curve, curves_of
 from experiments.study.study_folder import StudyRecord
 
 
@@ -43,6 +44,15 @@ def columns_of(sources: Sources, record: StudyRecord | None) -> list[Column]:
         return _of_study(record, sources.study)
     runs = load_all(folders) if (folders := sources.runs()) else []
     return [_of_run(run, label) for run, label in zip(runs, _labels(runs), strict=True)]
+
+
+def curves_of_runs(columns: Sequence[Column], seed: int = 0) -> list[Curve]:
+    """Of each run by itself: none is compared with another."""
+    return [
+        curve
+        for column in columns
+        for curve in curves_of([column.results], column.problems, [], seed=seed)
+    ]
 
 
 def _of_study(record: StudyRecord, folder: Path) -> list[Column]:

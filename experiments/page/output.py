@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from experiments.page.sources import Sources
-from experiments.plot import OF_A_STUDY, OF_ALL_RUNS, Picture, drawn
+from experiments.plot import OF_ANY_RUNS, drawn
 from problems.errors import UsageError
 
 
@@ -29,23 +29,11 @@ def write_page(sources: Sources, output: Path) -> None:
 
 
 def write_figures(paths: Sequence[Path], folder: Path) -> None:
-    """Each picture that any number of runs can have, or those of one study, as a PDF file.
+    """Each picture that any number of runs, or one study, can have, as a PDF file.
 
-    Left out are dollars where none were spent, and advice where none was followed. Raises
-    `UsageError`.
+    Raises `UsageError`.
     """
-    from experiments.analysis.advice_totals import total_advice
-    from experiments.runs import load_runs
-    from experiments.study.study_folder import FILE
-
-    pictures = set(OF_ALL_RUNS)
-    if len(paths) == 1 and (paths[0] / FILE).is_file():
-        pictures = set(OF_A_STUDY)
-        if not any(rule.followed for rule in total_advice(paths).rules):
-            pictures.remove(Picture.ADVICE)
-    elif load_runs(paths)["cost_usd"].sum() == 0:
-        pictures.remove(Picture.BY_DOLLARS)
-    for picture in sorted(pictures):
+    for picture in OF_ANY_RUNS:
         figure = drawn(picture, paths)
         file = folder / f"{picture}.pdf"
         try:

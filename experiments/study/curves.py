@@ -53,6 +53,8 @@ class Curve(BaseModel):
     label: str
     unit: Unit
     currency: Currency
+    problems: int
+    seeds: int
     points: tuple[CurvePoint, ...]
     """At the same budgets for all conditions of a model, so that they can be compared."""
 
@@ -69,6 +71,27 @@ def curves_of(
     resamples = Resamples.of(len(problems), seed=seed)
     model = conditions[0].model
     runs = {each.condition: each.outcomes(problems, search=True) for each in conditions}
+
+    def curve(
+        condition: str,
+        measure: Measure,
+        currency: Currency,
+        points: tuple[CurvePoint, ...],
+        over: str = "",
+    ) -> Curve:
+        return Curve(
+            model=model,
+            condition=condition,
+            over=over,
+            figure=measure.key,
+            label=measure.label,
+            unit=measure.unit,
+            currency=currency,
+            problems=len(problems),
+            seeds=len(runs[condition]),
+            points=points,
+        )
+
     for currency in UNITS:
         # Shape (problems, seeds), by condition.
         totals = {
@@ -87,7 +110,7 @@ def curves_of(
             for name, seeds in runs.items():
                 table = values_at(measure, seeds, currency, budgets).mean(axis=2)
                 points = _points(budgets, measure.estimates(table, resamples), ended[name])
-                yield _curve(model, name, measure, currency, points)
+                yield curve(name, measure, currency, points)
         for a, b, measure in _compared(contrasts, runs):
             first, second = (
                 values_at(measure, runs[name], currency, budgets).mean(axis=2) for name in (a, b)
@@ -96,7 +119,7 @@ def curves_of(
             if measure.unit == "ratio":
                 found = [each.map(lambda value: float(np.exp(value))) for each in found]
             points = _points(budgets, found, np.maximum(ended[a], ended[b]))
-            yield _curve(model, b, measure, currency, points).model_copy(update={"over": a})
+            yield curve(b, measure, currency, points, over=a)
 
 
 def _grid(most: float) -> FloatArray:
@@ -133,21 +156,3 @@ def _points(
 
 def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
-
-
-def _curve(
-    model: str,
-    condition: str,
-    measure: Measure,
-    currency: Currency,
-    points: tuple[CurvePoint, ...],
-) -> Curve:
-    return Curve(
-        model=model,
-        condition=condition,
-        figure=measure.key,
-        label=measure.label,
-        unit=measure.unit,
-        currency=currency,
-        points=points,
-    )

@@ -5,12 +5,9 @@ from pathlib import Path
 import pytest
 
 from evaluator.command.command_line import serve
-from experiments.plot import Picture, app
+from experiments.plot import OF_ANY_RUNS, Picture, app
 from tests.experiments.made_runs import made_run, random_results
 
-ONE = (Picture.TRAJECTORIES, Picture.STATUSES, Picture.KERNELS)
-RECORDED = {Picture.BUDGETS, Picture.ADVICE}
-"""Pictures of what made runs do not have."""
 STUDY = "experiments/recordings/profile-worth-cpu"
 
 
@@ -26,7 +23,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.mark.parametrize("picture", Picture)
 def test_every_picture_is_drawn(picture: Picture, runs: list[Path], tmp_path: Path) -> None:
     file = tmp_path / "picture.svg"
-    given = [STUDY] if picture in RECORDED else runs[:1] if picture in ONE else runs
+    given = runs if picture in OF_ANY_RUNS else runs[:1]
     problem = ["--problem", "level1_1_problem"] if picture is Picture.KERNELS else []
     assert serve(app, "plot", [picture, *map(str, given), *problem, "-o", str(file)]) == 0
     assert "<svg" in file.read_text()
@@ -35,19 +32,15 @@ def test_every_picture_is_drawn(picture: Picture, runs: list[Path], tmp_path: Pa
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["by-call", "{a}", "-o", "picture.txt"], "ends in .svg"),
-        (["by-call", "nowhere", "-o", "p.svg"], "there is no folder"),
-        (["paired", "{a}", "-o", "p.svg"], "takes 2 runs, and 1 are there"),
+        (["fast-p", "{a}", "-o", "picture.txt"], "ends in .svg"),
+        (["fast-p", "nowhere", "-o", "p.svg"], "there is no folder"),
         (["trajectories", "{a}", "{b}", "-o", "p.svg"], "takes 1 run, and 2 are there"),
-        (["by-call", "{a}", "-o", "no/folder/p.svg"], "can't be written"),
-        (["by-call", "{a}", "--problem", "p0", "-o", "p.svg"], "goes with kernels"),
+        (["fast-p", "{a}", "-o", "no/folder/p.svg"], "can't be written"),
+        (["fast-p", "{a}", "--problem", "p0", "-o", "p.svg"], "goes with kernels"),
         (["kernels", "{a}", "-o", "p.svg"], "--problem ID"),
         (["kernels", "{a}", "--problem", "p99", "-o", "p.svg"], "has no turn of p99"),
-        (["budgets", "{a}", "-o", "p.svg"], "is no study"),
-        (["budgets", "{a}", "{b}", "-o", "p.svg"], "takes 1 study"),
-        (["by-call", "{a}", "--condition", "sample", "-o", "p.svg"], "goes with budgets"),
+        (["fast-p", "{a}", "--condition", "sample", "-o", "p.svg"], "goes with budgets"),
         (["budgets", STUDY, "--condition", "some", "-o", "p.svg"], "no condition 'some'"),
-        (["advice", "{a}", "-o", "p.svg"], "no advice was followed"),
     ],
 )
 def test_a_mistake_is_one_line(

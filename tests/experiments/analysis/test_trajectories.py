@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.analysis.trajectories import trajectories
+from experiments.analysis.trajectories import trajectories, transitions
 from experiments.runs import load_runs
 from tests.experiments.made_runs import made_run
 
@@ -39,3 +39,15 @@ def test_a_study_without_a_kernel_has_nothing_to_say(tmp_path: Path):
     told = trajectories([turns], ["p"])
     assert told.repaired_over_unbroken is told.plateau_share is told.idle_calls is None
     assert told.best_found_at == (0, 0)
+
+
+def test_steps_are_counted_within_a_problem(tmp_path: Path):
+    run = made_run(tmp_path / "run", {"p": [None, "wrong", 1.5, 1.6], "q": [2.0, None]})
+    table = transitions(load_runs(run))
+    assert list(table.index) == list(table.columns) == ["build_error", "incorrect", "correct"]
+    assert table.to_numpy().tolist() == [[0, 1, 0], [0, 0, 1], [1, 0, 1]]
+
+
+def test_independent_samples_have_no_steps(tmp_path: Path):
+    run = made_run(tmp_path / "run", {"p": [None, "wrong", 1.5]}, strategy="sample")
+    assert transitions(load_runs(run)).empty
