@@ -121,56 +121,6 @@ class Pattern(StrEnum):
         "Check what each row is divided by: a sum that is missing, cut short, or that of another "
         "row.",
     )
-    SHIFTED_INDEX = (
-        "shifted_index",
-        "It is what comes out when a parameter is read one element off.",
-        "Check the index that it is read with.",
-    )
-    TRANSPOSED_OPERAND = (
-        "transposed_operand",
-        "It is what comes out with one factor transposed.",
-        "Swap its two indices, or its strides.",
-    )
-    SHORT_REDUCTION = (
-        "short_reduction",
-        "It is what comes out when a sum leaves out some of its terms.",
-        "Check where the loop over them begins and ends, and its tail.",
-    )
-    UNFINISHED = (
-        "unfinished",
-        "It is an intermediate result of the reference.",
-        "Do what is left.",
-    )
-    MISSING_OPERATION = (
-        "missing_operation",
-        "It is what comes out when one operation is left out.",
-        "Do that one, too.",
-    )
-    MISSING_PARAMETER = (
-        "missing_parameter",
-        "It is what comes out without one of the parameters.",
-        "Use it, and pass it to the kernel.",
-    )
-    WRONG_AXIS = (
-        "wrong_axis",
-        "It is what comes out when a reduction goes over another axis.",
-        "Check which dimension is reduced, and the strides that follow from it.",
-    )
-    SWAPPED_OPERANDS = (
-        "swapped_operands",
-        "It is what comes out with two operands swapped.",
-        "Check their order.",
-    )
-    WRONG_CONSTANT = (
-        "wrong_constant",
-        "It is what comes out with another constant.",
-        "Check it against the reference.",
-    )
-    OTHER_FUNCTION = (
-        "other_function",
-        "It is what comes out with another function.",
-        "Check which one the reference calls, and its variant.",
-    )
     EVAL_MODE = (
         "eval_mode",
         "It is what comes out in eval().",
@@ -182,11 +132,6 @@ class Pattern(StrEnum):
         "It is right in eval() alone.",
         "It is judged in train mode, as the reference is made: batch norms use the batch's "
         "statistics, and dropout drops.",
-    )
-    IN_PARTS = (
-        "in_parts",
-        "It is what comes out when an axis is handled in parts.",
-        "Combine the parts: their maxima and sums, or the last value of the one before.",
     )
     EARLIER_RESULT = (
         "earlier_result",
@@ -202,11 +147,6 @@ class Pattern(StrEnum):
         "stale_address",
         "It reads the inputs at the address of an earlier call.",
         "Copy inputs into a buffer of your own before a captured graph reads them.",
-    )
-    INSENSITIVE = (
-        "insensitive",
-        "The right output hardly depends on the inputs.",
-        "Check the formula.",
     )
     SCATTERED = (
         "scattered",

@@ -1,1 +1,1 @@
-"""Wrong kernels with one planted bug each: does the judge name it?"""
+"""Wrong kernels of unknown authors: does the judge name the cause?"""

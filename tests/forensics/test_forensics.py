@@ -1,4 +1,4 @@
-"""Each planted bug is named first by what the judge says of the wrong output."""
+"""A wrong output of any problem is described, and no look for its cause ends the judge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from evaluator.executor.local import LocalExecutor
 from evaluator.settings import Settings
 from problems.loader import load_problem, load_suite
 from problems.problem import SizeClass
-from tests.forensics.corpus import PLANTED, Planted, candidate, reference
 from tools.diagnosis.diagnose import explain
 
 WRONG = """
@@ -34,46 +33,6 @@ def executor() -> Iterator[LocalExecutor]:
         yield running
 
 
-def each(planted: tuple[Planted, ...]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("planted", planted, ids=lambda one: one.name)
-
-
-@pytest.mark.thorough
-@each(PLANTED[::3])
-def test_the_bug_is_named(executor: LocalExecutor, planted: Planted) -> None:
-    assert_named(executor, planted)
-
-
-@pytest.mark.slow
-@each(tuple(one for number, one in enumerate(PLANTED) if number % 3))
-def test_the_bug_is_named_in_the_others_too(executor: LocalExecutor, planted: Planted) -> None:
-    assert_named(executor, planted)
-
-
-def assert_named(executor: LocalExecutor, planted: Planted) -> None:
-    """Judge it, and look at what is said first."""
-    request = EvaluationRequest(
-        problem_id=planted.name,
-        reference=reference(planted),
-        candidate=Candidate(source=candidate(planted), backend=Backend.CPP),
-        settings=Settings(device="cpu", timing_seconds=0.1),
-    )
-    evaluation = executor.evaluate(request)
-    said = explain(evaluation, request.candidate.source)
-    assert evaluation.status is Status.INCORRECT, evaluation.message + evaluation.detail
-    assert evaluation.correctness is not None
-    found = evaluation.correctness.mismatch
-    assert found is not None
-    assert found.patterns[0] == planted.bug, said
-    assert planted.bug in said
-    assert all(str(seed) not in said for seed in evaluation.seeds)
-
-
-def test_the_corpus_is_as_large_and_as_varied_as_it_should_be() -> None:
-    assert len(PLANTED) >= 26
-    assert len({planted.bug for planted in PLANTED}) >= 15
-
-
 QUICK = "level2_5_conv_batch_norm_swish"
 
 
@@ -84,8 +43,8 @@ QUICK = "level2_5_conv_batch_norm_swish"
         for problem in load_suite()
     ],
 )
-def test_no_change_that_is_tried_ends_the_judge(executor: LocalExecutor, name: str) -> None:
-    """An output that nothing explains, so that every change is tried."""
+def test_an_output_that_nothing_explains(executor: LocalExecutor, name: str) -> None:
+    """So every way to run the reference is tried."""
     problem = load_problem(name)
     right = problem.reference(SizeClass.CPU).replace("class Model(", "class Right(")
     request = EvaluationRequest(
@@ -103,3 +62,6 @@ def test_no_change_that_is_tried_ends_the_judge(executor: LocalExecutor, name: s
     assert found is not None
     assert found.wrong > 0 and found.examples and found.patterns
     assert "counterfactual" not in found.details
+    said = explain(evaluation, request.candidate.source)
+    assert found.patterns[0] in said
+    assert all(str(seed) not in said for seed in evaluation.seeds)

@@ -1,115 +1,159 @@
-"""Which change of the reference would make a candidate's wrong output right.
+"""Which other way of running the reference leads to a candidate's wrong output.
 
-A trusted worker searches for it (`counterfactual_search.py`). It has the reference with its
-weights, the call's inputs and the candidate's output, and never the candidate. A changed operation
-may end the process, because some operators do not check their arguments, or may never end. Then
-nothing is reported, and the verdict stands. Each search has its own worker, so that no change
-spoils another search.
+The judge's own reference runs again in eval() and in lower precision, with the call's inputs.
+Where an output is just what comes out then, that is what the candidate does.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from contextlib import closing
-from dataclasses import astuple
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from evaluator.backend_flags import BackendFlags
-from evaluator.errors import InfrastructureError
-from evaluator.judge.context.baselines import no_build
-from evaluator.judge.context.construction import Construction
-from evaluator.judge.context.problem_context import ProblemContext
-from evaluator.judge.explaining.counterfactual_search import ANSWER_BYTES, Counterfactual, read
-from evaluator.judge.inputs.arena import make_arena
-from evaluator.judge.inputs.mapped_arguments import MappedArguments, lay
-from evaluator.judge.inputs.placement import Placement, bytes_needed
-from evaluator.judge.refusal import Refusal
-from evaluator.judge.workers.side import Side
+from evaluator.judge.explaining.reference_modes import Mode, eval_modes, precision_modes
+from evaluator.judge.problem.kept_buffers import buffers_kept
+from evaluator.judge.problem.reference import Reference, flatten
+from evaluator.mismatch_pattern import Pattern
 from evaluator.settings import Precision
-from evaluator.worker.orders import LoadOrder
-from evaluator.worker.values import dtype_name
 
-_CUT_OFF_S = 10.0
-"""After which a search that is still under way is ended. It stops by itself after 2 s, but not
-within a call of the reference."""
-_SLACK_BYTES = 2**16
-CLOSE = {
+_SECONDS = 2.0
+"""After which no further mode is tried."""
+_CLOSE = {
     Precision.FP32: 1e-4,
     Precision.TF32: 1e-2,
     Precision.FP16: 1e-2,
     Precision.BF16: 3e-2,
 }
-"""RMSE relative to the changed reference's rms, below which an output is what comes out."""
-_SEARCH = """
+"""RMSE relative to the rms of the reference in eval(), below which an output is what comes out."""
+_CLOSER = 20.0
+"""How many times closer it must be to that than to the right output."""
+_FEWEST_TO_CORRELATE = 64
+"""With fewer elements, one of many precisions fits by luck."""
+_ALIKE = 0.7
+"""Correlation of errors from which on they are those of a lower precision."""
+_AS_ALIKE = 0.02
+"""Two precisions whose correlations differ by less can't be distinguished."""
+_ALIKE_SIZE = 2.0
+"""How many times larger or smaller such errors may be."""
+_SMALL = 0.03
+"""Errors of lower precision have at most this RMSE, relative to the outputs' rms."""
 
-from evaluator.judge.explaining import counterfactual_search as _search
 
+@dataclass(frozen=True)
+class Counterfactual:
+    """What the reference does where it leads to the same output."""
 
-class CounterfactualSearch(_search.CounterfactualSearch):
-    kind = Model
-"""
-"""What follows the reference's source in the worker."""
+    code: Pattern
+    words: str
+    """`the arithmetic is in bf16 (correlation of errors 0.98)`."""
 
 
 def find_counterfactual(
-    context: ProblemContext, arguments: list[Any], actual: Tensor, output: int
+    reference: Reference,
+    arguments: list[Any],
+    actual: Tensor,
+    output: int,
+    precision: Precision,
 ) -> Counterfactual | None:
-    """The first change found after which `actual` is right; None where there is none.
+    """The first way found in which the reference gives `actual`; None where there is none.
 
     Args:
-        context: its reference is in the state in which the candidate was judged.
+        reference: in the state in which the candidate was judged.
         arguments: of the call.
         actual: the candidate's sealed output.
         output: which of the reference's outputs it is.
+        precision: the task's.
     """
-    try:
-        return search(context, arguments, actual, output) if _says_something(actual) else None
-    except (Refusal, InfrastructureError, torch.OutOfMemoryError):
-        # Words are not worth more than the verdict, which stands already.
+    if not _varies(actual):
         return None
 
+    def call(module: Callable[..., Any], given: list[Any]) -> Tensor:
+        with torch.no_grad(), buffers_kept(reference.model):
+            return flatten(module(*given))[output]
 
-def search(
-    context: ProblemContext, arguments: list[Any], actual: Tensor, output: int
-) -> Counterfactual | None:
-    """Have a worker search. Raises `Refusal`, as of a candidate, when the worker dies, raises or is
-    cut off, and `InfrastructureError` when there is no worker or no memory to be had."""
-    given = [actual, output, CLOSE[context.settings.precision], *arguments]
-    state = {f"model.{name}": tensor for name, tensor in context.reference.state().items()}
-    size = bytes_needed(given) + _SLACK_BYTES
-    with (
-        closing(make_arena(context.device, size, read_only_for_others=False)) as arena,
-        closing(context.new_side()) as side,
-    ):
-        side.end_by(time.monotonic() + _CUT_OFF_S)
-        order = LoadOrder(
-            context.reference.source + _SEARCH,
-            "CounterfactualSearch",
-            threads=context.threads,
-            dtype=dtype_name(context.reference.dtype),
-            flags=astuple(BackendFlags()),
-            text="lines",
-            configurations=context.reference.problem.configurations,
-        )
-        side.load(order, no_build)
-        side.loaded(_CUT_OFF_S)
-        Construction(context, state, inputs=arena).on(side)
-        return read(_answer(side, lay(Placement(arena.bytes), given)))
+    def run() -> Tensor:
+        return call(reference.model, arguments)
+
+    end = time.monotonic() + _SECONDS
+    right = run()
+    found = _in_eval(actual, right, eval_modes(reference.model, run), end, _CLOSE[precision])
+    if found is not None:
+        return found
+    modes = precision_modes(reference.model, arguments, call, reference.device)
+    return _less_precise(actual, right, modes, end)
 
 
-def _says_something(actual: Tensor) -> bool:
-    """Of one value all over, zeros say all that there is to say."""
+def _varies(actual: Tensor) -> bool:
+    """Whether it is finite and not one value throughout, which says nothing of its cause."""
     low, high = map(
         float, (torch.view_as_real(actual) if actual.is_complex() else actual).aminmax()
     )
     return math.isfinite(low) and math.isfinite(high) and (low < high or actual.numel() == 1)
 
 
-def _answer(side: Side, laid: MappedArguments) -> Tensor:
-    with side.call(laid, timeout_s=_CUT_OFF_S) as call:
-        (answer,) = side.outputs(call.reply, [torch.empty(ANSWER_BYTES, dtype=torch.uint8)])
-    return answer
+def _results(modes: Iterator[Mode], end: float, shape: torch.Size) -> Iterator[tuple[str, Tensor]]:
+    """What comes out in each mode, until time is up. Not every mode suits every model."""
+    for mode in modes:
+        if time.monotonic() > end:
+            return
+        try:
+            result = mode.run()
+        except torch.OutOfMemoryError:
+            return
+        except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError):
+            continue
+        if result.shape == shape:
+            yield mode.words, result
+
+
+def _in_eval(
+    actual: Tensor, right: Tensor, modes: Iterator[Mode], end: float, limit: float
+) -> Counterfactual | None:
+    """The mode that fits best."""
+    own_error = _rms(actual.double() - right.double())
+    fits = []
+    for words, result in _results(modes, end, actual.shape):
+        error, scale = _rms(actual.double() - result.double()), _rms(result)
+        if scale and error <= limit * scale and error * _CLOSER < own_error:
+            fits.append((error / scale, words))
+    if not fits:
+        return None
+    error, words = min(fits)
+    return Counterfactual(Pattern.EVAL_MODE, f"{words} (relative error {error:.1g} then)")
+
+
+def _less_precise(
+    actual: Tensor, right: Tensor, modes: Iterator[Mode], end: float
+) -> Counterfactual | None:
+    """Whether its errors are those of the reference in a lower precision."""
+    if not right.dtype == actual.dtype == torch.float32 or right.numel() < _FEWEST_TO_CORRELATE:
+        return None
+    errors = (actual.double() - right.double()).flatten()
+    size = _rms(errors)
+    if not 0 < size <= _SMALL * _rms(right):
+        return None
+    alike: list[tuple[float, str]] = []
+    for names, result in _results(modes, end, right.shape):
+        theirs = (result.double() - right.double()).flatten()
+        if not _rms(theirs) or not bool(torch.isfinite(theirs).all()):
+            continue
+        correlation = float(errors @ theirs) / (float(errors.norm()) * float(theirs.norm()))
+        if correlation >= _ALIKE and 1 / _ALIKE_SIZE <= size / _rms(theirs) <= _ALIKE_SIZE:
+            alike.append((correlation, names))
+    if not alike:
+        return None
+    alike.sort(reverse=True)
+    most = alike[0][0]
+    best = [each for correlation, each in alike if correlation > most - _AS_ALIKE]
+    precisions = dict.fromkeys(name for each in best for name in each.split(" or "))
+    words = f"the arithmetic is in {' or '.join(precisions)} (correlation of errors {most:.2f})"
+    return Counterfactual(Pattern.PRECISION, words)
+
+
+def _rms(tensor: Tensor) -> float:
+    return float(tensor.double().square().mean().sqrt())

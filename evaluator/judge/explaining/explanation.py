@@ -129,13 +129,14 @@ class Explanation:
         if self.context.is_random:
             return None
         values = self.context.draws.values_of(self.draw)
-        found = find_counterfactual(self.context, values, self.actual[output], output)
-        if found is None or found.code not in (Pattern.EVAL_MODE, Pattern.PRECISION):
-            # Of a module that is right in eval(), nothing else that fits is the cause.
-            alone = self._eval_alone()
-            if alone is not None:
-                return alone
-        return None if found is None else (found.code, f"in the reference, {found.words}")
+        precision = self.context.settings.precision
+        reference = self.context.reference
+        found = find_counterfactual(reference, values, self.actual[output], output, precision)
+        return (
+            self._eval_alone()
+            if found is None
+            else (found.code, f"in the reference, {found.words}")
+        )
 
     def _changed_on_plain_inputs(self, output: int) -> tuple[Pattern, str] | None:
         """The same, where unusual inputs hide what plain ones show."""

@@ -1,7 +1,6 @@
 """The reference run in another way as a whole: in eval(), with a norm in it, in lower precision.
 
-Most wrong kernels that other systems write are right in one of these ways. Which numbers fit is for
-`counterfactual_search.py` to say.
+Most wrong kernels that other systems write are right in one of these ways.
 """
 
 from __future__ import annotations
@@ -23,13 +22,12 @@ from evaluator.backend_flags import BackendFlags
 from evaluator.judge.operator_mode import OperatorCall, OperatorMode
 
 Run = Callable[[Callable[..., Any], list[Any]], Tensor]
-"""A call of a module, and which of its outputs is looked at."""
+"""Calls a module and picks one of its outputs."""
+Rounding = Callable[[Tensor], Tensor]
 _PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "convolution", "mv", "dot")
 IN_EVAL = "all of it is in eval(): batch norms use their running statistics, nothing is dropped"
 _TF32_DROPS = 13
 """Bits of an fp32 mantissa that TF32 leaves out."""
-_MOST_PRODUCTS = 12
-"""Of a model with more of them none is rounded alone."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ def precision_modes(
         with BackendFlags(True, True).added():
             return run(model, arguments)
 
-    def products(rounded: Callable[[Tensor], Tensor]) -> Tensor:
+    def products(rounded: Rounding) -> Tensor:
         with _RoundedProducts(rounded):
             return run(model, arguments)
 
@@ -96,23 +94,6 @@ def precision_modes(
     for name, dtype in (("fp16", torch.float16), ("bf16", torch.bfloat16)):
         for how in (weights, autocast, whole):
             yield Mode(name, partial(how, dtype))
-
-
-def one_product_modes(model: torch.nn.Module, arguments: list[Any], run: Run) -> Iterator[Mode]:
-    """Lower precision in one product alone, where there are several and not too many."""
-
-    def rounded(how: Callable[[Tensor], Tensor], only: int) -> Tensor:
-        with _RoundedProducts(how, only):
-            return run(model, arguments)
-
-    with _RoundedProducts(to_tf32, only=0) as counting:
-        run(model, arguments)
-    if not 1 < counting.count <= _MOST_PRODUCTS:
-        return
-    for number in range(1, counting.count + 1):
-        for name, how in (("TF32 or fp16", to_tf32), ("bf16", to_bf16)):
-            words = f"{name} in product {number} of {counting.count} alone"
-            yield Mode(words, partial(rounded, how, number))
 
 
 @contextmanager
@@ -154,28 +135,17 @@ def _narrowed(value: Any, dtype: torch.dtype) -> Any:
 class _RoundedProducts(OperatorMode):
     """The operands of products and convolutions are rounded; their sums are not."""
 
-    def __init__(self, rounded: Callable[[Tensor], Tensor], only: int | None = None) -> None:
-        """`only`: the number of the one product whose operands are rounded, from 1."""
+    def __init__(self, rounded: Rounding) -> None:
         super().__init__()
         self._rounded = rounded
-        self._only = only
-        self.count = 0
 
     def result_of(self, call: OperatorCall) -> Any:
-        """What the operator gives for the rounded operands."""
         if call.plain_name not in _PRODUCTS:
-            return call.run()
-        self.count += 1
-        if self._only not in (None, self.count):
             return call.run()
         # What is added to the product keeps its precision.
         first = 1 if call.plain_name in ("addmm", "baddbmm") else 0
-        added, factors, others = (
-            call.args[:first],
-            call.args[first : first + 2],
-            call.args[first + 2 :],
-        )
-        return call.with_args(*added, *map(self._factor, factors), *others)
+        factors = map(self._factor, call.args[first : first + 2])
+        return call.with_args(*call.args[:first], *factors, *call.args[first + 2 :])
 
     def _factor(self, value: Any) -> Any:
         return self._rounded(value) if isinstance(value, Tensor) else value

@@ -63,12 +63,6 @@ POOLED = task(
     x="torch.randn(64, 512)",
 )
 SOFTMAX = task("return torch.softmax(x * 0.5, dim=1)", x="torch.randn(32, 192)")
-CONSTANT = task(
-    "return torch.softmax(self.linear(x), dim=1).sum(dim=1, keepdim=True) + 1e-5 * x[:, :2]",
-    init="self.linear = nn.Linear(features, features)",
-    sizes={"features": "64"},
-    x="torch.randn(32, 64)",
-)
 
 
 def changed(reference: str, *changes: tuple[str, str]) -> str:
@@ -149,8 +143,8 @@ CASES = {
                 ),
             )
         ],
-        "eval_mode",
-        "bf16",
+        "right_in_eval",
+        "but for lower precision",
     ),
     "the address of the first call": (
         MLP,
@@ -174,12 +168,6 @@ CASES = {
         ],
         "race",
         "",
-    ),
-    "next to a constant": (
-        CONSTANT,
-        [("1e-5 * x[:, :2]", "1e-3 * x[:, :2].cos()")],
-        "insensitive",
-        "hardly depends",
     ),
 }
 
