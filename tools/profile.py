@@ -119,11 +119,7 @@ def _collect(
     device = request.settings.device
     tiers: dict[ProfilerTier, Callable[[Path], Collected]] = {
         ProfilerTier.NCU: lambda place: collect_ncu(
-            place,
-            describe(device),
-            timeout_s=_NCU_TIMEOUT_S,
-            source=request.candidate.source,
-            session=session,
+            place, describe(device), timeout_s=_NCU_TIMEOUT_S, session=session
         ),
         ProfilerTier.TORCH_TRACE: lambda place: run_confined(
             place, "torch_trace", device=device, timeout_s=_TIMEOUT_S

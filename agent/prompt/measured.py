@@ -145,12 +145,7 @@ def _raw(subject: Subject, turn: int | None) -> Section | None:
         return None
     lines = _turn_line(turn)
     lines += [line for kernel in profile.kernels[:RAW_KERNELS] for line in _kernel_lines(kernel)]
-    # What a rule of Nsight Compute estimates (`ncu.RULE_pct`) is a judgement already.
-    derived = {
-        name: value
-        for name, value in profile.figures.items()
-        if name not in _NOT_RAW and not name.startswith("ncu.")
-    }
+    derived = {name: value for name, value in profile.figures.items() if name not in _NOT_RAW}
     if derived:
         lines.append("- derived, of the hottest kernel and the whole call:")
         lines += [f"  - {name}: {value:.6g}" for name, value in sorted(derived.items())]

@@ -13,17 +13,6 @@ from pydantic import Field
 from evaluator.record import Record
 
 
-class Hint(Record):
-    """What a rule of Nsight Compute itself said about a kernel."""
-
-    rule: str
-    kind: str
-    """`OPT` proposes something, `INF` informs, `WRN` warns."""
-    text: str
-    speedup_pct: float | None = None
-    """The tool's own estimate, of this kernel (`local`) or of the whole launch (`global`)."""
-
-
 class SourceLine(Record):
     """One line of source at which a kernel's warps waited."""
 
@@ -54,7 +43,6 @@ class CollectedKernel(Record):
     """Device time of all launches together; 0 where only the code was looked at."""
     metrics: dict[str, float | None] = Field(default_factory=dict)
     """By the names of `ncu_metrics.QUANTITIES`; None where the tool gave no value."""
-    hints: tuple[Hint, ...] = ()
     lines: tuple[SourceLine, ...] = ()
     """Where most time was lost, the worst first; empty where that is not known."""
 

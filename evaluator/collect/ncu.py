@@ -5,24 +5,18 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from evaluator.collect.code.toolkit import find_tool
-from evaluator.collect.collected import Collected
+from evaluator.collect.collected import Collected, KernelTrace
 from evaluator.collect.ncu_session import NcuSession
-from evaluator.collect.nsight.ncu_export import parse_hints, parse_raw, with_hints
+from evaluator.collect.nsight import read_report
 from evaluator.collect.nsight.ncu_metrics import SECTIONS, names
-from evaluator.collect.nsight.ncu_source import (
-    hottest_own,
-    likely_kernels,
-    parse_source,
-    source_options,
-    with_lines,
-)
+from evaluator.collect.nsight.read_report import REPORT
 from evaluator.collect.target.broker import Broker
 from evaluator.collect.target.target_process import run
 from evaluator.collect.target.target_request import read_request
@@ -32,7 +26,6 @@ from evaluator.hardware.device_lock import ncu_lock
 from evaluator.hardware.devices import DeviceInfo
 from problems.cache_folder import cache_folder, keep
 
-REPORT = "profile.ncu-rep"
 _MOST_KERNELS = 200
 """A forward call with more launches is cut there: each launch is replayed a dozen times."""
 _QUERY_TIMEOUT_S = 60.0
@@ -48,15 +41,13 @@ def collect_ncu(
     device: DeviceInfo,
     *,
     timeout_s: float,
-    source: str = "",
     session: NcuSession | None = None,
 ) -> Collected:
     """Profile the request in `folder`, which names `device`; the report stays there as `REPORT`.
 
-    `source`: the candidate's; the lines at which its hottest kernel waits are reported. In a
-    session the spare is used, and the next one is started once the candidate has ended. `timeout_s`
-    counts from when the device could be asked for. Raises `ProfilerError` where `ncu` is not
-    installed, may not read counters, or fails.
+    In a session the spare is used, and the next one is started once the candidate has ended.
+    `timeout_s` counts from when the device could be asked for. Raises `ProfilerError` where `ncu`
+    is not installed, may not read counters, or fails.
     """
     command, unknown = ncu_command(device.name)
     collected = _watched(command, folder, device, timeout_s, session)
@@ -64,30 +55,13 @@ def collect_ncu(
         # No candidate runs any more, and reading the report takes a second.
         with suppress(OSError):
             session.prepare(command)
-    report = folder / REPORT
-    if not report.is_file():
+    if not (folder / REPORT).is_file():
         raise ProfilerError("ncu profiled no kernel")
     begin = time.monotonic()
-
-    def page(*which: str, may_fail: bool = False) -> str:
-        reading = [command[0], "--import", str(report), "--csv", "--print-units", "base", *which]
-        return run(reading, folder, timeout_s=timeout_s, whole=True, may_fail=may_fail)
-
-    def source_page(name: str) -> str:
-        # Figures are worth having without lines, which not every kernel has.
-        with suppress(ProfilerError):
-            return page(*source_options(name), may_fail=True)
-        return ""
-
-    ahead = likely_kernels(source)
-    with ThreadPoolExecutor(1 + len(ahead)) as pool:
-        details = pool.submit(page, "--page", "details")
-        pages = {name: pool.submit(source_page, name) for name in ahead}
-        trace = parse_raw(page("--page", "raw"))
-        if (own := hottest_own(trace, source)) is not None:
-            text = pages[own.name].result() if own.name in pages else source_page(own.name)
-            trace = with_lines(trace, own.name, parse_source(text))
-        trace = with_hints(trace, parse_hints(details.result()))
+    # -P: nothing is imported from the folder.
+    reading = [sys.executable, "-P", "-m", read_report.__name__, command[0], str(folder)]
+    text = run(reading, folder, timeout_s=timeout_s, whole=True, name="reading ncu's report")
+    trace = KernelTrace.model_validate_json(text)
     missing = tuple(dict.fromkeys((*unknown, *trace.missing)))
     collected = collected.after({"import": time.monotonic() - begin})
     return collected.model_copy(update={"gpu": trace.model_copy(update={"missing": missing})})

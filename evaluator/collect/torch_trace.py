@@ -14,7 +14,7 @@ from evaluator.collect.device_timeline import (
     device_activities,
     device_timeline,
 )
-from evaluator.collect.nsight.ncu_export import base_name
+from evaluator.collect.kernel_name import base_name
 from evaluator.collect.nsight.ncu_metrics import QUANTITIES
 from evaluator.errors import ProfilerError
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from evaluator.audit_record import Finding, Tool
-from evaluator.collect.nsight.ncu_export import base_name
+from evaluator.collect.kernel_name import base_name
 from evaluator.deep_audit.own_code import OwnCode
 
 _MOST_FINDINGS = 16

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from evaluator.candidate_tree import candidate_tree
 from evaluator.collect.code.binutils import printed_by
-from evaluator.collect.nsight.ncu_export import base_name
+from evaluator.collect.kernel_name import base_name
 from evaluator.deep_audit.compiled_text import Texts
 
 _TIMEOUT_S = 60.0

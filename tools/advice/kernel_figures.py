@@ -22,9 +22,6 @@ def kernel_figures(kernel: CollectedKernel, must_bytes: float) -> Iterator[tuple
     if known.get("spill_requests", -1.0) >= known.get("instructions", float("inf")):
         del known["spill_requests"]
     yield from known.items()
-    for hint in kernel.hints:
-        if hint.speedup_pct is not None:
-            yield f"ncu.{hint.rule}_pct", hint.speedup_pct
     yield from _launch(known)
     yield from _busy(known)
     yield from _global_accesses(known, must_bytes)

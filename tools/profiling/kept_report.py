@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from evaluator.collect.collected import Collected
-from evaluator.collect.ncu import REPORT
+from evaluator.collect.nsight.read_report import REPORT
 from evaluator.collect.target.target_process import COLLECTED, open_plain
 from evaluator.collect.torch_trace import TRACE
 

@@ -17,6 +17,7 @@ from evaluator.collect.code.binutils import printed_by
 from evaluator.collect.code.occupancy import RESERVED_SHARED, Capability, best_occupancy
 from evaluator.collect.code.toolkit import find_tool
 from evaluator.collect.collected import CollectedKernel, KernelTrace
+from evaluator.collect.kernel_name import mangled_base_name
 from evaluator.collect.nsight.ncu_metrics import QUANTITIES
 from evaluator.errors import ProfilerError
 
@@ -120,7 +121,7 @@ def as_trace(kernels: dict[str, KernelCode]) -> KernelTrace:
     ordered = sorted(kernels.items(), key=lambda item: -item[1].instructions["instructions"])
     named: dict[str, KernelCode] = {}
     for mangled, code in ordered:
-        named.setdefault(kernel_name(mangled), code)
+        named.setdefault(mangled_base_name(mangled), code)
     found = tuple(
         CollectedKernel(name=name, launches=0, time_us=0.0, metrics=code.metrics())
         for name, code in named.items()
@@ -188,17 +189,3 @@ def _count(name: str, suffix: str, counts: Counter[str]) -> None:
 def _width_bytes(suffix: str) -> int:
     match = _WIDTH.search(suffix)
     return int(match[1]) // 8 if match else 4
-
-
-def kernel_name(mangled: str) -> str:
-    """A kernel's plain name, without namespaces, template arguments and parameters."""
-    if not mangled.startswith("_Z"):
-        return mangled
-    rest = mangled.removeprefix("_Z").removeprefix("N")
-    name = mangled
-    while match := re.match(r"\d+", rest):
-        start, end = match.end(), match.end() + int(match[0])
-        name, rest = rest[start:end], rest[end:]
-        if not mangled.startswith("_ZN"):
-            break
-    return name

@@ -107,12 +107,13 @@ def run(
     timeout_s: float,
     whole: bool = False,
     may_fail: bool = False,
+    name: str = "",
 ) -> str:
     """Run a command of ours in `folder` and return (the end of) what it printed.
 
     Raises `ProfilerError` if it takes too long, and, unless it `may_fail`, if it does.
     """
-    program = Program(command, folder, clean_environment(folder), apart=True)
+    program = Program(command, folder, clean_environment(folder), apart=True, name=name)
     return program.finish(timeout_s, whole=whole, may_fail=may_fail)
 
 

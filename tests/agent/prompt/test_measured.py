@@ -114,10 +114,10 @@ def test_raw_metrics_are_figures_by_name_and_nothing_else() -> None:
     ]
 
 
-def test_raw_metrics_tell_neither_the_distance_nor_what_a_rule_thinks() -> None:
+def test_raw_metrics_leave_the_distance_out() -> None:
     base = measured()
     assert base.profile is not None
-    judged = {"sol_fraction": 0.61, "bound_us": 4.5, "latency_us": 7.5, "ncu.SlowPipe_pct": 33.0}
+    judged = {"sol_fraction": 0.61, "bound_us": 4.5, "latency_us": 7.5}
     profile = base.profile.model_copy(update={"figures": base.profile.figures | judged})
     text = told("R", base.model_copy(update={"profile": profile}))["Raw metrics"].text
     assert text == told("R", base)["Raw metrics"].text

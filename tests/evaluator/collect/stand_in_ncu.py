@@ -25,7 +25,6 @@ case "$*" in
   *--query-metrics*) printf 'Device X (GH100)\\ngpu__time_duration  Counter  ns  time\\n'
                      printf 'gpu__dram_throughput  Throughput  %%  of peak\\n' ;;
   *"--page raw"*) cat {data}/gelu_h200_raw.csv ;;
-  *"--page details"*) cat {data}/gelu_h200_details.csv ;;
   *"--page source"*) cat {data}/column_sums_h200_source.csv ;;
 esac
 """

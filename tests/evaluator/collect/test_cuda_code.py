@@ -12,7 +12,6 @@ from evaluator.collect.code.cuda_code import (
     KernelCode,
     as_trace,
     inspect_kernels,
-    kernel_name,
     read_kernels,
 )
 from evaluator.collect.collected import KernelTrace
@@ -76,20 +75,6 @@ def test_of_instances_of_a_template_the_longest_counts() -> None:
     )
     trace = as_trace({"_Z1kILi1EEvv": short, "_Z1kILi2EEvv": long})
     assert [kernel.metrics["registers"] for kernel in trace.kernels] == [32.0]
-
-
-@pytest.mark.parametrize(
-    ("mangled", "name"),
-    [
-        ("plain", "plain"),
-        ("_Z3vecPK6float4PS_i", "vec"),
-        ("_Z5spillILi64EEvPKfPfi", "spill"),
-        ("_ZN37_GLOBAL__N__c3c140c3_5_k2_cu_1fbda5a55inner6hiddenEPf", "hidden"),
-        ("_ZN2ns4copyIfEEvPT_", "copy"),
-    ],
-)
-def test_plain_names(mangled: str, name: str) -> None:
-    assert kernel_name(mangled) == name
 
 
 @pytest.fixture

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.collect.ncu import REPORT, collect_ncu, known_metrics
+from evaluator.collect.ncu import collect_ncu, known_metrics, parse_query
+from evaluator.collect.nsight.ncu_metrics import QUANTITIES, names
+from evaluator.collect.nsight.read_report import REPORT
 from evaluator.collect.target.target_process import COLLECTED
 from evaluator.errors import ProfilerError
 from tests.evaluator.collect.stand_in_ncu import GPU, PROFILES, WORK, stand_in_ncu
@@ -27,12 +29,11 @@ def install(folder: Path, profile: str) -> Path:
     return stand_in_ncu(folder.parent / "bin", folder.parent / "log", profile)
 
 
-def test_kernels_rules_and_work_come_together(folder: Path) -> None:
+def test_kernels_and_work_come_together(folder: Path) -> None:
     install(folder, PROFILES.replace("echo report", 'echo "$@"'))
     collected = collect_ncu(folder, GPU, timeout_s=20)
     assert collected.gpu is not None
     assert collected.gpu.kernels[0].name == "gelu_k"
-    assert collected.gpu.kernels[0].hints
     assert collected.work is not None
     assert collected.work.bytes == 1e6
     # Neither known by the chip nor in the export.
@@ -44,16 +45,36 @@ def test_kernels_rules_and_work_come_together(folder: Path) -> None:
     assert (folder / COLLECTED).is_file()
 
 
-@pytest.mark.parametrize("source", ["__global__ void gelu_k() {}", "KERNEL(gelu_k) {}"])
-def test_lines_are_asked_for_once_of_the_candidates_own_kernel(source: str, folder: Path) -> None:
-    # The first is known to be one before the figures are read, the second only then.
+@pytest.mark.parametrize(
+    ("source", "pages"),
+    [
+        # Which kernel is the hottest is known before the figures are read, or only then.
+        ("__global__ void gelu_k() {}", 2),
+        ("KERNEL(gelu_k) {}", 2),
+        ("__global__ void other() {} KERNEL(gelu_k) {}", 3),
+        ("torch.relu(x)", 1),
+    ],
+)
+def test_lines_are_read_of_the_candidates_hottest_kernel(
+    source: str, pages: int, folder: Path
+) -> None:
     install(folder, PROFILES)
-    collected = collect_ncu(folder, GPU, timeout_s=20, source=source)
+    request(source, folder)
+    collected = collect_ncu(folder, GPU, timeout_s=20)
     assert collected.gpu is not None
-    assert [line.line for line in collected.gpu.kernels[0].lines] == [7]
+    assert [line.line for line in collected.gpu.kernels[0].lines] == ([7] if pages > 1 else [])
     asked = (folder.parent / "log").read_text()
-    assert "--page source --print-source cuda,sass --kernel-name regex:(^|::)gelu_k$" in asked
-    assert asked.count("--page") == 3
+    source_page = "--page source --print-source cuda,sass --kernel-name regex:(^|::)gelu_k$"
+    assert asked.count(f"{source_page} --launch-count 1") == (pages > 1)
+    assert asked.count("--page") == pages
+
+
+def test_a_report_that_cannot_be_read(folder: Path) -> None:
+    script = install(folder, PROFILES)
+    broken = script.read_text().replace("cat", "echo broken; exit 3; cat", 1)
+    script.write_text(broken)
+    with pytest.raises(ProfilerError, match=r"reading ncu's report ended with 1: .*3: broken"):
+        collect_ncu(folder, GPU, timeout_s=20)
 
 
 def test_metrics_are_asked_for_once(folder: Path) -> None:
@@ -80,3 +101,37 @@ def test_failures_are_one_line(folder: Path, profile: str, message: str) -> None
     with pytest.raises(ProfilerError, match=message) as caught:
         collect_ncu(folder, GPU, timeout_s=0.5 if "sleep" in profile else 20)
     assert "\n" not in str(caught.value)
+
+
+def test_what_the_chip_does_not_know_is_not_asked_for_and_told() -> None:
+    known = parse_query(
+        "Device NVIDIA H200 (GH100)\n"
+        "gpu__time_duration   Counter  nanosecond  time\n"
+        "dram__throughput     Throughput   %  of peak\n"
+    )
+    wanted, missing = names(known)
+    assert "dram__throughput.avg.pct_of_peak_sustained_elapsed" in wanted
+    assert not any(name.startswith("gpu__dram_throughput") for name in wanted)
+    assert "launch__grid_size" in wanted
+    assert "l2_pct" in missing
+    assert "dram_pct" not in missing
+
+
+def test_one_name_is_enough_where_the_chip_lists_it() -> None:
+    known = frozenset({"smsp__inst_executed_op_local_ld", "gpu__time_duration"})
+    wanted, missing = names(known)
+    assert "smsp__inst_executed_op_local_ld.sum" in wanted
+    assert "smsp__sass_inst_executed_op_local_ld.sum" not in wanted
+    # Counted by a patched kernel, and never listed: asked for, and n/a where it is not known.
+    assert "smsp__sass_inst_executed_op_local_st.sum" in wanted
+    assert "memory_l2_theoretical_sectors_global" in wanted
+    assert not {"local_loads", "global_sectors", "time_us"} & set(missing)
+
+
+def test_without_an_answer_everything_is_asked_for() -> None:
+    wanted, missing = names(None)
+    assert missing == []
+    every = [name for _, names in QUANTITIES.values() for name in names]
+    # What ncu derives comes with its section; asked for by name it ends the profiling.
+    assert sorted(wanted) == sorted(n for n in every if not n.startswith("derived__"))
+    assert len(wanted) == len(set(wanted)) < len(every)

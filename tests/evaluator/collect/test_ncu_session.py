@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from evaluator.collect.collected import Collected
-from evaluator.collect.ncu import REPORT, collect_ncu, ncu_command
+from evaluator.collect.ncu import collect_ncu, ncu_command
 from evaluator.collect.ncu_session import NcuSession
+from evaluator.collect.nsight.read_report import REPORT
 from evaluator.collect.target.target_request import REQUEST
 from evaluator.collect.target.warm_target import WarmTarget
 from evaluator.errors import ProfilerError

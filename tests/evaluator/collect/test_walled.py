@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.collect.ncu import REPORT, collect_ncu
+from evaluator.collect.ncu import collect_ncu
+from evaluator.collect.nsight.read_report import REPORT
 from evaluator.collect.target import walled
 from evaluator.judge.bounds import ceilings
 from evaluator.judge.bounds.ceilings import measure_ceilings

@@ -17,7 +17,7 @@ from evaluator.collect.collected import (
     LoopFacts,
     Work,
 )
-from evaluator.collect.nsight.ncu_export import parse_hints, parse_raw, with_hints
+from evaluator.collect.nsight.raw_page import parse_raw
 from tools.advice.diagnosis import Diagnosis, diagnose
 from tools.advice.figures import figures
 from tools.profile import _shares as shares
@@ -326,10 +326,7 @@ def test_stalls_are_shares_of_all_that_wait() -> None:
 
 
 def test_real_export_of_an_h200() -> None:
-    trace = with_hints(
-        parse_raw((DATA / "gelu_h200_raw.csv").read_text()),
-        parse_hints((DATA / "gelu_h200_details.csv").read_text()),
-    )
+    trace = parse_raw((DATA / "gelu_h200_raw.csv").read_text())
     work = Work(bytes=2 * 4 * 2**26, flops=0.0, bytes_per_s=4.2e12)
     facts = Facts(Collected(gpu=trace, work=work), frozenset({"gelu_k"}), 215.0, 128.0)
     finding = diagnosed(facts)

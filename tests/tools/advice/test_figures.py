@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.collect.collected import Collected, CollectedKernel, KernelTrace
-from evaluator.collect.nsight.ncu_export import parse_hints, parse_raw, with_hints
 from evaluator.collect.nsight.ncu_metrics import QUANTITIES
+from evaluator.collect.nsight.raw_page import parse_raw
 from tests.tools.advice.test_diagnosis import DATA, WORK, cpu, gpu, kernel
 from tools.advice.figures import figures
 from tools.advice.rules import advise
@@ -163,10 +163,7 @@ def test_figures_of_a_cpu() -> None:
 
 
 def test_real_export_of_an_h200() -> None:
-    trace = with_hints(
-        parse_raw((DATA / "gelu_h200_raw.csv").read_text()),
-        parse_hints((DATA / "gelu_h200_details.csv").read_text()),
-    )
+    trace = parse_raw((DATA / "gelu_h200_raw.csv").read_text())
     facts = Facts(Collected(gpu=trace, work=WORK), frozenset({"gelu_k"}), 215.0, 128.0)
     known = figures(facts)
     assert known["uneven_share"] == pytest.approx(1 - 414_532.41 / 415_295)
@@ -174,7 +171,6 @@ def test_real_export_of_an_h200() -> None:
     assert known["atomic_pct"] == 0.0
     # Not 1.9, which the counter of the whole pipe reads for a kernel without a matrix product.
     assert known["tensor_pct"] == 0.0
-    assert known["ncu.AchievedOccupancy_pct"] == pytest.approx(27.1)
     assert known["blocks_per_sm"] == pytest.approx(262_144 / 132)
     assert advise(known, "gelu_k") == ()
 

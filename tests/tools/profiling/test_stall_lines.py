@@ -6,10 +6,10 @@ import pytest
 
 from evaluator.builder.sources import arrange
 from evaluator.collect.collected import Collected, CollectedKernel, KernelTrace, SourceLine
-from evaluator.collect.nsight.ncu_source import parse_source
+from evaluator.collect.nsight.source_page import parse_source
 from tests.advice.planted import CASES
 from tests.evaluator.collect.stand_in_ncu import PROFILES, stand_in_gpu, stand_in_ncu
-from tests.evaluator.collect.test_ncu_source import COLUMN_SUMS, DATA
+from tests.evaluator.collect.test_source_page import COLUMN_SUMS, DATA
 from tests.tools.test_profile import correct, request
 from tools.diagnosis.source_map import SourceMap
 from tools.profile import profile

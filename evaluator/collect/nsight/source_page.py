@@ -10,13 +10,12 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from evaluator.collect.collected import CollectedKernel, KernelTrace, SourceLine
+from evaluator.collect.collected import SourceLine
 from evaluator.collect.nsight.sass_instruction import SassInstruction, parse_instruction
 from evaluator.collect.nsight.scoreboard import Code
 
 _LEAST_SHARE = 0.05
 _MOST_LINES = 12
-_MOST_LIKELY = 3
 _DEFINED = re.compile(
     # CUDA's, whose bounds may stand on either side of its type; Triton's, with its decorators.
     r"(?:__global__[\s\w]*?(?:__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)[\s\w]*?)?\b"
@@ -43,33 +42,19 @@ _QUANTITIES = {
 """The page's short names, as `ncu_metrics.QUANTITIES` has them; the others are the same there."""
 
 
-def hottest_own(trace: KernelTrace, source: str) -> CollectedKernel | None:
-    """The kernel that takes most time of those that the candidate's file names; None without."""
-    return max(trace.own(source), key=lambda kernel: kernel.time_us, default=None)
+def likely_kernel(source: str) -> str | None:
+    """The one kernel that the candidate's file seems to define; None where it has several.
 
-
-def likely_kernels(source: str) -> tuple[str, ...]:
-    """Names of kernels that the candidate's file seems to define, in its order; a few at most.
-
-    Whose page is asked for ahead need not wait until it is known which kernel is the hottest. A
-    name too many or too few costs that wait and no more.
+    Its page can be asked for before it is known which kernel is the hottest.
     """
-    return tuple(dict.fromkeys(_DEFINED.findall(source)))[:_MOST_LIKELY]
+    names = set(_DEFINED.findall(source))
+    return names.pop() if len(names) == 1 else None
 
 
 def source_options(name: str) -> list[str]:
     """What to ask `ncu --import` for: the page of one launch of the kernel, as each takes long."""
     one = ["--kernel-name", f"regex:(^|::){name}$", "--launch-count", "1"]
     return ["--page", "source", "--print-source", "cuda,sass", *one]
-
-
-def with_lines(trace: KernelTrace, name: str, lines: tuple[SourceLine, ...]) -> KernelTrace:
-    """The same trace, the kernel of that name with its lines."""
-    kernels = tuple(
-        kernel.model_copy(update={"lines": lines}) if kernel.name == name else kernel
-        for kernel in trace.kernels
-    )
-    return trace.model_copy(update={"kernels": kernels})
 
 
 def parse_source(text: str) -> tuple[SourceLine, ...]:
