@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -222,3 +222,8 @@ def _plain_names() -> list[str]:
 
 BY_CALL: tuple[Measure, ...] = (FAST_0, FAST_1, KEPT)
 """What is followed from call to call."""
+
+
+def last_values(measure: Measure, runs: Sequence[Outcomes]) -> FloatArray:
+    """Shape (problems, seeds): after the last call."""
+    return np.stack([measure.table(reached)[:, -1] for reached in runs], axis=1)

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from experiments.analysis.at_k import best_at_k, pass_at_k
 from experiments.analysis.interval import Interval, interval_of
-from experiments.analysis.measures import BY_CALL, MEASURES, Measure, Unit
+from experiments.analysis.measures import BY_CALL, MEASURES, Measure, Unit, last_values
 from experiments.analysis.outcomes import Outcomes, outcomes
 from experiments.analysis.run_facts import LoadedRun, RunFacts
 from experiments.analysis.statistics import Resamples
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 
 class FigureReport(BaseModel):
-    """One figure of a run."""
-
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     figure: str
@@ -35,13 +30,17 @@ class FigureReport(BaseModel):
     estimate: Interval | None
     """None: unknown."""
 
+    @property
+    def is_share_of_problems(self) -> bool:
+        return self.figure.startswith(("fast_", "clear_"))
 
-class LevelReport(BaseModel):
-    """The problems of one level."""
+
+class Group(BaseModel):
+    """The problems of one level or category."""
 
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
-    level: int
+    name: str
     problems: int
     figures: tuple[FigureReport, ...]
     """fast_0, fast_1 and the geometric mean, where a failure counts 1."""
@@ -63,8 +62,6 @@ class AtK(BaseModel):
 
 
 class ProblemReport(BaseModel):
-    """One problem of a run."""
-
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     problem: str
@@ -94,8 +91,6 @@ class ProblemReport(BaseModel):
 
 
 class RunReport(BaseModel):
-    """One run."""
-
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, populate_by_name=True)
 
     schema_: int = Field(default=1, alias="schema")
@@ -103,7 +98,7 @@ class RunReport(BaseModel):
     figures: tuple[FigureReport, ...]
     statuses: dict[str, int]
     """Calls by status, the most frequent first."""
-    levels: tuple[LevelReport, ...]
+    levels: tuple[Group, ...]
     """Empty where all problems are of one level."""
     at_k: tuple[AtK, ...]
     """Of independent samples only."""
@@ -119,9 +114,9 @@ def report_on(run: LoadedRun, *, seed: int = 0) -> RunReport:
     reached = outcomes(run.turns)
     return RunReport(
         facts=run.facts,
-        figures=tuple(_figures(reached, MEASURES, seed)),
+        figures=tuple(figure_report([reached], measure, seed) for measure in MEASURES),
         statuses={str(name): int(n) for name, n in run.turns["status"].value_counts().items()},
-        levels=tuple(_levels(run, seed)),
+        levels=tuple(groups([run.turns], "level", seed)),
         at_k=tuple(at_k_figures([reached], seed)) if run.facts.strategy == "sample" else (),
         problems=tuple(
             problem_report(turns) for _, turns in run.turns.groupby("problem", sort=False)
@@ -129,14 +124,40 @@ def report_on(run: LoadedRun, *, seed: int = 0) -> RunReport:
     )
 
 
-def _levels(run: LoadedRun, seed: int) -> Iterator[LevelReport]:
-    levels = dict(list(run.turns.groupby("level")))
-    for turns in levels.values() if len(levels) > 1 else ():
-        reached = outcomes(turns)
-        yield LevelReport(
-            level=int(turns["level"].iloc[0]),
-            problems=len(reached.problems),
-            figures=tuple(_figures(reached, BY_CALL, seed)),
+def figure_report(reached: Sequence[Outcomes], measure: Measure, seed: int) -> FigureReport:
+    """Over the same problems of several runs, one a seed: a problem's value is the mean of those
+    that the measure covers."""
+    values = last_values(measure, reached)
+    known = ~np.isnan(values) if measure.absent == "left out" else np.ones_like(values, dtype=bool)
+    sums, counts = np.where(known, values, 0.0).sum(axis=1), known.sum(axis=1)
+    table = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)[:, None]
+    covered = measure.covered(table)
+    estimate = None
+    if covered.any():
+        resamples = Resamples.of(int(covered.sum()), seed=seed)
+        estimate = interval_of(measure.estimates(table[covered], resamples)[0])
+    return FigureReport(
+        figure=measure.key,
+        label=measure.label,
+        unit=measure.unit,
+        problems=int(covered.sum()),
+        estimate=estimate,
+    )
+
+
+def groups(
+    runs: Sequence[pd.DataFrame], column: Literal["level", "category"], seed: int
+) -> Iterator[Group]:
+    """Of runs over the same problems, one a seed. Nothing where there is one group alone."""
+    of = dict(zip(runs[0]["problem"], runs[0][column], strict=True))
+    names = sorted(set(of.values()))
+    for name in names if len(names) > 1 else ():
+        inside = [problem for problem in of if of[problem] == name]
+        reached = [outcomes(turns, inside) for turns in runs]
+        yield Group(
+            name=str(name) or "none",
+            problems=len(inside),
+            figures=tuple(figure_report(reached, measure, seed) for measure in BY_CALL),
         )
 
 
@@ -158,23 +179,6 @@ def at_k_figures(runs: Sequence[Outcomes], seed: int) -> Iterator[AtK]:
             correct=interval_of(resamples.share(correct)),
             faster=interval_of(resamples.share(faster)),
             best=interval_of(resamples.mean(best).map(lambda value: float(np.exp(value)))),
-        )
-
-
-def _figures(reached: Outcomes, measures: Sequence[Measure], seed: int) -> Iterator[FigureReport]:
-    for measure in measures:
-        table = measure.table(reached)
-        covered = measure.covered(table)
-        estimate = None
-        if covered.any():
-            resamples = Resamples.of(int(covered.sum()), seed=seed)
-            estimate = interval_of(measure.estimates(table[covered, -1:], resamples)[0])
-        yield FigureReport(
-            figure=measure.key,
-            label=measure.label,
-            unit=measure.unit,
-            problems=int(covered.sum()),
-            estimate=estimate,
         )
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.analysis.label import model_label, model_note
 from experiments.analysis.run_facts import LoadedRun
-from experiments.analysis.run_report import ProblemReport, RunReport, problem_report, report_on
-from experiments.analysis.table import DASH, interval
+from experiments.analysis.run_report import ProblemReport, problem_report, report_on
+from experiments.analysis.table import Table
 from experiments.page.charts import curve_charts, fast_p_chart
 from experiments.page.columns import Column, columns_of, curves_of_runs
 from experiments.page.findings import of_contrast, of_run
@@ -32,7 +32,7 @@ from experiments.page.sources import Sources
 from experiments.plot_style import line_styles
 from experiments.study.condition_report import THRESHOLDS
 from experiments.study.curves import Curve
-from experiments.study.report_text import sections
+from experiments.study.report_text import figure_table, study_text
 from experiments.study.study_folder import StudyFolder
 from experiments.study.study_report import study_report
 from tools.profiling.profile_facts import count_words
@@ -108,14 +108,8 @@ def _of_study(sources: Sources, folder: Path) -> _Told:
     thresholds = sorted({*THRESHOLDS, *sources.more_thresholds})
     report = study_report(folder, seed=sources.seed, thresholds=thresholds)
     tables = tuple(
-        PageTable(
-            title=section.title,
-            lines=tuple(section.lines),
-            heading=section.table.heading,
-            rows=tuple(section.table.rows),
-            left=tuple(section.table.left),
-        )
-        for section in sections(report)
+        _page_table(section.title, section.table, section.lines)
+        for section in study_text(report).sections
         if section.table is not None
     )
     goes_on = any(cell.finished < cell.of_problems for cell in report.cells)
@@ -132,6 +126,11 @@ def _of_study(sources: Sources, folder: Path) -> _Told:
 def _of_runs(sources: Sources, columns: Sequence[Column]) -> _Told:
     runs = [run for column in columns for run in column.runs]
     reports = [report_on(run, seed=sources.seed) for run in runs]
+    figures = figure_table(
+        [column.label for column in columns],
+        [told.figures for told in reports],
+        [len(told.problems) for told in reports],
+    )
     models = dict.fromkeys(run.facts.model for run in runs)
     flags = dict.fromkeys(run.facts.eager_flags for run in runs if run.facts.eager_flags)
     return _Told(
@@ -141,7 +140,7 @@ def _of_runs(sources: Sources, columns: Sequence[Column]) -> _Told:
             *(f"Speedups are over eager ({flag})." for flag in flags),
         ),
         findings=tuple(of_run(told, c.label) for told, c in zip(reports, columns, strict=True)),
-        tables=(_figures(columns, reports),),
+        tables=(_page_table("Figures after the last call", figures),),
         curves=tuple(curves_of_runs(columns, sources.seed)),
     )
 
@@ -157,21 +156,13 @@ def _notes(runs: Sequence[LoadedRun]) -> Iterator[str]:
             yield f"{facts.run}: fewer than {facts.budget} calls on {on}."
 
 
-def _figures(columns: Sequence[Column], reports: Sequence[RunReport]) -> PageTable:
-    rows = []
-    for place, figure in enumerate(reports[0].figures):
-        cells = []
-        for told in reports:
-            found = told.figures[place]
-            some = f" ({found.problems})" if found.problems < len(told.problems) else ""
-            cells.append(interval(found.estimate, found.unit, DASH) + some)
-        rows.append((figure.label, *cells))
+def _page_table(title: str, table: Table, lines: Sequence[str] = ()) -> PageTable:
     return PageTable(
-        title="Figures after the last call",
-        lines=(),
-        heading=("mean and 95 % interval (problems, if not all)", *(c.label for c in columns)),
-        rows=tuple(rows),
-        left=(0,),
+        title=title,
+        lines=tuple(lines),
+        heading=table.heading,
+        rows=tuple(table.rows),
+        left=tuple(table.left),
     )
 
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from experiments.analysis.equal_budget import NOUNS, spent_by_call
 from experiments.analysis.interval import Interval, interval_of
-from experiments.analysis.measures import Measure, Unit, measure_of
+from experiments.analysis.measures import Measure, Unit, last_values, measure_of
 from experiments.analysis.statistics import (
     LEVEL,
     Difference,
@@ -25,7 +25,6 @@ from experiments.analysis.table import gap
 from experiments.study.cell_results import (
     ConditionResults,
     balanced,
-    last_values,
     read_conditions,
     values_at,
 )

@@ -129,11 +129,6 @@ def balanced(
     return over(seeds[:most])
 
 
-def last_values(measure: Measure, runs: Sequence[Outcomes]) -> FloatArray:
-    """Shape (problems, seeds): after the last call."""
-    return np.stack([measure.table(reached)[:, -1] for reached in runs], axis=1)
-
-
 def values_at(
     measure: Measure, runs: Sequence[Outcomes], currency: Currency, budgets: FloatArray
 ) -> FloatArray:

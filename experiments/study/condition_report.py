@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from agent.config.feedback_spec import Component, Control
 from experiments.analysis.advice_totals import RuleTotal, total_advice
 from experiments.analysis.costs import Costs, costs_of
-from experiments.analysis.interval import Interval, interval_of
-from experiments.analysis.measures import BUILT, BY_CALL, MEASURES, SOL, Measure, Rival, measure_of
+from experiments.analysis.interval import Interval
+from experiments.analysis.measures import BUILT, MEASURES, SOL, Rival, measure_of
 from experiments.analysis.outcomes import Outcomes
-from experiments.analysis.run_report import AtK, FigureReport, at_k_figures
-from experiments.analysis.statistics import Resamples
+from experiments.analysis.run_report import (
+    AtK,
+    FigureReport,
+    Group,
+    at_k_figures,
+    figure_report,
+    groups,
+)
 from experiments.analysis.trajectories import Trajectories, trajectories
-from experiments.study.cell_results import ConditionResults, last_values
+from experiments.study.cell_results import ConditionResults
 from experiments.study.plan import Condition
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 THRESHOLDS = (0.0, 1.0, 1.1, 1.5, 2.0, 3.0)
 OF_THE_BOUND = (0.25, 0.5, 0.75, 0.9)
@@ -45,17 +45,6 @@ class FastP(BaseModel):
     """KernelBench's fast_p: the point estimate is above `p`."""
     by_interval: Interval | None
     """The whole interval of the kernel's speedup is above `p`. None: `p` is 0, or of the bound."""
-
-
-class Group(BaseModel):
-    """The problems of one level or category."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
-    name: str
-    problems: int
-    figures: tuple[FigureReport, ...]
-    """fast_0, fast_1 and the geometric mean with failures counted."""
 
 
 class ConditionReport(BaseModel):
@@ -101,7 +90,7 @@ def condition_report(
     seed: int = 0,
 ) -> ConditionReport:
     """Report on `problems`, which are finished in all cells of `results`."""
-    reached = results.outcomes(problems)
+    turns, reached = results.turns(problems), results.outcomes(problems)
     feedback = Condition.parse(results.condition).feedback
     advised = feedback.control_of(Component.ADVICE) is Control.REAL
     rules = total_advice(folder / cell.name for cell in results.cells).rules if advised else ()
@@ -110,52 +99,24 @@ def condition_report(
         condition=results.condition,
         problems=len(problems),
         seeds=len(results.cells),
-        figures=tuple(_figures(reached, (BUILT, *MEASURES, SOL), seed)),
+        figures=tuple(_known_figures(reached, seed)),
         fast_p=tuple(_fast_p(reached, thresholds, seed)),
         costs=tuple(costs_of(reached, seed=seed)),
-        levels=tuple(_groups(results, problems, "level", seed)),
-        categories=tuple(_groups(results, problems, "category", seed)),
+        levels=tuple(groups(turns, "level", seed)),
+        categories=tuple(groups(turns, "category", seed)),
         at_k=tuple(at_k_figures(reached, seed)) if results.is_sample else (),
-        trajectories=None
-        if results.is_sample
-        else trajectories(results.turns(problems), problems, seed=seed),
+        trajectories=None if results.is_sample else trajectories(turns, problems, seed=seed),
         advice=rules,
     )
 
 
-def _figures(
-    reached: Sequence[Outcomes], measures: Sequence[Measure], seed: int
-) -> Iterator[FigureReport]:
-    for measure in measures:
-        found = _figure(reached, measure, seed)
+def _known_figures(reached: Sequence[Outcomes], seed: int) -> Iterator[FigureReport]:
+    for measure in (BUILT, *MEASURES, SOL):
+        found = figure_report(reached, measure, seed)
         is_cost = measure.absent == "unknown"
         nothing_spent = is_cost and found.estimate and not found.estimate.value
         if found.estimate is not None and not nothing_spent:
             yield found
-
-
-def _figure(reached: Sequence[Outcomes], measure: Measure, seed: int) -> FigureReport:
-    table = _over_seeds(last_values(measure, reached), measure)[:, None]
-    covered = measure.covered(table)
-    estimate = None
-    if covered.any():
-        resamples = Resamples.of(int(covered.sum()), seed=seed)
-        estimate = interval_of(measure.estimates(table[covered], resamples)[0])
-    return FigureReport(
-        figure=measure.key,
-        label=measure.label,
-        unit=measure.unit,
-        problems=int(covered.sum()),
-        estimate=estimate,
-    )
-
-
-def _over_seeds(values: FloatArray, measure: Measure) -> FloatArray:
-    """Shape (problems,): a problem that a figure covers with some seeds has the mean over those."""
-    known = ~np.isnan(values) if measure.absent == "left out" else np.ones_like(values, dtype=bool)
-    sums = np.where(known, values, 0.0).sum(axis=1)
-    counts = known.sum(axis=1)
-    return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), dtype=float)
 
 
 def _fast_p(reached: Sequence[Outcomes], thresholds: Sequence[float], seed: int) -> Iterator[FastP]:
@@ -169,10 +130,10 @@ def _fast_p(reached: Sequence[Outcomes], thresholds: Sequence[float], seed: int)
         for p in OF_THE_BOUND if rival == "bound" else thresholds:
             if p == 0 and rival != "eager":
                 continue
-            found = _figure(reached, measure_of(f"fast_{p:g}{behind}"), seed)
+            found = figure_report(reached, measure_of(f"fast_{p:g}{behind}"), seed)
             clear = None
             if p > 0 and rival != "bound":
-                clear = _figure(reached, measure_of(f"clear_{p:g}{behind}"), seed)
+                clear = figure_report(reached, measure_of(f"clear_{p:g}{behind}"), seed)
             yield FastP(
                 rival=rival,
                 p=p,
@@ -180,21 +141,3 @@ def _fast_p(reached: Sequence[Outcomes], thresholds: Sequence[float], seed: int)
                 by_estimate=found.estimate,
                 by_interval=clear.estimate if clear else None,
             )
-
-
-def _groups(
-    results: ConditionResults,
-    problems: Sequence[str],
-    column: Literal["level", "category"],
-    seed: int,
-) -> Iterator[Group]:
-    turns = results.turns(problems)[0]
-    of = dict(zip(turns["problem"], turns[column], strict=True))
-    names = sorted({of[problem] for problem in problems})
-    for name in names if len(names) > 1 else ():
-        inside = [problem for problem in problems if of[problem] == name]
-        yield Group(
-            name=str(name) or "none",
-            problems=len(inside),
-            figures=tuple(_figures(results.outcomes(inside), BY_CALL, seed)),
-        )

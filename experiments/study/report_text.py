@@ -1,4 +1,4 @@
-"""A study's report for a person, as plain text or as Markdown."""
+"""Reports on studies and runs for a person, as plain text or as Markdown."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from evaluator.command.command_line import Line
 from experiments.analysis.equal_budget import NOUNS, UNITS
 from experiments.analysis.interval import Interval
 from experiments.analysis.measures import KEPT, measure_of
-from experiments.analysis.run_report import FigureReport
+from experiments.analysis.run_report import (
+    AtK,
+    FigureReport,
+    Group,
+    ProblemReport,
+    RunReport,
+)
 from experiments.analysis.statistics import FEWEST
 from experiments.analysis.table import DASH, Table, figure, gap, interval
 from experiments.study.answer import answer_lines
-from experiments.study.condition_report import ConditionReport, Group
+from experiments.study.condition_report import ConditionReport
 from experiments.study.curves import Curve
 from experiments.study.study_report import StudyReport
 
@@ -22,70 +28,149 @@ SHOWN_BUDGETS = 4
 
 @dataclass(frozen=True)
 class Section:
-    """Part of a report: lines, then a table."""
-
     title: str
     lines: Sequence[str] = ()
     table: Table | None = None
 
 
-def text_lines(report: StudyReport) -> Iterator[Line]:
-    """As plain text."""
-    yield "bold", f"{report.study}: {report.question}"
-    yield from (("", line) for line in report.circumstances)
-    yield "", _extent(report)
-    yield from (("yellow", f"note: {note}") for note in report.notes)
-    for section in sections(report):
-        yield "", ""
-        yield "bold", section.title
-        yield from (("", line) for line in section.lines)
-        yield from (("", line) for line in (section.table.plain() if section.table else ()))
+@dataclass(frozen=True)
+class ReportText:
+    """A report on a study or a run, for a person."""
 
+    title: str
+    lines: Sequence[str]
+    notes: Sequence[str]
+    sections: Sequence[Section]
 
-def markdown_lines(report: StudyReport) -> Iterator[str]:
-    """As Markdown."""
-    yield f"### {report.study}: {report.question}"
-    yield ""
-    for line in (*report.circumstances, _extent(report), *(f"Note: {n}" for n in report.notes)):
-        yield f"- {line}"
-    for section in sections(report):
+    def plain(self) -> Iterator[Line]:
+        yield "bold", self.title
+        yield from (("", line) for line in self.lines)
+        yield from (("yellow", f"note: {note}") for note in self.notes)
+        for section in self.sections:
+            yield "", ""
+            yield "bold", section.title
+            yield from (("", line) for line in section.lines)
+            yield from (("", line) for line in (section.table.plain() if section.table else ()))
+
+    def markdown(self) -> Iterator[str]:
+        yield f"### {self.title}"
         yield ""
-        yield f"#### {section.title}"
-        yield ""
-        for line in section.lines:
-            yield f"{'  ' if line.startswith(' ') else ''}- {line.strip()}"
-        yield from section.table.markdown() if section.table else ()
+        yield from (f"- {line}" for line in (*self.lines, *(f"Note: {n}" for n in self.notes)))
+        for section in self.sections:
+            yield ""
+            yield f"#### {section.title}"
+            yield ""
+            for line in section.lines:
+                yield f"{'  ' if line.startswith(' ') else ''}- {line.strip()}"
+            yield from section.table.markdown() if section.table else ()
 
 
-def _extent(report: StudyReport) -> str:
-    cells = len(report.cells)
+def study_text(report: StudyReport) -> ReportText:
     finished = sum(cell.finished for cell in report.cells)
     of = sum(cell.of_problems for cell in report.cells)
     turns = sum(cell.turns for cell in report.cells)
-    return (
-        f"{cells} cells, {finished} of {of} problems finished, {turns:,} turns;"
+    extent = (
+        f"{len(report.cells)} cells, {finished} of {of} problems finished, {turns:,} turns;"
         f" plan {report.plan_hash}"
+    )
+    return ReportText(
+        f"{report.study}: {report.question}",
+        (*report.circumstances, extent),
+        report.notes,
+        tuple(_study_sections(report)),
     )
 
 
-def sections(report: StudyReport) -> Iterator[Section]:
-    """All that there is something to say on."""
+def run_text(report: RunReport) -> ReportText:
+    facts = report.facts
+    made = ", ".join(f"{count} {status}" for status, count in report.statuses.items())
+    torch = f", torch {facts.versions['torch']}" if "torch" in facts.versions else ""
+    commit = f", commit {facts.commit}" if facts.commit else ""
+    rival = f" Speedups are over eager ({facts.eager_flags})." if facts.eager_flags else ""
+    made_on = (
+        f"{facts.backend} on {facts.device}, {facts.precision}{torch}{commit};"
+        f" {len(report.problems)} problems, {facts.turns} calls: {made}.{rival}"
+    )
+    title = f"{facts.run}: {facts.title}"
+    return ReportText(title, (made_on,), tuple(_run_notes(report)), tuple(_run_sections(report)))
+
+
+def _run_notes(report: RunReport) -> Iterator[str]:
+    facts = report.facts
+    if facts.unbegun:
+        yield f"no turn yet of {len(facts.unbegun)} problems ({', '.join(facts.unbegun[:4])})"
+    short = [problem.problem for problem in report.problems if problem.calls < facts.budget]
+    if short:
+        yield f"fewer than {facts.budget} calls on {len(short)} problems"
+    if len(facts.rungs) > 1:
+        yield f"profiles come from different profilers ({', '.join(facts.rungs)})"
+
+
+def _run_sections(report: RunReport) -> Iterator[Section]:
+    yield Section("Problems", (), _problems(report.problems))
+    figures = figure_table([""], [report.figures], [len(report.problems)])
+    yield Section("Figures after the last call", (), figures)
+    yield from _levels([report.levels], [""])
+    yield from _at_k([report.at_k], [report.facts.run])
+
+
+def _problems(problems: Sequence[ProblemReport]) -> Table:
+    """One row a problem: its best kernel, and what finding it cost."""
+    compiled = any(problem.compile_speedup is not None for problem in problems)
+    heading = ["problem", "correct", "best over eager", "verdict", "found at call"]
+    heading += ["over compile"] * compiled
+    scored = any(problem.sol_score is not None for problem in problems)
+    heading += ["of the bound", *["SOL score"] * scored, "bottleneck", "tokens", "dollars", "wall"]
+    rows = []
+    for problem in problems:
+        absent = "not timed" if problem.correct else "no correct kernel"
+        cells = [
+            problem.problem,
+            f"{problem.correct}/{problem.calls}",
+            interval(problem.speedup, "ratio", absent),
+            problem.verdict or DASH,
+            str(problem.best_call or DASH),
+        ]
+        if compiled:
+            cells.append(figure(problem.compile_speedup, "ratio", DASH))
+        cells.append(figure(problem.sol_fraction, "share", DASH))
+        if scored:
+            cells.append(DASH if problem.sol_score is None else f"{problem.sol_score:.2f}")
+        cells += [
+            problem.bottleneck or DASH,
+            figure(problem.tokens, "tokens"),
+            figure(problem.cost_usd, "usd"),
+            figure(problem.seconds_wall, "seconds"),
+        ]
+        rows.append(tuple(cells))
+    left = frozenset({0, 3, heading.index("bottleneck")})
+    return Table(tuple(heading), rows, left)
+
+
+def _study_sections(report: StudyReport) -> Iterator[Section]:
     if report.answers:
         yield Section("Answers", tuple(answer_lines(report.answers)))
     if report.controls:
         title = "Feedback against its controls, where the plan does not ask for it"
         yield Section(title, tuple(answer_lines(report.controls)))
-    if not report.conditions:
+    conditions = report.conditions
+    if not conditions:
         return
-    names = _names(report.conditions)
-    yield Section("Share of problems", (), _fast_p(report.conditions, names))
-    yield Section("Figures after the last call", (), _figures(report.conditions, names))
-    yield Section("Cost of a correct and of a faster problem", (), _costs(report.conditions, names))
-    yield from _groups(report.conditions, names)
+    names = _names(conditions)
+    yield Section("Share of problems", (), _fast_p(conditions, names))
+    figures = figure_table(
+        names,
+        [[f for f in each.figures if not f.is_share_of_problems] for each in conditions],
+        [each.problems for each in conditions],
+    )
+    yield Section("Figures after the last call", (), figures)
+    yield Section("Cost of a correct and of a faster problem", (), _costs(conditions, names))
+    yield from _levels([each.levels for each in conditions], names)
+    yield from _categories(conditions, names)
     yield from _budgets(report)
-    yield from _at_k(report.conditions, names)
-    yield from _trajectories(report.conditions, names)
-    yield from _advice(report.conditions, names)
+    yield from _at_k([each.at_k for each in conditions], names)
+    yield from _trajectories(conditions, names)
+    yield from _advice(conditions, names)
 
 
 def _names(conditions: Sequence[ConditionReport]) -> list[str]:
@@ -117,14 +202,13 @@ def _fast_p(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Tabl
     return Table(("best kernel", *names), _rows(cells))
 
 
-def _figures(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Table:
+def figure_table(
+    names: Sequence[str], columns: Sequence[Sequence[FigureReport]], problems: Sequence[int]
+) -> Table:
+    """A column a condition or run, whose figures are over so many `problems` at most."""
     cells = [
-        {
-            _label(found, each.problems): interval(found.estimate, found.unit)
-            for found in each.figures
-            if not found.figure.startswith(("fast_", "clear_"))
-        }
-        for each in conditions
+        {_label(found, of): interval(found.estimate, found.unit) for found in figures}
+        for figures, of in zip(columns, problems, strict=True)
     ]
     return Table(("mean and 95 % interval", *names), _rows(cells))
 
@@ -146,18 +230,21 @@ def _costs(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Table
     return Table(("all spent over all reached", *names), _rows(cells))
 
 
-def _groups(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Iterator[Section]:
-    if any(each.levels for each in conditions):
+def _levels(columns: Sequence[Sequence[Group]], names: Sequence[str]) -> Iterator[Section]:
+    if any(columns):
         cells = [
             {
                 f"level {level.name} ({level.problems}): {found.label}": _in_group(level, found)
-                for level in each.levels
+                for level in levels
                 for found in level.figures
             }
-            for each in conditions
+            for levels in columns
         ]
         table = Table(("level (problems)", *names), _rows(cells))
         yield Section(f"By level (intervals from {FEWEST} problems on)", (), table)
+
+
+def _categories(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Iterator[Section]:
     if any(each.categories for each in conditions):
         cells = [
             {
@@ -215,17 +302,17 @@ def _at(curve: Curve, place: int) -> str:
     return gap(found, curve.unit) if curve.over else interval(found, curve.unit)
 
 
-def _at_k(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Iterator[Section]:
-    for each, name in zip(conditions, names, strict=True):
-        if each.at_k:
+def _at_k(columns: Sequence[Sequence[AtK]], names: Sequence[str]) -> Iterator[Section]:
+    for name, found in zip(names, columns, strict=True):
+        if found:
             rows = [
                 (
-                    str(found.k),
-                    interval(found.correct, "share"),
-                    interval(found.faster, "share"),
-                    interval(found.best, "ratio"),
+                    str(each.k),
+                    interval(each.correct, "share"),
+                    interval(each.faster, "share"),
+                    interval(each.best, "ratio"),
                 )
-                for found in each.at_k
+                for each in found
             ]
             heading = ("k", "pass@k: correct", "pass@k: > 1x", "best@k: speedup, at least 1")
             yield Section(f"Best of k samples: {name}", (), Table(heading, rows))

@@ -109,7 +109,7 @@ def test_the_score_is_shown_where_it_was_recorded(tmp_path: Path):
 def test_levels_stand_side_by_side(tmp_path: Path):
     results = {"level1_1_a": [2.0], "level1_2_b": [None], "level2_1_c": [3.0]}
     told = report(made_run(tmp_path / "run", results))
-    assert [(level.level, level.problems) for level in told.levels] == [(1, 2), (2, 1)]
+    assert [(level.name, level.problems) for level in told.levels] == [("1", 2), ("2", 1)]
     solved = [level.figures[0].estimate for level in told.levels]
     assert [found.value for found in solved if found] == [0.5, 1.0]
     assert "level" in command(MODULE, tmp_path / "run", "--markdown").stdout
@@ -127,6 +127,6 @@ def test_samples_are_summed_up_by_how_many_there_are(tmp_path: Path):
     assert two.correct.value == pytest.approx((5 / 6 + 1 / 2) / 2)
     assert (four.correct.value, four.faster.value) == (1.0, 1.0)
     assert four.best.value == pytest.approx((4.0 * 2.0) ** 0.5)
-    assert "best of k samples" in command(MODULE, tmp_path / "run").stdout
+    assert "Best of k samples" in command(MODULE, tmp_path / "run").stdout
     refined = report(made_run(tmp_path / "refined", results))
     assert refined.at_k == ()
