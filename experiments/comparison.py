@@ -11,11 +11,18 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from experiments.analysis.common_ground import common_ground
-from experiments.analysis.interval import Interval, interval_of
 from experiments.analysis.measures import BY_CALL, MEASURES, Measure, Unit
 from experiments.analysis.outcomes import Outcomes, outcomes
 from experiments.analysis.run_facts import RunFacts, load_run
-from experiments.analysis.statistics import DRAWS, LEVEL, Estimate, Resamples, difference
+from experiments.analysis.statistics import (
+    DRAWS,
+    LEVEL,
+    Estimate,
+    Interval,
+    Resamples,
+    difference,
+    interval_of,
+)
 from problems.errors import UsageError
 
 Side = Literal["A", "B", "unclear", "unknown"]

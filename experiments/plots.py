@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.analysis.caption import caption, counted, setting
 from experiments.analysis.equal_budget import NOUNS, Currency
 from experiments.analysis.label import conditions
 from experiments.analysis.measures import KEPT
@@ -26,9 +25,12 @@ from experiments.plot_style import (
     VERMILLION,
     LineStyle,
     band,
+    caption,
+    counted,
     line_styles,
     percent,
     ratio_ticks,
+    setting,
     styled_figure,
     write_caption,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,10 +11,12 @@ import typer
 from typer import Argument, Option
 
 from evaluator.command.command_line import print_lines, serve
+from problems.errors import UsageError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from experiments.page.sources import Sources
     from experiments.study.report_text import ReportText
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -56,7 +59,6 @@ def report(
     from experiments.study.report_text import run_text, study_text
     from experiments.study.study_folder import FILE
     from experiments.study.study_report import study_report
-    from problems.errors import UsageError
 
     forms = (as_json, markdown, live, output is not None or pdf_figures is not None)
     if sum(forms) > 1:
@@ -65,16 +67,15 @@ def report(
     if p and len(studies) < len(runs):
         raise UsageError(f"--p is of studies (folders with {FILE}); leave it out")
     if live or output is not None or pdf_figures is not None:
-        from experiments.page.output import serve_page, write_figures, write_page
         from experiments.page.sources import Sources
 
         sources = Sources.at(runs, seed=seed, more_thresholds=p or ())
         if output is not None:
-            write_page(sources, output)
+            _write_page(sources, output)
         if pdf_figures is not None:
-            write_figures(runs, pdf_figures)
+            _write_figures(runs, pdf_figures)
         if live:
-            serve_page(sources, port)
+            _serve_page(sources, port)
         return
     thresholds = sorted({*THRESHOLDS, *(p or ())})
     reports: list[tuple[BaseModel, ReportText]] = []
@@ -92,6 +93,49 @@ def report(
             typer.echo("\n".join([""] * (place > 0) + list(text.markdown())))
         else:
             print_lines([("", "")] * (place > 0) + list(text.plain()))
+
+
+def _write_page(sources: Sources, output: Path) -> None:
+    """The page of a study or of runs, as one file. Raises `UsageError`."""
+    from experiments.page.collection import collect
+    from experiments.page.page import static_page
+
+    collected = collect(sources)
+    if not collected.folders:
+        raise UsageError(f"{sources.paths[0]} holds no turn yet; start or resume that run first")
+    text = static_page(collected)
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"-o {output} can't be written: {error}") from error
+    typer.echo(str(output))
+
+
+def _write_figures(paths: Sequence[Path], folder: Path) -> None:
+    """Each picture that any number of runs, or one study, can have, as a PDF file.
+
+    Raises `UsageError`.
+    """
+    from experiments.plot import OF_ANY_RUNS, drawn
+
+    for picture in OF_ANY_RUNS:
+        figure = drawn(picture, paths)
+        file = folder / f"{picture}.pdf"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            figure.savefig(file, bbox_inches="tight")
+        except OSError as error:
+            raise UsageError(f"--pdf-figures {file} can't be written: {error}") from error
+        typer.echo(str(file))
+
+
+def _serve_page(sources: Sources, port: int) -> None:
+    """Serve the page until Ctrl-C. Raises `UsageError`."""
+    from experiments.page.live import LiveServer
+
+    with LiveServer(sources, port) as server:
+        typer.echo(server.url)
+        server.serve_forever()
 
 
 if __name__ == "__main__":

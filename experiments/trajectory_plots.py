@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from experiments.analysis.caption import counted, written_by
 from experiments.plot_style import (
     BLUE,
     INK,
     ORANGE,
     VERMILLION,
+    counted,
     styled_figure,
     write_caption,
+    written_by,
 )
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from experiments.analysis.interval import Interval, interval_of
-from experiments.analysis.statistics import wilson
+from experiments.analysis.statistics import Interval, interval_of, wilson
 from experiments.runs import read_records, run_folders
 from problems.errors import UsageError
 from tools.advice.score import time_change

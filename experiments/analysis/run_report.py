@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from experiments.analysis.at_k import best_at_k, pass_at_k
-from experiments.analysis.interval import Interval, interval_of
 from experiments.analysis.measures import BY_CALL, MEASURES, Measure, Unit, last_values
 from experiments.analysis.outcomes import Outcomes, outcomes
 from experiments.analysis.run_facts import LoadedRun, RunFacts
-from experiments.analysis.statistics import Resamples
+from experiments.analysis.statistics import Interval, Resamples, interval_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
+
+    BoolArray = NDArray[np.bool_]
+    FloatArray = NDArray[np.float64]
 
 
 class FigureReport(BaseModel):
@@ -164,7 +167,9 @@ def groups(
 def at_k_figures(runs: Sequence[Outcomes], seed: int) -> Iterator[AtK]:
     """For k of 1, 2, 4, ... and all; the mean over `runs` of the same problems.
 
-    A call that was not made counts as one without a kernel.
+    pass@k and best@k average over all subsets of k answers, so they use every answer and have no
+    bias (Chen et al. 2021, arXiv 2107.03374, for pass@k). They suit samples, not turns that build
+    on each other. A call that was not made counts as one without a kernel.
     """
     resamples = Resamples.of(len(runs[0].problems), seed=seed)
     calls = min(reached.calls for reached in runs)
@@ -180,6 +185,28 @@ def at_k_figures(runs: Sequence[Outcomes], seed: int) -> Iterator[AtK]:
             faster=interval_of(resamples.share(faster)),
             best=interval_of(resamples.mean(best).map(lambda value: float(np.exp(value)))),
         )
+
+
+def pass_at_k(hits: BoolArray, k: int) -> FloatArray:
+    """For each problem the chance that some of k answers hits, shape (problems,).
+
+    `hits`: shape (problems, n). Raises `ValueError` where k is not in 1..n.
+    """
+    return best_at_k(hits.astype(float), k)
+
+
+def best_at_k(values: FloatArray, k: int) -> FloatArray:
+    """For each problem the expected highest value of k answers, shape (problems,).
+
+    `values`: shape (problems, n). Raises `ValueError` where k is not in 1..n.
+    """
+    answers = values.shape[1]
+    if not 1 <= k <= answers:
+        raise ValueError(f"k = {k}, and there are {answers} answers")
+    # Of the subsets of k, so many have the i-th smallest value as their highest.
+    highest = [math.comb(place, k - 1) for place in range(answers)]
+    chances = np.array([count / math.comb(answers, k) for count in highest])
+    return np.asarray(np.sort(values, axis=1) @ chances, dtype=float)
 
 
 def problem_report(turns: pd.DataFrame) -> ProblemReport:

@@ -20,6 +20,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,6 +45,26 @@ class Estimate:
     def map(self, function: Callable[[float], float]) -> Estimate:
         """All three through an increasing `function`."""
         return Estimate(function(self.value), function(self.low), function(self.high))
+
+
+class Interval(BaseModel):
+    """A figure with its 95 % interval; a bound is None where there is none."""
+
+    model_config = ConfigDict(frozen=True)
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def interval_of(estimate: Estimate) -> Interval | None:
+    """None where the figure is unknown (NaN)."""
+    if math.isnan(estimate.value):
+        return None
+    if estimate.low == 0.0 and estimate.high == math.inf:  # a ratio of which nothing is known
+        return Interval(value=estimate.value, low=None, high=None)
+    low, high = (bound if math.isfinite(bound) else None for bound in (estimate.low, estimate.high))
+    return Interval(value=estimate.value, low=low, high=high)
 
 
 @dataclass(frozen=True)

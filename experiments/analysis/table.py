@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from experiments.analysis.interval import Interval
 from experiments.analysis.measures import Unit
+from experiments.analysis.statistics import Interval
 
 DASH = "-"
 

@@ -10,9 +10,8 @@ from pydantic import BaseModel, ConfigDict
 
 from evaluator.evaluation import Status
 from experiments.analysis.equal_budget import by_search
-from experiments.analysis.interval import Interval, interval_of
 from experiments.analysis.outcomes import outcomes
-from experiments.analysis.statistics import Resamples
+from experiments.analysis.statistics import Interval, Resamples, interval_of
 
 if TYPE_CHECKING:
     import pandas as pd

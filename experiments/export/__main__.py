@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 from typer import Argument, Option
 
 from evaluator.command.command_line import serve
+from problems.errors import UsageError
 
 Runs = Annotated[
     list[Path], Argument(help="Run directories, or folders of them.", metavar="RUN...")
@@ -28,9 +30,19 @@ app = typer.Typer(
 )
 
 
+def need(module: str, extra: str, what: str) -> None:
+    """Raise `UsageError` where `module`, a top-level package, is not installed.
+
+    `extra` names the extra that brings it, `what` the command that needs it.
+    """
+    if find_spec(module) is None:
+        raise UsageError(f"{what} needs {module}: pip install 'kernel-refinery[{extra}]'")
+
+
 @app.command()
 def parquet(runs: Runs, output: File) -> None:
     """One row a turn, as a Parquet file."""
+    need("pyarrow", "export", "export parquet")
     from experiments.export.table import write_parquet
 
     typer.echo(f"{output}: {write_parquet(runs, output)} turns", err=True)
@@ -57,6 +69,7 @@ def jsonl(runs: Runs, output: File) -> None:
 @app.command()
 def inspect(runs: Runs, output: Folder) -> None:
     """A log of Inspect AI for each run."""
+    need("inspect_ai", "inspect", "export inspect")
     from experiments.export.inspect_log import write_inspect_logs
 
     for path in write_inspect_logs(runs, output):
@@ -88,7 +101,8 @@ def otlp(
     follow: Follow = False,
 ) -> None:
     """OpenTelemetry spans of problems, turns and their stages."""
-    from experiments.export.sink import send
+    need("opentelemetry", "otlp", "export otlp")
+    from experiments.export.recorded_run import send
     from experiments.export.spans import SpanSink
 
     sink = SpanSink(endpoint)
@@ -106,7 +120,8 @@ def wandb(
     follow: Follow = False,
 ) -> None:
     """Runs of Weights & Biases (WANDB_MODE=offline: without a network)."""
-    from experiments.export.sink import send
+    need("wandb", "wandb", "export wandb")
+    from experiments.export.recorded_run import send
     from experiments.export.wandb_run import WandbSink
 
     sink = WandbSink(project, output)

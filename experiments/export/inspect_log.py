@@ -20,7 +20,6 @@ from agent.record.completion import Usage
 from agent.record.durable import disk_errors_told
 from evaluator.evaluation import Status
 from experiments.analysis.run_facts import RunFacts, facts_of
-from experiments.export.extra import need
 from experiments.export.recorded_run import (
     RecordedRun,
     RecordedTurn,
@@ -41,7 +40,6 @@ _STOPS = {"stop": "stop", "length": "max_tokens", "content_filter": "content_fil
 
 def write_inspect_logs(runs: Sequence[Path], output: Path) -> list[Path]:
     """Write `output/RUN.eval` for each run and return the paths. Raises `UsageError`."""
-    need("inspect_ai", "inspect", "export inspect")
     from inspect_ai.log import write_eval_log
 
     paths = []

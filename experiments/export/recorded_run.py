@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import ValidationError
 
@@ -17,11 +18,14 @@ from agent.record.confirmation import Confirmation
 from agent.record.run_files import RunFiles, StoredCompletion
 from agent.record.turn import TurnRecord
 from evaluator.evaluation import Evaluation, Status
-from experiments.runs import FILES, load_runs, read_confirmations, read_records
+from experiments.runs import FILES, load_runs, read_confirmations, read_records, run_folders
 from problems.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+POLL_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -157,3 +161,30 @@ def _recorded_run(folder: Path, table: pd.DataFrame) -> RecordedRun:
         second = seconds.get((record.problem, record.candidate or ""))
         turns.append(RecordedTurn({str(k): v for k, v in row.items()}, record, second, files))
     return RecordedRun(str(table["run"].iloc[0]), folder, table, tuple(turns))
+
+
+class Sink(Protocol):
+    """Takes a run as it stands, again and again, and sends what is new."""
+
+    def update(self, run: RecordedRun) -> None:
+        """Send the turns that were not sent before."""
+        ...
+
+    def close(self) -> None:
+        """Send what is known only at the end. Also called after an error or Ctrl-C."""
+        ...
+
+
+def send(paths: Sequence[Path], sink: Sink, *, follow: bool) -> None:
+    """Send the runs at `paths`; with `follow`, until the last command of each has ended."""
+    try:
+        while True:
+            # Asked before the turns are read: what comes in between is read the next time.
+            ended = all(has_ended(folder) for path in paths for folder in run_folders(path))
+            for run in recorded_runs(paths):
+                sink.update(run)
+            if ended or not follow:
+                return
+            time.sleep(POLL_S)
+    finally:
+        sink.close()

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from evaluator.evaluation import Status
-from experiments.export.extra import need
 from experiments.export.recorded_run import RecordedRun, RecordedTurn, digest, outcome_of
 from problems.errors import UsageError
 
@@ -37,7 +36,6 @@ class SpanSink:
     def __init__(self, endpoint: str | None) -> None:
         """`endpoint`: a URL, to which `/v1/traces` is added where it has no path; None: as
         OTEL_EXPORTER_OTLP_ENDPOINT says, or port 4318 here. Raises `UsageError`."""
-        need("opentelemetry", "otlp", "export otlp")
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
         # What it logs about a failed request, the UsageError below says.

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.record.durable import disk_errors_told, write_whole
-from experiments.export.extra import need
 from experiments.runs import load_runs
 
 if TYPE_CHECKING:
@@ -46,7 +45,6 @@ def write_csv(runs: Sequence[Path], output: Path) -> int:
 
 def write_parquet(runs: Sequence[Path], output: Path) -> int:
     """Write `output` and return the number of turns. Absent numbers are null."""
-    need("pyarrow", "export", "export parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -10,7 +10,6 @@ import numpy as np
 from experiments.analysis.measures import MEASURES
 from experiments.analysis.outcomes import outcomes
 from experiments.analysis.run_facts import facts_of
-from experiments.export.extra import need
 from experiments.export.recorded_run import RecordedRun
 from problems.errors import UsageError
 
@@ -26,7 +25,6 @@ class WandbSink:
 
     def __init__(self, project: str, folder: Path) -> None:
         """`folder`: where W&B makes its folder `wandb`. Raises `UsageError`."""
-        need("wandb", "wandb", "export wandb")
         self._project = project
         self._folder = folder
         self._open: dict[str, wandb.Run] = {}

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from experiments.analysis.equal_budget import NOUNS
-from experiments.analysis.interval import interval_of
 from experiments.analysis.measures import FAST_0
 from experiments.analysis.outcomes import Outcomes
-from experiments.analysis.statistics import Resamples
+from experiments.analysis.statistics import Resamples, interval_of
 from experiments.page.page_data import Chart, CurveLine
 from experiments.study.curves import Curve
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.analysis.label import model_label, model_note
+from experiments.analysis.measures import measure_of
 from experiments.analysis.run_facts import LoadedRun
-from experiments.analysis.run_report import ProblemReport, problem_report, report_on
-from experiments.analysis.table import Table
+from experiments.analysis.run_report import ProblemReport, RunReport, problem_report, report_on
+from experiments.analysis.table import Table, gap, interval
 from experiments.page.charts import curve_charts, fast_p_chart
 from experiments.page.columns import Column, columns_of, curves_of_runs
-from experiments.page.findings import of_contrast, of_run
 from experiments.page.page_data import (
     Best,
     Chart,
@@ -30,6 +30,7 @@ from experiments.page.page_data import (
 )
 from experiments.page.sources import Sources
 from experiments.plot_style import line_styles
+from experiments.study.answer import Answer
 from experiments.study.condition_report import THRESHOLDS
 from experiments.study.curves import Curve
 from experiments.study.report_text import figure_table, study_text
@@ -116,8 +117,8 @@ def _of_study(sources: Sources, folder: Path) -> _Told:
     return _Told(
         notes=(*([UNFINISHED] if goes_on else ()), *report.notes),
         circumstances=report.circumstances,
-        findings=tuple(map(of_contrast, report.answers)),
-        controls=tuple(map(of_contrast, report.controls)),
+        findings=tuple(map(_of_contrast, report.answers)),
+        controls=tuple(map(_of_contrast, report.controls)),
         tables=tables,
         curves=report.curves,
     )
@@ -139,9 +140,58 @@ def _of_runs(sources: Sources, columns: Sequence[Column]) -> _Told:
             *(model_label(model) for model in models if model_note(model)),
             *(f"Speedups are over eager ({flag})." for flag in flags),
         ),
-        findings=tuple(of_run(told, c.label) for told, c in zip(reports, columns, strict=True)),
+        findings=tuple(_of_run(told, c.label) for told, c in zip(reports, columns, strict=True)),
         tables=(_page_table("Figures after the last call", figures),),
         curves=tuple(curves_of_runs(columns, sources.seed)),
+    )
+
+
+def _of_contrast(answer: Answer) -> Finding:
+    """What a study answers to one of its questions."""
+    contrast = answer.contrast
+    seeds = "1 seed" if answer.seeds == 1 else f"{answer.seeds} seeds"
+    size = f"{answer.problems} of {answer.of_problems} problems, {seeds}"
+    pairs = f"{contrast.text} ({answer.model})"
+    if answer.difference is None:
+        return Finding(
+            verdict="Can't tell yet",
+            settled=False,
+            sentence=f"{pairs}: {answer.note}.",
+            basis=size,
+            planned=answer.planned,
+        )
+    label = measure_of(contrast.outcome).label
+    return Finding(
+        verdict=f"{answer.better} is better" if answer.better else "Can't tell",
+        settled=bool(answer.better),
+        sentence=f"{pairs}: {gap(answer.difference, answer.unit)} in {label}.",
+        basis=(
+            f"{size}; higher on {answer.b_higher}, lower on {answer.a_higher};"
+            f" p = {answer.chance:.2g}, with Holm's correction {answer.holm:.2g}"
+            f"{answer.note and f'; {answer.note}'}"
+        ),
+        planned=answer.planned,
+    )
+
+
+def _of_run(told: RunReport, label: str) -> Finding:
+    """Without a question: what a run reached."""
+    kept, solved, faster = (
+        told.figure(key).estimate for key in ("speedup_kept", "fast_0", "fast_1")
+    )
+    return Finding(
+        verdict=interval(kept, "ratio"),
+        settled=False,
+        sentence=(
+            f"{label}: geometric mean speedup over eager, where a failure counts 1."
+            f" {interval(solved, 'share')} of problems have a correct kernel,"
+            f" {interval(faster, 'share')} one that is faster than eager."
+        ),
+        basis=(
+            f"{count_words(len(told.problems), 'problem')},"
+            f" {count_words(told.facts.turns, 'call')}; 95 % intervals over problems"
+        ),
+        planned=None,
     )
 
 

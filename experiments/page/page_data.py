@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from experiments.analysis.interval import Interval
 from experiments.analysis.measures import Unit
+from experiments.analysis.statistics import Interval
 
 Axis = Literal["calls", "tokens", "cost_usd", "seconds_wall", "seconds_device", "p"]
 

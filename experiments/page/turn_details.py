@@ -16,11 +16,62 @@ from agent.record.turn import TurnRecord
 from evaluator.mismatch_words import mismatch_words
 from evaluator.settings import BaselineName
 from experiments.page.code_spans import code_spans
-from experiments.page.turn_block import KernelChange, Section, TextRef, TurnBlock, TurnDetail
+from experiments.page.page_data import PageModel
 from tools.advice.words import advice_lines, score_lines
 from tools.profiling.profile_facts import byte_words
 
 _T = TypeVar("_T")
+
+
+class TextRef(PageModel):
+    """A text: its hash, and the trajectory whose block holds it. None: the block at hand."""
+
+    hash: str
+    block: int | None = None
+
+
+class Section(PageModel):
+    """One part of a turn: a heading and a text."""
+
+    title: str
+    text: TextRef | None
+    missing: str = ""
+    """Why there is no text."""
+    folded: bool = False
+    """Shown when asked for."""
+
+
+class KernelChange(PageModel):
+    """A turn's kernel beside an earlier one."""
+
+    before: TextRef
+    before_call: int
+    steps: tuple[tuple[int, int, int, int], ...]
+    """Runs of lines that differ: begin and end before, begin and end now, from 0."""
+
+
+class TurnDetail(PageModel):
+    """One turn, all of it."""
+
+    heading: str
+    """What became of it."""
+    facts: tuple[tuple[str, str], ...]
+    sections: tuple[Section, ...]
+    kernel: TextRef | None
+    kernel_missing: str = ""
+    """Why there is no kernel to show."""
+    change: KernelChange | None = None
+    """None: there is no earlier kernel."""
+
+
+class TurnBlock(PageModel):
+    """One trajectory: its turns by call, and the texts that no earlier block holds."""
+
+    turns: dict[int, TurnDetail]
+    texts: dict[str, str]
+    """By hash."""
+    spans: dict[str, tuple[int, ...]]
+    """Of each text that is code: class, length, class, length, ... (`code_spans`)."""
 
 
 @dataclass

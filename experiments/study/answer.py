@@ -11,15 +11,16 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from experiments.analysis.equal_budget import NOUNS, spent_by_call
-from experiments.analysis.interval import Interval, interval_of
 from experiments.analysis.measures import Measure, Unit, last_values, measure_of
 from experiments.analysis.statistics import (
     LEVEL,
     Difference,
     Estimate,
+    Interval,
     Resamples,
     difference,
     holm,
+    interval_of,
 )
 from experiments.analysis.table import gap
 from experiments.study.cell_results import (

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from agent.config.feedback_spec import Component, Control
 from experiments.analysis.advice_totals import RuleTotal, total_advice
-from experiments.analysis.costs import Costs, costs_of
-from experiments.analysis.interval import Interval
-from experiments.analysis.measures import BUILT, MEASURES, SOL, Rival, measure_of
+from experiments.analysis.equal_budget import UNITS, Currency, spent_by_call
+from experiments.analysis.measures import BUILT, MEASURES, SOL, Rival, Unit, measure_of
 from experiments.analysis.outcomes import Outcomes
 from experiments.analysis.run_report import (
     AtK,
@@ -22,6 +22,7 @@ from experiments.analysis.run_report import (
     figure_report,
     groups,
 )
+from experiments.analysis.statistics import Interval, Resamples, interval_of
 from experiments.analysis.trajectories import Trajectories, trajectories
 from experiments.study.cell_results import ConditionResults
 from experiments.study.plan import Condition
@@ -45,6 +46,22 @@ class FastP(BaseModel):
     """KernelBench's fast_p: the point estimate is above `p`."""
     by_interval: Interval | None
     """The whole interval of the kernel's speedup is above `p`. None: `p` is 0, or of the bound."""
+
+
+class Costs(BaseModel):
+    """One currency. Each figure is all that was spent over all that was reached: a ratio of sums
+    over problems and seeds, with a bootstrap interval over problems."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    currency: Currency
+    unit: Unit
+    total: float | None
+    """All that was spent, over problems and seeds. None: an amount is unknown."""
+    per_correct: Interval | None
+    """For each problem with a correct kernel. None: unknown, or there is none."""
+    per_faster: Interval | None
+    """For each problem with a correct kernel that is faster than eager."""
 
 
 class ConditionReport(BaseModel):
@@ -108,6 +125,30 @@ def condition_report(
         trajectories=None if results.is_sample else trajectories(turns, problems, seed=seed),
         advice=rules,
     )
+
+
+def costs_of(runs: Sequence[Outcomes], *, seed: int = 0) -> Iterator[Costs]:
+    """Of `runs` of the same problems, one a seed; without currencies of which nothing was spent."""
+    resamples = Resamples.of(len(runs[0].problems), seed=seed)
+    for currency, unit in UNITS.items():
+        spent = np.sum([spent_by_call(each, currency)[:, -1] for each in runs], axis=0)
+        total = float(spent.sum())
+        if total == 0:
+            continue
+        known = total == total
+        correct, faster = (
+            resamples.quotient(
+                spent, np.sum([each.faster(p)[:, -1] for each in runs], axis=0, dtype=float)
+            )
+            for p in (0, 1)
+        )
+        yield Costs(
+            currency=currency,
+            unit=unit,
+            total=total if known else None,
+            per_correct=interval_of(correct) if known else None,
+            per_faster=interval_of(faster) if known else None,
+        )
 
 
 def _known_figures(reached: Sequence[Outcomes], seed: int) -> Iterator[FigureReport]:

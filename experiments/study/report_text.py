@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from evaluator.command.command_line import Line
 from experiments.analysis.equal_budget import NOUNS, UNITS
-from experiments.analysis.interval import Interval
 from experiments.analysis.measures import KEPT, measure_of
 from experiments.analysis.run_report import (
     AtK,
@@ -16,7 +15,7 @@ from experiments.analysis.run_report import (
     ProblemReport,
     RunReport,
 )
-from experiments.analysis.statistics import FEWEST
+from experiments.analysis.statistics import FEWEST, Interval
 from experiments.analysis.table import DASH, Table, figure, gap, interval
 from experiments.study.answer import answer_lines
 from experiments.study.condition_report import ConditionReport

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from experiments.analysis.at_k import best_at_k, pass_at_k
+from experiments.analysis.run_report import best_at_k, pass_at_k
 
 VALUES = st.integers(1, 6).flatmap(
     lambda n: st.tuples(

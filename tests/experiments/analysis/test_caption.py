@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from experiments.analysis.caption import caption
+from experiments.plot_style import caption
 from experiments.runs import load_runs
 from tests.experiments.made_runs import made_run
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from agent.record.completion import Usage
-from experiments.analysis.costs import costs_of
 from experiments.analysis.outcomes import outcomes
 from experiments.analysis.statistics import Resamples
 from experiments.runs import load_runs
+from experiments.study.condition_report import costs_of
 from tests.experiments.made_runs import made_run
 
 

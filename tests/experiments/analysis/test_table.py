@@ -2,9 +2,8 @@ import math
 
 import pytest
 
-from experiments.analysis.interval import Interval, interval_of
 from experiments.analysis.measures import Unit
-from experiments.analysis.statistics import Estimate
+from experiments.analysis.statistics import Estimate, Interval, interval_of
 from experiments.analysis.table import Table, figure, gap, interval
 
 

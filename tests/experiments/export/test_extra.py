@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.export.extra import need
+from experiments.export.__main__ import need
 from problems.errors import UsageError
 from tests.command import ROOT, command
 from tests.experiments.export.exports import REFINED

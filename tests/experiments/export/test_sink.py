@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.export import sink
+from experiments.export import recorded_run
 from experiments.export.recorded_run import RecordedRun
 from tests.agent.quick_task import QUICK_ANSWERS, QUICK_TASK
 from tests.agent.relay_answers import answering
@@ -34,16 +34,16 @@ def test_a_run_that_has_ended_is_read_once(tmp_path: Path):
     (run / "result.json").write_text("{}")
     for follow in (True, False):
         seen = Seen()
-        sink.send([run], seen, follow=follow)
+        recorded_run.send([run], seen, follow=follow)
         assert (seen.turns, seen.closed) == ([1], 1)
 
 
 def test_following_goes_on_until_the_result_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(sink, "POLL_S", 0.01)
+    monkeypatch.setattr(recorded_run, "POLL_S", 0.01)
     run, seen = write_run(tmp_path / "run", [made_turn("a", 0, 1.5)]), Seen()
-    thread = threading.Thread(target=sink.send, args=([run], seen), kwargs={"follow": True})
+    thread = threading.Thread(target=recorded_run.send, args=([run], seen), kwargs={"follow": True})
     thread.start()
     for call in (1, 2):
         with (run / "turns.jsonl").open("a") as file:
@@ -63,7 +63,7 @@ def test_what_began_is_closed_after_an_error(tmp_path: Path):
 
     run, seen = write_run(tmp_path / "run", [made_turn("a", 0, 1.5)]), Broken()
     with pytest.raises(OSError, match="gone"):
-        sink.send([run], seen, follow=True)
+        recorded_run.send([run], seen, follow=True)
     assert seen.closed == 1
 
 

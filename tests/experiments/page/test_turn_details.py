@@ -4,8 +4,7 @@ from pathlib import Path
 
 from agent.record.run_files import RunFiles
 from agent.record.turn import TurnRecord
-from experiments.page.turn_block import TextRef, TurnBlock
-from experiments.page.turn_details import BlockMaker
+from experiments.page.turn_details import BlockMaker, TextRef, TurnBlock
 from tests.agent.made_records import incorrect, turn
 from tests.experiments.page.made_pages import keep, unbuilt
 
