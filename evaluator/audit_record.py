@@ -53,7 +53,6 @@ class Finding(Record):
 
     @property
     def place(self) -> str:
-        """`main.cpp:12`, the file alone, or nothing."""
         return self.file if self.line is None else f"{self.file}:{self.line}"
 
     def __str__(self) -> str:
@@ -62,8 +61,6 @@ class Finding(Record):
 
 
 class SanitizerRun(Record):
-    """One tool's run over the candidate."""
-
     tool: Tool
     outcome: Literal["clean", "findings", "inconclusive", "not_run"]
     note: str = ""
@@ -90,8 +87,6 @@ class Life(StrEnum):
 
 
 class LifeTrial(Record):
-    """One of these, tried."""
-
     life: Life
     outcome: Literal["holds", "broken", "not_tried"]
     note: str = ""
@@ -114,8 +109,6 @@ class Shares(Record):
 
 
 class DeepAudit(Record):
-    """What was looked at after the verdict."""
-
     occasion: Literal["asked", "speedup", "under_bound", "required", "crash"]
     """`speedup`: more than 10x over eager. `under_bound`: faster than the soft bound.
     `required`: for the label alone. `crash`: not correct at all, its process crashed; what is
@@ -136,14 +129,12 @@ class DeepAudit(Record):
 
     @property
     def overwrites_results(self) -> bool:
-        """Whether the next call changes the result of the one before."""
         return any(
             trial.life is Life.RESULT_KEPT and trial.outcome == "broken" for trial in self.life
         )
 
     @property
     def refusing(self) -> tuple[tuple[Tool, Finding], ...]:
-        """The findings for which the candidate is refused."""
         return tuple(
             (run.tool, finding)
             for run in self.sanitizers

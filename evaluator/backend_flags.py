@@ -11,25 +11,20 @@ import torch
 
 @dataclass(frozen=True)
 class BackendFlags:
-    """What is allowed, and whether cuDNN tries its algorithms out."""
-
     tf32_products: bool = False
     tf32_convolutions: bool = False
     cudnn_benchmark: bool = False
 
     @classmethod
     def of_pytorch(cls) -> BackendFlags:
-        """Those that PyTorch starts with."""
         return cls(tf32_convolutions=True)
 
     @classmethod
     def current(cls) -> BackendFlags:
-        """Those of this process."""
         cudnn = torch.backends.cudnn
         return cls(torch.backends.cuda.matmul.allow_tf32, cudnn.allow_tf32, cudnn.benchmark)
 
     def set(self) -> None:
-        """Make them those of this process."""
         torch.backends.cuda.matmul.allow_tf32 = self.tf32_products
         torch.backends.cudnn.allow_tf32 = self.tf32_convolutions
         torch.backends.cudnn.benchmark = self.cudnn_benchmark

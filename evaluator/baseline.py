@@ -11,16 +11,12 @@ from problems.errors import UsageError
 
 
 class CompileOptions(TypedDict, total=False):
-    """Arguments of `torch.compile`."""
-
     backend: str
     mode: str
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """How the reference is run."""
-
     words: str
     """What it costs a user, as they would write it."""
     needs_gpu: bool = False

@@ -36,9 +36,8 @@ def backend_of(source: str, device: str) -> Backend:
 
 
 def request_for(source: str, problem: Problem, settings: Settings) -> EvaluationRequest:
-    """A request to judge one kernel's source on one problem."""
     from evaluator.evaluation import Candidate, EvaluationRequest
-    from problems.problem import SizeClass
+    from problems.sizes import SizeClass
 
     size = SizeClass.CPU if settings.device == "cpu" else SizeClass.GPU
     return EvaluationRequest(

@@ -33,16 +33,12 @@ calls. `slow`: the first worker was so slow that no other was asked."""
 
 
 class Backend(StrEnum):
-    """The language in which a candidate's kernels are written."""
-
     CUDA = "cuda"
     TRITON = "triton"
     CPP = "cpp"
 
 
 class Status(StrEnum):
-    """What became of a candidate."""
-
     NO_CODE = "no_code"
     BUILD_ERROR = "build_error"
     RUNTIME_ERROR = "runtime_error"
@@ -74,8 +70,6 @@ class Candidate(Record):
 
 
 class BuildReport(Record):
-    """What compiling the candidate's inline sources took and said."""
-
     ok: bool
     seconds: float = 0.0
     headers: Literal["none", "light", "full"] = "none"
@@ -88,8 +82,6 @@ class BuildReport(Record):
 
 
 class WrongElement(Record):
-    """One element that is not what it should be."""
-
     index: tuple[int, ...]
     expected: float
     actual: float
@@ -118,8 +110,6 @@ class Mismatch(Record):
 
 
 class Correctness(Record):
-    """How the outputs compared with the reference."""
-
     calls_judged: int
     calls_made: int
     calls_judged_in_fp64: int | None = None
@@ -235,8 +225,6 @@ class Seconds(Record):
 
 
 class Evaluation(Record):
-    """One candidate, judged."""
-
     schema_: int = Field(default=SCHEMA, alias="schema")
     status: Status
     reason: Reason | Literal[""] = ""

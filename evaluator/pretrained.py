@@ -36,7 +36,6 @@ _found: list[Configurations] = []
 
 
 def imports_transformers(source: str) -> bool:
-    """Whether a source uses the package `transformers`."""
     return _IMPORTS.search(source) is not None
 
 
@@ -141,7 +140,6 @@ def is_configuration(value: Any) -> bool:
 
 
 def to_values(configuration: Any) -> Configuration:
-    """A configuration as JSON values."""
     values: Configuration = json.loads(configuration.to_json_string(use_diff=False))
     return values
 

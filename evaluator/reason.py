@@ -12,20 +12,9 @@ class Reason(StrEnum):
     advice: str
 
     def __new__(cls, code: str, advice: str = "") -> Self:
-        """A member whose value is `code`."""
         member = str.__new__(cls, code)
         member._value_ = code
         member.advice = advice
-        return member
-
-    @classmethod
-    def _missing_(cls, value: object) -> Reason | None:
-        """A code of an earlier version reads as itself."""
-        if not isinstance(value, str) or not value:
-            return None
-        member = str.__new__(cls, value)
-        member._name_ = member._value_ = value
-        member.advice = ""
         return member
 
     # Nothing to judge, or nothing that can be built.

@@ -21,8 +21,6 @@ class Precision(StrEnum):
 
 
 class BaselineName(StrEnum):
-    """What a candidate is timed against."""
-
     EAGER = "eager"
     """The reference with the flags of the task's precision."""
     DEFAULT_FLAGS = "default_flags"

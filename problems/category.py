@@ -102,6 +102,5 @@ def _count(part: ast.AST, imported: dict[str, str]) -> Counter[str]:
 
 
 def _category_of(name: str) -> str:
-    """The category of an operator; empty for any other name."""
     plain = name.lower().replace("_", "")
     return next((c for c, names in _OPERATORS.items() if re.fullmatch(names, plain)), "")

@@ -103,7 +103,6 @@ def _keeps_state(method: ast.FunctionDef) -> bool:
 
 
 def _assigned(method: ast.FunctionDef) -> dict[str, ast.expr]:
-    """The last value of each local name."""
     return {
         target.id: node.value
         for node in ast.walk(method)

@@ -35,8 +35,6 @@ _NEEDED = ("Model", "get_inputs", "get_init_inputs")
 
 @dataclass(frozen=True)
 class _Entry:
-    """A problem file that was found but not read."""
-
     path: Path
     suite: str
     level: int

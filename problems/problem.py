@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-
-class SizeClass(StrEnum):
-    """Which of the sizes that a problem file declares are in force."""
-
-    CPU = "cpu"
-    GPU = "gpu"
+from problems.sizes import SizeClass, count_hidden_sizes, with_sizes
 
 
 class Problem(BaseModel):
@@ -50,21 +44,14 @@ class Problem(BaseModel):
         Sizes are substituted and our metadata (`CATEGORY`, `CPU_SIZES`, `HIDDEN_SIZES`) is removed;
         a plain KernelBench file comes back unchanged.
         """
-        from problems.sizes import with_sizes
-
         return with_sizes(self.source, size_class)
 
     @property
     def has_hidden_sizes(self) -> bool:
-        """Whether kernels must be right at sizes that their author doesn't see."""
-        from problems.sizes import count_hidden_sizes
-
         return count_hidden_sizes(self.source) > 0
 
     def hidden_references(self, size_class: SizeClass) -> tuple[str, ...]:
         """The module at each set of sizes that only the judge knows; often none."""
-        from problems.sizes import count_hidden_sizes, with_sizes
-
         return tuple(
             with_sizes(self.source, size_class, hidden=number)
             for number in range(count_hidden_sizes(self.source))

@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
 from problems.errors import UsageError
-from problems.problem import SizeClass
 
 Span = tuple[int, int]
 """First byte and the byte after the last, in the UTF-8 source."""
 
 _KEPT = 256
 """Problems whose texts are kept: each turn asks for those of its problem several times."""
+
+
+class SizeClass(StrEnum):
+    """Which of the sizes that a problem file declares are in force."""
+
+    CPU = "cpu"
+    GPU = "gpu"
 
 
 class Metadata(NamedTuple):
@@ -72,7 +79,6 @@ def parse(source: str, name: str = "the problem") -> ast.Module:
 
 @lru_cache(maxsize=_KEPT)
 def count_hidden_sizes(source: str) -> int:
-    """How many sets of sizes a problem keeps from the writers of kernels."""
     statement = metadata(parse(source)).hidden_sizes
     return len(_hidden_tables(statement)) if statement is not None else 0
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from evaluator.evaluation import Candidate, Evaluation, EvaluationRequest, ProblemRequest
 from evaluator.executor.executor import Executor
 from evaluator.settings import Settings
-from problems.problem import Problem, SizeClass
+from problems.problem import Problem
+from problems.sizes import SizeClass
 
 
 def problem_request(problem: Problem, settings: Settings) -> ProblemRequest:

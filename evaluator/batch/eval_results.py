@@ -41,8 +41,6 @@ class Entry(TypedDict):
 
 
 class EvalResults:
-    """Collects entries and writes a file for each level."""
-
     def __init__(self, path: Path, levels: Iterable[int]) -> None:
         """`path` is that of a single level; those of several get `_level_N` before the ending.
 
@@ -65,7 +63,6 @@ class EvalResults:
                 )
 
     def add(self, name: KernelName, problem_id: str, outcome: Evaluation | Exception) -> None:
-        """One kernel's verdict, or why it could not be judged."""
         entry = _entry(name.sample, problem_id, outcome)
         self._entries[name.level][str(name.number)].append(entry)
 

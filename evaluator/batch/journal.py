@@ -56,7 +56,6 @@ class Journal:
         return evaluation
 
     def remove(self) -> None:
-        """The command has come to its end: the next one judges anew."""
         self.path.unlink(missing_ok=True)
 
 

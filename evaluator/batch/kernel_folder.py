@@ -29,8 +29,6 @@ from problems.problem import Problem
 
 
 class NamedKernel(NamedTuple):
-    """A file of the folder with the problem that its name says."""
-
     name: KernelName
     path: Path
     problem: Problem
@@ -59,8 +57,6 @@ def kernels_in(folder: Path, suite: Path | None) -> list[NamedKernel]:
 
 @dataclass(frozen=True)
 class FolderReport:
-    """What is reported of a folder, and where."""
-
     results: Path
     """In KernelBench's format."""
     as_json: bool = False
@@ -143,7 +139,6 @@ def _adjudication(
     theirs: Sequence[Outcome],
     settings: Settings,
 ) -> Adjudication:
-    """Of the kernels that have an outcome so far."""
     rows = [
         judge_claim(
             kernel.path.name,

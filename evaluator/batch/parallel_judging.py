@@ -93,8 +93,6 @@ def judged(
 
 
 class _Streak:
-    """Equal failures of ours, one after the other."""
-
     def __init__(self, problems: int) -> None:
         """`problems`: equal failures on fewer than these say nothing of the judge."""
         self._needed = problems

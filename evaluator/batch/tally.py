@@ -25,11 +25,9 @@ class Tally:
 
     @property
     def kernels(self) -> int:
-        """All of them, judged or not."""
         return len(self._timings) + self.not_judged
 
     def add(self, outcome: Evaluation | Exception) -> None:
-        """Count a verdict, or why there is none."""
         if isinstance(outcome, Exception):
             self.not_judged += 1
             return
@@ -38,7 +36,6 @@ class Tally:
         self._timings.append(None if outcome.findings else outcome.timing)
 
     def lines(self) -> Iterator[str]:
-        """How many are correct, and fast_p over eager."""
         missing = f"; {self.not_judged} cannot be judged" if self.not_judged else ""
         yield f"{self.correct} of {self.kernels} kernels are correct{missing}"
         judged = len(self._timings)

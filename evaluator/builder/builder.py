@@ -26,7 +26,7 @@ from evaluator.builder.work_folder import sweep, work_folder
 from evaluator.builder.workshop import Attempt, Flags, Workshop
 from evaluator.errors import BuilderError
 from evaluator.hardware.cores import usable_cores
-from evaluator.ipc.build_request import BuildOutcome, BuildRequest, encode_request
+from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 
 _MOST_BYTES = 4 * 2**30
 """Of libraries in the cache, and of objects."""
@@ -60,7 +60,6 @@ class Builder:
 
     @property
     def isolation(self) -> tuple[str, ...]:
-        """The walls around the compilers."""
         return self._confined(self._workshop(with_cuda=False)).enclosure.layers
 
     def warm_up(self) -> float:
@@ -100,7 +99,7 @@ class Builder:
         key = workshop.key(
             "sanitized library" if sanitize else "library",
             str(self._light),
-            encode_request(request).hex(),
+            request.encode().hex(),
         )
         # The same request twice at once is compiled once.
         with self._turns[int(key[:4], 16) % len(self._turns)]:

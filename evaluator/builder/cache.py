@@ -110,7 +110,6 @@ class Cache:
             os.close(handle)
 
     def _make_room(self) -> None:
-        """Remove what was used longest ago."""
         sweep(self._folder)
         entries = []
         with os.scandir(self._folder) as found:

@@ -136,7 +136,6 @@ def _never_declared(unknown: set[str], about: list[str], source: str) -> bool:
 
 
 def linker_names(log: str) -> list[str]:
-    """The symbols that a linker complains of."""
     return _LINKER.findall(log)
 
 

@@ -51,8 +51,6 @@ class Finished:
 
 
 class Enclosure:
-    """Runs compilers behind as many walls as this machine allows."""
-
     def __init__(self, visible: Sequence[Path], environment: Mapping[str, str]) -> None:
         """`visible`: folders to show besides the system's; `environment`: all that is passed on."""
         system = (path for path in _SYSTEM if Path(path).exists())
@@ -68,7 +66,6 @@ class Enclosure:
 
     @property
     def tried(self) -> bool:
-        """Whether `prepare` found walls that stand."""
         return self._namespaces is not None
 
     def prepare(self, scratch: Path) -> None:

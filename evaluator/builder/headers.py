@@ -103,7 +103,6 @@ def _make(folder: Path) -> None:
 
 
 def macros() -> frozenset[str]:
-    """Names of the macros that the light headers define."""
     found: set[str] = set()
     for path in SOURCES.glob("*.h"):
         found.update(re.findall(r"^#define (\w+)", path.read_text(), re.MULTILINE))

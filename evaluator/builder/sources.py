@@ -30,8 +30,6 @@ class BadRequestError(ValueError):
 
 @dataclass(frozen=True)
 class Source:
-    """One file that is compiled by itself."""
-
     name: str
     content: str
     device: bool
@@ -83,7 +81,6 @@ class Sources:
         return by_unit, frozenset().union(*(named(content) for _, content in self.others))
 
     def write(self, folder: Path) -> None:
-        """Writes all files below `folder`."""
         every = [(unit.name, unit.content) for unit in self.units]
         for name, content in (*every, *self.others):
             path = folder / name
@@ -94,7 +91,6 @@ class Sources:
 
 
 def _literal(text: str) -> str:
-    """A C++ string literal of this text."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + escaped.replace("\r", "\\r").replace("\n", "\\n") + '"'
 

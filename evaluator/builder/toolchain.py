@@ -63,8 +63,6 @@ def _output(command: list[str]) -> str:
 
 @dataclass(frozen=True)
 class Torch:
-    """An installed PyTorch, by its files."""
-
     folder: Path
     version: str
     standard: str
@@ -88,7 +86,6 @@ class Torch:
 
     @property
     def includes(self) -> tuple[Path, ...]:
-        """Folders of its headers."""
         include = self.folder / "include"
         return include, include / "torch" / "csrc" / "api" / "include"
 
@@ -99,14 +96,11 @@ class Torch:
 
     @property
     def libraries(self) -> Path:
-        """Folder of its shared libraries."""
         return self.folder / "lib"
 
 
 @dataclass(frozen=True)
 class Cuda:
-    """A CUDA toolkit: nvcc and what belongs to it."""
-
     nvcc: str
     folder: Path
     version: str
@@ -126,15 +120,12 @@ class Cuda:
 
     @property
     def libraries(self) -> Path:
-        """Folder of the toolkit's libraries."""
         wide = self.folder / "lib64"
         return wide if wide.exists() else self.folder / "lib"
 
 
 @dataclass(frozen=True)
 class Toolchain:
-    """What compiles a candidate on this machine."""
-
     compiler: str
     compiler_version: str
     torch: Torch
@@ -191,7 +182,6 @@ class Toolchain:
 
     @property
     def fingerprint(self) -> str:
-        """Everything about this machine that a library depends on."""
         cuda = (self.cuda.version, str(self.cuda.folder)) if self.cuda else ()
         return "\0".join((self.host_fingerprint, *cuda, self.architecture or ""))
 
@@ -214,7 +204,6 @@ class Toolchain:
 
     @property
     def environment(self) -> dict[str, str]:
-        """All that a compiler gets of our environment."""
         path = ["/usr/local/bin", "/usr/bin", "/bin", str(Path(self.compiler).parent)]
         if self.cuda:
             path.insert(0, str(self.cuda.folder / "bin"))

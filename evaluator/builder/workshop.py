@@ -41,14 +41,11 @@ _MOST_UNITS = 16
 
 @dataclass(frozen=True)
 class Flags:
-    """A candidate's flags, all of them allowed."""
-
     host: tuple[str, ...]
     device: tuple[str, ...]
     link: tuple[str, ...]
 
     def sanitized(self) -> Flags:
-        """The same with the sanitizers' behind them."""
         return replace(self, host=self.host + SANITIZED, link=self.link + SANITIZED_LINK)
 
 
@@ -103,8 +100,6 @@ def _everything(unit: Source, sources: Sources) -> str:
 
 @dataclass(frozen=True)
 class Workshop:
-    """Compiles and links behind the enclosure's walls."""
-
     folder: Path
     tools: Toolchain
     enclosure: Enclosure
@@ -125,7 +120,6 @@ class Workshop:
         return headers.install(self.folder)
 
     def scratch(self) -> AbstractContextManager[Path]:
-        """A build folder, gone afterwards."""
         return work_folder(self.folder)
 
     def run(self, command: Sequence[str], folder: Path, timeout_s: float) -> Finished:

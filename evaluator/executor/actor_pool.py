@@ -38,8 +38,6 @@ _MOST_CALLS = 16
 
 @dataclass(eq=False)
 class Judge:
-    """One actor, and where it is."""
-
     actor: ActorHandle
     node: str
     number: int
@@ -72,7 +70,6 @@ class ActorPool:
 
     @property
     def size(self) -> int:
-        """Judges that are there."""
         with self._change:
             return len(self._ready)
 
@@ -91,7 +88,6 @@ class ActorPool:
                 self._change.notify_all()
 
     def remove(self, judge: Judge) -> None:
-        """Take a judge off the pool whose actor or node was lost."""
         with self._change:
             if judge in self._ready:
                 self._ready.remove(judge)
@@ -164,7 +160,6 @@ class ActorPool:
             print(words, file=sys.stderr)
 
     def _call_up(self) -> None:
-        """Start judges on nodes that have fewer than their due."""
         with self._change:
             there = [*self._ready, *self._called.values()]
         have = Counter(judge.node for judge in there)
@@ -197,7 +192,6 @@ class ActorPool:
         )
 
     def _arrivals(self) -> Iterator[tuple[Judge, Place]]:
-        """Those that were called and have come up since."""
         done, _ = ray.wait(list(self._called), timeout=_LOOK_EVERY_S) if self._called else ([], [])
         for ref in done:
             judge = self._called.pop(ref)

@@ -69,7 +69,6 @@ class Builders:
         return BuiltAhead.model_validate_json(answer)
 
     def close(self) -> None:
-        """End the processes, in the midst of early builds too: nobody waits for them any more."""
         self._early.shutdown(wait=False, cancel_futures=True)
         for service in self.services:
             service.hang_up()

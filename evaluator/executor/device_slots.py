@@ -20,8 +20,6 @@ _MOST_FAILURES = 3
 
 @dataclass(eq=False)
 class DeviceSlot:
-    """A device, its judge, and what goes on there."""
-
     device: str
     judge: Service
     judging: bool = False
@@ -110,7 +108,6 @@ class DeviceSlots:
         return sound or self._slots
 
     def _call(self) -> None:
-        """Give free judges to those that wait."""
         while self._waiting and (free := [s for s in self._sound() if not s.judging]):
             waiting = self._next(free)
             self._waiting.remove(waiting)

@@ -20,7 +20,6 @@ from evaluator.judge.workers.zygote import Zygote
 
 
 def main(fd: int, device: str, cache: Path) -> None:
-    """Serve until the other end is gone."""
     leave_with(fd)
     device = see_only(device)
     # Both it and this process import torch, at the same time.

@@ -66,14 +66,12 @@ class LocalExecutor:
             service.start()
 
     def check(self, request: ProblemRequest) -> None:
-        """Set the problem up on a free device; raises as `Executor.check`."""
         with self._one_more() as requests:
             self._start(judges=requests, builders=0)
             with self._slots.taken(request.reference) as slot:
                 slot.judge.ask(request.on(slot.device).model_dump_json().encode())
 
     def build_ahead(self, request: EvaluationRequest) -> None:
-        """Begin to build a candidate into the cache; see `Executor.build_ahead`."""
         if request.candidate.backend is not Backend.TRITON:
             self._builders.begin(request)
 
@@ -106,7 +104,6 @@ class LocalExecutor:
 
     @contextmanager
     def _one_more(self) -> Iterator[int]:
-        """How many requests are in hand with this one."""
         with self._counting:
             self._in_hand += 1
             candidates = self._in_hand
@@ -122,11 +119,9 @@ class LocalExecutor:
 
     @property
     def judge_pids(self) -> dict[str, int]:
-        """Of the judges' processes that run, by device."""
         return {slot.device: pid for slot in self._slots if (pid := slot.judge.pid) is not None}
 
     def close(self) -> None:
-        """End the judges and everything that was started. Nobody may be evaluating any more."""
         for slot in self._slots:
             slot.judge.close()
         self._builders.close()

@@ -58,7 +58,6 @@ class RayExecutor:
 
     @property
     def judges(self) -> int:
-        """Judges that the cluster has just now."""
         return int(self._driver.ask(b"size\n"))
 
     def prepare(self, candidates: int = 1, backend: Backend = Backend.CUDA) -> None:
@@ -68,11 +67,9 @@ class RayExecutor:
         """Nothing: it is not known yet which machine will judge the candidate."""
 
     def check(self, request: ProblemRequest) -> None:
-        """Set the problem up at one of the judges; raises as `Executor.check`."""
         self.ask("check", request.on(self.device).model_dump_json().encode())
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
-        """Judge one candidate; raises `InfrastructureError` when our side breaks."""
         asked = request.on(self.device).model_dump_json()
         return Evaluation.model_validate_json(self.ask("judge", asked.encode()))
 
@@ -81,7 +78,6 @@ class RayExecutor:
         return self._driver.ask(task.encode() + b"\n" + question)
 
     def close(self) -> None:
-        """Leave the cluster, which ends our judges there; end it if it is ours."""
         self._driver.close()
         self._folder.cleanup()
 

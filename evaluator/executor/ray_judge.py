@@ -51,7 +51,6 @@ class Answer(Record):
     message: str = ""
 
     def value(self) -> str:
-        """The payload; raises the failure that was met instead."""
         if self.error:
             raise named(self.error, self.message)
         return self.payload
@@ -89,8 +88,6 @@ class RayJudge:
         return _told(look)
 
     def check(self, question: bytes) -> bytes:
-        """Set a problem up; may be called from several threads."""
-
         def set_up() -> str:
             self._executor.check(ProblemRequest.model_validate_json(question))
             return ""
@@ -98,8 +95,6 @@ class RayJudge:
         return _told(set_up)
 
     def judge(self, question: bytes) -> bytes:
-        """Judge one candidate; may be called from several threads, as `LocalExecutor` may."""
-
         def evaluate() -> str:
             request = EvaluationRequest.model_validate_json(question)
             return self._executor.evaluate(request).model_dump_json(by_alias=True)

@@ -91,7 +91,6 @@ def _gpu_conditions(nvml: ModuleType, handle: object) -> Conditions:
 
 
 def _is_ours(pid: int) -> bool:
-    """Whether that is this process or a descendant."""
     while pid > 1 and pid != os.getpid():
         fields = read_text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
         pid = int(fields[1]) if len(fields) > 1 else 0

@@ -79,8 +79,6 @@ def _properties(ordinal: int) -> _Properties:
 
 @dataclass
 class DeviceMapping:
-    """Memory mapped into this process's address space on one device."""
-
     address: int
     size: int
     handle: int

@@ -13,7 +13,6 @@ _FORM = re.compile(r"auto|all|cpu|cuda|cuda:\d+(?:,(?:cuda:)?\d+)*")
 
 
 def is_device_choice(text: str) -> bool:
-    """Whether `text` has one of the forms of `--device`."""
     return _FORM.fullmatch(text) is not None
 
 

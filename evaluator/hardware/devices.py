@@ -65,12 +65,10 @@ class DeviceInfo:
 
 
 def describe(device: str) -> DeviceInfo:
-    """The device that `cpu` or `cuda:N` means."""
     return describe_cpu() if device == "cpu" else describe_gpu(device_index(device))
 
 
 def describe_cpu() -> DeviceInfo:
-    """The CPU at hand, from /proc and /sys."""
     text = read_text(Path("/proc/cpuinfo"))
     found = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", text, re.MULTILINE)
     present = set(found[1].split()) if found else set()

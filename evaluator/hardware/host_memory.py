@@ -49,6 +49,5 @@ def growth_limited(more_bytes: int | None) -> Iterator[None]:
 
 
 def _told(file: Path) -> dict[str, int]:
-    """Bytes by name."""
     lines = re.findall(r"^(\w+):\s+(\d+) kB$", read_text(file), re.MULTILINE)
     return {name: 1024 * int(kilobytes) for name, kilobytes in lines}

@@ -16,8 +16,6 @@ GB = 10**9
 
 @dataclass(frozen=True)
 class DevicePeaks:
-    """The most that a device can do by its data sheet."""
-
     bandwidth_bytes_s: float
     flops: dict[str, float]
     """Operations a second by arithmetic: float64, float32, tfloat32, float16, bfloat16, float8."""
@@ -25,8 +23,6 @@ class DevicePeaks:
 
 @dataclass(frozen=True)
 class Published:
-    """One product."""
-
     name: str
     pattern: str
     """Matched, ignoring case, against the name that the driver or a person gives."""
@@ -39,7 +35,6 @@ class Published:
 
     @property
     def peaks(self) -> DevicePeaks:
-        """Bandwidth and rates in units per second."""
         return DevicePeaks(
             self.bandwidth_bytes_s, {kind: rate * 1e12 for kind, rate in self.tflops.items()}
         )
@@ -150,7 +145,6 @@ TABLE: tuple[Published, ...] = (
 
 
 def find(name: str) -> Published | None:
-    """The product that a name means, as nvidia-smi, PyTorch or a person writes it."""
     spaced = re.sub(r"[-_]+", " ", name)
     for product in TABLE:
         if re.search(product.pattern, spaced, re.IGNORECASE):

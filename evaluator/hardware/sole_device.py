@@ -29,5 +29,4 @@ def see_only(device: str) -> str:
 
 
 def see_none() -> None:
-    """Hide all GPUs from this process and those that it starts."""
     os.environ[_VISIBLE] = ""

@@ -1,28 +1,50 @@
 """What crosses between an untrusted worker and the trusted builder, and in which bytes.
 
-The encoding is a fixed sequence of length-prefixed fields, little-endian. `decode_*` trusts
-nothing: anything malformed, too long or left over is a `ValueError`, and nothing is ever executed.
+The encoding is a fixed sequence of length-prefixed fields, little-endian. `decode` trusts nothing:
+anything malformed, too long or left over is a `ValueError`, and nothing is ever executed.
 """
 
 from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
 MAX_TEXT_BYTES = 4 * 2**20
 MAX_ITEMS = 1024
 MAX_MESSAGE_BYTES = 32 * 2**20
-_REQUEST_MAGIC = b"KRQ2"
-_OUTCOME_MAGIC = b"KRO1"
 
 Headers = Literal["none", "light", "full"]
-_HEADERS: tuple[Headers, ...] = ("none", "light", "full")
+
+
+class _Encoded:
+    """A dataclass of flags, numbers, texts, tuples of texts and tuples of pairs of texts."""
+
+    magic: ClassVar[bytes]
+
+    def encode(self) -> bytes:
+        """Raises ValueError for what exceeds the limits."""
+        message = self.magic + b"".join(map(_bytes_of, vars(self).values()))
+        if len(message) > MAX_MESSAGE_BYTES:
+            raise ValueError(f"a message of {len(message)} bytes exceeds {MAX_MESSAGE_BYTES}")
+        return message
+
+    @classmethod
+    def decode(cls, message: bytes) -> Self:
+        """Raises ValueError for anything malformed."""
+        reader = _Reader(message, cls.magic)
+        kinds = get_type_hints(cls)
+        del kinds["magic"]
+        values = {name: reader.value(kind) for name, kind in kinds.items()}
+        reader.finish()
+        return cls(**values)
 
 
 @dataclass(frozen=True)
-class BuildRequest:
+class BuildRequest(_Encoded):
     """One call of `load_inline` (sources) or `load` (files)."""
+
+    magic = b"KRQ3"
 
     name: str
     cpp_sources: tuple[str, ...] = ()
@@ -44,8 +66,10 @@ class BuildRequest:
 
 
 @dataclass(frozen=True)
-class BuildOutcome:
+class BuildOutcome(_Encoded):
     """What the builder made of a request. A failed build is an outcome, never an exception."""
+
+    magic = b"KRO2"
 
     ok: bool
     library: str
@@ -61,43 +85,22 @@ class BuildOutcome:
     """A compiler was ended for taking too long. Such an outcome is not kept."""
 
 
-class _Writer:
-    def __init__(self, magic: bytes) -> None:
-        self.parts = [magic]
-
-    def text(self, value: str) -> None:
-        raw = value.encode()
-        if len(raw) > MAX_TEXT_BYTES:
-            raise ValueError(f"a text of {len(raw)} bytes is longer than {MAX_TEXT_BYTES}")
-        self.parts.append(struct.pack("<I", len(raw)) + raw)
-
-    def texts(self, values: tuple[str, ...]) -> None:
-        self.count(len(values))
-        for value in values:
-            self.text(value)
-
-    def pairs(self, values: tuple[tuple[str, str], ...]) -> None:
-        self.count(len(values))
-        for first, second in values:
-            self.text(first)
-            self.text(second)
-
-    def count(self, value: int) -> None:
-        if value > MAX_ITEMS:
-            raise ValueError(f"{value} items are more than {MAX_ITEMS}")
-        self.parts.append(struct.pack("<I", value))
-
-    def flag(self, value: bool) -> None:
-        self.parts.append(b"\1" if value else b"\0")
-
-    def real(self, value: float) -> None:
-        self.parts.append(struct.pack("<d", value))
-
-    def finish(self) -> bytes:
-        message = b"".join(self.parts)
-        if len(message) > MAX_MESSAGE_BYTES:
-            raise ValueError(f"a message of {len(message)} bytes exceeds {MAX_MESSAGE_BYTES}")
-        return message
+def _bytes_of(value: object) -> bytes:
+    match value:
+        case bool():
+            return b"\1" if value else b"\0"
+        case float():
+            return struct.pack("<d", value)
+        case str():
+            raw = value.encode()
+            if len(raw) > MAX_TEXT_BYTES:
+                raise ValueError(f"a text of {len(raw)} bytes is longer than {MAX_TEXT_BYTES}")
+            return struct.pack("<I", len(raw)) + raw
+        case tuple():
+            if len(value) > MAX_ITEMS:
+                raise ValueError(f"{len(value)} items are more than {MAX_ITEMS}")
+            return struct.pack("<I", len(value)) + b"".join(map(_bytes_of, value))
+    raise TypeError(f"a {type(value).__name__} cannot cross")
 
 
 class _Reader:
@@ -121,15 +124,26 @@ class _Reader:
             raise ValueError(f"{value} exceeds the limit of {limit}")
         return value
 
+    def value(self, kind: Any) -> Any:
+        """The next field, of the type that `_Encoded` declares."""
+        if get_origin(kind) is Literal:
+            text = self.text()
+            if text not in get_args(kind):
+                raise ValueError(f"{text!r} is none of {get_args(kind)}")
+            return text
+        if get_origin(kind) is tuple:
+            item, *others = get_args(kind)
+            count = self.number(MAX_ITEMS)
+            if others != [...] and count != 1 + len(others):
+                raise ValueError(f"a tuple of {count}")
+            return tuple(self.value(item) for _ in range(count))
+        if kind is float:
+            return struct.unpack("<d", self.take(8))[0]
+        return self.flag() if kind is bool else self.text()
+
     def text(self) -> str:
         # A UnicodeDecodeError is a ValueError.
         return self.take(self.number(MAX_TEXT_BYTES)).decode()
-
-    def texts(self) -> tuple[str, ...]:
-        return tuple(self.text() for _ in range(self.number(MAX_ITEMS)))
-
-    def pairs(self) -> tuple[tuple[str, str], ...]:
-        return tuple((self.text(), self.text()) for _ in range(self.number(MAX_ITEMS)))
 
     def flag(self) -> bool:
         value = self.take(1)
@@ -137,83 +151,6 @@ class _Reader:
             raise ValueError("a flag is neither 0 nor 1")
         return value == b"\1"
 
-    def real(self) -> float:
-        return float(struct.unpack("<d", self.take(8))[0])
-
     def finish(self) -> None:
         if self.at != len(self.message):
             raise ValueError("the message is longer than its content")
-
-
-def encode_request(request: BuildRequest) -> bytes:
-    """Bytes of a request. Raises ValueError for one that exceeds the limits."""
-    writer = _Writer(_REQUEST_MAGIC)
-    writer.text(request.name)
-    writer.texts(request.cpp_sources)
-    writer.texts(request.cuda_sources)
-    writer.pairs(request.functions)
-    writer.texts(request.cflags)
-    writer.texts(request.cuda_cflags)
-    writer.texts(request.ldflags)
-    writer.pairs(request.files)
-    writer.pairs(request.included)
-    writer.texts(request.include_folders)
-    writer.flag(request.with_cuda)
-    writer.flag(request.implicit_headers)
-    return writer.finish()
-
-
-def decode_request(message: bytes) -> BuildRequest:
-    """The request in these bytes. Raises ValueError for anything malformed."""
-    reader = _Reader(message, _REQUEST_MAGIC)
-    request = BuildRequest(
-        name=reader.text(),
-        cpp_sources=reader.texts(),
-        cuda_sources=reader.texts(),
-        functions=reader.pairs(),
-        cflags=reader.texts(),
-        cuda_cflags=reader.texts(),
-        ldflags=reader.texts(),
-        files=reader.pairs(),
-        included=reader.pairs(),
-        include_folders=reader.texts(),
-        with_cuda=reader.flag(),
-        implicit_headers=reader.flag(),
-    )
-    reader.finish()
-    return request
-
-
-def encode_outcome(outcome: BuildOutcome) -> bytes:
-    """Bytes of an outcome."""
-    writer = _Writer(_OUTCOME_MAGIC)
-    writer.flag(outcome.ok)
-    writer.text(outcome.library)
-    writer.text(outcome.module_name)
-    writer.text(outcome.headers)
-    writer.flag(outcome.cached)
-    writer.real(outcome.seconds)
-    writer.text(outcome.log)
-    writer.flag(outcome.timed_out)
-    return writer.finish()
-
-
-def decode_outcome(message: bytes) -> BuildOutcome:
-    """The outcome in these bytes. Raises ValueError for anything malformed."""
-    reader = _Reader(message, _OUTCOME_MAGIC)
-    ok, library, module_name, headers = reader.flag(), reader.text(), reader.text(), reader.text()
-    known = next((known for known in _HEADERS if known == headers), None)
-    if known is None:
-        raise ValueError("unknown kind of headers")
-    outcome = BuildOutcome(
-        ok=ok,
-        library=library,
-        module_name=module_name,
-        headers=known,
-        cached=reader.flag(),
-        seconds=reader.real(),
-        log=reader.text(),
-        timed_out=reader.flag(),
-    )
-    reader.finish()
-    return outcome

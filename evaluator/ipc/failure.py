@@ -26,7 +26,6 @@ class Failure:
     """Frames in the candidate's file, or the last ones."""
 
     def encode(self) -> bytes:
-        """As bytes; long texts lose their middle."""
         texts = [
             _shortened(self.error, _NAME_BYTES),
             _shortened(self.summary, _SUMMARY_BYTES),

@@ -36,8 +36,6 @@ _OUTPUT = struct.Struct("<BBQ")
 
 @dataclass(frozen=True)
 class OutputLayout:
-    """One output: where it begins, and how it goes on from there."""
-
     dtype: str
     shape: tuple[int, ...]
     stride: tuple[int, ...]
@@ -70,7 +68,6 @@ class Reply:
     sources: Sources | None = None
 
     def encode(self) -> bytes:
-        """As bytes."""
         sources = self.sources or Sources((), (0, 0))
         counts = len(self.outputs), len(sources.outputs)
         head = _HEAD.pack(*counts, self.forward_us, self.total_us, *sources.inputs)

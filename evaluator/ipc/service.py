@@ -37,7 +37,6 @@ class Service:
 
     @property
     def pid(self) -> int | None:
-        """Of the process that answers; None before it was started and after the end."""
         return self._process.pid if self._process else None
 
     def start(self) -> None:
@@ -68,7 +67,6 @@ class Service:
                 self._channel.hang_up()
 
     def close(self) -> None:
-        """End it, and everything that it started."""
         self._stop()
         self._log.close()
 

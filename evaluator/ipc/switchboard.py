@@ -49,7 +49,6 @@ class Switchboard(Service):
             mine.close()
 
     def close(self) -> None:
-        """End it, and everything that it started; questions that it is at end with it."""
         with self._lock:
             super().close()
 

@@ -23,8 +23,6 @@ _MAX_FDS = 8
 
 
 class Kind(IntEnum):
-    """What a message is about."""
-
     # judge -> worker
     LOAD = 1
     BUILT = 2
@@ -89,8 +87,6 @@ class WireTimeoutError(WireError):
 
 @dataclass(frozen=True)
 class Message:
-    """One message and the file descriptors that came with it."""
-
     kind: Kind
     payload: bytes
     fds: tuple[int, ...] = ()
@@ -108,7 +104,6 @@ class Channel:
         self._takes_fds = takes_fds
 
     def fileno(self) -> int:
-        """The descriptor of the socket."""
         return self._socket.fileno()
 
     def send(
@@ -170,7 +165,6 @@ class Channel:
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Hang up."""
         self._socket.close()
 
     def _exactly(
@@ -207,6 +201,5 @@ def _closed(error: OSError) -> Exception:
 
 
 def pair(*, takes_fds: bool = False) -> tuple[Channel, socket.socket]:
-    """A channel for this process and the socket for the other one."""
     mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     return Channel(mine, takes_fds=takes_fds), theirs

@@ -18,16 +18,12 @@ class MalformedError(Exception):
 
 
 class CandidateRequest(Record):
-    """One kernel's source, and what it answers."""
-
     problem: Annotated[str, Field(max_length=_MOST_NAME)]
     """An id or alias of the suite, never a file."""
     source: str
 
 
 class BatchRequest(Record):
-    """Candidates that were posted together; they are answered by their index."""
-
     candidates: Annotated[tuple[CandidateRequest, ...], Field(min_length=1)]
     client: Annotated[str, Field(max_length=_MOST_NAME)] = ""
     """Batches of one name share that client's turns. Empty: a client of its own."""

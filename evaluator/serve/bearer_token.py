@@ -20,14 +20,12 @@ class BearerToken:
         self._expected = text.encode()
 
     def admits(self, authorization: str) -> bool:
-        """Whether the header says `Bearer` and the token."""
         scheme, _, given = authorization.partition(" ")
         told = given.strip().encode(errors="surrogateescape")
         return hmac.compare_digest(told, self._expected) and scheme.lower() == _SCHEME
 
 
 def fresh_token() -> str:
-    """A random one."""
     return secrets.token_urlsafe(32)
 
 

@@ -24,8 +24,6 @@ STOPPED = "the server is stopping and did not judge this candidate; send it agai
 
 
 class FullError(Exception):
-    """A batch does not fit among those that wait."""
-
     def __init__(self, retry_after_s: int) -> None:
         super().__init__(retry_after_s)
         self.retry_after_s = retry_after_s
@@ -57,12 +55,10 @@ class Dispatch:
 
     @property
     def waiting(self) -> int:
-        """Candidates that have not begun."""
         return len(self._line)
 
     @property
     def under_way(self) -> int:
-        """Candidates that the executor was asked about."""
         return len(self._under_way)
 
     def admit(self, batch: Batch, requests: Sequence[EvaluationRequest]) -> None:
@@ -98,7 +94,6 @@ class Dispatch:
         return not late
 
     def _begin(self) -> None:
-        """Ask the executor about as many as it has room for."""
         while len(self._under_way) < self._width and (ticket := self._line.take()) is not None:
             task = asyncio.get_running_loop().create_task(self._judge(ticket))
             self._under_way[task] = ticket

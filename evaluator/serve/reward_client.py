@@ -11,8 +11,6 @@ from urllib.parse import urlsplit
 
 
 class RefusedError(Exception):
-    """The server did not take what was sent."""
-
     def __init__(self, status: int, text: str, retry_after_s: int | None) -> None:
         super().__init__(f"{status}: {text}")
         self.status = status
@@ -46,7 +44,6 @@ class RewardClient:
         self._timeout_s = timeout_s
 
     def health(self) -> dict[str, Any]:
-        """How many wait and are under way, and what the server runs on."""
         connection, response = self._asked("GET", "/health", None)
         with connection:
             found: dict[str, Any] = json.loads(response.read())

@@ -76,7 +76,6 @@ class RewardServer:
     def _guarded(self) -> Middleware:
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-            """Refuses requests without the token, and shows a client no traceback."""
             if not self.token.admits(request.headers.get("Authorization", "")):
                 return _refusal(
                     401,
@@ -107,7 +106,6 @@ class RewardServer:
         return web.json_response(state | dict(self.about))
 
     async def _evaluations(self, request: web.Request) -> web.StreamResponse:
-        """Take a batch, and answer its candidates as soon as each is ready."""
         try:
             asked = await self._read(request)
             count = len(asked.candidates)

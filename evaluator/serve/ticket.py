@@ -26,15 +26,12 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Ticket:
-    """One candidate that waits or is under way."""
-
     batch: Batch
     index: int
     """In the batch."""
     request: EvaluationRequest
 
     def verdict(self, evaluation: Evaluation) -> bytes:
-        """The line that answers with a verdict."""
         told = evaluation.model_dump(mode="json", by_alias=True)
         return _line({"index": self.index, "evaluation": told})
 

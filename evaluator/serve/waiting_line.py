@@ -22,7 +22,6 @@ class WaitingLine:
         return sum(map(len, self._clients.values()))
 
     def add(self, tickets: Sequence[Ticket]) -> None:
-        """Put them behind those of the same clients."""
         for ticket in tickets:
             self._clients.setdefault(ticket.batch.owner, deque()).append(ticket)
 
@@ -37,7 +36,6 @@ class WaitingLine:
         return ticket
 
     def drop(self, batch: Batch) -> None:
-        """Forget the batch's candidates."""
         kept = deque(each for each in self._clients.get(batch.owner, ()) if each.batch is not batch)
         if kept:
             self._clients[batch.owner] = kept
@@ -45,7 +43,6 @@ class WaitingLine:
             self._clients.pop(batch.owner, None)
 
     def clear(self) -> list[Ticket]:
-        """Those that waited, in no order of importance; nobody waits any more."""
         left = [ticket for tickets in self._clients.values() for ticket in tickets]
         self._clients.clear()
         return left

@@ -38,7 +38,6 @@ class Bait:
     """Something in each home that is not empty."""
 
     def as_json(self) -> dict[str, Any]:
-        """For `Bait(**...)` on the other side."""
         return asdict(self)
 
 

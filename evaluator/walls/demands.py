@@ -88,7 +88,6 @@ def _namespaces() -> str:
 
 
 def refusal(lacking: Collection[str]) -> str:
-    """One line that names what is missing and how to get it."""
     remedies = dict.fromkeys(remedy(layer) for layer in lacking)
     return (
         f"strict isolation is not to be had here: {', '.join(lacking)} missing; "

@@ -37,7 +37,6 @@ def python_module(module: str, *arguments: str) -> list[str]:
 
 
 def clean_environment(scratch: Path) -> dict[str, str]:
-    """The environment of a process that will run candidate code, with `scratch` as its home."""
     kept = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
     return kept | {
         "HOME": str(scratch),

@@ -45,7 +45,6 @@ def named_folders() -> list[Path]:
 
 
 def homes() -> list[Path]:
-    """Where people keep what is theirs."""
     found = {Path("/root"), Path("/home")}
     try:
         own = Path(pwd.getpwuid(os.getuid()).pw_dir)

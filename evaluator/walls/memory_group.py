@@ -113,7 +113,6 @@ class MemoryGroup:
         return any(key == "oom_kill" and int(value) > 0 for key, value in pairwise(words))
 
     def close(self) -> None:
-        """Kill who is left and remove the group."""
         end = time.monotonic() + _GONE_TIMEOUT_S
         while True:
             for pid in _words(self.folder / "cgroup.procs"):
@@ -153,7 +152,6 @@ def tried() -> Hierarchy | None:
 
 
 def _holds(group: MemoryGroup) -> bool:
-    """Whether two processes that take too much together are stopped."""
     with subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _GREEDY],
         stdin=subprocess.PIPE,

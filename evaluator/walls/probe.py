@@ -83,11 +83,9 @@ class Probe:
         }
 
     def breaks(self, layer: str) -> bool:
-        """Whether an attack on a layer gets through."""
         return self._attacks[layer]()
 
     def reached(self, layer: str) -> None:
-        """Attack a layer that has just been put up."""
         if layer == "no_capabilities":
             self._leave_outsider()
         if not self.breaks(layer):
@@ -132,7 +130,6 @@ class Probe:
         return found.raw == self._bait.secret.encode()
 
     def _change_mode(self) -> bool:
-        """Of a folder of the judge's."""
         folder = self._scratch.parent
         return _works(lambda: folder.chmod(folder.stat().st_mode))
 

@@ -67,7 +67,6 @@ def insist() -> None:
 
 
 def main() -> None:
-    """Lay out the bait, have a child attack the walls, print what held."""
     with tempfile.TemporaryDirectory(prefix="refinery-") as name:
         scratch = Path(name) / "scratch"
         folder = Path(name) / "bait"

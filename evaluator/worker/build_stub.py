@@ -62,7 +62,6 @@ def install(send: Send) -> None:
         use_pch: bool = False,
         no_implicit_headers: bool = False,
     ) -> ModuleType | str:
-        """Builds inline sources, as PyTorch's function of this name."""
         _refuse_sycl(sycl_sources, with_sycl)
         cpp, cuda = _texts(cpp_sources), _texts(cuda_sources)
         folders, elsewhere = split_folders(_texts(extra_include_paths))
@@ -99,7 +98,6 @@ def install(send: Send) -> None:
         is_standalone: bool = False,
         keep_intermediates: bool = True,
     ) -> ModuleType | str:
-        """Builds source files of this worker's disk, as PyTorch's function of this name."""
         _refuse_sycl(None, with_sycl)
         if is_standalone:
             if is_python_module:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 
 class Layout(TypedDict):
-    """A tensor in shared memory."""
-
     kind: str
     """`tensor`: other values are told apart from it by theirs."""
     offset: int
@@ -30,22 +28,16 @@ class Layout(TypedDict):
 
 @dataclass(frozen=True)
 class Order:
-    """Base of all of them."""
-
     def encode(self) -> bytes:
-        """As bytes."""
         return json.dumps(vars(self)).encode()
 
     @classmethod
     def decode(cls, payload: bytes) -> Self:
-        """From the bytes that `encode` gave."""
         return cls(**json.loads(payload))
 
 
 @dataclass(frozen=True)
 class WarmOrder(Order):
-    """Do what takes a while and needs no candidate."""
-
     device: str
     context: bool
     """Make the device's context, too."""
@@ -53,8 +45,6 @@ class WarmOrder(Order):
 
 @dataclass(frozen=True)
 class LoadOrder(Order):
-    """Import a source."""
-
     source: str
     class_name: str
     threads: int
@@ -132,6 +122,4 @@ class ForkOrder(Order):
 
 @dataclass(frozen=True)
 class ReapOrder(Order):
-    """Tell how a process ended, if it has."""
-
     pid: int

@@ -58,7 +58,6 @@ def fill_free_memory(
 
 
 def take(step: Step, module: torch.nn.Module, device: str, dtype: torch.dtype) -> None:
-    """Take one step; raises what the module raises."""
     match step:
         case "eval":
             module.eval()

@@ -45,12 +45,10 @@ class TrialMemory:
         return arguments
 
     def fill(self) -> None:
-        """Copy what was given."""
         for mine, given in self._pairs:
             mine.copy_(given)
 
     def keep_expected(self, outputs: list[torch.Tensor]) -> None:
-        """The reference's, in place of those of the trial before."""
         self._expected = outputs
 
     def compare(self, outputs: list[torch.Tensor]) -> None:

@@ -25,8 +25,6 @@ variance is negative."""
 
 @dataclass(frozen=True)
 class Loaded:
-    """A constructed module with its weights."""
-
     module: torch.nn.Module
     fit: Fit
     changed: bool = False

@@ -24,8 +24,6 @@ from evaluator.hardware.cuda_memory import hold_stream, signal
 from evaluator.ipc.build_request import (
     BuildOutcome,
     BuildRequest,
-    decode_outcome,
-    encode_request,
 )
 from evaluator.ipc.failure import Failure, Phase
 from evaluator.ipc.reply import DTYPES, GATE_BYTES, OutputLayout, Reply, Sources, place_after
@@ -53,8 +51,6 @@ _GRAIN = 2**15
 
 @dataclass
 class Worker:
-    """The conversation of one worker with the judge."""
-
     channel: Channel
     device: str = "cpu"
     module: torch.nn.Module | None = None
@@ -77,7 +73,6 @@ class Worker:
     """The result of an earlier call, for the judge to look at after a later one."""
 
     def serve(self) -> None:
-        """Answer the judge until it hangs up."""
         phases: dict[Kind, Phase] = {Kind.CONSTRUCT: "construct", Kind.PREPARE: "call"}
         while True:
             message = self.channel.receive()
@@ -118,9 +113,9 @@ class Worker:
         self.channel.send(Kind.FAILED, failure.encode())
 
     def _build(self, request: BuildRequest) -> BuildOutcome:
-        self.channel.send(Kind.BUILD, encode_request(request))
+        self.channel.send(Kind.BUILD, request.encode())
         message = self.channel.receive()
-        outcome = decode_outcome(message.payload)
+        outcome = BuildOutcome.decode(message.payload)
         if message.fds:
             return replace(outcome, library=f"/proc/self/fd/{message.fds[0]}")
         return outcome
@@ -293,7 +288,6 @@ class Worker:
         self.channel.send(Kind.DONE, reply.encode())
 
     def _run_reference(self, order: CallOrder, arguments: Sequence[Any]) -> list[torch.Tensor]:
-        """The reference's outputs, in a call that asks for them."""
         if not order.reference or self.reference is None:
             return []
         if self.device != "cpu":
@@ -374,7 +368,6 @@ def _dtype_name(tensor: torch.Tensor) -> str:
 
 
 def in_place(tensors: list[torch.Tensor]) -> tuple[OutputLayout, ...]:
-    """Where the outputs lie in this process's memory."""
     return tuple(
         OutputLayout(_dtype_name(t), tuple(t.shape), tuple(t.stride()), t.data_ptr())
         for t in tensors

@@ -61,7 +61,7 @@ def audit(problem: Problem, device: str = "cpu", seed: int = 0) -> Iterator[Find
     from evaluator.judge.problem.reference import Reference
     from evaluator.settings import Precision
     from experiments.bench.cheats import Cheat, Scene
-    from problems.problem import SizeClass
+    from problems.sizes import SizeClass
 
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False

@@ -168,7 +168,7 @@ class Bounded:
         from evaluator.judge.bounds.work import count_work
         from evaluator.judge.problem.reference import Reference
         from evaluator.settings import Precision
-        from problems.problem import SizeClass
+        from problems.sizes import SizeClass
 
         size = SizeClass.CPU if self.device.type == "cpu" else SizeClass.GPU
         reference = Reference(problem.reference(size), self.device, Precision.FP32)

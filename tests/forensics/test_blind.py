@@ -16,7 +16,7 @@ from evaluator.evaluation import Backend, Candidate, EvaluationRequest
 from evaluator.executor.local import LocalExecutor
 from evaluator.settings import Settings
 from problems.loader import load_suite
-from problems.problem import SizeClass
+from problems.sizes import SizeClass
 
 FOLDER = Path(__file__).with_name("blind")
 PLANTED = list(csv.DictReader((FOLDER / "causes.csv").read_text().splitlines()))

@@ -10,7 +10,7 @@ from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.settings import Settings
 from problems.loader import load_problem, load_suite
-from problems.problem import SizeClass
+from problems.sizes import SizeClass
 from tools.diagnosis.diagnose import explain
 
 WRONG = """

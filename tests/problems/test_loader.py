@@ -6,7 +6,7 @@ import pytest
 import problems
 from problems.errors import UnknownProblemError, UsageError
 from problems.loader import load_problem, load_suite, select
-from problems.problem import SizeClass
+from problems.sizes import SizeClass
 
 SUITE = Path(__file__).parent.parent / "data" / "suite"
 GOOD = """import torch.nn as nn

@@ -3,8 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from problems.errors import UsageError
-from problems.problem import SizeClass
-from problems.sizes import count_hidden_sizes, with_sizes
+from problems.sizes import SizeClass, count_hidden_sizes, with_sizes
 
 SOURCE = '''"""Häuser: a docstring that is not ASCII."""
 import torch

@@ -8,7 +8,8 @@ import torch
 from evaluator.judge.problem.reference import Reference
 from evaluator.settings import Precision
 from problems.loader import load_suite
-from problems.problem import Problem, SizeClass
+from problems.problem import Problem
+from problems.sizes import SizeClass
 
 CATEGORIES = {
     "attention",

@@ -6,7 +6,7 @@ from evaluator.evaluation import Backend, Candidate, Evaluation, EvaluationReque
 from evaluator.executor.executor import Executor
 from evaluator.settings import Settings
 from problems.loader import load_problem
-from problems.problem import SizeClass
+from problems.sizes import SizeClass
 from tools.execute import execute
 
 VERDICT = Evaluation(status=Status.RUNTIME_ERROR, reason="forward_raised")

@@ -15,8 +15,6 @@ _COLUMNS = "its columns are level, task, claimed, and if wanted sample (0) and k
 
 @dataclass(frozen=True)
 class Claim:
-    """What is said of one kernel."""
-
     speedup: float
     kernelbench: str = ""
     """KernelBench's verdict, `correct` or any other word; empty where it is not known."""

@@ -72,7 +72,6 @@ def judge_claim(
     outcome: Outcome,
     under_kernelbench: Outcome | None,
 ) -> JudgedClaim:
-    """Put a claim beside its kernel's outcome. `under_kernelbench`: of `--protocol kernelbench`."""
     claimed = claim.speedup if claim else None
     theirs, said = claim.kernelbench if claim else "", ""
     if isinstance(under_kernelbench, Evaluation):
@@ -119,8 +118,6 @@ def _reason(evaluation: Evaluation) -> str:
 
 @dataclass(frozen=True)
 class Adjudication:
-    """All claims of a folder."""
-
     rows: Sequence[JudgedClaim]
     precision: Precision
     protocol: str
@@ -156,13 +153,11 @@ class Adjudication:
                 yield f"    {difference(row)}"
 
     def reasons(self) -> list[tuple[str, int]]:
-        """Why kernels are refused, most frequent first."""
         refused = (r.reason for r in self.rows if r.status not in ("not_judged", Status.CORRECT))
         return Counter(refused).most_common()
 
 
 def difference(row: JudgedClaim) -> str:
-    """One line on a kernel of which KernelBench says something else."""
     ours = row.status + (f", {row.reason}" if row.reason else "")
     said = (row.message or row.kernelbench_message).partition("\n")[0]
     return f"{row.kernel}: {row.kernelbench} by KernelBench, {ours} here" + (said and f": {said}")

@@ -33,7 +33,6 @@ def writable(folder: Path) -> list[Path]:
 
 
 def write_report(adjudication: Adjudication, paths: Sequence[Path]) -> None:
-    """Write the three files, in the place of earlier ones."""
     markdown, table, whole = paths
     markdown.write_text("\n".join(_markdown(adjudication)) + "\n")
     with table.open("w", newline="") as file:
@@ -56,7 +55,6 @@ def write_report(adjudication: Adjudication, paths: Sequence[Path]) -> None:
 
 
 def _timed(rows: Sequence[JudgedClaim]) -> list[BaselineName]:
-    """The baselines that any kernel was timed against."""
     return [name for name in BaselineName if any(name in row.rivals for row in rows)]
 
 

@@ -18,7 +18,7 @@ from evaluator.builder.handover import built_and_read
 from evaluator.collect.counters.call_counter import CallCounter
 from evaluator.hardware.device_lock import device_lock
 from evaluator.hardware.devices import describe
-from evaluator.ipc.build_request import decode_request, encode_outcome
+from evaluator.ipc.build_request import BuildRequest
 from evaluator.ipc.sealed import sealed_copy
 from evaluator.ipc.wire import Channel, ClosedError, Kind, Message, WireError, WireTimeoutError
 from problems.cache_folder import cache_folder
@@ -92,7 +92,7 @@ class Broker:
 
     def _build(self, channel: Channel, payload: bytes) -> None:
         try:
-            request = decode_request(payload)
+            request = BuildRequest.decode(payload)
         except ValueError as error:
             raise WireError(f"a malformed build request: {error}") from None
         if self._builder is None:
@@ -104,10 +104,10 @@ class Broker:
             lambda asked: builder.build(asked, left_s), request, self._sealed
         )
         if library is None:
-            self._say(channel, Kind.BUILT, encode_outcome(outcome))
+            self._say(channel, Kind.BUILT, outcome.encode())
             return
         try:
-            self._say(channel, Kind.BUILT, encode_outcome(outcome), (library,))
+            self._say(channel, Kind.BUILT, outcome.encode(), (library,))
         finally:
             os.close(library)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from evaluator.collect.counters.call_counter import Mark
-from evaluator.ipc.build_request import BuildOutcome, BuildRequest, decode_outcome, encode_request
+from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.ipc.wire import Channel, Kind
 
 _SOCKET = "broker"
@@ -24,9 +24,9 @@ class Owner:
 
     def build(self, request: BuildRequest) -> BuildOutcome:
         """What the trusted builder makes of a request; its library is this process's to open."""
-        self._channel.send(Kind.BUILD, encode_request(request))
+        self._channel.send(Kind.BUILD, request.encode())
         message = self._channel.receive()
-        outcome = decode_outcome(message.payload)
+        outcome = BuildOutcome.decode(message.payload)
         if message.fds:
             return replace(outcome, library=f"/proc/self/fd/{message.fds[0]}")
         return outcome

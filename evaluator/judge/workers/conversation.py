@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from evaluator.builder.handover import Build, built_and_read
 from evaluator.evaluation import BuildReport, Status
-from evaluator.ipc.build_request import decode_request, encode_outcome
+from evaluator.ipc.build_request import BuildRequest
 from evaluator.ipc.failure import Failure, Phase
 from evaluator.ipc.sealed import sealed_copy
 from evaluator.ipc.wire import ClosedError, Kind, Message, WireError, WireTimeoutError
@@ -67,7 +67,7 @@ class Conversation:
         device would be held for as long again at each size.
         """
         try:
-            request = decode_request(payload)
+            request = BuildRequest.decode(payload)
         except ValueError as error:
             raise protocol_broken(f"a malformed build request: {error}") from None
         outcome, fd = built_and_read(build, request, sealed_copy)
@@ -82,7 +82,7 @@ class Conversation:
         )
         if outcome.timed_out:
             raise self._unbuilt()
-        told = encode_outcome(replace(outcome, library=""))
+        told = replace(outcome, library="").encode()
         if fd is None:
             self.send(Kind.BUILT, told)
             return

@@ -15,7 +15,8 @@ from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.settings import Settings
 from problems.errors import UsageError
 from problems.loader import load_problem
-from problems.problem import Problem, SizeClass
+from problems.problem import Problem
+from problems.sizes import SizeClass
 from problems.source_file import read_source
 from tools.execute import own_module, size_class_of
 

@@ -10,7 +10,7 @@ from agent.prompt.answer import extract
 from agent.prompt.prompt import Frame, Hardware, first_prompt
 from agent.tuner import answer
 from problems.loader import DEMO, load_problem
-from problems.problem import SizeClass
+from problems.sizes import SizeClass
 from tests.agent.tuner.families import module
 from tests.agent.tuner.prompts import POINTWISE, SOFTMAX, prompt
 from tests.agent.tuner.variants import renamed

@@ -12,7 +12,7 @@ from agent.tuner.planning.moves import MOVES
 from agent.tuner.planning.prompt import fenced
 from agent.tuner.planning.schedule import Schedule, space
 from evaluator.builder.builder import Builder
-from problems.problem import SizeClass
+from problems.sizes import SizeClass
 from tests.agent.tuner.families import FAMILIES
 from tests.agent.tuner.prompts import POINTWISE, SOFTMAX, Turn, prompt
 from tests.agent.tuner.test_numerics import failures, run

@@ -23,7 +23,7 @@ from evaluator.hardware.cores import usable_cores
 from evaluator.hardware.devices import describe
 from evaluator.ipc.build_request import BuildOutcome
 from evaluator.settings import Settings
-from problems.problem import SizeClass
+from problems.sizes import SizeClass
 from tests.agent.tuner.written import candidate, chosen, claimed, request, safe
 
 pytestmark = pytest.mark.gpu

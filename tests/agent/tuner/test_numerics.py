@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from problems.loader import load_suite
-from problems.problem import SizeClass
+from problems.sizes import SizeClass
 from tests.agent.tuner.families import FAMILIES
 from tests.agent.tuner.quirks import QUIRKS
 from tests.agent.tuner.variants import renamed, resized

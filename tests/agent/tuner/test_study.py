@@ -7,7 +7,7 @@ import pytest
 from agent.prompt.answer import extract
 from agent.tuner import answer
 from problems.loader import DEMO, load_suite
-from problems.problem import SizeClass
+from problems.sizes import SizeClass
 from tests.agent.tuner.prompts import prompt
 
 STUDY = {

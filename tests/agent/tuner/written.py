@@ -12,7 +12,7 @@ from agent.tuner.planning.schedule import Schedule, space
 from agent.tuner.tracing.trace import trace
 from evaluator.ipc.build_request import BuildRequest
 from problems.loader import load_suite
-from problems.problem import SizeClass
+from problems.sizes import SizeClass
 from tests.agent.tuner.cuda_emulation import emulated
 
 

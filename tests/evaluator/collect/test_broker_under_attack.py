@@ -9,12 +9,12 @@ from collections.abc import Callable
 import pytest
 
 from evaluator.collect.target.broker import Broker
-from evaluator.ipc.build_request import BuildRequest, decode_outcome, encode_request
+from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.ipc.wire import Channel, ClosedError, Kind, WireError, WireTimeoutError, pair
 
-REFUSED = encode_request(BuildRequest(name="no name"))
+REFUSED = BuildRequest(name="no name").encode()
 """Answered at once."""
-LONG = encode_request(BuildRequest(name="no name" * 2**18))
+LONG = BuildRequest(name="no name" * 2**18).encode()
 """Its answer names it, and fits into no socket's buffer."""
 
 
@@ -75,8 +75,8 @@ def test_what_it_is_told_of_a_long_text_is_short(of: str) -> None:
     logs: list[str] = []
 
     def asks(owner: Channel) -> None:
-        owner.send(Kind.BUILD, encode_request(request))
-        logs.append(decode_outcome(owner.receive().payload).log)
+        owner.send(Kind.BUILD, request.encode())
+        logs.append(BuildOutcome.decode(owner.receive().payload).log)
 
     assert served(asks, 20) > 0
     assert logs[0].startswith("error: ")

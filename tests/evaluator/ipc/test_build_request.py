@@ -2,16 +2,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evaluator.ipc.build_request import (
-    MAX_ITEMS,
-    MAX_TEXT_BYTES,
-    BuildOutcome,
-    BuildRequest,
-    decode_outcome,
-    decode_request,
-    encode_outcome,
-    encode_request,
-)
+from evaluator.ipc.build_request import MAX_ITEMS, MAX_TEXT_BYTES, BuildOutcome, BuildRequest
 
 texts = st.text(st.characters(codec="utf-8"), max_size=50)
 many = st.lists(texts, max_size=4).map(tuple)
@@ -35,19 +26,19 @@ outcomes = st.builds(
 
 @given(requests)
 def test_a_request_survives_the_crossing(request):
-    assert decode_request(encode_request(request)) == request
+    assert BuildRequest.decode(request.encode()) == request
 
 
 @given(outcomes)
 def test_an_outcome_survives_the_crossing(outcome):
-    assert decode_outcome(encode_outcome(outcome)) == outcome
+    assert BuildOutcome.decode(outcome.encode()) == outcome
 
 
-@given(st.binary(max_size=400), st.sampled_from([b"", b"KRQ2", b"KRO1"]))
-@example(b"\xff\xff\xff\xff", b"KRQ2")
-@example(b"\x01\x00\x00\x00\xff", b"KRQ2")
+@given(st.binary(max_size=400), st.sampled_from([b"", b"KRQ3", b"KRO2"]))
+@example(b"\xff\xff\xff\xff", b"KRQ3")
+@example(b"\x01\x00\x00\x00\xff", b"KRQ3")
 def test_noise_is_a_value_error(noise, magic):
-    for decode in (decode_request, decode_outcome):
+    for decode in (BuildRequest.decode, BuildOutcome.decode):
         try:
             decode(magic + noise)
         except ValueError:
@@ -56,24 +47,31 @@ def test_noise_is_a_value_error(noise, magic):
 
 @given(requests, st.integers(1, 30))
 def test_every_truncation_and_every_addition_is_refused(request, size):
-    message = encode_request(request)
+    message = request.encode()
     with pytest.raises(ValueError):
-        decode_request(message[:-size])
+        BuildRequest.decode(message[:-size])
     with pytest.raises(ValueError):
-        decode_request(message + b"\0" * size)
+        BuildRequest.decode(message + b"\0" * size)
 
 
 def test_limits_hold_on_both_sides():
     with pytest.raises(ValueError):
-        encode_request(BuildRequest("x", ("y" * (MAX_TEXT_BYTES + 1),)))
+        BuildRequest("x", ("y" * (MAX_TEXT_BYTES + 1),)).encode()
     with pytest.raises(ValueError):
-        encode_request(BuildRequest("x", ("",) * (MAX_ITEMS + 1)))
-    claims_much = b"KRQ2" + (1).to_bytes(4, "little") + b"x" + (2**31).to_bytes(4, "little")
+        BuildRequest("x", ("",) * (MAX_ITEMS + 1)).encode()
+    claims_much = b"KRQ3" + (1).to_bytes(4, "little") + b"x" + (2**31).to_bytes(4, "little")
     with pytest.raises(ValueError):
-        decode_request(claims_much)
+        BuildRequest.decode(claims_much)
 
 
 def test_unknown_kind_of_headers_is_refused():
-    message = encode_outcome(BuildOutcome(True, "", "m", "light")).replace(b"light", b"heavy")
+    message = BuildOutcome(True, "", "m", "light").encode().replace(b"light", b"heavy")
     with pytest.raises(ValueError):
-        decode_outcome(message)
+        BuildOutcome.decode(message)
+
+
+def test_a_pair_of_three_is_refused():
+    message = BuildRequest("x", functions=(("a", "b"),)).encode()
+    pair = (2).to_bytes(4, "little") + b"\1\0\0\0a"
+    with pytest.raises(ValueError):
+        BuildRequest.decode(message.replace(pair, (3).to_bytes(4, "little") + pair[4:]))

@@ -18,7 +18,7 @@ from evaluator.judge.problem.problem_file import ProblemFile
 from evaluator.settings import Precision
 from evaluator.worker.initial_values import repeated_initial_values
 from problems.loader import load_suite
-from problems.problem import SizeClass
+from problems.sizes import SizeClass
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 from tests.task import task
 
@@ -47,7 +47,7 @@ FOOTPRINTS = """
 import json, sys, torch
 from evaluator.judge.problem.footprint import footprint_of
 from problems.loader import load_suite
-from problems.problem import SizeClass
+from problems.sizes import SizeClass
 found = {}
 for problem in load_suite():
     if problem.id == "level1_21_embedding":  # filling its table needs the compiler

@@ -14,7 +14,7 @@ from experiments.bench.suites.suite_run import suite_run
 from experiments.bench.tasks import CANNOT_BE_JUDGED, TaskRow, app, judge_tasks, markdown
 from problems.errors import UsageError
 from problems.loader import load_problem
-from problems.problem import SizeClass
+from problems.sizes import SizeClass
 
 PROGRAM = "python -m experiments.bench.tasks"
 TASK = """

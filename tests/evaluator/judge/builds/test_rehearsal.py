@@ -195,10 +195,10 @@ def test_a_worker_that_does_not_read_holds_nobody_up(
     monkeypatch.setattr(conversation, "_READING_S", 0.5)
     asks = (
         "import gc\nfrom evaluator.ipc.wire import Channel, Kind\n"
-        "from evaluator.ipc.build_request import BuildRequest, encode_request\n"
+        "from evaluator.ipc.build_request import BuildRequest\n"
         "channel = next(o for o in gc.get_objects() if isinstance(o, Channel))\n"
         "while True:\n"
-        "    channel.send(Kind.BUILD, encode_request(BuildRequest(name='k' * 2**21)))\n"
+        "    channel.send(Kind.BUILD, BuildRequest(name='k' * 2**21).encode())\n"
     )
     # The answer names it, and fits into no socket's buffer.
     rehearse(zygote, builder, asks)
