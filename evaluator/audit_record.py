@@ -49,7 +49,7 @@ class Finding(Record):
     """Whether the candidate is refused for it."""
     lines: dict[str, str] = Field(default_factory=dict)
     """Lines of the sources as they were compiled that it names, and those around them, by place:
-    `main.cpp:12`. Empty where they could not be told."""
+    `main.cpp:12`. Empty where they are not known."""
 
     @property
     def place(self) -> str:
@@ -64,7 +64,7 @@ class SanitizerRun(Record):
     tool: Tool
     outcome: Literal["clean", "findings", "inconclusive", "not_run"]
     note: str = ""
-    """Why it did not run, or why it tells nothing."""
+    """Why it did not run, or why its run is inconclusive."""
     findings: tuple[Finding, ...] = ()
     calls: int = 0
     """Calls of forward that it watched."""

@@ -14,7 +14,7 @@ class BugError(InfrastructureError):
 
 
 class UnknownFailureError(InfrastructureError):
-    """An error of ours that we do not know ended one evaluation; the process goes on."""
+    """An unknown error of the judge ended one evaluation; the process goes on."""
 
 
 class ClusterError(InfrastructureError):
@@ -22,7 +22,7 @@ class ClusterError(InfrastructureError):
 
 
 class DeviceError(InfrastructureError):
-    """The device is missing, unhealthy, out of memory on our side, or held by somebody else."""
+    """The device is missing, unhealthy, out of memory on our side, or held by another process."""
 
 
 class UnusableReferenceError(InfrastructureError):
@@ -42,7 +42,7 @@ class IsolationError(InfrastructureError):
 
 
 def named(name: str, message: str) -> InfrastructureError:
-    """The failure that another process of ours told by the name of its class."""
+    """The failure that another of our processes reported by its class name."""
     kind = globals().get(name, InfrastructureError)
     if not (isinstance(kind, type) and issubclass(kind, InfrastructureError)):
         kind = InfrastructureError

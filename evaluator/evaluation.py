@@ -241,7 +241,7 @@ class Evaluation(Record):
     timing: Timing | None = None
     memory: DeviceMemory = DeviceMemory()
     provenance: Provenance | None = None
-    """Whose code the time was spent in; None where nobody asked, or where a note says why not."""
+    """Whose code the time was spent in; None where not asked for, or where a note says why."""
     audit: DeepAudit | None = None
     """None where there was no occasion for one."""
     isolation: tuple[str, ...] = ()
@@ -250,7 +250,7 @@ class Evaluation(Record):
     conditions: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
     """Threads, clocks, throttling, other processes on the device, versions."""
     seeds: tuple[int, ...] = ()
-    """Input seeds of the judged calls, told afterwards, for reproduction."""
+    """Input seeds of the judged calls, published afterwards for reproduction."""
     findings: tuple[str, ...] = ()
     """Under KernelBench's protocol: what our own checks hold against a kernel that is correct by
     its rules. Such a kernel is never a run's best one."""

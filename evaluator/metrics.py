@@ -27,7 +27,7 @@ def geometric_mean(values: Sequence[float]) -> float:
 
 
 def sol_score(latency_us: float, baseline_us: float, bound_us: float) -> float:
-    """Where a kernel stands between the baseline (0.5) and the speed of light (1.0).
+    """A kernel's place between the baseline (0.5) and the speed of light (1.0).
 
     1 / (1 + (T - T_sol) / (T_baseline - T_sol)), the score of SOL-ExecBench (arXiv 2603.19173),
     clamped to [0, 1]: unclamped it exceeds 1 below the bound and changes sign further down. Where

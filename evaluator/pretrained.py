@@ -76,7 +76,7 @@ def find_configurations() -> Configurations:
 
 
 def kept_for(source: str) -> Configurations:
-    """Those that a judge has found whose names stand in a problem's source."""
+    """Those that a judge has found whose names occur in a problem's source."""
     kept = [json.loads(file.read_text()) for file in _kept().glob("*.json")]
     return {each["name"]: each["values"] for each in kept if each["name"] in source}
 

@@ -102,7 +102,7 @@ class JudgeOptions(Record):
     isolation: Annotated[
         Literal["available", "strict"],
         CommandOption(
-            "strict: refuse to run unless every wall around kernels and compilers stands.",
+            "strict: refuse to run unless every wall around kernels and compilers is active.",
             "available|strict",
             names=("--require-isolation",),
             default="available: use the walls that this machine allows, and record them",

@@ -1,4 +1,4 @@
-"""The user's own mistakes, told in one line with the remedy."""
+"""The user's own mistakes, reported in one line with the remedy."""
 
 
 class UsageError(Exception):

@@ -114,7 +114,7 @@ def select(
     """Those problems that fit every condition given, in their order; possibly none.
 
     `filter` is a regular expression, searched for in the id and in the category without regard to
-    case. `limit` keeps the first so many. Raises `UsageError` for an invalid expression.
+    case. `limit` keeps the first ones. Raises `UsageError` for an invalid expression.
     """
     try:
         pattern = re.compile(filter or "", re.IGNORECASE)

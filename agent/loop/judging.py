@@ -79,7 +79,7 @@ def profiler_beside(executor: LocalExecutor, config: RunConfig) -> Iterator[Prof
 
         def on_a_device(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
             keep = files.profile_folder(request.candidate.hash) if config.keep_profiles else None
-            with executor.visited() as device:
+            with executor.for_profiler() as device:
                 return profile(request.on(device), evaluation, keep=keep, session=session)
 
         yield on_a_device

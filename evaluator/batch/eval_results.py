@@ -67,7 +67,7 @@ class EvalResults:
         self._entries[name.level][str(name.number)].append(entry)
 
     def write(self) -> list[Path]:
-        """Write all that was added, in the place of earlier files of ours, which it returns."""
+        """Write all that was added over earlier files of this program. Returns the paths."""
         for level, path in self._paths.items():
             part = path.with_name(path.name + ".part")
             part.write_text(json.dumps(self._entries[level], indent=4) + "\n")

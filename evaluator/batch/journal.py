@@ -18,7 +18,7 @@ class Journal:
     """Asks the judge only for what is not in its file yet.
 
     The file has one JSON object a line: the SHA-256 of a request on this machine, and its
-    evaluation. A failure of ours is not in it, nor what a limit of time decided: both are tried
+    evaluation. An infrastructure failure is not in it, nor a time limit's verdict: both are tried
     again. `remove` deletes the file once the command has come to its end.
     """
 

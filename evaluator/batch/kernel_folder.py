@@ -14,10 +14,10 @@ from evaluator.batch.claims.claim import Claim
 from evaluator.batch.claims.judged_claim import Adjudication, judge_claim
 from evaluator.batch.claims.report import writable, write_report
 from evaluator.batch.eval_results import EvalResults
+from evaluator.batch.folder_summary import FolderSummary
 from evaluator.batch.journal import Journal, journal_path
 from evaluator.batch.kernel_name import KernelName
 from evaluator.batch.parallel_judging import Outcome, judged
-from evaluator.batch.tally import Tally
 from evaluator.batch.verdict_lines import verdict_lines
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import EvaluationRequest
@@ -104,12 +104,12 @@ def judge_folder(
                 print(*_lines(kernel, outcome, first, protocol), sep="\n", file=sys.stderr)
             yield kernel, outcome
 
-    tally = Tally()
+    summary = FolderSummary()
     ours: list[Outcome] = []
     theirs: list[Outcome] = []
     try:
         for kernel, outcome in outcomes(settings):
-            tally.add(outcome)
+            summary.add(outcome)
             written.add(kernel.name, kernel.problem.id, outcome)
             ours.append(outcome)
         if beside is not None:
@@ -117,7 +117,7 @@ def judge_folder(
         journal.remove()
     finally:
         paths = written.write()
-        lines = list(tally.lines())
+        lines = list(summary.lines())
         if journal.taken:
             lines.insert(0, f"{journal.taken} verdicts are those of an interrupted command")
         if report.claims is not None and ours:
@@ -129,7 +129,7 @@ def judge_folder(
         if journal.path.exists():
             lines.append("unfinished: the same command goes on from here")
         print(*lines, sep="\n", file=sys.stderr)
-    return tally.correct == len(kernels)
+    return summary.correct == len(kernels)
 
 
 def _adjudication(

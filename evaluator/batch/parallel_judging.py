@@ -16,7 +16,7 @@ from problems.problem import Problem
 
 
 class Evaluates(Protocol):
-    """An executor, or what stands before one."""
+    """An executor, or a wrapper of one."""
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """See `Executor.evaluate`."""
@@ -25,13 +25,13 @@ class Evaluates(Protocol):
 
 Kernel = tuple[Path, Problem]
 Outcome = Evaluation | InfrastructureError
-"""A verdict, or the failure of ours because of which there is none."""
+"""A verdict, or the infrastructure failure that prevented it."""
 AHEAD = 16
 """How far others may be ahead of the slowest, in multiples of those that are under way."""
 MOST_FAILURES = 10
-"""Equal failures of ours in a row after which no further kernel is tried."""
+"""Equal infrastructure failures in a row after which no further kernel is tried."""
 _PROBLEMS = 3
-"""How many problems these must concern, if there are so many: one may be too large for a judge."""
+"""Distinct problems among them, if the folder has as many: one may be too large for a judge."""
 
 
 def judged(
@@ -43,10 +43,10 @@ def judged(
 ) -> Iterator[tuple[Outcome, Path | None]]:
     """The outcome of each kernel, in order, as soon as it is there and all before it are.
 
-    Beside it stands the earlier file that it was taken over from, with no seconds of its own, or
+    With it comes the earlier file that it was copied from, with no seconds of its own, or
     None. `width` evaluations are under way at a time. Kept in memory are those that an identical
     file still waits for, and those that wait for a slower one before them, of which there is a
-    limit. A failure of ours is the outcome of its kernel, and the others are judged. Raises
+    limit. An infrastructure failure is the outcome of its kernel, and the others are judged. Raises
     `InfrastructureError` where every kernel fails alike; what has not begun by then is left.
     """
 

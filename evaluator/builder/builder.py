@@ -94,8 +94,8 @@ class Builder:
             flags, notes = _allowed_flags(request, workshop.tools)
             if sanitize:
                 flags = flags.sanitized()
-        except (BadRequestError, RefusedFlagError) as refusal:
-            return replace(outcome, log=cut_short(f"error: {refusal}\n"))
+        except (BadRequestError, RefusedFlagError) as error:
+            return replace(outcome, log=cut_short(f"error: {error}\n"))
         key = workshop.key(
             "sanitized library" if sanitize else "library",
             str(self._light),

@@ -145,13 +145,13 @@ def is_pytorchs(symbol: str) -> bool:
     The functions that ours declare and leave undefined are undefined in PyTorch too.
     """
     symbol = _without_templates(symbol)
-    # What stands before it is what it returns.
+    # The return type comes before it.
     name = symbol.partition("(")[0].rpartition(" ")[2].lstrip("*&")
     return name.startswith(("at::", "c10::", "caffe2::", "torch::")) and "refinery_::" not in name
 
 
 def _without_templates(symbol: str) -> str:
-    """The symbol less what stands between angle brackets, however deep, and these."""
+    """The symbol without its template arguments, however deeply nested."""
     kept: list[str] = []
     opened: list[int] = []
     for letter in symbol:
@@ -165,7 +165,7 @@ def _without_templates(symbol: str) -> str:
 
 
 def readable(log: str, folder: Path, header_folder: Path | None = None) -> str:
-    """The log as the candidate's author should see it: their names, no paths of ours, 64 KiB."""
+    """The log as the candidate's author should see it: their names, none of our paths, 64 KiB."""
     log = log.replace(f"{folder}/", "")
     if header_folder is not None:
         log = log.replace(f"{header_folder}/", "")

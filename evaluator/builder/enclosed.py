@@ -38,7 +38,7 @@ def main(order: dict[str, Any]) -> None:
         _own_namespaces(folder, order["visible"])
         layers.append("namespaces")
     os.chdir(folder)
-    # Without a file system of its own nobody could not get at the build folder.
+    # Without its own file system, the user nobody could not reach the build folder.
     if os.geteuid() == 0 and order["namespaces"]:
         os.setgroups([])
         os.setresgid(*[privileges.NOBODY] * 3)

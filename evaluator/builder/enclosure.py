@@ -61,7 +61,7 @@ class Enclosure:
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """Names of the walls that stand; empty before `prepare`."""
+        """Names of the active walls; empty before `prepare`."""
         return tuple(COMPILER + name for name in self._held)
 
     @property
@@ -69,7 +69,7 @@ class Enclosure:
         return self._namespaces is not None
 
     def prepare(self, scratch: Path) -> None:
-        """Tries, once, to break out. `scratch` is an empty folder of ours."""
+        """Tries, once, to break out. `scratch` is an empty folder."""
         with bait(_made(scratch / "bait")) as (laid, handle):
             trial = {"bait": laid.as_json(), "folder": handle, "path": str(scratch / "bait")}
             for namespaces in (True, False):
@@ -111,12 +111,12 @@ class Enclosure:
             "environment": self._environment | {"HOME": str(home), "TMPDIR": str(home)},
             "trial": trial,
         }
-        told = json.dumps(order)
-        if len(told) > _ORDER_BYTES:
+        text = json.dumps(order)
+        if len(text) > _ORDER_BYTES:
             return Finished(1, "error: the flags and folders of headers are too long together\n")
         process = subprocess.Popen(
             # Without `site`, which takes longer than all the rest.
-            [sys.executable, "-P", "-S", "-m", "evaluator.builder.enclosed", told],
+            [sys.executable, "-P", "-S", "-m", "evaluator.builder.enclosed", text],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -282,7 +282,7 @@ class Toolchain:
             )
         except (OSError, subprocess.TimeoutExpired):
             # No steps: nvcc does them itself, within the time that a build may take. Of a command
-            # that is too long the enclosure tells.
+            # that is too long the enclosure reports.
             return ""
         return done.stderr
 
@@ -297,7 +297,7 @@ class Toolchain:
         """
         command = [self.compiler, "-shared", *objects, "-o", library]
         if light:
-            # Stubs know no symbols, so which of them are needed can't be told.
+            # Stubs know no symbols, so the linker cannot know which are needed.
             command += [f"-L{STUBS}", "-Wl,-Bsymbolic", "-Wl,--no-as-needed"]
         command.append(f"-L{self.torch.libraries}")
         command += [

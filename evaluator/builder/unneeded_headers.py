@@ -1,4 +1,4 @@
-"""What of the light headers a source can do without, told from the names that it mentions.
+"""Which light headers a source does not need, judged by the names that it mentions.
 
 The standard library's larger headers, PyTorch's 16-bit numbers and the bindings are half of what a
 compiler reads, and most kernels use none of them. Being wrong costs time alone: what does not

@@ -13,7 +13,7 @@ from pathlib import Path
 
 PREFIX = "work-"
 _LOCKED_WITHIN_S = 60.0
-"""A folder is locked as soon as it is made: one of this age without a lock is nobody's."""
+"""A folder is locked as soon as it is made: one of this age without a lock is abandoned."""
 _LONGEST_S = 86400.0
 """Beyond any build: how old a folder is swept where the file system knows no locks."""
 

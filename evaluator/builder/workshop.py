@@ -22,7 +22,7 @@ from evaluator.builder.sources import Source, Sources
 from evaluator.builder.toolchain import STUBS, Toolchain
 from evaluator.builder.unneeded_headers import lean_flags, may_lack
 from evaluator.builder.work_folder import work_folder
-from evaluator.hardware.host_lock import host_lock
+from evaluator.hardware.device_lock import host_lock
 
 REVISION = "8"
 """Changes whenever the command lines do, so that old entries of the cache are not used."""
@@ -34,7 +34,7 @@ _RUNTIME_TURN_S = 60.0
 """Several times what making it takes."""
 _LINK_TIMEOUT_S = 120.0
 _MOST_TIMES = 4
-"""All sources of a request together may take so many times as long as one."""
+"""All sources of a request together may take this many times as long as one."""
 _MOST_UNITS = 16
 """Of one request at a time: each has a build folder of its own."""
 
@@ -315,7 +315,7 @@ class Workshop:
             lacking = light and any(map(is_pytorchs, linker_names(done.output)))
             return Attempt(None, log + (said or "error: the linker failed\n"), False, lacking)
         if light:
-            # A function over tensors that nobody defined: without this, a bare name at import.
+            # An undefined function over tensors: without this, a bare name at import.
             listing = self.run(["nm", "-D", "-C", "--undefined-only", "library.so"], folder, 60.0)
             missing = re.findall(r"^\s+U (.*refinery_::.*)$", listing.output, re.MULTILINE)
             if missing:

@@ -45,7 +45,7 @@ def serve(app: typer.Typer, program: str, arguments: list[str] | None = None) ->
         # The reader of our output has gone (`| head`); nothing may be written at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception:  # noqa: BLE001  (a fault of ours: shown whole, and never taken for a verdict)
+    except Exception:  # noqa: BLE001  (our own bug: shown in full, never taken for a verdict)
         traceback.print_exc()
         return USAGE_ERROR
     return outcome if isinstance(outcome, int) else 0

@@ -1,8 +1,8 @@
-"""The judges of a Ray cluster: who is there, who is free, who was lost.
+"""The judges of a Ray cluster: which are there, which are free, which were lost.
 
 Every node gets as many judges as it has whole GPUs, or one for all its cores where kernels are
-judged on the CPU. A node that is lost takes its judges off the pool, a node that joins brings
-its own. This runs in the driver's process (`evaluator/executor/ray_driver.py`), after `ray.init`.
+judged on the CPU. A lost node takes its judges with it, a node that joins brings its own. This runs
+in the driver's process (`evaluator/executor/ray_driver.py`), after `ray.init`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from evaluator.executor.ray_judge import Answer, Place, RayJudge
 START_S = 60.0
 """How long the judges of a cluster may take to come up."""
 PATIENCE_S = 60.0
-"""How long one waits for a judge to come up where none is left."""
+"""How long a candidate waits for a judge where none is left."""
 _LOOK_EVERY_S = 1.0
 _REST_S = 20.0
 """How long a node is left alone on which a judge did not come up."""
 _MOST_CALLS = 16
-"""That the actor of a GPU takes at a time: more than the candidates that keep it busy."""
+"""Of the actor of a GPU at a time: more than the candidates that keep it busy."""
 
 
 @dataclass(eq=False)
@@ -41,29 +41,29 @@ class Judge:
     actor: ActorHandle
     node: str
     number: int
-    at_work: int = field(default=0)
-    """Candidates that it has been given."""
+    candidates: int = field(default=0)
+    """Those that it works on."""
     width: int = field(default=1)
-    """Candidates at a time that keep it busy; it tells when it comes up."""
+    """Candidates at a time that keep it busy; known once it has started."""
 
 
 class ActorPool:
     """Lends judges, each for as many candidates at a time as it can work on."""
 
     def __init__(self, device: str) -> None:
-        """Call up the judges of the nodes that are there. `device` is `cpu` or `cuda:0`.
+        """Start a judge on each node. `device` is `cpu` or `cuda:0`.
 
         Raises `ClusterError` where none comes up, or two are not alike.
         """
         self._device = device
         self._ready: list[Judge] = []
-        self._called: dict[ray.ObjectRef, Judge] = {}
+        self._starting: dict[ray.ObjectRef, Judge] = {}
         self._rest_until: dict[str, float] = {}
         self._numbers = itertools.count()
         self._warned: set[str] = set()
-        """Nodes, or "" for the cluster, of which was told what is wrong, until it is no more."""
+        """Nodes with a reported fault that lasts; "" is the cluster."""
         self._why_not = ""
-        """What kept the last judge from coming up that did not."""
+        """Why the last judge that failed to start did not."""
         self._change = threading.Condition()
         self.place = self._first_judges()
         threading.Thread(target=self._watch, daemon=True, name="pool").start()
@@ -84,10 +84,10 @@ class ActorPool:
             yield judge
         finally:
             with self._change:
-                judge.at_work -= 1
+                judge.candidates -= 1
                 self._change.notify_all()
 
-    def remove(self, judge: Judge) -> None:
+    def evict(self, judge: Judge) -> None:
         with self._change:
             if judge in self._ready:
                 self._ready.remove(judge)
@@ -98,10 +98,10 @@ class ActorPool:
         alone_since = None
         with self._change:
             while True:
-                free = [judge for judge in self._ready if judge.at_work < judge.width]
+                free = [judge for judge in self._ready if judge.candidates < judge.width]
                 if free:
-                    judge = min(free, key=lambda one: (one in tried, one.at_work))
-                    judge.at_work += 1
+                    judge = min(free, key=lambda one: (one in tried, one.candidates))
+                    judge.candidates += 1
                     return judge
                 if self._ready:
                     alone_since = None
@@ -116,9 +116,9 @@ class ActorPool:
     def _first_judges(self) -> Place:
         found: list[Place] = []
         end = time.monotonic() + START_S
-        self._call_up()
-        while self._called and time.monotonic() < end:
-            for judge, place in self._arrivals():
+        self._start_missing()
+        while self._starting and time.monotonic() < end:
+            for judge, place in self._started():
                 found.append(place)
                 if words := place.difference(found[0]):
                     raise ClusterError(
@@ -136,15 +136,15 @@ class ActorPool:
         while True:
             time.sleep(_LOOK_EVERY_S)
             try:
-                self._call_up()
-                self._admit_arrivals()
+                self._start_missing()
+                self._admit_started()
                 self._warned.discard("")
             except RayError as error:
                 # Judges that are there work on; the next look may find the cluster in order.
                 self._warn("", f"the cluster can't be looked over: {error}")
 
-    def _admit_arrivals(self) -> None:
-        for judge, place in self._arrivals():
+    def _admit_started(self) -> None:
+        for judge, place in self._started():
             if words := place.difference(self.place):
                 print(f"node {judge.node} is left out: {words}", file=sys.stderr)
                 self._rest_until[judge.node] = float("inf")
@@ -159,9 +159,9 @@ class ActorPool:
             self._warned.add(node)
             print(words, file=sys.stderr)
 
-    def _call_up(self) -> None:
+    def _start_missing(self) -> None:
         with self._change:
-            there = [*self._ready, *self._called.values()]
+            there = [*self._ready, *self._starting.values()]
         have = Counter(judge.node for judge in there)
         for node in ray.nodes():
             name = node["NodeID"]
@@ -170,7 +170,7 @@ class ActorPool:
             due = self._due(node["Resources"])
             for _ in range(due - have[name]):
                 actor = self._actor(name, node["Resources"], due)
-                self._called[actor.place.remote()] = Judge(actor, name, next(self._numbers))
+                self._starting[actor.place.remote()] = Judge(actor, name, next(self._numbers))
 
     def _due(self, resources: dict[str, float]) -> int:
         if self._device == "cpu":
@@ -191,10 +191,12 @@ class ActorPool:
             .remote(self._device, due)
         )
 
-    def _arrivals(self) -> Iterator[tuple[Judge, Place]]:
-        done, _ = ray.wait(list(self._called), timeout=_LOOK_EVERY_S) if self._called else ([], [])
+    def _started(self) -> Iterator[tuple[Judge, Place]]:
+        done, _ = (
+            ray.wait(list(self._starting), timeout=_LOOK_EVERY_S) if self._starting else ([], [])
+        )
         for ref in done:
-            judge = self._called.pop(ref)
+            judge = self._starting.pop(ref)
             try:
                 answer = Answer.model_validate_json(ray.get(ref))
                 place = Place.model_validate_json(answer.value())

@@ -33,7 +33,7 @@ class Builders:
         """Early builds that wait or are under way, by candidate."""
 
     def begin(self, request: EvaluationRequest) -> None:
-        """Have a candidate built before anybody waits for it, as `Executor.build_ahead` says."""
+        """Build a candidate before its evaluation asks for it; see `Executor.build_ahead`."""
         name = request.candidate.hash
         with self._lock:
             if name in self._begun:
@@ -42,7 +42,7 @@ class Builders:
         future.add_done_callback(lambda _: self._begun.pop(name))
 
     def _build_early(self, request: EvaluationRequest) -> None:
-        # What fails here fails again when somebody waits for it, and is told then.
+        # What fails here fails again in the evaluation, which reports it.
         with suppress(InfrastructureError):
             if not self._on_cpu:
                 self._asked(request)

@@ -23,9 +23,9 @@ class DeviceSlot:
     device: str
     judge: Service
     judging: bool = False
-    visitors: int = 0
-    """Profilers and the like that are at work on the device, or wait for its lock."""
-    visits: int = 0
+    profilers: int = 0
+    """Profilers that use the device or wait for its lock."""
+    profiles: int = 0
     set_up: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_PROBLEMS))
     """The references judged last, each once: what is set up. To be wrong costs time only."""
     failures: int = 0
@@ -34,7 +34,7 @@ class DeviceSlot:
     """It failed last time: others first, until one of them has done its work."""
 
     def forget_all_but(self, kept: int) -> None:
-        """Its judge has kept so many problems set up, those of the last references."""
+        """Its judge has kept `kept` problems set up, those of the last references."""
         while len(self.set_up) > kept:
             self.set_up.popleft()
 
@@ -52,7 +52,7 @@ class DeviceSlots:
 
     No device has candidates of its own: a free one takes the next. Among several free
     judges goes first the one that has the problem set up, and among several waiting candidates the
-    one whose problem is set up at a free judge, as long as nobody is passed over too often.
+    one whose problem is set up at a free judge, as long as none is passed over too often.
     """
 
     def __init__(self, slots: Sequence[DeviceSlot]) -> None:
@@ -65,7 +65,7 @@ class DeviceSlots:
 
     @contextmanager
     def taken(self, reference: str) -> Iterator[DeviceSlot]:
-        """A judge to ask about one candidate for `reference`, nobody else's meanwhile; waits.
+        """Reserve a judge for one candidate for `reference`; waits for one.
 
         A `JudgeDiedError` or `DeviceError` that passes through is counted against this judge.
         """
@@ -90,29 +90,29 @@ class DeviceSlots:
                 self._call()
 
     @contextmanager
-    def visited(self) -> Iterator[str]:
+    def for_profiler(self) -> Iterator[str]:
         """The least busy device, for work that takes the device's lock by itself; never waits."""
         with self._lock:
-            slot = min(self._sound(), key=lambda s: (s.visitors + s.judging, s.visits))
-            slot.visitors += 1
-            slot.visits += 1
+            slot = min(self._healthy(), key=lambda s: (s.profilers + s.judging, s.profiles))
+            slot.profilers += 1
+            slot.profiles += 1
         try:
             yield slot.device
         finally:
             with self._lock:
-                slot.visitors -= 1
+                slot.profilers -= 1
 
-    def _sound(self) -> Sequence[DeviceSlot]:
+    def _healthy(self) -> Sequence[DeviceSlot]:
         """Those to be given out: all, where all are in trouble."""
-        sound = [s for s in self._slots if not s.on_trial and s.failures < _MOST_FAILURES]
-        return sound or self._slots
+        healthy = [s for s in self._slots if not s.on_trial and s.failures < _MOST_FAILURES]
+        return healthy or self._slots
 
     def _call(self) -> None:
-        while self._waiting and (free := [s for s in self._sound() if not s.judging]):
+        while self._waiting and (free := [s for s in self._healthy() if not s.judging]):
             waiting = self._next(free)
             self._waiting.remove(waiting)
             slot = min(
-                free, key=lambda s: (waiting.reference not in s.set_up, s.visitors, len(s.set_up))
+                free, key=lambda s: (waiting.reference not in s.set_up, s.profilers, len(s.set_up))
             )
             slot.judging = True
             if waiting.reference in slot.set_up:

@@ -77,7 +77,7 @@ def _warm_up(builder: Builder) -> None:
     try:
         builder.warm_up()
     except InfrastructureError as error:
-        # The first build meets the same error and tells it where it matters.
+        # The first build meets the same error and reports it where it matters.
         print(f"warm-up of the builder: {error}", file=sys.stderr)
 
 

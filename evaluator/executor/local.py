@@ -91,16 +91,16 @@ class LocalExecutor:
                 answer = Evaluation.model_validate_json(slot.judge.ask(question))
                 if isinstance(kept := answer.conditions.get("problems_set_up"), int):
                     slot.forget_all_but(kept)
-        told: dict[str, object] = {"conditions": answer.conditions | {"judged_on": slot.device}}
+        update: dict[str, object] = {"conditions": answer.conditions | {"judged_on": slot.device}}
         if built is not None and answer.build is not None:
             again = answer.build.seconds
-            told["build"] = answer.build.model_copy(
+            update["build"] = answer.build.model_copy(
                 update={"seconds": built.seconds + again, "cached": built.cached}
             )
-            told["seconds"] = answer.seconds.model_copy(
+            update["seconds"] = answer.seconds.model_copy(
                 update={"build": built.seconds + answer.seconds.build}
             )
-        return answer.model_copy(update=told)
+        return answer.model_copy(update=update)
 
     @contextmanager
     def _one_more(self) -> Iterator[int]:
@@ -113,9 +113,9 @@ class LocalExecutor:
             with self._counting:
                 self._in_hand -= 1
 
-    def visited(self) -> AbstractContextManager[str]:
+    def for_profiler(self) -> AbstractContextManager[str]:
         """The least busy of the devices, for a profiler, which takes the device's lock itself."""
-        return self._slots.visited()
+        return self._slots.for_profiler()
 
     @property
     def judge_pids(self) -> dict[str, int]:

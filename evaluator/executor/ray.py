@@ -74,7 +74,7 @@ class RayExecutor:
         return Evaluation.model_validate_json(self.ask("judge", asked.encode()))
 
     def ask(self, task: str, question: bytes) -> bytes:
-        """Have a service of ours (`task` is its module) answer beside one of the judges."""
+        """Have a service (`task` is its module) answer beside one of the judges."""
         return self._driver.ask(task.encode() + b"\n" + question)
 
     def close(self) -> None:

@@ -46,10 +46,10 @@ def main(fd: int, device: str, address: str, folder: str) -> None:
 
             pool = ActorPool(device)
         except ClusterError as error:
-            refusal = error
+            failure = error
 
             def refuse(question: bytes) -> bytes:
-                raise refusal
+                raise failure
 
             serve_lines(fd, refuse)
             return
@@ -85,16 +85,16 @@ def ask(pool: ActorPool, task: str, question: bytes) -> str:
             tried.append(judge)
             try:
                 if task in ("check", "judge"):
-                    told = ray.get(getattr(judge.actor, task).remote(question))
+                    answer = ray.get(getattr(judge.actor, task).remote(question))
                 else:
-                    told = ray.get(judge.actor.ask.remote(task, question))
-                return Answer.model_validate_json(told).value()
+                    answer = ray.get(judge.actor.ask.remote(task, question))
+                return Answer.model_validate_json(answer).value()
             except (JudgeDiedError, DeviceError) as error:
                 lost: Exception = error
             except RayTaskError:
-                raise  # a bug of ours, which another judge has too
+                raise  # our own bug, which another judge has too
             except RayError as error:
-                pool.remove(judge)
+                pool.evict(judge)
                 lost = error
         print(f"asking another judge than number {judge.number}: {lost}", file=sys.stderr)
     raise JudgeDiedError(f"{ATTEMPTS} judges were lost over one question, the last: {_short(lost)}")
@@ -120,7 +120,7 @@ def _connect(address: str, folder: str) -> None:
     from ray.exceptions import AuthenticationError, RayError
 
     ours = {
-        # Ray opens its folder, with its sockets in it, to everybody; ours around it is closed.
+        # Ray opens its folder and the sockets in it to all users; ours around it is closed.
         "_temp_dir": f"{folder}/ray",
         "include_dashboard": False,
         "object_store_memory": _OBJECTS_BYTES,

@@ -85,21 +85,21 @@ class RayJudge:
                 width=self._executor.width,
             ).model_dump_json()
 
-        return _told(look)
+        return _answered(look)
 
     def check(self, question: bytes) -> bytes:
         def set_up() -> str:
             self._executor.check(ProblemRequest.model_validate_json(question))
             return ""
 
-        return _told(set_up)
+        return _answered(set_up)
 
     def judge(self, question: bytes) -> bytes:
         def evaluate() -> str:
             request = EvaluationRequest.model_validate_json(question)
             return self._executor.evaluate(request).model_dump_json(by_alias=True)
 
-        return _told(evaluate)
+        return _answered(evaluate)
 
     def ask(self, module: str, question: bytes) -> bytes:
         """Have one of our services beside the judge answer; it is started when first asked."""
@@ -110,20 +110,20 @@ class RayJudge:
                     self._services[module] = Service(module)
                 return self._services[module].ask(question).decode()
 
-        return _told(answer)
+        return _answered(answer)
 
 
-def _told(answer: Callable[[], str]) -> bytes:
+def _answered(answer: Callable[[], str]) -> bytes:
     _settle()
     try:
-        told = Answer(payload=answer())
+        reply = Answer(payload=answer())
     except InfrastructureError as error:
-        told = Answer(error=type(error).__name__, message=str(error))
-    return told.model_dump_json().encode()
+        reply = Answer(error=type(error).__name__, message=str(error))
+    return reply.model_dump_json().encode()
 
 
 def _settle() -> None:
-    """Before a process of ours is started here: leave it nothing of Ray's that it has no use for.
+    """Remove Ray's settings before one of our processes is started here.
 
     Ray sets OMP_NUM_THREADS to the cores that an actor asked for, before each call; a judge takes
     them all, unless Ray was started with another setting. The cluster's token is Ray's business.

@@ -197,7 +197,7 @@ def reset_persisting_l2(ordinal: int) -> bool:
 
 
 def fill_words(address: int, words: int, value: int, stream: int) -> None:
-    """Enqueue that so many 32-bit words from `address` on get a value. Raises `DeviceError`."""
+    """Enqueue that `words` 32-bit words from `address` on get a value. Raises `DeviceError`."""
     driver_call(
         "cuMemsetD32Async",
         ctypes.c_uint64(address),

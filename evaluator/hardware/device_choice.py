@@ -53,10 +53,10 @@ def resolve_devices(asked: str, *, prefer_gpu: bool = True) -> tuple[str, ...]:
         raise UsageError(f"--device {asked}: the GPUs here are cuda:0 to cuda:{len(gpus) - 1}")
     kinds = by_name([(index, gpus[index]) for index in indices])
     if len(kinds) > 1:
-        told = ", ".join(f"--device {choice} ({name})" for name, choice in kinds.items())
+        choices = ", ".join(f"--device {choice} ({name})" for name, choice in kinds.items())
         raise UsageError(
             f"--device {asked}: the times of one run are compared, and these GPUs differ; use one"
-            f" of {told}"
+            f" of {choices}"
         )
     return tuple(f"cuda:{index}" for index in indices)
 

@@ -1,59 +1,124 @@
-"""One device, one measurement at a time, across processes and users of a host."""
+"""Locks between processes and users of a host: one device, one measurement at a time.
+
+Each ends with the process that holds it. They are files in one folder that all users may write to,
+so nothing keeps out a malicious user: one who holds such a lock for ever makes all others wait, and
+one who puts something unreadable or a link in a lock's place makes them fail.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
 
+from evaluator.errors import DeviceError
 from evaluator.hardware.devices import DeviceInfo, describe
-from evaluator.hardware.host_lock import host_lock
 
+LOCKS = "KERNEL_REFINERY_LOCKS"
+"""Where the locks are, for processes whose /tmp is missing, read-only or their own."""
+_FOLDER = "/tmp"
+"""Not TMPDIR: two users, or two jobs of one, have different ones, and time on the same device."""
 _MOST_TURNS_S = 2.0
 """Several times what a context takes on each GPU of a host."""
 
 
-def _identity(device: str) -> str:
-    """What names the physical device, whatever CUDA_VISIBLE_DEVICES makes of its index."""
-    if device == "cpu":
-        return "cpu"
-    return describe(device).uuid
-
-
-def _file_name(identity: str) -> str:
-    return re.sub(r"[^A-Za-z0-9-]", "_", identity)
-
-
-@contextmanager
-def device_lock(device: str) -> Iterator[None]:
+def device_lock(device: str) -> AbstractContextManager[bool]:
     """Hold a device alone; waits until it is free. `device` is `cpu` or `cuda:N`."""
-    with host_lock(_file_name(_identity(device))):
-        yield
+    return host_lock(_file_name(device))
 
 
-@contextmanager
-def device_lock_if_free(device: str) -> Iterator[bool]:
-    """Hold a device alone if nobody has it just now; tells whether it is held."""
-    with host_lock(_file_name(_identity(device)), most_s=0.0) as held:
-        yield held
+def device_lock_if_free(device: str) -> AbstractContextManager[bool]:
+    """Hold a device alone if it is free now; yields whether it is held."""
+    return host_lock(_file_name(device), most_s=0.0)
 
 
-@contextmanager
-def ncu_lock(device: DeviceInfo) -> Iterator[None]:
+def ncu_lock(device: DeviceInfo) -> AbstractContextManager[bool]:
     """One Nsight Compute at a time profiles on a device: of two some were seen to end with 9.
 
     Others may be there that wait for a request, or profile on another device.
     """
-    with host_lock(f"ncu-{_file_name(device.uuid or device.name)}"):
-        yield
+    return host_lock(f"ncu-{_safe(device.uuid or device.name)}")
 
 
-@contextmanager
-def context_turn() -> Iterator[None]:
-    """Lets one judge of this host at a time make a CUDA context.
+def context_turn() -> AbstractContextManager[bool]:
+    """One judge of this host at a time makes a CUDA context.
 
     The driver makes them one after the other, for all GPUs. In turns, one judge makes its context
     while the others time. A judge that has waited for long goes ahead all the same.
     """
-    with host_lock("context", most_s=_MOST_TURNS_S):
-        yield
+    return host_lock("context", most_s=_MOST_TURNS_S)
+
+
+def _file_name(device: str) -> str:
+    """Of the physical device, whatever CUDA_VISIBLE_DEVICES makes of its index."""
+    return "cpu" if device == "cpu" else _safe(describe(device).uuid)
+
+
+def _safe(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9-]", "_", name)
+
+
+def lock_folder() -> Path:
+    """Where all processes of ours on this host find the same locks."""
+    return Path(os.environ.get(LOCKS) or _FOLDER)
+
+
+@contextmanager
+def host_lock(name: str, *, most_s: float | None = None) -> Iterator[bool]:
+    """Hold what is called `name` alone; waits until it is free. Tells whether it is held.
+
+    With `most_s` it only spares work: a process that has waited for so long, or can't have a lock
+    here, goes on without. Raises `DeviceError` where a lock that is needed can't be had.
+    """
+    handle, held = None, False
+    try:
+        try:
+            handle = _opened(lock_folder() / f"kernel-refinery-{name}.lock")
+            held = _take(handle, most_s)
+        except OSError as error:
+            if most_s is None:
+                raise DeviceError(
+                    f"the lock cannot be made ({error}): set {LOCKS} to a folder in which all users"
+                    " of this machine may make files, the same for all"
+                ) from None
+        yield held
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _opened(path: Path) -> int:
+    # Another user may have made it, and opening for reading is enough to lock it.
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        handle = os.open(path, flags | os.O_CREAT, 0o666)
+    except PermissionError:
+        # A sticky /tmp refuses O_CREAT on a file of another user's, even where it exists.
+        handle = os.open(path, flags)
+    with suppress(OSError):
+        os.fchmod(handle, 0o666)  # whatever our umask: others must be able to open it,
+    with suppress(OSError):
+        os.utime(handle)  # and to touch it: /tmp is cleaned of what seems unused for days
+    return handle
+
+
+def _take(handle: int, most_s: float | None) -> bool:
+    if most_s is None:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        return True
+    end = time.monotonic() + most_s
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(0.005)
+        except OSError:
+            return False  # a file system without locks
+        else:
+            return True

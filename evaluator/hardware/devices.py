@@ -1,4 +1,4 @@
-"""The devices at hand: what they are, told without torch and without a CUDA context."""
+"""The devices at hand: what they are, without torch or a CUDA context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading what the Linux kernel tells in /proc and /sys."""
+"""Reading files of /proc and /sys."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ _HOPPER_NVL = {
 _AMPERE = {"float64": 9.7, "float32": 19.5, "tfloat32": 156.0, "float16": 312.0, "bfloat16": 312.0}
 
 TABLE: tuple[Published, ...] = (
-    # The more particular pattern stands first.
+    # The more specific pattern comes first.
     Published("GH200", r"GH200", (9, 0), 132, 144 * GB, 50 * MIB, 4.9e12, _HOPPER),
     Published(
         "H200 NVL", r"H200.*NVL", (9, 0), 132, 141 * GB, 50 * MIB, 4.8e12, _HOPPER_NVL,

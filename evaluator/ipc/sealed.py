@@ -1,4 +1,4 @@
-"""A file's content as memory that nobody can change any more, to be passed by descriptor.
+"""A file's content as immutable memory, to be passed by descriptor.
 
 A worker that is given a library in this way needs no right to read the folder it came from.
 """

@@ -1,4 +1,4 @@
-"""A process of ours that answers requests over a socket, seen from both its ends."""
+"""One of our processes that answers requests over a socket: both ends."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Service:
             raise
 
     def hang_up(self) -> None:
-        """Have it end, whatever it is at; who asks it just now is told that it died. For any
+        """End it, whatever it is doing; a pending `ask` raises `JudgeDiedError`. For any
         thread."""
         with self._changing:
             if self._channel is not None:
@@ -140,7 +140,7 @@ def serve(fd: int, answer: Callable[[bytes], bytes]) -> None:
 
 
 def respond(channel: Channel, answer: Callable[[bytes], bytes], question: bytes) -> bool:
-    """Send the answer, or the error that it met; False where that error is a bug of ours."""
+    """Send the answer, or the error that it met; False where that error is our own bug."""
     try:
         channel.send(Kind.RESPONSE, answer(question))
     except InfrastructureError as error:
@@ -153,7 +153,7 @@ def respond(channel: Channel, answer: Callable[[bytes], bytes], question: bytes)
 
 
 def answer_of(message: Message) -> bytes:
-    """What `respond` sent; raises the `InfrastructureError` that it tells of, or `WireError`."""
+    """What `respond` sent; raises the `InfrastructureError` that it reports, or `WireError`."""
     if message.kind is Kind.RESPONSE:
         return message.payload
     if message.kind is not Kind.ERROR:
@@ -183,5 +183,5 @@ def _leave_with(fd: int) -> None:
     poll.register(fd, select.POLLRDHUP)
     while not poll.poll():
         pass
-    # A zygote of ours sees its channel close and takes its workers with it.
+    # The zygote sees its channel close and ends its workers.
     os._exit(0)

@@ -1,7 +1,7 @@
-"""A process of ours that answers several questions at a time, seen from both its ends.
+"""One of our processes that answers several questions at a time: both ends.
 
 A question comes over a line of its own: a socket that is passed through the one over which the
-process was started. So nobody has to sort answers, and a process that dies ends every line.
+process was started. So answers need no sorting, and a process that dies ends every line.
 """
 
 from __future__ import annotations

@@ -45,7 +45,8 @@ def command(
     queue: Annotated[int, typer.Option(min=1, help="So many candidates may wait.")] = 256,
     body_mib: Annotated[int, typer.Option(min=1, max=128, help="Largest body of a request.")] = 16,
     grace: Annotated[
-        float, typer.Option(min=0, help="Seconds to finish what is under way, once told to stop.")
+        float,
+        typer.Option(min=0, help="Seconds to finish what is under way after a signal to stop."),
     ] = 60.0,
 ) -> None:
     """Judge candidates that programs on this machine post, with the same options for all of them.
@@ -93,25 +94,25 @@ def command(
             about,
             body_mib * 2**20,
         )
-        in_good_order = asyncio.run(_until_told(server, port, grace, announce))
+        in_good_order = asyncio.run(_until_signalled(server, port, grace, announce))
         if not in_good_order:
             # Threads still wait for judges, which end with this process, and all they started.
             print("--grace is over: what is under way is given up", file=sys.stderr, flush=True)
             os._exit(1)
 
 
-async def _until_told(
+async def _until_signalled(
     server: RewardServer, port: int, grace_s: float, announce: Callable[[str], None]
 ) -> bool:
     stop = asyncio.Event()
 
-    def told() -> None:
+    def stop_or_end() -> None:
         if stop.is_set():
             os._exit(INTERRUPTED)
         stop.set()
 
     for each in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(each, told)
+        asyncio.get_running_loop().add_signal_handler(each, stop_or_end)
     return await server.run(port, stop, grace_s, announce)
 
 

@@ -14,15 +14,15 @@ _LEAST = 16
 
 
 class BearerToken:
-    """Compares what a request brings, in a time that tells nothing of the token."""
+    """Compares in constant time."""
 
     def __init__(self, text: str) -> None:
         self._expected = text.encode()
 
     def admits(self, authorization: str) -> bool:
         scheme, _, given = authorization.partition(" ")
-        told = given.strip().encode(errors="surrogateescape")
-        return hmac.compare_digest(told, self._expected) and scheme.lower() == _SCHEME
+        token = given.strip().encode(errors="surrogateescape")
+        return hmac.compare_digest(token, self._expected) and scheme.lower() == _SCHEME
 
 
 def fresh_token() -> str:

@@ -14,8 +14,7 @@ from evaluator.batch.parallel_judging import Evaluates
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import EvaluationRequest
 from evaluator.serve.batch_request import one_line
-from evaluator.serve.ticket import Batch, Ticket
-from evaluator.serve.waiting_line import WaitingLine
+from evaluator.serve.waiting_line import Batch, Ticket, WaitingLine
 
 _FIRST_GUESS_S = 5.0
 """What a candidate takes, until one was judged."""
@@ -44,7 +43,7 @@ class Dispatch:
         self.answered = 0
         """Verdicts so far."""
         self.failed = 0
-        """Failures of ours so far."""
+        """Infrastructure failures so far."""
         self.stopping = False
         self._executor = executor
         self._width = width
@@ -73,8 +72,8 @@ class Dispatch:
         self._begin()
 
     def drop(self, batch: Batch) -> None:
-        """Nobody waits for this batch any more: what has not begun never will. What is under way
-        is finished, and nobody reads its answer."""
+        """The client has gone: what has not begun never will. What is under way
+        is finished, and its answer is not read."""
         self._line.drop(batch)
 
     async def stop(self, limit_s: float) -> bool:
@@ -128,6 +127,6 @@ class Dispatch:
 
 
 def _record(text: str) -> None:
-    with suppress(OSError):  # nobody reads it any more
+    with suppress(OSError):  # stderr may be closed
         sys.stderr.write(text)
         sys.stderr.flush()

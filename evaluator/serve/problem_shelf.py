@@ -12,7 +12,7 @@ from problems.problem import Problem
 
 
 class ProblemShelf:
-    """Finds problems as `evaluator.check` does, but no files: a client could name any of ours.
+    """Finds problems as `evaluator.check` does, but no files of this machine.
 
     What was read once stays as it was until the server ends. Safe for several threads.
     """

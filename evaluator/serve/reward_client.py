@@ -57,8 +57,8 @@ class RewardClient:
         Raises `RefusedError` before the first answer, and `LostError`. To close the iterator
         hangs up: what has not begun is dropped.
         """
-        told = [{"problem": problem, "source": source} for problem, source in candidates]
-        body = json.dumps({"candidates": told, "client": client}).encode()
+        wanted = [{"problem": problem, "source": source} for problem, source in candidates]
+        body = json.dumps({"candidates": wanted, "client": client}).encode()
         connection, response = self._asked("POST", "/evaluations", body)
         left = len(candidates)
         with connection:

@@ -1,4 +1,4 @@
-"""The HTTP side of a server of verdicts: one endpoint that judges, one that tells how it goes."""
+"""The HTTP side of a server of verdicts: one endpoint that judges, one that reports the state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evaluator.evaluation import EvaluationRequest
 from evaluator.serve.batch_request import BatchRequest, MalformedError, one_line, read_batch
 from evaluator.serve.bearer_token import BearerToken
 from evaluator.serve.dispatch import Dispatch, FullError, StoppingError
-from evaluator.serve.ticket import Batch
+from evaluator.serve.waiting_line import Batch
 from problems.errors import UsageError
 
 HOST = "127.0.0.1"

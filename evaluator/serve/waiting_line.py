@@ -1,17 +1,55 @@
-"""The candidates that wait, of which each client's take turns with the others'."""
+"""The candidates that wait for a judge: clients take turns."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections import OrderedDict, deque
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from evaluator.serve.ticket import Batch, Ticket
+from evaluator.evaluation import Evaluation, EvaluationRequest
+from evaluator.serve.batch_request import one_line
+
+
+@dataclass(eq=False)
+class Batch:
+    """Candidates of one request over HTTP, and the lines that answer them as they come."""
+
+    client: str = ""
+    answers: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
+    """Lines of JSON. Each ticket of the batch leads to one, unless the batch was dropped."""
+
+    @property
+    def owner(self) -> object:
+        """Whose turns its candidates take: the named client's, or its own."""
+        return self.client or self
+
+
+@dataclass(frozen=True, eq=False)
+class Ticket:
+    batch: Batch
+    index: int
+    """In the batch."""
+    request: EvaluationRequest
+
+    def verdict(self, evaluation: Evaluation) -> bytes:
+        json_values = evaluation.model_dump(mode="json", by_alias=True)
+        return _line({"index": self.index, "evaluation": json_values})
+
+    def failure(self, text: str) -> bytes:
+        """The line that answers with an infrastructure failure."""
+        return _line({"index": self.index, "error": one_line(text)})
+
+
+def _line(answer: dict[str, object]) -> bytes:
+    return json.dumps(answer).encode() + b"\n"
 
 
 class WaitingLine:
     """First come, first served within a client; between clients one candidate each in turn.
 
-    A new client stands at the end of the round, so it waits for at most one candidate of each
+    A new client comes last in the round, so it waits for at most one candidate of each
     other client. Not safe for several threads.
     """
 
@@ -26,7 +64,7 @@ class WaitingLine:
             self._clients.setdefault(ticket.batch.owner, deque()).append(ticket)
 
     def take(self) -> Ticket | None:
-        """The next one, which waits no longer; None where nobody waits."""
+        """Remove the next one; None where none waits."""
         if not self._clients:
             return None
         owner, tickets = self._clients.popitem(last=False)

@@ -33,7 +33,7 @@ class Bait:
     """A Unix socket without a file."""
     namespaces: dict[str, str]
     devices: dict[str, int]
-    """The file systems of the folders in which everybody may write."""
+    """The file systems of the folders that all users may write to."""
     home_entries: tuple[str, ...]
     """Something in each home that is not empty."""
 

@@ -20,7 +20,7 @@ NAMESPACES = (
     "own_tmp",
     "own_proc",
 )
-"""Layers that are made of namespaces, and stand and fall with the right to make them."""
+"""Layers that are made of namespaces, and need the right to make them."""
 STRICT = (
     *NAMESPACES,
     "no_capabilities",
@@ -51,14 +51,14 @@ def missing(layers: Collection[str], wanted: Collection[str] = STRICT) -> tuple[
 
 
 def insist(worker: Collection[str], compilers: Collection[str]) -> None:
-    """Raise `IsolationError` unless every wall stands that strict isolation asks for."""
+    """Raise `IsolationError` unless every wall of strict isolation is active."""
     lacking = missing(worker, STRICT) + missing(compilers, STRICT_COMPILER)
     if lacking:
-        raise IsolationError(refusal(lacking))
+        raise IsolationError(rejection(lacking))
 
 
 def identity(layers: Collection[str]) -> str:
-    """The layer that says who a worker is: the one that stands, else the one to be had here."""
+    """The layer that says who a worker is: the active one, else the one available here."""
     usual = IDENTITIES[0] if os.geteuid() == 0 else IDENTITIES[-1]
     return next((layer for layer in IDENTITIES if layer in layers), usual)
 
@@ -87,7 +87,7 @@ def _namespaces() -> str:
     return "allow user namespaces (sysctl user.max_user_namespaces=10000), or run as root"
 
 
-def refusal(lacking: Collection[str]) -> str:
+def rejection(lacking: Collection[str]) -> str:
     remedies = dict.fromkeys(remedy(layer) for layer in lacking)
     return (
         f"strict isolation is not to be had here: {', '.join(lacking)} missing; "

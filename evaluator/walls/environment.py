@@ -25,7 +25,7 @@ ENVIRONMENT = (
 
 
 def python_path() -> str:
-    """PYTHONPATH for a process of ours: our packages, then what was there already."""
+    """PYTHONPATH of our processes: our packages, then what was there already."""
     ours = str(Path(__file__).resolve().parents[2])
     return os.pathsep.join(filter(None, [ours, os.environ.get("PYTHONPATH", "")]))
 

@@ -71,7 +71,7 @@ def confine(
     this process was born in one of its own. With `keep_scratch` what is written there is there
     afterwards.
     What else is `needed` may be read. `writes_proc`: what will run has threads named that aren't
-    its own. `watches`: root's right to watch performance stays, where it can and seccomp stands.
+    its own. `watches`: root's right to watch performance stays, if possible and seccomp is active.
     `reached` is called after each layer. Raises `OSError` if the uid can't be dropped although we
     are root.
     """
@@ -137,7 +137,7 @@ def confine(
         # It binds this thread and its children: others that run already stay free.
         up(*(named if alone else []))
     with contextlib.suppress(OSError):
-        # On a GPU outputs leave through device memory, and nobody is stopped.
+        # On a GPU outputs leave through device memory, and no process is stopped.
         seccomp.install(all_threads=not alone, stays_stopped=memory_bytes is not None)
         up("seccomp")
     if watches and "seccomp" in held:

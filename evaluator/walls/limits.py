@@ -30,7 +30,7 @@ def prefer_oom_kill() -> None:
 
 
 def limit(*, memory_bytes: int | None, cpu_seconds: int, file_bytes: int, processes: int) -> None:
-    """Set the limits for good; a lower one that stands already is kept.
+    """Set the limits for good; a lower one that is already set is kept.
 
     `memory_bytes` is of address space, None for no limit: CUDA reserves far more than it uses.
     """

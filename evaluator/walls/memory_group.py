@@ -108,7 +108,7 @@ class MemoryGroup:
 
     @property
     def ran_out(self) -> bool:
-        """Whether somebody was killed because the memory was used up."""
+        """Whether a process was killed because the memory was used up."""
         words = _words(self.folder / self._place.events)
         return any(key == "oom_kill" and int(value) > 0 for key, value in pairwise(words))
 

@@ -44,7 +44,7 @@ def own_namespaces() -> list[str]:
 
 
 def become_master_of_own_user_namespace() -> bool:
-    """The rights of root over namespaces of one's own, for somebody who isn't root.
+    """The rights of root over its own namespaces, for a process that isn't root's.
 
     False where the system forbids it. Needs a process with a single thread.
     """
@@ -106,7 +106,7 @@ class Born:
     """A new child of this process, and what it was born into."""
 
     pid: int
-    """As `os.fork` tells it: 0 in the child itself."""
+    """As `os.fork` returns it: 0 in the child itself."""
     init: int | None
     """The first process of its PID namespace, a child of this process too, to be reaped last.
     When it is killed, everything in there dies. None: it has no namespace of its own."""
@@ -156,13 +156,13 @@ def fork_apart() -> Born:
             os.write(sends, f"{worker} {init}".encode())
         os._exit(0)
     os.close(sends)
-    told = os.read(receives, 64).split()
+    pids = os.read(receives, 64).split()
     os.waitpid(intermediate, 0)
     for handle in (receives, gate, keeps_shut, owner):
         os.close(handle)
-    if not told:
+    if not pids:
         raise OSError("no PID namespace could be made")
-    return Born(*map(int, told))
+    return Born(*map(int, pids))
 
 
 def _be_init(gate: int, owner: int) -> NoReturn:

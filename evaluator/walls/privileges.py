@@ -1,4 +1,4 @@
-"""Who a worker is: a user of its own without any right beyond those of everybody."""
+"""Who a worker is: a user of its own without any special right."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tries to break each wall from inside: a layer is reported only where its attack failed.
 
-The attack on a layer is made as soon as that layer stands, before the next one is put up: so it is
+The attack on a layer is made as soon as that layer is up, before the next one is: so it is
 this layer that is tried, and not a later one that would have stopped the same attack. At the end
 everything is tried once more on the judge itself.
 """

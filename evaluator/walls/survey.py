@@ -18,7 +18,7 @@ from typing import NoReturn
 
 from evaluator.walls import memory_group
 from evaluator.walls.bait import Bait, bait
-from evaluator.walls.demands import missing, refusal
+from evaluator.walls.demands import missing, rejection
 from evaluator.walls.environment import clean_environment, python_module, python_path
 from evaluator.walls.layers import enclose, run_against
 from evaluator.walls.namespaces import can_fork_apart, fork_apart
@@ -63,7 +63,7 @@ def insist() -> None:
             f"strict isolation: the walls of this machine can't be tried: {error}"
         ) from (None)
     if lacking := missing(layers):
-        raise UsageError(refusal(lacking))
+        raise UsageError(rejection(lacking))
 
 
 def main() -> None:

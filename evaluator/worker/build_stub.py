@@ -7,13 +7,14 @@ printed here.
 from __future__ import annotations
 
 import importlib.util
+import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from itertools import count
 from pathlib import Path
 from types import ModuleType
 
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
-from evaluator.worker.build_directory import placed
 from evaluator.worker.own_files import gather, split_folders
 
 Send = Callable[[BuildRequest], BuildOutcome]
@@ -121,6 +122,29 @@ def install(send: Send) -> None:
 
     cpp_extension.load_inline = load_inline
     cpp_extension.load = load
+
+
+def placed(library: Path, name: str, asked: object) -> Path:
+    """Copies a library to `{folder}/{name}.so` and returns that path, which is absolute.
+
+    `asked` is the caller's `build_directory`. PyTorch's default is used where it is empty, or is
+    no folder that this process can write to. Sealed memory has no path, and PyTorch resolves a path
+    before it loads it: hence a copy. Another library of the same name goes to
+    `{name}_v1.so` and so on, as in PyTorch: what is loaded already must not change.
+    """
+    from torch.utils.cpp_extension import _get_build_directory
+
+    content = library.read_bytes()
+    usable = asked and os.access(str(asked), os.W_OK | os.X_OK)
+    folder = Path(str(asked) if usable else _get_build_directory(name, verbose=False)).absolute()
+    versions = (f"{name}_v{number}.so" if number else f"{name}.so" for number in count())
+    for path in map(folder.joinpath, versions):
+        if not path.exists():
+            path.write_bytes(content)
+            return path
+        if path.read_bytes() == content:
+            return path
+    raise AssertionError("there is no last version")
 
 
 def _texts(value: str | Path | Iterable[str] | None) -> tuple[str, ...]:

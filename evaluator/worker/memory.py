@@ -62,6 +62,6 @@ def limit_growth(more_bytes: int) -> None:
     """Let this process write to so much more than it could write to until now."""
     held = re.search(r"^VmData:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
     if held is None:
-        raise OSError("/proc/self/status tells no VmData")
+        raise OSError("/proc/self/status has no VmData")
     most = int(held[1]) * 1024 + more_bytes
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))

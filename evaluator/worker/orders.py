@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 if TYPE_CHECKING:
-    # Some of these import torch, which a zygote may not before its walls stand.
+    # Some of these import torch, which a zygote may not before its walls are up.
     from evaluator.baseline import CompileOptions
     from evaluator.pretrained import Configurations
     from evaluator.worker.stated_gpu import Properties
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 class Layout(TypedDict):
     kind: str
-    """`tensor`: other values are told apart from it by theirs."""
+    """`tensor`: other values have other kinds."""
     offset: int
     span: int
     """In bytes, like `offset`."""
@@ -103,7 +103,7 @@ class CallOrder(Order):
     held: bool
     """Hold the stream until the judge opens the gate."""
     poison: int | None
-    """What memory of a GPU that nobody has written is to hold."""
+    """What unwritten memory of a GPU is to hold."""
     reference: bool
     """Run the reference before the module; its outputs come after the module's."""
 
@@ -117,7 +117,7 @@ class ForkOrder(Order):
     cpu_seconds: int
     confine: bool
     bait: dict[str, Any] | None
-    """It is to attack its walls, and to tell which of them held."""
+    """It is to attack its walls, and to report which of them held."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Memory of a GPU that nobody has written holds a poison, so that no result is right by luck.
+"""Unwritten memory of a GPU holds a poison, so that no result is right by luck.
 
 Fresh memory and shared memory are mostly zero, or what an earlier call left there: a kernel that
 forgets to write them is right until it runs elsewhere.

@@ -42,7 +42,7 @@ def around(noise: Tensor, centre: float, *, variance: bool = False) -> Tensor:
 def random_constants(seed: int) -> Iterator[None]:
     """While this lasts, constants that become parameters or running statistics are random.
 
-    New tensors that nobody has filled yet hold NaN, so that they do not look like constants.
+    New tensors hold NaN until they are filled, so that they do not look like constants.
     """
     constants, parameter = _Constants(seed), torch.nn.Parameter
     new = constants.new_parameter(parameter.__new__)

@@ -34,8 +34,8 @@ def properties_of(gpu: DeviceInfo) -> Properties:
         "max_threads_per_multi_processor": THREADS_PER_SM.get(gpu.compute_capability, 2048),
         "warp_size": 32,
     }
-    told = {name: value for name, value in known.items() if value}
-    return told | {"major": major, "minor": minor}
+    known = {name: value for name, value in known.items() if value}
+    return known | {"major": major, "minor": minor}
 
 
 def state(properties: Properties) -> None:
@@ -43,16 +43,16 @@ def state(properties: Properties) -> None:
 
     What uses a device still raises.
     """
-    told = SimpleNamespace(**properties)
+    stated = SimpleNamespace(**properties)
 
     def get_device_properties(device: object = None) -> SimpleNamespace:
-        return told
+        return stated
 
     def get_device_capability(device: object = None) -> tuple[int, int]:
-        return told.major, told.minor
+        return stated.major, stated.minor
 
     def get_device_name(device: object = None) -> str:
-        return str(told.name)
+        return str(stated.name)
 
     answers = {
         "is_available": lambda: True,

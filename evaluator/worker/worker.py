@@ -162,7 +162,7 @@ class Worker:
         exec(code, self.namespace.__dict__)
         if not isinstance(getattr(self.namespace, self.class_name, None), type):
             raise NameError(
-                f"the file defines no class {self.class_name}{_told_modules(self.namespace)}"
+                f"the file defines no class {self.class_name}{_other_modules(self.namespace)}"
             )
         self.channel.send(Kind.IMPORTED)
 
@@ -178,7 +178,7 @@ class Worker:
             SharedMemory(where, order.outputs_bytes, outputs_fd), writable=True
         )
         if self.reference_file is not None:
-            with _told_as_of_reference():
+            with _attributed_to_reference():
                 self.reference = self._new_module(order, weights, self.reference_file.Model)
         kind = getattr(self.namespace, self.class_name)
         tensors = {name: tensor_at(weights, each) for name, each in order.tensors.items()}
@@ -293,7 +293,7 @@ class Worker:
         if self.device != "cpu":
             # What the candidate enqueued before may fail here, and is its own.
             torch.cuda.synchronize()
-        with _told_as_of_reference():
+        with _attributed_to_reference():
             outputs = flatten(self.reference(*arguments))
             if self.device != "cpu":
                 torch.cuda.synchronize()
@@ -313,7 +313,7 @@ class Worker:
 
 
 @contextmanager
-def _told_as_of_reference() -> Iterator[None]:
+def _attributed_to_reference() -> Iterator[None]:
     """What is raised here says that the reference raised it, and not the candidate's own code."""
     try:
         yield
@@ -323,7 +323,7 @@ def _told_as_of_reference() -> Iterator[None]:
         ) from error
 
 
-def _told_modules(namespace: types.ModuleType) -> str:
+def _other_modules(namespace: types.ModuleType) -> str:
     """Which modules a file defines instead: one of them may be the candidate, misnamed."""
     names = [
         name

@@ -31,7 +31,7 @@ from evaluator.worker.orders import ForkOrder, ReapOrder
 
 
 def main(fd: int, folder: Path, *hidden: Path) -> None:
-    """Fork a worker for each FORK, tell how a worker ended for each REAP.
+    """Fork a worker for each FORK, report how a worker ended for each REAP.
 
     `folder` holds the workers' scratch folders. Workers do not see the files that are `hidden`.
     """
@@ -51,7 +51,7 @@ def _serve(channel: Channel, folder: Path, hidden: Sequence[Path]) -> NoReturn:
     for step in (_load_openmp, import_ahead):
         step()
         # libgomp has bound this thread as well: to the first processor, where all zygotes of a
-        # host would import torch by turns, and what is not a thread of its own would inherit that.
+        # host would import torch in turn, and later threads of other libraries would inherit that.
         os.sched_setaffinity(0, allowed)
     channel.send(Kind.FORKED, json.dumps({"layers": layers}).encode())
     while True:
@@ -59,16 +59,16 @@ def _serve(channel: Channel, folder: Path, hidden: Sequence[Path]) -> NoReturn:
         if message.kind is Kind.FORK:
             try:
                 born = fork_apart() if "pid_namespace" in layers else Born(os.fork(), None)
-                told = asdict(born)
+                answer = asdict(born)
             except OSError as error:
                 # A candidate may have taken all the processes that there are.
-                born, told = None, {"error": str(error)}
+                born, answer = None, {"error": str(error)}
             if born is not None and born.pid == 0:
                 channel.close()
                 _become_worker(ForkOrder.decode(message.payload), layers, *message.fds)
             for descriptor in message.fds:
                 os.close(descriptor)
-            channel.send(Kind.FORKED, json.dumps(told).encode())
+            channel.send(Kind.FORKED, json.dumps(answer).encode())
         elif message.kind is Kind.REAP:
             order = ReapOrder.decode(message.payload)
             status = _reaped(order.pid)

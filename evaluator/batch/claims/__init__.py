@@ -1,1 +1,1 @@
-"""Speedups that somebody claims for a folder of kernels, held against what is measured here."""
+"""Claimed speedups of a folder of kernels, compared with measured ones."""

@@ -16,7 +16,7 @@ from evaluator.settings import BaselineName, Precision
 
 
 class ClaimOutcome(StrEnum):
-    """How a claimed speedup stands against ours over eager."""
+    """How a claimed speedup compares with ours over eager."""
 
     MORE = "more"
     """The whole 95 % interval lies above the claim."""

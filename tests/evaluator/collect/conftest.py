@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.hardware.host_lock import LOCKS
+from evaluator.hardware.device_lock import LOCKS
 
 
 @pytest.fixture

@@ -14,8 +14,7 @@ from evaluator.builder.builder import Builder
 from evaluator.collect.code.static_code import inspect_loops
 from evaluator.collect.target.broker import Broker
 from evaluator.collect.target.owner import Owner
-from evaluator.hardware.device_lock import device_lock
-from evaluator.hardware.host_lock import LOCKS
+from evaluator.hardware.device_lock import LOCKS, device_lock
 from evaluator.ipc.build_request import BuildRequest
 from evaluator.ipc.wire import Channel, WireTimeoutError, pair
 

@@ -12,7 +12,7 @@ from evaluator.collect.target.lent_folder import lent_folder
 from evaluator.collect.target.target_process import run, run_confined
 from evaluator.collect.target.target_request import REQUEST
 from evaluator.errors import ProfilerError
-from evaluator.hardware.host_lock import LOCKS
+from evaluator.hardware.device_lock import LOCKS
 from evaluator.judge.bounds import ceilings
 from evaluator.judge.bounds.ceilings import measure_ceilings
 from tests.evaluator.made_requests import evaluation_request

@@ -49,7 +49,7 @@ def loses_sight() -> None:
             time.sleep(0.1)
         assert asked() >= 3, "it goes on looking"
     with pool.lent([]) as judge:
-        pool.remove(judge)
+        pool.evict(judge)
     wait_for(pool, 0)
     wait_for(pool, 1)
 

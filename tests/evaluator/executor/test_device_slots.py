@@ -1,4 +1,4 @@
-"""Who goes where: fairness, problems that are set up, judges in trouble, profilers as visitors."""
+"""Who goes where: fairness, problems that are set up, judges in trouble, profilers as profilers."""
 
 from __future__ import annotations
 
@@ -164,22 +164,22 @@ def test_a_bad_reference_says_nothing_about_the_judge(judge: Service) -> None:
     assert (slot.failures, slot.on_trial) == (0, False)
 
 
-def test_visitors_spread_over_the_devices(judge: Service) -> None:
+def test_profilers_spread_over_the_devices(judge: Service) -> None:
     slots = make(judge, 4)
     one_by_one = []
     for _ in range(8):
-        with slots.visited() as device:
+        with slots.for_profiler() as device:
             one_by_one.append(device)
     assert sorted(one_by_one) == sorted([slot.device for slot in slots] * 2)
-    with slots.visited() as a, slots.visited() as b, slots.visited() as c, slots.visited() as d:
+    with slots.for_profiler() as a, slots.visited() as b, slots.visited() as c, slots.visited() as d:
         assert len({a, b, c, d}) == 4
 
 
-def test_visitors_go_where_nobody_is_judged_and_candidates_where_nobody_visits(
+def test_profilers_go_where_nobody_is_judged_and_candidates_where_nobody_visits(
     judge: Service,
 ) -> None:
     slots = make(judge, 2)
-    with slots.taken("a") as slot, slots.visited() as device:
+    with slots.taken("a") as slot, slots.for_profiler() as device:
         assert device != slot.device
-    with slots.visited() as device, slots.taken("new") as slot:
+    with slots.for_profiler() as device, slots.taken("new") as slot:
         assert device != slot.device

@@ -16,9 +16,8 @@ import pytest
 
 from evaluator.errors import DeviceError
 from evaluator.hardware import device_lock
-from evaluator.hardware.device_lock import context_turn, ncu_lock
+from evaluator.hardware.device_lock import LOCKS, context_turn, host_lock, ncu_lock
 from evaluator.hardware.devices import DeviceInfo
-from evaluator.hardware.host_lock import LOCKS, host_lock
 from evaluator.walls.environment import python_path
 
 
@@ -93,7 +92,7 @@ def test_only_what_spares_work_goes_on_without_a_lock(monkeypatch, tmp_path: Pat
 def test_where_temporary_files_go_says_nothing_of_the_locks(monkeypatch, tmp_path: Path) -> None:
     """Two users, or two jobs of one, are kept apart on a device all the same."""
     monkeypatch.delenv(LOCKS)
-    program = "from evaluator.hardware.host_lock import lock_folder; print(lock_folder())"
+    program = "from evaluator.hardware.device_lock import lock_folder; print(lock_folder())"
     for folder in (tmp_path, Path("/var/tmp")):
         found = subprocess.run(
             [sys.executable, "-c", program],
@@ -114,7 +113,7 @@ def test_a_link_in_a_locks_place_is_not_followed(tmp_path: Path) -> None:
 
 AS_NOBODY = """
 import os, sys
-from evaluator.hardware.host_lock import host_lock
+from evaluator.hardware.device_lock import host_lock
 
 os.setresgid(*[65534] * 3)
 os.setresuid(*[65534] * 3)

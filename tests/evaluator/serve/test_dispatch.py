@@ -13,7 +13,7 @@ import pytest
 from evaluator.errors import JudgeDiedError
 from evaluator.evaluation import BuildReport, Evaluation, EvaluationRequest, Status
 from evaluator.serve.dispatch import STOPPED, Dispatch, FullError, StoppingError
-from evaluator.serve.ticket import Batch
+from evaluator.serve.waiting_line import Batch
 from tests.evaluator.made_requests import evaluation_request
 
 

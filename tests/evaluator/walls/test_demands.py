@@ -15,7 +15,7 @@ from evaluator.walls.demands import (
     STRICT,
     STRICT_COMPILER,
     missing,
-    refusal,
+    rejection,
     remedy,
 )
 from evaluator.walls.environment import python_path
@@ -35,7 +35,7 @@ def test_what_is_missing_is_named_in_order():
     assert missing(["own_uid", *(set(STRICT) - {"seccomp", "landlock"})]) == ("landlock", "seccomp")
     (who,) = missing(STRICT)
     assert who in IDENTITIES
-    line = refusal(("landlock", "seccomp"))
+    line = rejection(("landlock", "seccomp"))
     assert "landlock, seccomp missing" in line and "\n" not in line
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.worker.build_directory import placed
+from evaluator.worker.build_stub import placed
 
 
 @pytest.fixture

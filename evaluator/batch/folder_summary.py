@@ -12,7 +12,7 @@ _THRESHOLDS = (1.0, 1.5, 2.0)
 
 
 @dataclass
-class Tally:
+class FolderSummary:
     """Counts and shares over kernels: each file is one attempt at its problem.
 
     A kernel that cannot be judged counts for nothing but its own number: it may be right or wrong.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from evaluator.batch.tally import Tally
+from evaluator.batch.folder_summary import FolderSummary
 from evaluator.errors import DeviceError
 from evaluator.evaluation import Evaluation, Status, Verdict
 from tests.evaluator.made_evaluations import correct
 
 
 def test_shares_by_the_estimate_and_by_the_interval() -> None:
-    tally = Tally()
+    summary = FolderSummary()
     outcomes = [
         correct(3.0, low=2.5),
         correct(2.1, low=1.6),
@@ -22,8 +22,8 @@ def test_shares_by_the_estimate_and_by_the_interval() -> None:
         DeviceError("it fell off the bus"),
     ]
     for outcome in outcomes:
-        tally.add(outcome)
-    first, head, estimate, clearly, untimed = tally.lines()
+        summary.add(outcome)
+    first, head, estimate, clearly, untimed = summary.lines()
     assert first == "6 of 9 kernels are correct; 1 cannot be judged"
     assert "of 8 kernels judged" in head
     assert estimate.split()[-4:] == ["0.750", "0.500", "0.375", "0.250"]
@@ -32,6 +32,6 @@ def test_shares_by_the_estimate_and_by_the_interval() -> None:
 
 
 def test_where_nothing_could_be_judged() -> None:
-    tally = Tally()
-    tally.add(DeviceError("it fell off the bus"))
-    assert list(tally.lines()) == ["0 of 1 kernels are correct; 1 cannot be judged"]
+    summary = FolderSummary()
+    summary.add(DeviceError("it fell off the bus"))
+    assert list(summary.lines()) == ["0 of 1 kernels are correct; 1 cannot be judged"]
