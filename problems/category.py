@@ -6,8 +6,6 @@ import ast
 import re
 from collections import Counter
 
-from problems import handwritten
-
 _OPERATORS = {
     "recurrent": r"(rnn|lstm|gru)(cell)?",
     "attention": r"scaleddotproductattention|multiheadattention|transformer.*",
@@ -36,7 +34,8 @@ def derive_category(tree: ast.Module) -> str:
 
     Nothing is executed. Recurrence, attention and scans come first. One product or convolution
     decides, whatever follows it; several with something between them are a `network`. Of other
-    problems the first category in the order of the table decides.
+    problems the first category in the order of the table decides. What a module writes out by hand,
+    such as attention as two products, is not recognized.
     """
     parts = _reachable(tree)
     imported = {
@@ -46,21 +45,13 @@ def derive_category(tree: ast.Module) -> str:
         for alias in node.names
     }
     counts = sum((_count(part, imported) for part in parts), Counter[str]())
-    found = {category for category in _OPERATORS if counts[category]}
-    heavy = found & {"convolution", "matmul"}
+    found = [category for category in _OPERATORS if counts[category]]
+    heavy = {"convolution", "matmul"}.intersection(found)
+    first = found[0] if found else ""
+    if not heavy or first in ("recurrent", "attention", "scan"):
+        return first
     several = sum(counts[category] for category in heavy) > 1
-    if heavy and any(map(handwritten.is_recurrence, parts)):
-        found.add("recurrent")
-    if several and any(map(handwritten.is_attention, parts)):
-        found.add("attention")
-    for category in ("recurrent", "attention", "scan"):
-        if category in found:
-            return category
-    if heavy:
-        return "network" if several and len(found) > 1 else heavy.pop()
-    if found & {"reduction", "softmax"}:
-        found.update(*map(handwritten.categories, parts))
-    return next((category for category in _OPERATORS if category in found), "")
+    return "network" if several and len(found) > 1 else heavy.pop()
 
 
 def _reachable(tree: ast.Module) -> list[ast.ClassDef | ast.FunctionDef]:

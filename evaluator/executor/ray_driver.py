@@ -84,10 +84,7 @@ def ask(pool: ActorPool, task: str, question: bytes) -> str:
         with pool.lent(tried) as judge:
             tried.append(judge)
             try:
-                if task in ("check", "judge"):
-                    answer = ray.get(getattr(judge.actor, task).remote(question))
-                else:
-                    answer = ray.get(judge.actor.ask.remote(task, question))
+                answer = ray.get(judge.actor.ask.remote(task, question))
                 return Answer.model_validate_json(answer).value()
             except (JudgeDiedError, DeviceError) as error:
                 lost: Exception = error

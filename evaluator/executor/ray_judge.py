@@ -87,30 +87,22 @@ class RayJudge:
 
         return _answered(look)
 
-    def check(self, question: bytes) -> bytes:
-        def set_up() -> str:
+    def ask(self, task: str, question: bytes) -> bytes:
+        """`check` a problem, `judge` a candidate, or have the service of that module answer, which
+        is started when first asked. May be called from several threads."""
+        return _answered(lambda: self._asked(task, question))
+
+    def _asked(self, task: str, question: bytes) -> str:
+        if task == "check":
             self._executor.check(ProblemRequest.model_validate_json(question))
             return ""
-
-        return _answered(set_up)
-
-    def judge(self, question: bytes) -> bytes:
-        def evaluate() -> str:
+        if task == "judge":
             request = EvaluationRequest.model_validate_json(question)
             return self._executor.evaluate(request).model_dump_json(by_alias=True)
-
-        return _answered(evaluate)
-
-    def ask(self, module: str, question: bytes) -> bytes:
-        """Have one of our services beside the judge answer; it is started when first asked."""
-
-        def answer() -> str:
-            with self._one_at_a_time:
-                if module not in self._services:
-                    self._services[module] = Service(module)
-                return self._services[module].ask(question).decode()
-
-        return _answered(answer)
+        with self._one_at_a_time:
+            if task not in self._services:
+                self._services[task] = Service(task)
+            return self._services[task].ask(question).decode()
 
 
 def _answered(answer: Callable[[], str]) -> bytes:

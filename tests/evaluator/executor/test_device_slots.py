@@ -1,11 +1,11 @@
-"""Who goes where: fairness, problems that are set up, judges in trouble, profilers as profilers."""
+"""Who goes where: fairness, problems that are set up, judges in trouble, profilers."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -171,8 +171,8 @@ def test_profilers_spread_over_the_devices(judge: Service) -> None:
         with slots.for_profiler() as device:
             one_by_one.append(device)
     assert sorted(one_by_one) == sorted([slot.device for slot in slots] * 2)
-    with slots.for_profiler() as a, slots.visited() as b, slots.visited() as c, slots.visited() as d:
-        assert len({a, b, c, d}) == 4
+    with ExitStack() as stack:
+        assert len({stack.enter_context(slots.for_profiler()) for _ in range(4)}) == 4
 
 
 def test_profilers_go_where_nobody_is_judged_and_candidates_where_nobody_visits(
