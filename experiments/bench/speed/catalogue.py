@@ -39,11 +39,9 @@ class BenchCandidate:
 
     @property
     def reference(self) -> str:
-        """The problem at its sizes."""
         return self.problem.reference(self.size)
 
     def request(self, settings: Settings) -> EvaluationRequest:
-        """What an executor is asked."""
         return EvaluationRequest(
             problem_id=self.problem.id,
             reference=self.reference,
