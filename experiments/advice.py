@@ -39,7 +39,6 @@ def advice(
 
 
 def total_lines(totals: AdviceTotals) -> Iterator[Line]:
-    """The totals, line by line."""
     from experiments.analysis.table import Table
 
     noun = "run" if len(totals.runs) == 1 else "runs"

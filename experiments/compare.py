@@ -48,7 +48,6 @@ def compare(
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[Line]:
-    """The comparison, line by line."""
     from experiments.analysis.statistics import FEWEST
     from experiments.analysis.table import Table
 

@@ -29,8 +29,6 @@ Side = Literal["A", "B", "unclear", "unknown"]
 
 
 class Row(BaseModel):
-    """One figure of both runs."""
-
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     figure: str
@@ -40,21 +38,17 @@ class Row(BaseModel):
     call: int | None = None
     """After that many calls a problem; None: at the end."""
     problems: int
-    """How many problems the figure is over."""
     a: Interval | None
     """None: unknown, since some call has no known price."""
     b: Interval | None
     difference: Interval | None
     """B minus A, paired over problems; B over A for a ratio."""
     chance: float | None
-    """Of a difference at least as large between two equal runs."""
     verdict: Side
     """The better run; `unclear` where the paired difference does not say."""
 
 
 class Comparison(BaseModel):
-    """All that `experiments.compare` knows."""
-
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, populate_by_name=True)
 
     schema_: int = Field(default=1, alias="schema")
@@ -66,7 +60,6 @@ class Comparison(BaseModel):
     draws: int = DRAWS
     seed: int = 0
     notes: tuple[str, ...]
-    """What a reader must know, one line each."""
     rows: tuple[Row, ...]
     by_call: tuple[Row, ...]
 

@@ -104,7 +104,6 @@ def study_lines(
     *,
     in_part: bool = False,
 ) -> Iterator[Line]:
-    """What became of a study, line by line."""
     from experiments.study.answer import answer_lines
 
     yield "bold", question

@@ -32,7 +32,6 @@ class Picture(StrEnum):
     FAST_P = "fast-p"
     """The share of problems that are faster than p, for every p."""
     SPENDING = "spending"
-    """Where time and tokens went."""
     STATUSES_BY_CALL = "statuses-by-call"
     """How many answers of each call were correct, a panel a condition."""
     KERNELS = "kernels"

@@ -112,8 +112,6 @@ def counted(number: int, noun: str) -> str:
 
 @dataclass(frozen=True)
 class LineStyle:
-    """How one of several lines is drawn."""
-
     colour: str
     dash: str = "solid"
     shade: float = 0.14
@@ -177,5 +175,4 @@ def ratio_ticks(axes: Axes, which: Literal["x", "y"] = "y", above: float = 0.0) 
 
 
 def percent(value: float, _: object) -> str:
-    """`67 %`, for the tick at a share."""
     return f"{100 * value:.0f} %"

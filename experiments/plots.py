@@ -96,7 +96,6 @@ def trajectories(turns: pd.DataFrame) -> Figure:
 
 
 def _span(turns: pd.DataFrame) -> tuple[float, float]:
-    """The speedups to show, eager among them."""
     timed = turns[turns["speedup"].notna()]
     # An interval without end must not press everything else flat.
     lows = np.maximum(timed["speedup_low"], timed["speedup"] / 1.5)
@@ -403,7 +402,6 @@ def best_by_condition(turns: pd.DataFrame) -> Figure:
 
 
 def _kept(turns: pd.DataFrame) -> dict[str, float]:
-    """By problem, under one condition."""
     logs: dict[str, list[float]] = {}
     for reached in _by_seed(turns):
         for problem, kept in zip(reached.problems, reached.kept[:, -1], strict=True):

@@ -30,8 +30,6 @@ AXES_INCHES = 4.8
 
 @dataclass(frozen=True)
 class _Bar:
-    """One row: PyTorch's eager call, or a turn."""
-
     label: str
     kernels: tuple[tuple[str, bool, float], ...]
     """Name, whether the candidate's own source holds it, microseconds."""

@@ -34,7 +34,6 @@ class RuleTotal(BaseModel):
     time_change: float | None
     """Median over `followed`: -0.2 is a fifth less. None: no time is known."""
     time_change_moved: float | None
-    """The same where the figure moved."""
     predicted_gain: float | None
     """Mean over `followed`."""
 

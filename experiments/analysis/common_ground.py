@@ -11,16 +11,12 @@ from experiments.analysis.statistics import FEWEST, LEVEL
 from problems.errors import UsageError
 
 SAME = ("device", "precision", "protocol", "size_class")
-"""What two runs must share to be compared at all."""
 
 
 @dataclass(frozen=True)
 class CommonGround:
-    """What two runs are compared on."""
-
     problems: tuple[str, ...]
     calls: int
-    """Calls a problem."""
     notes: tuple[str, ...]
     """What a reader must know, one line each."""
 
@@ -61,7 +57,6 @@ def _refuse_difference(a: RunFacts, b: RunFacts, setting: str) -> None:
 
 
 def _problems(a: RunFacts, b: RunFacts, *, common: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The problems to compare over, and what was left out for it."""
     both = tuple(name for name in a.hashes if name in b.hashes)
     told = []
     for side, run, other in (("A", a, b), ("B", b, a)):
@@ -108,7 +103,6 @@ def _calls_made(run: LoadedRun, problems: Sequence[str]) -> dict[str, int]:
 
 
 def _calls(a: RunFacts, b: RunFacts, made: Sequence[dict[str, int]], wanted: int | None) -> int:
-    """How many calls a problem to compare at."""
     shared = min(min(counts.values()) for counts in made)
     remedy = f"compare at --calls {shared}" if shared else "finish both first"
     if wanted is None and a.budget != b.budget:
@@ -133,7 +127,6 @@ def _calls(a: RunFacts, b: RunFacts, made: Sequence[dict[str, int]], wanted: int
 def _limits(
     a: RunFacts, b: RunFacts, problems: Sequence[str], calls: int, made: Sequence[dict[str, int]]
 ) -> Iterator[str]:
-    """What the small number of problems, or another limit than calls, means for the figures."""
     if len(problems) < FEWEST:
         yield (
             f"{len(problems)} problems: with fewer than {FEWEST} no difference can be clear at"
@@ -149,7 +142,6 @@ def _limits(
 
 
 def _notes(runs: tuple[LoadedRun, LoadedRun]) -> Iterator[str]:
-    """What the two runs' models, prices, profilers and versions mean for the figures."""
     sides = dict(zip("AB", runs, strict=True))
     for model in dict.fromkeys(run.facts.model for run in runs):
         if model_note(model):

@@ -59,7 +59,6 @@ class Outcomes:
 
     @property
     def calls(self) -> int:
-        """Columns."""
         return int(self.made.shape[1])
 
     @cached_property

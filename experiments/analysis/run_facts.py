@@ -23,8 +23,6 @@ _SHA = re.compile(r"\b([0-9a-f]{12})[0-9a-f]+\b")
 
 
 class RunFacts(BaseModel):
-    """One run, told in a few words and numbers."""
-
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     run: str
@@ -65,8 +63,6 @@ class RunFacts(BaseModel):
 
 @dataclass(frozen=True)
 class LoadedRun:
-    """One run: its turns, as `load_runs` gives them, and what it is."""
-
     turns: pd.DataFrame
     facts: RunFacts
 
@@ -81,7 +77,6 @@ def load_run(path: Path) -> LoadedRun:
 
 
 def load_all(paths: Sequence[Path]) -> list[LoadedRun]:
-    """The runs at `paths`, in their order."""
     turns = load_runs(paths)
     return [LoadedRun(part, facts_of(part)) for _, part in turns.groupby("path", sort=False)]
 

@@ -31,7 +31,6 @@ class FigureReport(BaseModel):
     problems: int
     """How many problems the figure is over."""
     estimate: Interval | None
-    """None: unknown."""
 
     @property
     def is_share_of_problems(self) -> bool:
@@ -100,7 +99,6 @@ class RunReport(BaseModel):
     facts: RunFacts
     figures: tuple[FigureReport, ...]
     statuses: dict[str, int]
-    """Calls by status, the most frequent first."""
     levels: tuple[Group, ...]
     """Empty where all problems are of one level."""
     at_k: tuple[AtK, ...]
@@ -108,7 +106,6 @@ class RunReport(BaseModel):
     problems: tuple[ProblemReport, ...]
 
     def figure(self, key: str) -> FigureReport:
-        """The figure of that key (see `experiments.analysis.measures`)."""
         return next(figure for figure in self.figures if figure.figure == key)
 
 
@@ -210,7 +207,6 @@ def best_at_k(values: FloatArray, k: int) -> FloatArray:
 
 
 def problem_report(turns: pd.DataFrame) -> ProblemReport:
-    """One problem of one run, from its turns."""
     first = turns.iloc[0]
     best = _best(turns)
     return ProblemReport(

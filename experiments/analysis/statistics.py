@@ -36,8 +36,6 @@ equal runs in 1 of 16 comparisons (two-sided sign test)."""
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure and its interval at `LEVEL`."""
-
     value: float
     low: float
     high: float
@@ -230,7 +228,6 @@ class Difference:
     chance: float
     """Of a difference at least as large between two equal runs (`sign_flip_chance`)."""
     differing: int
-    """Problems on which the two runs differ."""
     higher: int = 0
     """Of these, how often B is higher."""
     effect: float | None = None

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """The turns of one problem of a run."""
-
     folder: Path
     problem: str
     records: tuple[TurnRecord, ...]

@@ -53,7 +53,6 @@ def write_inspect_logs(runs: Sequence[Path], output: Path) -> list[Path]:
 
 
 def eval_log(run: RecordedRun) -> EvalLog:
-    """The log of one run."""
     from inspect_ai.log import (
         EvalConfig,
         EvalDataset,

@@ -30,10 +30,7 @@ POLL_S = 2.0
 
 @dataclass(frozen=True)
 class RecordedTurn:
-    """One turn, with what became of its kernel later."""
-
     row: dict[str, Any]
-    """Its columns, as `load_runs` gives them."""
     record: TurnRecord
     second: Confirmation | None
     """The last second verdict on its kernel, even if another turn's identical one got it."""
@@ -49,7 +46,6 @@ class RecordedTurn:
 
     @property
     def is_struck(self) -> bool:
-        """The kernel failed its second verdict."""
         return self.second is not None and not self.second.holds
 
     @property
@@ -88,12 +84,9 @@ class RecordedTurn:
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """One run, its turns by problem and call."""
-
     name: str
     folder: Path
     table: pd.DataFrame
-    """What `load_runs` gives for this run."""
     turns: tuple[RecordedTurn, ...]
 
     @property
@@ -106,7 +99,6 @@ class RecordedRun:
 
     @cached_property
     def samples(self) -> dict[tuple[str, int], list[RecordedTurn]]:
-        """Turns by problem and sample."""
         found: dict[tuple[str, int], list[RecordedTurn]] = {}
         for turn in self.turns:
             found.setdefault((turn.record.problem, turn.record.sample), []).append(turn)

@@ -26,7 +26,6 @@ STAGES = ("model", "build", "judge", "profile")
 PREFIX = "kernel_refinery."
 """Before the name of a column of `load_runs`, as a span's attribute."""
 LOCAL = ("path",)
-"""Columns that are not sent."""
 _BATCH = 512
 
 
@@ -47,7 +46,6 @@ class SpanSink:
         self.spans = 0
 
     def update(self, run: RecordedRun) -> None:
-        """Send the turns that were not sent before. Raises `UsageError`."""
         self._runs[run.id] = run
         new = {(run.id, *_place(turn)): turn for turn in run.turns}
         for key in self._sent & new.keys():
@@ -56,7 +54,6 @@ class SpanSink:
         self._sent |= new.keys()
 
     def close(self) -> None:
-        """Send the problems' spans."""
         runs, self._runs = self._runs, {}
         self._send([span for run in runs.values() for span in problem_spans(run)])
         self._exporter.shutdown()
@@ -76,7 +73,6 @@ class SpanSink:
 
 
 def turn_spans(run: RecordedRun, turn: RecordedTurn) -> Iterator[ReadableSpan]:
-    """A turn's span and those of the stages that took time."""
     record, place = turn.record, _place(turn)
     context = _context(run, *place)
     verdict = record.evaluation
@@ -172,7 +168,6 @@ def _place(turn: RecordedTurn) -> tuple[str, int, int]:
 
 
 def _attributes(row: dict[str, Any]) -> dict[str, Any]:
-    """The columns that hold something."""
     known = {k: v for k, v in row.items() if k not in LOCAL and v != "" and v == v}
     return {PREFIX + name: value for name, value in known.items()}
 

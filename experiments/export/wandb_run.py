@@ -33,7 +33,6 @@ class WandbSink:
         self.turns = 0
 
     def update(self, run: RecordedRun) -> None:
-        """Log the turns that were not logged before."""
         if run.id not in self._open:
             self._open[run.id], self._sent[run.id] = self._begin(run), set()
         self._latest[run.id] = run
@@ -47,7 +46,6 @@ class WandbSink:
                 self.turns += 1
 
     def close(self) -> None:
-        """Write the summaries and end the runs."""
         for key, logged in self._open.items():
             logged.summary.update(figures(self._latest[key]))
             logged.finish()

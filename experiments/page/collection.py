@@ -50,8 +50,6 @@ PLAN_CHARACTERS = 200
 
 @dataclass(frozen=True)
 class Collected:
-    """A page, and where the details of its trajectories lie."""
-
     page: Page
     folders: tuple[Path, ...]
     """Of `page.runs`."""
@@ -147,7 +145,6 @@ def _of_runs(sources: Sources, columns: Sequence[Column]) -> _Told:
 
 
 def _of_contrast(answer: Answer) -> Finding:
-    """What a study answers to one of its questions."""
     contrast = answer.contrast
     seeds = "1 seed" if answer.seeds == 1 else f"{answer.seeds} seeds"
     size = f"{answer.problems} of {answer.of_problems} problems, {seeds}"
@@ -175,7 +172,6 @@ def _of_contrast(answer: Answer) -> Finding:
 
 
 def _of_run(told: RunReport, label: str) -> Finding:
-    """Without a question: what a run reached."""
     kept, solved, faster = (
         told.figure(key).estimate for key in ("speedup_kept", "fast_0", "fast_1")
     )

@@ -28,13 +28,11 @@ class Column:
     label: str
     results: ConditionResults
     runs: tuple[LoadedRun, ...]
-    """Its cells that have a turn."""
     problems: tuple[str, ...]
     """What its figures are over; empty: there is nothing to measure yet."""
 
     @property
     def outcomes(self) -> list[Outcomes]:
-        """By seed."""
         return self.results.outcomes(self.problems)
 
 

@@ -24,8 +24,6 @@ REST = 3.0
 
 @dataclass
 class LivePage:
-    """What there is to show, read again when a file has changed."""
-
     sources: Sources
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stamp: object = None
@@ -74,7 +72,6 @@ class LiveServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where to open it."""
         return f"http://{HOST}:{self.server_port}/"
 
 
@@ -82,7 +79,6 @@ class _Handler(BaseHTTPRequestHandler):
     server: LiveServer
 
     def do_GET(self) -> None:
-        """Answer one request."""
         # A name that resolves to loopback must not let a page of somewhere else read ours.
         if self.headers.get("Host") not in (f"{HOST}:{self.server.server_port}",):
             return self._answer(403, "text/plain", "open the page by its address on loopback")

@@ -56,7 +56,6 @@ class Policy:
 
 
 def static_page(collected: Collected) -> str:
-    """The whole page in one text."""
     return _rendered(
         collected.page.title, [packed(collected.page.model_dump_json()), *_blocks(collected)]
     )

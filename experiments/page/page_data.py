@@ -13,8 +13,6 @@ Axis = Literal["calls", "tokens", "cost_usd", "seconds_wall", "seconds_device", 
 
 
 class PageModel(BaseModel):
-    """Base: frozen, and documented where its fields are."""
-
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
@@ -24,11 +22,8 @@ class Finding(PageModel):
     verdict: str
     """`refine G+E+P is better`, `Can't tell` or, of a run, `1.97x [1.90, 2.04]`."""
     settled: bool
-    """The verdict names a better condition."""
     sentence: str
-    """What was compared, with the interval."""
     basis: str
-    """Over how many problems and seeds, and the chances."""
     planned: bool | None
     """The question was asked before there was a turn. None: it is no contrast."""
 
@@ -46,11 +41,8 @@ class ConditionColumn(PageModel):
 
 
 class PageTable(PageModel):
-    """A table of words and figures, as a report prints it."""
-
     title: str
     lines: tuple[str, ...]
-    """Above it."""
     heading: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     left: tuple[int, ...]
@@ -58,13 +50,10 @@ class PageTable(PageModel):
 
 
 class CurveLine(PageModel):
-    """One line of a chart: a mean over problems and its interval at each `x`."""
-
     condition: int
     x: tuple[float, ...]
     value: tuple[float, ...]
     low: tuple[float | None, ...]
-    """None: there is no bound."""
     high: tuple[float | None, ...]
 
 
@@ -84,8 +73,6 @@ class Chart(PageModel):
 
 
 class Best(PageModel):
-    """What one run reached on one problem."""
-
     run: int
     correct: int
     calls: int
@@ -97,8 +84,6 @@ class Best(PageModel):
 
 
 class ProblemRow(PageModel):
-    """One problem under all conditions."""
-
     problem: str
     level: int
     cells: tuple[tuple[Best, ...], ...]
@@ -106,18 +91,13 @@ class ProblemRow(PageModel):
 
 
 class RunEntry(PageModel):
-    """One run."""
-
     name: str
     """As links name it: unique on the page."""
     title: str
     about: str
-    """Backend, device, precision, versions and commit."""
 
 
 class TurnRow(PageModel):
-    """One turn, as lists show it."""
-
     call: int
     """As the record counts, from 0; with the run and the problem it names the turn."""
     place: str
@@ -134,12 +114,9 @@ class TurnRow(PageModel):
     seconds: float
     plan: str
     is_best: bool
-    """The best kernel of its problem in this run."""
 
 
 class Trajectory(PageModel):
-    """All turns of one problem of one run, by call."""
-
     run: int
     problem: str
     turns: tuple[TurnRow, ...]
@@ -153,7 +130,6 @@ class Page(PageModel):
     """Of the study; empty: there is none."""
     circumstances: tuple[str, ...]
     made: str
-    """UTC."""
     notes: tuple[str, ...]
     findings: tuple[Finding, ...]
     controls: tuple[Finding, ...]

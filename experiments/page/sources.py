@@ -12,17 +12,13 @@ from experiments.study.study_folder import FILE
 from problems.errors import UsageError
 
 WATCHED = (*FILES, "result.json", "confirmations/*.jsonl")
-"""What changes in a run directory when there is something new to show."""
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Where a page's contents lie."""
-
     paths: tuple[Path, ...]
     study: Path | None
     seed: int = 0
-    """Of the bootstrap."""
     more_thresholds: tuple[float, ...] = ()
     """Of a study: values of p that fast_p is told at, besides the usual ones."""
 
@@ -48,11 +44,9 @@ class Sources:
 
     @property
     def title(self) -> str:
-        """Names of the folders."""
         return " and ".join(path.resolve().name for path in self.paths)
 
     def runs(self) -> list[Path]:
-        """Run directories that hold a turn."""
         found = [folder for path in self.paths for folder in _runs_at(path)]
         folders = {folder.resolve(): folder for folder in found}
         return [folder for folder in folders.values() if _has_turns(folder)]

@@ -31,19 +31,13 @@ class TextRef(PageModel):
 
 
 class Section(PageModel):
-    """One part of a turn: a heading and a text."""
-
     title: str
     text: TextRef | None
     missing: str = ""
-    """Why there is no text."""
     folded: bool = False
-    """Shown when asked for."""
 
 
 class KernelChange(PageModel):
-    """A turn's kernel beside an earlier one."""
-
     before: TextRef
     before_call: int
     steps: tuple[tuple[int, int, int, int], ...]
@@ -51,15 +45,11 @@ class KernelChange(PageModel):
 
 
 class TurnDetail(PageModel):
-    """One turn, all of it."""
-
     heading: str
-    """What became of it."""
     facts: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...]
     kernel: TextRef | None
     kernel_missing: str = ""
-    """Why there is no kernel to show."""
     change: KernelChange | None = None
     """None: there is no earlier kernel."""
 
@@ -69,7 +59,6 @@ class TurnBlock(PageModel):
 
     turns: dict[int, TurnDetail]
     texts: dict[str, str]
-    """By hash."""
     spans: dict[str, tuple[int, ...]]
     """Of each text that is code: class, length, class, length, ... (`code_spans`)."""
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 
 class Answer(BaseModel):
-    """One contrast of one model."""
-
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     contrast: Contrast
@@ -52,20 +50,16 @@ class Answer(BaseModel):
     of_problems: int
     seeds: int
     unit: Unit = "share"
-    """Of the difference."""
     difference: Interval | None
     """B minus A, paired over problems, each the mean over seeds; B over A for a ratio. None: it is
     not known; `note` says why."""
     chance: float
     """Of a difference at least as large between equal conditions (`sign_flip_chance`)."""
     holm: float
-    """The same, corrected for the number of contrasts."""
     better: str
     """The better condition; empty: can't tell."""
     test: str = ""
-    """Name of the test that `chance` is of."""
     b_higher: int = 0
-    """Problems on which B is higher."""
     a_higher: int = 0
     note: str = ""
     """What must be known of it; where there is no difference, why."""

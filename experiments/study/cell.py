@@ -15,10 +15,7 @@ from problems.errors import UsageError
 
 @dataclass(frozen=True)
 class Cell:
-    """A run of the study."""
-
     model: str
-    """The model's name in the plan."""
     condition: Condition
     seed: int
     resolution: Resolution
@@ -66,7 +63,6 @@ def chosen(cells: Sequence[Cell], patterns: Sequence[str]) -> tuple[Cell, ...]:
 
 
 def cell_names(plan: Plan) -> tuple[str, ...]:
-    """Names of all cells, in the order of `cells_of`."""
     return tuple(cell_name(model.label, condition, seed) for model, condition, seed in _all(plan))
 
 

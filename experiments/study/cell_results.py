@@ -27,19 +27,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CellResults:
-    """A cell as far as it has come."""
-
     name: str
     seed: int
     of_problems: int
     finished: frozenset[str]
-    """Problems that got all of their turns."""
     turns: pd.DataFrame | None
     """As `load_runs` gives them; None: there is none yet."""
 
     @classmethod
     def read(cls, folder: Path, name: str, seed: int) -> CellResults:
-        """From the study in `folder`."""
         cell = folder / name
         config = run_config(cell)
         problems = len(config.get("problems") or ())
@@ -71,16 +67,13 @@ class ConditionResults:
 
     @property
     def finished(self) -> frozenset[str]:
-        """Problems that are finished with every seed."""
         return frozenset.intersection(*(cell.finished for cell in self.cells))
 
     def of_seeds(self, seeds: Sequence[int]) -> ConditionResults:
-        """Without the other seeds' cells."""
         return replace(self, cells=tuple(cell for cell in self.cells if cell.seed in seeds))
 
     @property
     def is_sample(self) -> bool:
-        """Whether the answers are independent of each other."""
         return Condition.parse(self.condition) == Condition.parse("sample")
 
     def turns(self, problems: Sequence[str]) -> list[pd.DataFrame]:

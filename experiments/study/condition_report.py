@@ -43,7 +43,6 @@ class FastP(BaseModel):
     problems: int
     """Those whose best kernel was measured against this rival, and those without a kernel."""
     by_estimate: Interval | None
-    """KernelBench's fast_p: the point estimate is above `p`."""
     by_interval: Interval | None
     """The whole interval of the kernel's speedup is above `p`. None: `p` is 0, or of the bound."""
 
@@ -83,9 +82,7 @@ class ConditionReport(BaseModel):
     costs: tuple[Costs, ...]
     """Currencies of which nothing was spent are left out."""
     levels: tuple[Group, ...]
-    """Empty where all problems are of one level."""
     categories: tuple[Group, ...]
-    """Empty where all problems are of one category."""
     at_k: tuple[AtK, ...]
     """Of `sample` only."""
     trajectories: Trajectories | None
@@ -94,7 +91,6 @@ class ConditionReport(BaseModel):
     """What came of following each rule. Empty where no prompt held real advice."""
 
     def figure(self, key: str) -> FigureReport:
-        """The figure of that key (see `experiments.analysis.measures`)."""
         return next(figure for figure in self.figures if figure.figure == key)
 
 
@@ -122,7 +118,7 @@ def condition_report(
         levels=tuple(groups(turns, "level", seed)),
         categories=tuple(groups(turns, "category", seed)),
         at_k=tuple(at_k_figures(reached, seed)) if results.is_sample else (),
-        trajectories=None if results.is_sample else trajectories(turns, problems, seed=seed),
+        trajectories=None if results.is_sample else trajectories(turns, problems),
         advice=rules,
     )
 

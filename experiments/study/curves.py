@@ -23,8 +23,6 @@ POINTS = 25
 
 
 class CurvePoint(BaseModel):
-    """A figure at a budget."""
-
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     spent: float

@@ -18,8 +18,6 @@ from experiments.study.study_run import check_plan
 
 
 class CellForecast(BaseModel):
-    """One cell."""
-
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     cell: str
@@ -27,9 +25,7 @@ class CellForecast(BaseModel):
     calls: int
     """At most, those that are recorded included."""
     recorded: int
-    """Turns that are there already."""
     first_prompt_tokens: int
-    """Estimated, of the first problem."""
     most_usd: float | None
     """None where a price, or the length of an answer, has no known limit."""
     expected_tokens: float | None
@@ -39,8 +35,6 @@ class CellForecast(BaseModel):
 
 
 class Forecast(BaseModel):
-    """All cells."""
-
     model_config = ConfigDict(frozen=True)
 
     question: str
@@ -78,7 +72,6 @@ def forecast(plan: Plan, folder: Path) -> Forecast:
 
 
 def _device_seconds(spent: Spent) -> float:
-    """Judged calls, and all of profiling, as in `load_runs`."""
     return spent.seconds.device + spent.seconds.profile
 
 
@@ -88,7 +81,6 @@ def _capped(usd: float | None, cap: float | None, problems: int) -> float | None
 
 
 def forecast_lines(found: Forecast) -> Iterator[Line]:
-    """The forecast for a person."""
     from experiments.analysis.table import Table
 
     yield "bold", f"{found.question} (plan {found.plan_hash})"

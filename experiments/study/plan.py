@@ -44,8 +44,6 @@ Outcome = Annotated[str, AfterValidator(_outcome)]
 
 
 class ModelChoice(BaseModel):
-    """A model of a study, with the arguments that it is asked with."""
-
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     model: str
@@ -56,7 +54,6 @@ class ModelChoice(BaseModel):
 
     @property
     def label(self) -> str:
-        """Its name."""
         return self.name or self.model.rpartition("/")[2]
 
 
@@ -137,7 +134,6 @@ class Plan(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     question: str
-    """What the study is to answer, in a sentence."""
     settings: dict[str, object] = Field(default_factory=dict)
     """Of every cell: options of `agent.run` under their names in a `config.yaml`."""
     models: Annotated[tuple[ModelChoice, ...], BeforeValidator(_models), Field(min_length=1)] = (
@@ -153,7 +149,6 @@ class Plan(BaseModel):
     cell_usd: float | None = Field(default=None, gt=0)
     """No problem of a cell is begun once its calls have cost as much."""
     total_usd: float | None = Field(default=None, gt=0)
-    """The same for all cells together."""
     contrasts: tuple[Contrast, ...] = ()
     """The questions. Their chances are corrected for their number (Holm)."""
 

@@ -327,16 +327,6 @@ def _trajectories(conditions: Sequence[ConditionReport], names: Sequence[str]) -
         told = {f"{s.status}, then {s.next_status}": str(s.count) for s in went.steps}
         if went.best_found_at:
             told["best found at call 1, 2, ..."] = ", ".join(map(str, went.best_found_at))
-        if went.idle_calls is not None:
-            told["calls after the best, mean"] = f"{went.idle_calls:.1f}"
-        if went.plateau_share is not None:
-            told["best found in the first half of the calls"] = interval(
-                went.plateau_share, "share"
-            )
-        if went.repaired_over_unbroken is not None:
-            shown = gap(went.repaired_over_unbroken, "ratio")
-            problems = went.repaired_problems
-            told["repaired kernels over those before a failure"] = f"{shown} ({problems} problems)"
         cells.append(told)
     if columns:
         table = Table(("turns", *columns), _rows(cells))

@@ -22,23 +22,17 @@ FILE = "study.json"
 
 
 class PlanVersion(BaseModel):
-    """A plan as it was when the study was begun, or went on with a changed one."""
-
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     plan: Plan
     hash: str
-    """Of the plan."""
     since: datetime
     turns: int
-    """Turns that the study held then."""
     commit: str | None
     """Of our own code; None: not known."""
 
 
 class StudyRecord(BaseModel):
-    """`study.json`."""
-
     model_config = ConfigDict(
         frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True
     )
@@ -48,7 +42,6 @@ class StudyRecord(BaseModel):
 
     @property
     def plan(self) -> Plan:
-        """The latest."""
         return self.versions[-1].plan
 
     def is_planned(self, contrast: Contrast) -> bool:
@@ -58,8 +51,6 @@ class StudyRecord(BaseModel):
 
 @dataclass(frozen=True)
 class StudyFolder:
-    """A study on disk."""
-
     path: Path
 
     def record(self) -> StudyRecord | None:

@@ -27,8 +27,6 @@ from problems.errors import UsageError
 
 
 class CellProgress(BaseModel):
-    """How far a cell has come."""
-
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     cell: str
@@ -37,28 +35,22 @@ class CellProgress(BaseModel):
     condition: str
     seed: int
     finished: int
-    """Problems that got all of their turns."""
     of_problems: int
     turns: int
 
 
 class StudyReport(BaseModel):
-    """One study."""
-
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, populate_by_name=True)
 
     schema_: int = Field(default=1, alias="schema")
     study: str
-    """Name of its folder."""
     question: str
     plan_hash: str
     circumstances: tuple[str, ...]
     """Models, device, precision, versions: a line each."""
     notes: tuple[str, ...]
-    """What limits the figures, a line each."""
     cells: tuple[CellProgress, ...]
     answers: tuple[Answer, ...]
-    """The plan's contrasts."""
     controls: tuple[Answer, ...]
     """Feedback against its placebo or shuffled control where the plan has both and does not ask
     for it; corrected for their own number."""

@@ -36,8 +36,6 @@ from tools.execute import problem_request
 
 @dataclass(frozen=True)
 class StudyResult:
-    """What became of a study in this command."""
-
     failed: Mapping[str, str]
     """Cells, or problems of cells (`CELL PROBLEM`), that ended with an error, and with which."""
     capped: tuple[str, ...]

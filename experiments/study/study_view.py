@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 @dataclass
 class CellRow:
-    """Where a cell stands."""
-
     problems: int
     turns: int
     cost_usd: float
@@ -51,7 +49,6 @@ class StudyView:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def say(self, text: str) -> None:
-        """One line for the person."""
         if self.console is not None:
             self.console.print(text, markup=False, soft_wrap=True)
         else:
@@ -63,11 +60,9 @@ class StudyView:
             self.live.stop()
 
     def of(self, cell: Cell) -> CellWatch:
-        """What the drive of a cell reports to."""
         return CellWatch(self, cell.name)
 
     def recorded(self, cell: str, event: TurnRecorded) -> None:
-        """A turn is on disk."""
         with self._lock:
             row = self.rows[cell]
             row.turns += 1
@@ -102,7 +97,6 @@ class StudyView:
         return f"about {figures.duration((time.monotonic() - self.began) * left / timed)} left"
 
     def __rich__(self) -> RenderableType:
-        """The view as it is now."""
         from rich.table import Table
 
         table = Table(box=None, pad_edge=False, header_style="bold", caption_justify="left")
@@ -125,8 +119,6 @@ class StudyView:
 
 @dataclass(frozen=True)
 class CellWatch:
-    """Passes on what a cell's drive reports."""
-
     view: StudyView
     cell: str
 

@@ -15,8 +15,6 @@ from problems.problem import Problem
 
 @dataclass(frozen=True)
 class Unit:
-    """One problem of one cell: all of its turns."""
-
     cell: Cell
     problem: Problem
 
