@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypedDict
 
+from evaluator.protocol import RULES
 from evaluator.settings import BaselineName, Precision, Settings
 from problems.errors import UsageError
 
@@ -61,9 +62,10 @@ def flags_words(name: BaselineName, settings: Settings) -> str:
         return ""
     if settings.precision in (Precision.FP16, Precision.BF16):
         return settings.precision
-    if BASELINES[name].default_flags or settings.protocol == "kernelbench":
+    rules = RULES[settings.protocol]
+    if BASELINES[name].default_flags or rules.pytorch_flags:
         return "PyTorch's default flags: TF32 in convolutions"
-    return _FLAGS[Precision.TF32 if settings.protocol == "verified" else settings.precision]
+    return _FLAGS[Precision.TF32 if rules.allows_tf32 else settings.precision]
 
 
 def baselines_on(device: str, names: Iterable[str]) -> tuple[BaselineName, ...]:

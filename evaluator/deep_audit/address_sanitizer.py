@@ -131,15 +131,17 @@ class AddressSanitizer:
         worker = zygote.fork(WorkerLimits(memory_bytes=None, cpu_seconds=_CPU_SECONDS))
         side = Side(worker, context.device, _SLOWER * settings.call_timeout_s)
         # What is a finding alone there must not end this run.
-        side.looks_at_results = settings.protocol == "kernelbench"
-        side.refuses_late_work = settings.protocol != "kernelbench"
+        side.looks_at_results = not context.rules.refuses
+        side.refuses_late_work = context.rules.refuses
         side.copies_inputs = True
         side.growth_bytes = settings.memory_limit_bytes
         if seen.deadline is not None:
             side.end_by(seen.deadline)
         try:
-            context.load(side, request.candidate.source, "ModelNew", triton=False, build=build)
-            Construction(context, context.reference.randomised(secrets.randbits(62))).on(side)
+            context.workers.load(
+                side, request.candidate.source, "ModelNew", triton=False, build=build
+            )
+            Construction(context.setup, context.reference.randomised(secrets.randbits(62))).on(side)
             for _ in range(_CALLS):
                 with side.call(context.draws.next().order):
                     seen.calls += 1

@@ -58,12 +58,12 @@ def _built_code(
             made.append(copy)
         return outcome
 
-    side = context.new_side()
+    side = context.workers.new()
     if deadline is not None:
         side.end_by(deadline)
     triton = request.candidate.backend is Backend.TRITON
     try:
-        context.load(side, request.candidate.source, "ModelNew", triton=triton, build=build)
+        context.workers.load(side, request.candidate.source, "ModelNew", triton=triton, build=build)
     except Refusal:
         # What was built until now is what there is.
         pass

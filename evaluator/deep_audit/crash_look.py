@@ -129,7 +129,7 @@ def _sizes(context: ProblemContext) -> dict[int, list[str]]:
                 flatten_arguments(context.draws.values_of(context.draws.plain()))
             )
         ),
-        *((f"output {n}", each) for n, each in enumerate(context.outputs)),
+        *((f"output {n}", each) for n, each in enumerate(context.facts.outputs)),
         *context.reference.seeded.items(),
     ):
         size = math.prod(tensor.shape) * tensor.element_size()

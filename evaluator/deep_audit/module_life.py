@@ -98,7 +98,7 @@ class _Lives:
         if self._trial is None:
             trial = Trial(self._candidate, self._builds)
             try:
-                side = self._context.new_side()
+                side = self._context.workers.new()
                 trial.first_calls(self._context, side, as_constructed=self._as_constructed)
             except (Refusal, InfrastructureError) as error:
                 if trial.side is not None:
@@ -123,7 +123,7 @@ class _Lives:
         self._trial = None
 
     def _result_kept(self, side: Side) -> Iterator[str]:
-        if self._context.returns_inputs:
+        if self._context.facts.returns_inputs:
             raise _NotTriedError("its results are views of its inputs")
         first = self._outputs(side, self._context.draws.plain(), result="keep")
         later = self._outputs(side, self._context.draws.plain(), result="kept")
@@ -154,7 +154,7 @@ class _Lives:
             # Another instance from the same seed has the same state before it is loaded.
             raise _NotTriedError("it is judged as constructed from a seed")
         self._called(side)
-        Construction(self._context, {}, earlier="loaded").on(side)
+        Construction(self._context.setup, {}, earlier="loaded").on(side)
         if not self._is_right_after(side):
             yield "another instance that its state_dict() is loaded into gives other results"
 
@@ -166,11 +166,11 @@ class _Lives:
             if self._as_constructed:
                 seed = secrets.randbits(62)
                 reference.construct(seed)
-                Construction(self._context, {}, seed=seed, earlier="kept").on(side)
+                Construction(self._context.setup, {}, seed=seed, earlier="kept").on(side)
             else:
                 reference.randomise(secrets.randbits(62))
-                Construction(self._context, reference.state(), earlier="kept").on(side)
-            self._context.give_memory_back()
+                Construction(self._context.setup, reference.state(), earlier="kept").on(side)
+            self._context.setup.give_memory_back()
             if not self._is_right_after(side):
                 yield "a second instance, with other weights, is wrong"
         finally:
@@ -180,7 +180,7 @@ class _Lives:
             elif self._as_constructed:
                 reference.construct_publicly()
             reference.set_state(weights)
-            self._context.give_memory_back()
+            self._context.setup.give_memory_back()
         if not self._is_right_after(side, "other"):
             yield "the first instance is wrong once a second one, with other weights, was called"
 
@@ -199,7 +199,7 @@ class _Lives:
             if result == "new":
                 outputs = sealed_outputs(self._context, side, call.reply, draw)
             else:
-                outputs = side.outputs(call.reply, self._context.outputs)
+                outputs = side.outputs(call.reply, self._context.facts.outputs)
         if any(tensor.is_meta for tensor in outputs):
             raise Refusal(
                 Status.INCORRECT, Reason.WRONG_SHAPE, "its result has another shape or dtype"

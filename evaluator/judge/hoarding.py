@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluator.evaluation import Status
-from evaluator.judge.context.problem_context import CONTEXT_BYTES, ProblemContext
+from evaluator.judge.context.problem_context import ProblemContext
+from evaluator.judge.context.problem_setup import CONTEXT_BYTES
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.side import Side
 from evaluator.reason import Reason
@@ -23,12 +24,13 @@ def ended_for_hoarding(context: ProblemContext, sides: Sequence[Side]) -> Refusa
         for side in sides:
             side.close()
     held_bytes = sum(freed)
-    allowed_bytes = len(sides) * (_MORE_THAN_REFERENCE * context.worker_bytes + CONTEXT_BYTES)
-    if held_bytes <= allowed_bytes or not context.memory.has_free(context.wanted_bytes(1)):
+    allowed_bytes = len(sides) * (_MORE_THAN_REFERENCE * context.setup.worker_bytes + CONTEXT_BYTES)
+    wanted_bytes = context.baselines.wanted_bytes(1)
+    if held_bytes <= allowed_bytes or not context.memory.has_free(wanted_bytes):
         return None
     return Refusal(
         Status.RUNTIME_ERROR,
         Reason.OUT_OF_MEMORY,
         f"the candidate held {held_bytes / 2**30:.1f} GiB of the device's memory, and the judge "
-        f"ran short: the reference takes {context.worker_bytes / 2**30:.1f} GiB",
+        f"ran short: the reference takes {context.setup.worker_bytes / 2**30:.1f} GiB",
     )

@@ -96,7 +96,7 @@ class Judge:
             try:
                 # On a GPU the next worker gets ready while this one is timed.
                 more = self.device.type == "cpu" and most_workers(request.settings) > 1
-                trial.side = context.new_side(another=more or bool(request.hidden_references))
+                trial.side = context.workers.new(another=more or bool(request.hidden_references))
                 if request.settings.isolation == "strict":
                     insist(trial.side.worker.isolation, self._builder.isolation)
                 self._try(context, trial.side, trial, request)
@@ -144,15 +144,15 @@ class Judge:
             conditions=state
             | trial.seen
             | {
-                "threads": context.threads,
-                "persisting_l2_reset": context.persisting_l2_reset,
+                "threads": context.workers.threads,
+                "persisting_l2_reset": context.flush.persisting_l2_reset,
                 "problems_set_up": len(self._contexts),
                 "torch": torch.__version__,
                 "python": platform.python_version(),
             },
             seeds=tuple(trial.verified.seeds),
             findings=tuple(trial.findings) if refusal is None else (),
-            notes=(*context.notes, *trial.notes),
+            notes=(*context.facts.notes, *trial.notes),
             seconds=seconds,
         )
 
@@ -192,9 +192,9 @@ class Judge:
         context.settings = request.settings
         # For two pairs of workers, of which a third takes one's place. In one a verdict is often
         # unclear, so the others are rather set up anew when they come again.
-        wanted = context.wanted_bytes(min(2, most_workers(request.settings)))
+        wanted = context.baselines.wanted_bytes(min(2, most_workers(request.settings)))
         if not context.memory.is_enough_for(wanted):
-            wanted = context.wanted_bytes(1)
+            wanted = context.baselines.wanted_bytes(1)
         while self._contexts and not context.memory.has_free(wanted):
             self._forget_benches(keep=len(self._contexts) - 1)
         self._contexts[key] = context

@@ -42,15 +42,15 @@ def _wrote_to_inputs(
     judge compares its own bytes before and after, so nothing rests on what the worker says.
     """
     arena = make_arena(context.device, context.draws.arena.size, read_only_for_others=False)
-    side = context.new_side()
+    side = context.workers.new()
     try:
         placement = Placement(arena.bytes)
         order = lay(placement, context.draws.values_of(draw))
         before = [tensor.view(-1).view(torch.uint8).clone() for tensor in _bytes(placement)]
         triton = candidate.backend is Backend.TRITON
         try:
-            context.load(side, candidate.source, "ModelNew", triton=triton, build=build)
-            Construction(context, context.reference.state(), inputs=arena).on(side)
+            context.workers.load(side, candidate.source, "ModelNew", triton=triton, build=build)
+            Construction(context.setup, context.reference.state(), inputs=arena).on(side)
             with side.call(order):
                 pass
         except (Refusal, DeviceError):

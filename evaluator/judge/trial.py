@@ -33,8 +33,6 @@ from evaluator.judge.workers.side import Side
 from evaluator.reason import Reason
 from evaluator.settings import BaselineName
 
-_FIRST_CALLS, _KERNELBENCH_TRIALS = 3, 5
-"""Calls that are all verified before any time is spent on timing."""
 _CALLS_OF_ANOTHER = 2
 """Of each further worker so many are verified before it is timed."""
 _JUDGED_TWICE = (
@@ -92,7 +90,7 @@ class Trial:
             raise refusal
         # What copied weights led to says nothing of the second judgement.
         self._begin_again(before)
-        second = self._refused(context, context.new_side(), as_constructed=True)
+        second = self._refused(context, context.workers.new(), as_constructed=True)
         if second is None:
             return
         is_wrong = second.reason is Reason.WRONG_VALUES
@@ -100,7 +98,7 @@ class Trial:
             refusal = second
         else:
             self._begin_again(before)
-            refusal = self._refused(context, context.new_side()) or refusal
+            refusal = self._refused(context, context.workers.new()) or refusal
         refusal.message += _judged_again(second)
         raise refusal
 
@@ -137,8 +135,7 @@ class Trial:
         _make_room(context, side)
         # The worker has a module now; what it computes from here on is what counts.
         context.draws.begin()
-        as_there = context.settings.protocol == "kernelbench"
-        for index in range(_KERNELBENCH_TRIALS if as_there else _FIRST_CALLS):
+        for index in range(context.rules.first_calls):
             draw = context.draws.next(near=index == 1)
             try:
                 self._verified_call(context, side, draw)
@@ -147,17 +144,17 @@ class Trial:
                     context, self.candidate, draw, self.builds.build, refusal
                 )
                 raise wrote or refusal from None
-        if as_there and context.sequence is None:
+        if context.rules.in_one_process and context.sequence is None:
             self._note_kept_address(context, side)
 
     def _load(self, context: ProblemContext, side: Side, *others: Side) -> None:
-        context.load(
+        context.workers.load(
             side,
             self.candidate.source,
             "ModelNew",
             triton=self.candidate.backend is Backend.TRITON,
             build=self.builds.build,
-            reference=context.reference.source if context.runs_reference_beside else None,
+            reference=context.reference.source if context.facts.runs_reference_beside else None,
             others=others,
         )
 
@@ -222,19 +219,19 @@ class Trial:
     def _construct(self, context: ProblemContext, side: Side, *, as_constructed: bool) -> None:
         """Give both sides equal weights; raises `Refusal`."""
         reference = context.reference
-        if context.settings.protocol == "kernelbench":
-            # As there: both sides as the public seed constructs them, moved to the device and the
-            # task's dtype before each call, under the flags that the candidate leaves behind.
+        if context.rules.in_one_process:
+            # As KernelBench does: both as the public seed constructs them, moved to the device and
+            # the task's dtype before each call, under the flags that the candidate leaves behind.
             reference.construct_publicly()
             reference.set_state(reference.seeded)
-            Construction(context, {}).on(side)
+            Construction(context.setup, {}).on(side)
             side.fit, side.steps, side.refuses_late_work = "seeded", ("cast",), False
             reference.flags = side.flags
             return
         if not as_constructed:
             reference.construct_publicly()
             reference.randomise(secrets.randbits(62))
-            if Construction(context, reference.state()).on(side) != "unmatched":
+            if Construction(context.setup, reference.state()).on(side) != "unmatched":
                 return
         self.seed = seed = secrets.randbits(62)
         reference.construct(seed)
@@ -245,7 +242,7 @@ class Trial:
                 "its parameters are the reference's neither by name nor by order and shape, and "
                 f"`{fixed[0]}` follows from no seed: register the reference's parameters",
             )
-        Construction(context, {}, seed=seed).on(side)
+        Construction(context.setup, {}, seed=seed).on(side)
         side.fit = "seeded"
 
     def at_hidden_sizes(self, context: ProblemContext, *, another: bool = False) -> None:
@@ -255,7 +252,7 @@ class Trial:
         """
         visible = self.side
         try:
-            self.first_calls(context, context.new_side(another=another))
+            self.first_calls(context, context.workers.new(another=another))
             if self.side is not None:
                 self._note_late_work(context, self.side)
         except Refusal as refusal:
@@ -295,7 +292,7 @@ class Trial:
     def _refused_as_constructed(self, context: ProblemContext) -> Refusal | None:
         """Why it is refused where it is judged and timed anew with what its constructor made."""
         self._begin_again(Verification())
-        refusal = self._refused(context, context.new_side(), as_constructed=True)
+        refusal = self._refused(context, context.workers.new(), as_constructed=True)
         if refusal is None:
             assert self.side is not None
             try:
@@ -305,7 +302,8 @@ class Trial:
         return refusal
 
     def _time(self, context: ProblemContext, side: Side) -> None:
-        samplings = sampled_in_workers(context, self, side)
+        samplings, notes = sampled_in_workers(context, self, side)
+        self.notes += notes
         self.seen = dict(samplings[-1].seen)
         if context.device.type == "cuda":
             workers = Samplings(samplings, context.device)
@@ -315,7 +313,7 @@ class Trial:
         timing, notes = timing_of(
             samplings, context.bounds, context.settings, context.work.operators
         )
-        is_ours = context.device.type == "cuda" and context.settings.protocol != "kernelbench"
+        is_ours = context.device.type == "cuda" and context.rules.refuses
         if is_ours and timing.verdict is Verdict.FASTER:
             with context.memory.settled_after():
                 side.worker.end()
@@ -340,7 +338,7 @@ class Trial:
 
     def _hold_against(self, context: ProblemContext, reason: Reason, message: str) -> None:
         """Refuse it, or note a finding where KernelBench's rules decide; raises `Refusal`."""
-        if context.settings.protocol != "kernelbench":
+        if context.rules.refuses:
             raise Refusal(Status.INTEGRITY, reason, message)
         if reason not in {finding.partition(":")[0] for finding in self.findings}:
             self.findings.append(f"{reason}: {message}")
@@ -354,7 +352,7 @@ class Trial:
         others: list[Side] = []
         try:
             for _ in range(count):
-                others.append(context.new_side())
+                others.append(context.workers.new())
             with _of_another_worker():
                 self._load(context, *others)
                 side.construct_on(*others)
@@ -391,7 +389,7 @@ class Trial:
         after those of the workers before it. `several`: it is one of several. Raises `Refusal`."""
 
         def verify(sealed: list[torch.Tensor], draw: Draw) -> None:
-            if context.settings.protocol != "kernelbench":
+            if context.rules.refuses:
                 self.verified.verify(context, side, sealed, draw)
             elif not is_near(sealed, context.expected(draw)):
                 message = "a later call, while it was timed, was wrong"
@@ -436,7 +434,7 @@ def _parted(
     """A candidate's outputs, and those of the reference beside it, if it ran."""
     if not side.has_reference:
         return sealed, None
-    count = len(context.outputs)
+    count = len(context.facts.outputs)
     actual, beside = sealed[:-count], sealed[-count:]
     return actual, None if any(t.is_meta for t in sealed) else beside
 
@@ -452,15 +450,15 @@ def _make_room(context: ProblemContext, side: Side) -> None:
 
     Raises `DeviceError` where a candidate that needs no more than the reference would run short.
     """
-    if not context.memory.has_free(context.forward_bytes) or not context.memory.can_take(
-        context.verifying_bytes
+    if not context.memory.has_free(context.facts.forward_bytes) or not context.memory.can_take(
+        context.memory.verifying_bytes
     ):
         side.note_memory()
         context.make_room()
         side.watch_memory()
-    if not context.memory.has_free(context.forward_bytes):
+    if not context.memory.has_free(context.facts.forward_bytes):
         raise DeviceError(
-            f"a call of the reference takes {context.forward_bytes / 2**30:.1f} GiB on "
+            f"a call of the reference takes {context.facts.forward_bytes / 2**30:.1f} GiB on "
             f"{context.device}, and less is free for a candidate"
         )
 

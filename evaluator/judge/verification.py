@@ -11,7 +11,7 @@ import torch
 from evaluator.evaluation import Correctness, Mismatch, Status
 from evaluator.judge.blockwise import close, same
 from evaluator.judge.context.problem_context import ProblemContext
-from evaluator.judge.correctness.comparison import TOLERANCES, OutputVerdict, compare
+from evaluator.judge.correctness.comparison import OutputVerdict, compare
 from evaluator.judge.correctness.conditioning import MULTIPLE, nudged_outputs
 from evaluator.judge.explaining.explanation import Explanation
 from evaluator.judge.inputs.draws import Draw
@@ -154,7 +154,7 @@ class Verification:
             return True
         share = _EXACT_SECONDS / max(context.exact_seconds, _EXACT_SECONDS)
         return secrets.randbelow(2**32) < share * 2**32 and context.memory.can_take(
-            context.verifying_bytes
+            context.memory.verifying_bytes
         )
 
     def _compared_in_fp64(
@@ -169,8 +169,8 @@ class Verification:
     ) -> OutputVerdict:
         """The verdict by the rule."""
         exact = None
-        if context.settings.protocol not in TOLERANCES:
-            with context.measured_verification():
+        if context.rules.tolerances is None:
+            with context.memory.measured_verification():
                 found = context.exact(draw)
             exact, self.source = found.outputs, found.source
         else:
@@ -214,7 +214,7 @@ class Verification:
             exact,
             inputs=flatten_arguments(context.draws.values_of(draw)) if wanted else (),
             precision=context.settings.precision,
-            protocol=context.settings.protocol,
+            tolerance=context.rules.tolerance(context.settings.precision),
             accumulation=context.work.accumulation,
             poison=side.poison if side.word is None else side.word,
             multiple=multiple,
@@ -254,5 +254,5 @@ def _smaller(one: float | None, other: float | None) -> float | None:
 
 
 def _what_is_wrong(context: ProblemContext, number: int) -> str:
-    changed = number - len(context.outputs)
+    changed = number - len(context.facts.outputs)
     return f"output {number}" if changed < 0 else f"input {changed}, as forward leaves it,"

@@ -42,6 +42,7 @@ from evaluator.judge.bounds.ceilings import measure_ceilings
 from evaluator.judge.bounds.work import count_work
 from evaluator.judge.problem.reference import WEIGHT_SEED, Reference
 from evaluator.pretrained import know_configurations
+from evaluator.protocol import RULES
 from evaluator.settings import Precision
 from evaluator.walls.layers import confine
 from evaluator.worker import build_stub
@@ -74,7 +75,7 @@ def main(
         know_configurations(request.configurations)
     settings = request.settings
     torch.set_num_threads(settings.threads or usable_cores())
-    if settings.protocol != "kernelbench":
+    if not RULES[settings.protocol].pytorch_flags:
         tf32 = settings.precision is Precision.TF32
         torch.backends.cuda.matmul.allow_tf32 = tf32
         torch.backends.cudnn.allow_tf32 = tf32

@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -15,12 +14,10 @@ from evaluator.baseline import BASELINES
 from evaluator.errors import DeviceError, InfrastructureError, UnusableReferenceError
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.context.construction import Construction
+from evaluator.judge.context.problem_setup import ProblemSetup
 from evaluator.judge.refusal import Refusal
 from evaluator.judge.workers.side import Side
 from evaluator.settings import BaselineName, Precision
-
-if TYPE_CHECKING:
-    from evaluator.judge.context.problem_context import ProblemContext
 
 TRUSTED_TIMEOUT_S = 300.0
 _WARMING_CALLS = 3
@@ -42,8 +39,10 @@ def failures_are_ours() -> Iterator[None]:
 class Baselines:
     """Those of one problem on one device, started when they are first needed."""
 
-    def __init__(self, context: ProblemContext) -> None:
-        self._context = context
+    def __init__(self, setup: ProblemSetup, idle: Side | None) -> None:
+        """`idle`: a worker for eager that has run nothing yet."""
+        self._setup = setup
+        self._idle = idle
         self._sides: dict[BaselineName, Side] = {}
         self._others: dict[int, Side] = {}
         """Further workers of eager, by the number of the candidate's worker."""
@@ -59,7 +58,7 @@ class Baselines:
     @property
     def missing(self) -> int:
         """How many of those that are asked for do not run yet."""
-        return len(set(self._context.settings.baselines) - self._sides.keys())
+        return len(set(self._setup.workers.settings.baselines) - self._sides.keys())
 
     def running(self, name: BaselineName) -> Side | None:
         """The worker of a baseline that has been started."""
@@ -70,7 +69,7 @@ class Baselines:
 
         `number`: of its worker, from 0; each has another worker of eager beside it.
         """
-        asked = self._context.settings.baselines
+        asked = self._setup.workers.settings.baselines
         for name in asked:
             side = self.eager(number) if name is BaselineName.EAGER else self.get(name)
             if side is not None:
@@ -87,7 +86,7 @@ class Baselines:
         """Whether one more worker leaves enough memory to verify calls."""
         eager = self._sides[BaselineName.EAGER]
         worker = (eager.memory_bytes or 0) + eager.slot_bytes
-        return self._context.memory.has_free(worker + self._context.bytes_to_verify())
+        return self._setup.memory.has_free(worker + self._setup.bytes_to_verify())
 
     def eager(self, number: int) -> Side:
         """The worker of eager that a candidate's worker is timed beside."""
@@ -136,11 +135,17 @@ class Baselines:
                 self._sides[name] = side
         return self._sides.get(name)
 
+    def wanted_bytes(self, workers: int) -> int:
+        """What so many workers of a candidate, one of eager beside each, the other baselines, as
+        far as they do not run yet, and verifying one call take of a GPU's memory."""
+        missing = self.missing + len(self.missing_eager(1, workers - 1))
+        return (workers + missing) * self._setup.worker_bytes + self._setup.bytes_to_verify()
+
     def _started(self, name: BaselineName, count: int) -> list[Side]:
         """So many workers of a baseline, warmed up; none, and a note, where it can't be had. Of
         eager, raises `InfrastructureError` then."""
-        context = self._context
-        context.give_memory_back()
+        setup = self._setup
+        setup.give_memory_back()
         with ExitStack() as ends:
             sides = []
             for _ in range(count):
@@ -160,24 +165,24 @@ class Baselines:
         said = f"baseline {name} could not be run: {said}"
         if name is BaselineName.EAGER:
             # Now that the workers that failed are gone.
-            fits = context.memory.has_free(context.wanted_bytes(1))
+            fits = setup.memory.has_free(self.wanted_bytes(1))
             raise (InfrastructureError if fits else DeviceError)(said)
         self.notes[name] = said
         return []
 
     def _new_side(self, name: BaselineName) -> Side:
-        context = self._context
+        setup = self._setup
         if BASELINES[name].compile is not None:
-            return context.new_side(confine=False)
-        side, context.idle = context.idle or context.new_side(), None
+            return setup.workers.new(confine=False)
+        side, self._idle = self._idle or setup.workers.new(), None
         return side
 
     def _warm_up(self, name: BaselineName, side: Side, *others: Side) -> None:
         """Raises `Refusal`."""
-        context, baseline = self._context, BASELINES[name]
-        context.load(
+        setup, baseline = self._setup, BASELINES[name]
+        setup.workers.load(
             side,
-            context.reference.source,
+            setup.reference.source,
             "Model",
             triton=baseline.compile is not None,
             build=no_build,
@@ -186,50 +191,55 @@ class Baselines:
         )
         # Its own initial values are as good as any: only its time counts.
         construction = Construction(
-            context, {}, compile_with=baseline.compile, timeout_s=TRUSTED_TIMEOUT_S
+            setup, {}, compile_with=baseline.compile, timeout_s=TRUSTED_TIMEOUT_S
         )
         construction.on(side, *others)
         for each in (side, *others):
             for _ in range(_WARMING_CALLS):
-                draw = context.draws.plain()
-                with context.calling(each, draw, timeout_s=TRUSTED_TIMEOUT_S):
+                draw = setup.draws.plain()
+                with each.call(
+                    setup.draws.laid(draw),
+                    random_seed=draw.random_seed,
+                    timeout_s=TRUSTED_TIMEOUT_S,
+                ):
                     pass
 
     def _default_flags_matter(self) -> bool:
         """Whether eager takes another time with the flags that PyTorch starts with."""
-        context, settings = self._context, self._context.settings
+        setup, settings = self._setup, self._setup.workers.settings
         if self._flags_matter is None:
             self._flags_matter = (
-                context.device.type == "cuda"
-                and settings.protocol == "refinery"
+                setup.device.type == "cuda"
+                and setup.workers.rules.tries_default_flags
                 and settings.precision is Precision.FP32
-                and context.work.uses_cudnn
+                and setup.work.uses_cudnn
                 and self._times_differ()
             )
         return self._flags_matter
 
     def _times_differ(self) -> bool:
         """Whether TF32 in convolutions shows in the time of the judge's own reference."""
-        context = self._context
-        values = context.draws.values_of(context.draws.plain())
+        setup = self._setup
+        values = setup.draws.values_of(setup.draws.plain())
         least = {True: float("inf"), False: float("inf")}
         try:
             for _ in range(_TRIED_CALLS):
                 for allowed in least:
-                    context.reference.flags = BackendFlags(tf32_convolutions=allowed)
-                    context.flush_caches()
+                    setup.reference.flags = BackendFlags(tf32_convolutions=allowed)
+                    setup.flush.run()
                     begin = time.perf_counter()
-                    context.reference.expected(values)
-                    torch.cuda.synchronize(context.device)
+                    setup.reference.expected(values)
+                    torch.cuda.synchronize(setup.device)
                     least[allowed] = min(least[allowed], time.perf_counter() - begin)
         finally:
-            context.reference.flags = BackendFlags()
+            setup.reference.flags = BackendFlags()
         return max(least.values()) > (1 + _FLAGS_MATTER) * min(least.values())
 
     def close(self) -> None:
         """End them all; they are started again when they are needed."""
-        for side in self.sides:
+        for side in (*self.sides, *([self._idle] if self._idle else [])):
             side.close()
+        self._idle = None
         self._sides.clear()
         self._others.clear()
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 
 from evaluator.baseline import CompileOptions
+from evaluator.judge.context.problem_setup import ProblemSetup
 from evaluator.judge.inputs.arena import Arena, make_arena
 from evaluator.judge.inputs.placement import Placement, bytes_needed
 from evaluator.judge.problem.reference import WEIGHT_SEED
@@ -17,9 +17,6 @@ from evaluator.worker.orders import ConstructOrder
 from evaluator.worker.steps import Earlier
 from evaluator.worker.weights import Fit
 
-if TYPE_CHECKING:
-    from evaluator.judge.context.problem_context import ProblemContext
-
 _SLACK_BYTES = 2**20
 
 
@@ -27,7 +24,7 @@ _SLACK_BYTES = 2**20
 class Construction:
     """How a candidate's or a baseline's module is made from what its source defines."""
 
-    context: ProblemContext
+    setup: ProblemSetup
     state: Mapping[str, torch.Tensor]
     """Weights by name; none: as constructed."""
     compile_with: CompileOptions | None = None
@@ -45,32 +42,30 @@ class Construction:
 
         Each is constructed so again by `Side.construct_on`. Raises `Refusal`.
         """
-        context, state, sides = self.context, self.state, (side, *others)
-        size = (
-            bytes_needed(state) + bytes_needed(context.reference.initial_arguments) + _SLACK_BYTES
-        )
+        setup, state, sides = self.setup, self.state, (side, *others)
+        size = bytes_needed(state) + bytes_needed(setup.reference.initial_arguments) + _SLACK_BYTES
         weights = make_arena(torch.device("cpu"), size, read_only_for_others=True)
         try:
-            if context.device.type == "cuda":
+            if setup.device.type == "cuda":
                 # All cores fault its pages in; a copy from a device does that on one core.
                 weights.bytes.zero_()
             placement = Placement(weights.bytes)
-            arguments = [placement.place(value) for value in context.reference.initial_arguments]
+            arguments = [placement.place(value) for value in setup.reference.initial_arguments]
             order = ConstructOrder(
                 WEIGHT_SEED if self.seed is None else self.seed,
                 arguments,
-                context.output_bytes,
+                setup.facts.output_bytes,
                 {name: placement.tensor(tensor) for name, tensor in state.items()},
-                inputs_writable=self.inputs is not None or context.draws.writable,
+                inputs_writable=self.inputs is not None or setup.draws.writable,
                 compile_with=self.compile_with,
-                repeated_values=context.settings.protocol != "kernelbench",
+                repeated_values=not setup.workers.rules.in_one_process,
                 random_constants=self.seed is not None,
                 earlier=self.earlier,
             )
             for each in sides:
                 each.construct_on = self.on
-                each.construct(order, weights, self.inputs or context.draws.arena)
-            timeout_s = self.timeout_s or context.settings.import_timeout_s
+                each.construct(order, weights, self.inputs or setup.draws.arena)
+            timeout_s = self.timeout_s or setup.workers.settings.import_timeout_s
             for each in sides:
                 # They share the processors.
                 each.constructed(len(sides) * timeout_s)

@@ -20,6 +20,8 @@ class JudgeMemory:
         self._device = device
         self._on_gpu = device.type == "cuda"
         self._most_bytes = 0
+        self.verifying_bytes = 0
+        """Most that the judge has taken while it verified one call."""
         self._given_back_bytes = self._all_given_back()
         """By PyTorch, since the process began, when it was last looked at."""
 
@@ -36,6 +38,13 @@ class JudgeMemory:
         yield taken
         taken.append(torch.cuda.max_memory_allocated(self._device) - before)
         self._note()
+
+    @contextmanager
+    def measured_verification(self) -> Iterator[None]:
+        """Note how much the judge takes meanwhile, beyond what it has now."""
+        with self.measured() as taken:
+            yield
+        self.verifying_bytes = max(self.verifying_bytes, *taken, 0)
 
     def _note(self) -> None:
         self._most_bytes = max(self._most_bytes, torch.cuda.max_memory_allocated(self._device))

@@ -21,19 +21,19 @@ def sealed_outputs(
     Where the reference changes its inputs, the inputs as the call left them come after the outputs,
     as in `ProblemContext.expected`. `reference`: those of the reference beside it come last.
     """
-    outputs = side.outputs(reply, context.outputs * (2 if reference else 1))
-    return [*outputs, *context.draws.lying(draw)] if context.compares_inputs else outputs
+    outputs = side.outputs(reply, context.facts.outputs * (2 if reference else 1))
+    return [*outputs, *context.draws.lying(draw)] if context.facts.compares_inputs else outputs
 
 
 def refused_as_borrowed(context: ProblemContext, side: Side, reply: Reply) -> Refusal | None:
     """Why outputs are refused that are views of the inputs, or of each other, where the
     reference's are not. Of the call whose context lasts."""
     borrowed = side.borrowed(reply)
-    if borrowed.inputs and not context.returns_inputs:
+    if borrowed.inputs and not context.facts.returns_inputs:
         what = "an output is a view of an input"
-    elif borrowed.each_other and not context.returns_overlaps:
+    elif borrowed.each_other and not context.facts.returns_overlaps:
         what = "two outputs share memory"
-    elif borrowed.itself and not context.returns_repeats:
+    elif borrowed.itself and not context.facts.returns_repeats:
         what = "an output is a view with several elements at one address"
     else:
         return None

@@ -19,27 +19,12 @@ from evaluator.judge.correctness.accept_rule import Rule, rule
 from evaluator.judge.correctness.error_sums import ErrorSums, blocks, chunk
 from evaluator.judge.correctness.mismatch import Allowance, describe, structural
 from evaluator.judge.correctness.ties import tied
-from evaluator.settings import Precision, Protocol
+from evaluator.settings import Precision
 
 ROW = 64
 """Fewest elements in a row: with fewer, L's error could be nil by luck."""
 _WORTH_A_KERNEL = 2**20
 """Elements from which a kernel of our own is compiled, which takes a second, once."""
-TOLERANCES: dict[Protocol, dict[Precision, float]] = {
-    "kernelbench": {
-        Precision.FP32: 1e-4,
-        Precision.TF32: 1e-4,
-        Precision.FP16: 1e-2,
-        Precision.BF16: 1e-2,
-    },
-    "verified": {
-        Precision.FP32: 1e-3,
-        Precision.TF32: 1e-3,
-        Precision.FP16: 1e-2,
-        Precision.BF16: 1e-2,
-    },
-}
-"""Relative and absolute, of the protocols that use `torch.allclose`."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +71,7 @@ def compare(
     inputs: Sequence[Tensor],
     precision: Precision,
     *,
-    protocol: Protocol = "refinery",
+    tolerance: float | None = None,
     accumulation: int | None = None,
     poison: bytes | int | None = None,
     multiple: float | None = None,
@@ -102,7 +87,7 @@ def compare(
         exact: R, the same from an fp64 reference (floating ones in fp64, any device), or None.
         inputs: the call's flattened input tensors: for ties, and to recognise copies.
         precision: the task's precision.
-        protocol: whose rule; those in `TOLERANCES` use `torch.allclose` instead of ours.
+        tolerance: relative and absolute, of `torch.allclose`; None: our own rule.
         accumulation: longest sum behind one output element (`Work.accumulation`); None: guessed
             from the shapes.
         poison: what the output slots were filled with before the call, as bytes that repeat.
@@ -138,9 +123,9 @@ def compare(
         if not (k.is_floating_point() or k.is_complex()):
             wrong = _wrong_integers(k, reference, r, inputs)
             ok = wrong is None
-            excusable = not ok and protocol not in TOLERANCES
-        elif protocol in TOLERANCES:
-            wrong = _not_close(k, reference, TOLERANCES[protocol][precision])
+            excusable = not ok and tolerance is None
+        elif tolerance is not None:
+            wrong = _not_close(k, reference, tolerance)
             ok = wrong is None
         else:
             n = accumulation or _longest_accumulation(inputs, k)

@@ -126,7 +126,7 @@ class Explanation:
 
     def _changed_reference(self, output: int) -> tuple[Pattern, str] | None:
         """The change of the reference that leads to the same output."""
-        if self.context.is_random:
+        if self.context.facts.is_random:
             return None
         values = self.context.draws.values_of(self.draw)
         precision = self.context.settings.precision
@@ -244,11 +244,12 @@ class Explanation:
         """`word`: what memory that nobody has written holds; without one, as in the wrong call."""
         word = FILL_WORDS.get(step, self.word) if word is None else word
         steps = () if step is None else (step,)
-        reference, count = self.side.has_reference, len(self.context.outputs)
+        reference, count = self.side.has_reference, len(self.context.facts.outputs)
         with self.context.calling(
             self.side, draw, steps=steps, word=word, reference=reference
         ) as call:
-            outputs = self.side.outputs(call.reply, self.context.outputs * (1 + reference))[:count]
+            expected = self.context.facts.outputs * (1 + reference)
+            outputs = self.side.outputs(call.reply, expected)[:count]
         if any(tensor.is_meta for tensor in outputs):
             raise Refusal(
                 Status.INCORRECT, Reason.WRONG_SHAPE, "another shape or dtype than before"
@@ -264,7 +265,7 @@ class Explanation:
             None,
             inputs=flatten_arguments(values),
             precision=self.context.settings.precision,
-            protocol=self.context.settings.protocol,
+            tolerance=self.context.rules.tolerance(self.context.settings.precision),
             accumulation=self.context.work.accumulation,
             describing=False,
         ).ok

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 from evaluator.judge.blockwise import finite
-from evaluator.judge.correctness.comparison import TOLERANCES, compare
+from evaluator.judge.correctness.comparison import compare
 from evaluator.judge.inputs.rounding_noise import RoundingNoise
 from evaluator.judge.problem.reference import Reference, flatten_arguments
 from evaluator.judge.problem.variation import Kind, fresh_seed, kind_of, of_kind
+from evaluator.protocol import RULES
 from evaluator.settings import Precision, Settings
 
 _NOISY_RUNS = 2
@@ -42,7 +43,7 @@ def is_fit(
             kind not in _HARSH
             or is_random
             or reference.changes_inputs
-            or settings.protocol in TOLERANCES
+            or RULES[settings.protocol].tolerances is not None
         ):
             return True
         return _survives_rounding(reference, seed, exact, settings.precision, accumulation)

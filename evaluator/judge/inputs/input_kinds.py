@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 from evaluator.judge.bounds.work import Work
 from evaluator.judge.problem.variation import FACTORS, Kind
+from evaluator.protocol import RULES
 from evaluator.settings import Settings
 
 _GENTLE = (Kind.SMALLER, Kind.UNEVEN, Kind.BIASED)
@@ -20,10 +21,11 @@ def kinds_for(settings: Settings, work: Work) -> tuple[Kind, ...]:
     A reference that might end its process on numbers out of some range gets smaller ones only, and
     one whose control flow depends on them gets what the recipe draws.
     """
-    if settings.protocol == "kernelbench" or settings.inputs == "recipe" or work.reads_values:
+    inputs = RULES[settings.protocol].inputs
+    if inputs == "recipe" or settings.inputs == "recipe" or work.reads_values:
         return (Kind.PLAIN,)
     gentle = work.asserts_values
-    if settings.protocol == "verified":
+    if inputs == "scaled":
         return (Kind.PLAIN, *(() if gentle else FACTORS))
     return (*_PLAIN, *_GENTLE, *(() if gentle else (Kind.LARGER, Kind.SIGNED)))
 

@@ -21,6 +21,7 @@ from evaluator.judge.problem.kept_buffers import buffers_kept
 from evaluator.judge.problem.out_of_memory import is_out_of_memory
 from evaluator.judge.problem.problem_file import ProblemFile
 from evaluator.judge.problem.variation import FACTORS, Variation, base, kind_of
+from evaluator.protocol import RULES, Rules
 from evaluator.settings import Precision
 from evaluator.worker.initial_values import repeated_initial_values
 from evaluator.worker.random_constants import STATISTICS, around, random_constants
@@ -75,19 +76,16 @@ class Reference:
         source: str,
         device: torch.device,
         precision: Precision,
-        *,
-        as_pytorch: bool = False,
-        allow_tf32: bool = False,
+        rules: Rules = RULES["refinery"],
     ) -> None:
-        """`as_pytorch`: initial values are drawn as PyTorch draws them, however long it takes, and
-        convolutions in fp32 may use TF32, as they may by PyTorch's default.
-        `allow_tf32`: products may use it as well."""
+        """`rules`: whether operations in fp32 may use TF32, and whether initial values are drawn as
+        PyTorch draws them, however long it takes."""
         self.source = source
         self.device = device
         self.dtype = DTYPES[precision]
         self.problem = ProblemFile(source)
         self.initial_arguments = self.problem.initial_arguments()
-        self._repeats_values = not as_pytorch
+        self._repeats_values = not rules.in_one_process
         self._public = True
         self._unused: torch.nn.Module | None = None
         """A module that has made no calls; only where that matters."""
@@ -99,7 +97,7 @@ class Reference:
         self.weight_bytes = sum(int(tensor.nbytes) for tensor in self.seeded.values())
         self.model.to(device)
         self._spreads = {name: _centre_and_spread(t.detach()) for name, t in self.floating()}
-        self.flags = BackendFlags(allow_tf32, allow_tf32 or as_pytorch)
+        self.flags = BackendFlags(rules.allows_tf32, rules.allows_tf32 or rules.pytorch_flags)
         """What its operations in fp32 may use."""
         self.changes_inputs = False
         self.state_changes = 0
@@ -271,6 +269,18 @@ class Reference:
         """Outputs in the task's dtype; a module that works in place changes `arguments`."""
         with torch.no_grad(), self.undoing(self.model), self.flags.added():
             return flatten(self.model(*arguments))
+
+    def run(self, arguments: list[Any], random_seed: int | None = None) -> list[torch.Tensor]:
+        """`expected`, from this seed of PyTorch's generators. Raises `UnusableReferenceError` where
+        forward raises, and `torch.OutOfMemoryError`."""
+        if random_seed is not None:
+            torch.manual_seed(random_seed)
+        try:
+            return self.expected(arguments)
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise torch.OutOfMemoryError(str(error)) from None
+            raise UnusableReferenceError(f"the reference's forward raised {error!r}") from error
 
 
 @contextlib.contextmanager

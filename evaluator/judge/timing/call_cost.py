@@ -45,7 +45,7 @@ def call_cost(context: ProblemContext) -> CallCost:
     """
     if context.device.type == "cuda":
         return CallCost(0.0, 0.0)
-    key = (str(context.device), context.threads)
+    key = (str(context.device), context.workers.threads)
     if key not in _known:
         signal_us = min(_times_us(context, "return self.one", flushed=False))
         called_us = median(_times_us(context, "return self.one + self.one", flushed=True))
@@ -54,14 +54,14 @@ def call_cost(context: ProblemContext) -> CallCost:
 
 
 def _times_us(context: ProblemContext, forward: str, *, flushed: bool) -> list[float]:
-    side = context.new_side()
+    side = context.workers.new()
     try:
-        context.load(
+        context.workers.load(
             side, _SOURCE.format(forward=forward), "ModelNew", triton=False, build=no_build
         )
-        Construction(context, {}).on(side)
+        Construction(context.setup, {}).on(side)
         order = context.draws.plain().order
-        context.settle()
+        context.workers.settle()
         for _ in range(_FIRST):
             with side.call(order):
                 pass
@@ -70,7 +70,7 @@ def _times_us(context: ProblemContext, forward: str, *, flushed: bool) -> list[f
         fewest = _FEWEST if flushed else _MOST
         while len(times) < fewest or (len(times) < _MOST and time.monotonic() < end):
             if flushed:
-                context.flush_caches()
+                context.flush.run()
             with side.call(order) as call:
                 times.append(call.forward_us)
     finally:

@@ -34,7 +34,7 @@ def slowed_note(
     makes up the speedup, of which `speedup_low` is the least that is likely. Raises
     `InfrastructureError`.
     """
-    context.settle()
+    context.workers.settle()
     running = context.baselines.running_eager
     numbers = [number for number in range(len(samplings)) if number in running]
     eager = [running[number] for number in numbers]

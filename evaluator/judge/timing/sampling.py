@@ -104,7 +104,7 @@ def sample(
     sides: dict[BaselineName | None, Side] = {None: candidate}
     sides.update(context.baselines.timed(number))
     cost = call_cost(context)
-    context.settle()
+    context.workers.settle()
     context.memory.settle()
     with watch(context.settings.device) as observer:
         if context.prepare_next():
@@ -151,7 +151,7 @@ class _Sampler:
     def _can_be_held(self) -> frozenset[BaselineName | None]:
         """Whose calls are enqueued while the stream is held; none where eager's is not."""
         context = self._context
-        if context.device.type != "cuda" or context.settings.protocol == "kernelbench":
+        if context.device.type != "cuda" or context.rules.in_one_process:
             return frozenset()
         held = set()
         for which, side in self._sides.items():
@@ -251,7 +251,7 @@ class _Sampler:
                 context.calling(side, draw, flushes=True, hold_s=hold_s, reads=reads) as call,
             ):
                 borrowed = refused_as_borrowed(context, side, call.reply) if which is None else None
-                if borrowed is not None and context.settings.protocol != "kernelbench":
+                if borrowed is not None and context.rules.refuses:
                     raise borrowed
                 if reads:
                     sealed = sealed_outputs(context, side, call.reply, draw), draw

@@ -7,23 +7,23 @@ process: within one pair of workers nothing tells of it. So each pair is one mea
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import torch
 
 from evaluator.evaluation import Verdict
 from evaluator.hardware.host_memory import available_bytes
-from evaluator.judge.context.problem_context import CONTEXT_BYTES, ProblemContext
+from evaluator.judge.context.problem_context import ProblemContext
+from evaluator.judge.context.problem_setup import CONTEXT_BYTES
 from evaluator.judge.timing.interval import over_workers, speedup_verdict
 from evaluator.judge.timing.sampling import Sampling
 from evaluator.judge.timing.samplings import Samplings
 from evaluator.judge.timing.stopping_rule import CLEAR_RATIO, is_slow
 from evaluator.judge.workers.side import Side
+from evaluator.protocol import RULES
 from evaluator.settings import BaselineName, Settings
-
-if TYPE_CHECKING:
-    from evaluator.judge.trial import Trial
 
 _PER_SECOND = 4
 """Workers for each second of timing."""
@@ -31,14 +31,40 @@ _FEWEST, _MOST = 3, 6
 """With fewer, chance alone may bring the workers together."""
 
 
+class TimedCandidate(Protocol):
+    """A candidate that can be timed in several workers. Each method raises `Refusal`."""
+
+    def sampled(
+        self,
+        context: ProblemContext,
+        side: Side,
+        seconds: float,
+        before: Sequence[Sampling],
+        several: bool,
+    ) -> Sampling:
+        """Calls of one worker beside the baselines', timed for so many seconds, after those of the
+        workers before it. `several`: it is one of several."""
+
+    def further_workers(
+        self, context: ProblemContext, side: Side, count: int
+    ) -> AbstractContextManager[list[Side]]:
+        """So many fresh workers with the module of `side`. Raises `DeviceError`, too."""
+
+    def first_calls_of_another(self, context: ProblemContext, side: Side) -> None:
+        """The first calls of a further worker, verified."""
+
+
 def most_workers(settings: Settings) -> int:
     """In how many workers a candidate is timed at most."""
     count = min(_MOST, round(_PER_SECOND * settings.timing_seconds))
-    return 1 if count < _FEWEST or settings.protocol == "kernelbench" else count
+    return 1 if count < _FEWEST or RULES[settings.protocol].in_one_process else count
 
 
-def sampled_in_workers(context: ProblemContext, trial: Trial, side: Side) -> list[Sampling]:
-    """Samplings of `side`, and of further workers of its candidate until the interval is narrow.
+def sampled_in_workers(
+    context: ProblemContext, candidate: TimedCandidate, side: Side
+) -> tuple[list[Sampling], list[str]]:
+    """Samplings of `side`, and of further workers of its candidate until the interval is narrow;
+    and what a reader should know about them.
 
     At most as many as the time allows, a quarter of a second each; those that surely follow start
     together. One alone in half a second, under KernelBench's protocol, which measures in one
@@ -50,9 +76,9 @@ def sampled_in_workers(context: ProblemContext, trial: Trial, side: Side) -> lis
     if most > 1 and not _room_for(context, side, 1, 1):
         count = 1
     seconds = context.settings.timing_seconds / count
-    first = trial.sampled(context, side, seconds, (), count > 1)
+    first = candidate.sampled(context, side, seconds, (), count > 1)
     if count > 1 and is_far_slower(first, context.settings):
-        return [replace(first, stopped="slow")]
+        return [replace(first, stopped="slow")], []
     samplings = [first]
     while len(samplings) < count and not _is_enough(context, samplings):
         timed = len(samplings)
@@ -62,22 +88,22 @@ def sampled_in_workers(context: ProblemContext, trial: Trial, side: Side) -> lis
             count = timed
             break
         context.baselines.start_eager(timed, more)
-        with trial.further_workers(context, side, more) as others:
+        with candidate.further_workers(context, side, more) as others:
             for waiting in (side, *others):
                 waiting.stand_still()
             for other in others:
                 if not _is_enough(context, samplings):
-                    trial.first_calls_of_another(context, other)
+                    candidate.first_calls_of_another(context, other)
                     before = tuple(samplings)
-                    samplings.append(trial.sampled(context, other, seconds, before, True))
+                    samplings.append(candidate.sampled(context, other, seconds, before, True))
                 with context.memory.settled_after():
                     other.close()
-    if count < most:
-        trial.notes.append(f"no memory for more workers: timed in {count} of {most}")
     if context.sequence is not None and len(samplings) > 1:
         side.construct_again()
         context.sequence.begin(side)
-    return samplings
+    if count < most:
+        return samplings, [f"no memory for more workers: timed in {count} of {most}"]
+    return samplings, []
 
 
 def is_far_slower(sampling: Sampling, settings: Settings) -> bool:
@@ -139,6 +165,6 @@ def _are_free(context: ProblemContext, like: list[Side], ending: Sequence[Side] 
 
     wanted = size(like) - size(ending)
     if on_gpu:
-        return context.memory.has_free(wanted + context.bytes_to_verify())
+        return context.memory.has_free(wanted + context.setup.bytes_to_verify())
     free = available_bytes()
     return free is None or free > 2 * wanted

@@ -16,6 +16,7 @@ from evaluator.judge.timing.sampling import Sampling
 from evaluator.judge.timing.samplings import Samplings
 from evaluator.judge.timing.stopping_rule import PAIRS_DIFFER
 from evaluator.metrics import sol_score
+from evaluator.protocol import RULES
 from evaluator.settings import BaselineName, Settings
 
 _CPU_MARGIN, _GPU_MARGIN = 0.01, 0.005
@@ -162,7 +163,7 @@ def _called(workers: Samplings, differ: float) -> CallTiming | None:
 
 def _clock_notes(sampling: Sampling, settings: Settings) -> list[str]:
     """What was not timed on the device alone, though it should have been."""
-    if not settings.device.startswith("cuda") or settings.protocol == "kernelbench":
+    if not settings.device.startswith("cuda") or RULES[settings.protocol].in_one_process:
         return []
     waits = "waits for the device in its forward, or makes more launches than the device can queue"
     if not sampling.held:

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluator.judge.correctness.comparison import compare
+from evaluator.protocol import RULES
 from evaluator.settings import Precision
 from tests.evaluator.judge.correctness.calibration import (
     Case,
@@ -15,6 +16,7 @@ from tests.evaluator.judge.correctness.calibration import (
     randn,
 )
 
+KERNELBENCH = RULES["kernelbench"]
 CASES = {case.name: case for case in cases()}
 HONEST = [(case.name, kernel) for case in CASES.values() for kernel in case.honest]
 DISHONEST = [(case.name, kernel) for case in CASES.values() for kernel in case.dishonest]
@@ -268,13 +270,13 @@ def test_top_k_indices_may_differ_in_ties_but_not_repeat():
 def test_kernelbench_protocol_is_allclose():
     exact = torch.zeros(4, 4, dtype=torch.float64)
     off = torch.full((4, 4), 9e-5)
-    assert judge(off, exact, protocol="kernelbench").ok
+    assert judge(off, exact, tolerance=KERNELBENCH.tolerance(Precision.FP32)).ok
     assert not judge(off, exact).ok
-    assert not judge(off * 2, exact, protocol="kernelbench").ok
+    assert not judge(off * 2, exact, tolerance=KERNELBENCH.tolerance(Precision.FP32)).ok
     half = torch.full((4, 4), 9e-3, dtype=torch.float16)
-    assert judge(half, exact, Precision.FP16, protocol="kernelbench").ok
+    assert judge(half, exact, Precision.FP16, tolerance=KERNELBENCH.tolerance(Precision.FP16)).ok
     nan = torch.full((4, 4), math.nan, dtype=torch.float64)
-    assert not judge(nan.float(), nan, protocol="kernelbench").ok
+    assert not judge(nan.float(), nan, tolerance=KERNELBENCH.tolerance(Precision.FP32)).ok
 
 
 @pytest.mark.parametrize("chunk", [7, 64, 200, 5000])

@@ -11,7 +11,7 @@ import torch
 
 from evaluator.evaluation import Status
 from evaluator.executor.local import LocalExecutor
-from evaluator.judge.context import problem_context as context_module
+from evaluator.judge.context import problem_setup
 from evaluator.judge.context.baselines import no_build
 from evaluator.judge.context.construction import Construction
 from evaluator.judge.context.problem_context import ProblemContext
@@ -272,18 +272,18 @@ def test_large_inputs_hide_no_lower_precision(monkeypatch):
         ),
     )
     request = evaluation_request(source, ATTENTION, device="cpu")
-    monkeypatch.setattr(context_module, "kinds_for", lambda settings, work: (Kind.LARGER,))
+    monkeypatch.setattr(problem_setup, "kinds_for", lambda settings, work: (Kind.LARGER,))
     # By some seeds rounding alone changes the row, and the only kind would be left out.
-    monkeypatch.setattr(context_module, "is_fit", lambda *args, **options: True)
+    monkeypatch.setattr(problem_setup, "is_fit", lambda *args, **options: True)
     with (
         closing(Zygote()) as zygote,
         closing(ProblemContext(request, torch.device("cpu"), zygote)) as context,
-        closing(context.new_side()) as side,
+        closing(context.workers.new()) as side,
     ):
         state = context.reference.randomised(7)
         context.reference.set_state(state)
-        context.load(side, source, "ModelNew", triton=False, build=no_build)
-        Construction(context, state).on(side)
+        context.workers.load(side, source, "ModelNew", triton=False, build=no_build)
+        Construction(context.setup, state).on(side)
 
         def is_right(outputs, draw):
             values = context.draws.values_of(draw)
@@ -293,7 +293,7 @@ def test_large_inputs_hide_no_lower_precision(monkeypatch):
         for _ in range(8):
             draw = context.draws.next()
             with context.calling(side, draw) as call:
-                actual = side.outputs(call.reply, context.outputs)
+                actual = side.outputs(call.reply, context.facts.outputs)
             assert not is_right(actual, draw)
             found = Explanation(context, side, draw, actual, is_right, ()).of(
                 describe(0, actual[0], context.expected(draw)[0])

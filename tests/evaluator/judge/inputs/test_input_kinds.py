@@ -10,6 +10,7 @@ from evaluator.judge.inputs.draws import Draws
 from evaluator.judge.inputs.input_kinds import InputKinds
 from evaluator.judge.problem.reference import Reference
 from evaluator.judge.problem.variation import Kind
+from evaluator.protocol import RULES
 from evaluator.settings import Precision
 from tests.task import task
 
@@ -96,8 +97,7 @@ def test_a_protocols_reference_uses_tf32_where_its_candidates_do(protocol, scale
             RELU.replace("torch.relu(x)", f"x * ({flags})"),
             torch.device("cpu"),
             Precision.FP32,
-            as_pytorch=protocol == "kernelbench",
-            allow_tf32=protocol == "verified",
+            RULES[protocol],
         )
         x = torch.ones(2)
         assert torch.equal(reference.expected([x])[0], scale * x)

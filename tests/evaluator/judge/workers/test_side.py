@@ -22,10 +22,10 @@ def test_a_device_without_a_context_for_the_worker(tmp_path: Path) -> None:
     """What runs out of contexts on a GPU does as one that is not there."""
     with closing(Judge(torch.device("cpu"), Builder(tmp_path))) as judge:
         context = judge.context_for(evaluation_request())
-        with closing(context.new_side()) as side:
+        with closing(context.workers.new()) as side:
             side.device = torch.device("cuda:99")
             with pytest.raises(DeviceError, match="no worker on cuda:99: import: "):
-                context.load(side, HONEST, "ModelNew", triton=False, build=no_build)
+                context.workers.load(side, HONEST, "ModelNew", triton=False, build=no_build)
 
 
 def test_a_worker_that_does_not_make_its_context_in_time(
@@ -35,8 +35,8 @@ def test_a_worker_that_does_not_make_its_context_in_time(
     monkeypatch.setattr(side_module, "START_TIMEOUT_S", 0.2)
     with closing(Judge(torch.device("cpu"), Builder(tmp_path))) as judge:
         context = judge.context_for(evaluation_request())
-        with closing(context.new_side()) as side:
+        with closing(context.workers.new()) as side:
             side.device = torch.device("cuda:99")
             os.kill(side.worker.pid, signal.SIGSTOP)
             with pytest.raises(DeviceError, match=r"no worker on cuda:99: .* longer than 0.2 s"):
-                context.load(side, HONEST, "ModelNew", triton=False, build=no_build)
+                context.workers.load(side, HONEST, "ModelNew", triton=False, build=no_build)

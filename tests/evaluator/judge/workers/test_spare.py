@@ -23,6 +23,7 @@ from evaluator.hardware.device_lock import device_lock
 from evaluator.ipc.wire import Kind
 from evaluator.judge import judge
 from evaluator.judge.context import problem_context as context
+from evaluator.judge.context.cache_flush import CacheFlush
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.judge import Judge
 from evaluator.judge.timing import call_cost, sampling
@@ -391,7 +392,7 @@ def test_nothing_is_timed_while_one_is_in_the_making(verdict, shared_judge, monk
     monkeypatch.setattr(call_cost, "_known", {})
     monkeypatch.setattr(context, "measure_ceilings", noting("ceilings", context.measure_ceilings))
     monkeypatch.setattr(sampling, "watch", noting("block", sampling.watch))
-    monkeypatch.setattr(ProblemContext, "flush_caches", noting("call", ProblemContext.flush_caches))
+    monkeypatch.setattr(CacheFlush, "run", noting("call", CacheFlush.run))
     try:
         # The second finds everything set up and measured.
         assert [verdict(HONEST), verdict(HONEST)] == [Status.CORRECT, Status.CORRECT]

@@ -1,0 +1,154 @@
+"""What the judge finds out about a reference before any candidate comes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from evaluator.errors import UnusableReferenceError
+from evaluator.ipc.reply import OutputLayout
+from evaluator.judge.blockwise import all_close, same
+from evaluator.judge.context.judge_memory import JudgeMemory
+from evaluator.judge.problem.constant_outputs import constant_outputs
+from evaluator.judge.problem.reference import Reference, flatten_arguments
+from evaluator.judge.problem.variation import fresh_seed
+from evaluator.judge.workers.output_memory import any_repeats
+from evaluator.protocol import Rules
+
+_SLACK = 2**20
+_RUNS = 4
+
+
+@dataclass(frozen=True)
+class ProblemFacts:
+    """Of one problem on one device."""
+
+    outputs: list[torch.Tensor]
+    """Without values: shapes, strides and dtypes."""
+    forward_bytes: int
+    """Most of a GPU's memory that the reference takes during a call, outputs included."""
+    reproducible: bool
+    """The same seed gives the same inputs again."""
+    changes_inputs: bool
+    returns_inputs: bool
+    """Some output is a view of an input."""
+    returns_overlaps: bool
+    """Two outputs share memory."""
+    returns_repeats: bool
+    """An output has several elements at one address."""
+    is_random: bool
+    """The reference draws random numbers, as dropout does in training."""
+    keeps_state: bool
+    """What a call returns depends on the calls before."""
+    notes: tuple[str, ...]
+    in_one_process: bool
+    """With candidates; see `Rules`."""
+
+    @property
+    def compares_inputs(self) -> bool:
+        """Whether the inputs, as a call leaves them, count as outputs; not with KernelBench."""
+        return self.changes_inputs and not self.in_one_process
+
+    @property
+    def runs_reference_beside(self) -> bool:
+        """Whether the reference runs in the candidate's process, on the same inputs and with equal
+        seeds, as KernelBench runs it."""
+        return self.in_one_process and not (self.keeps_state or self.changes_inputs)
+
+    @property
+    def output_bytes(self) -> int:
+        """Size of a worker's slot for outputs."""
+        size = sum(t.numel() * t.element_size() + 512 for t in self.outputs) + _SLACK
+        return size * (2 if self.runs_reference_beside else 1)
+
+
+def examine(
+    reference: Reference, rules: Rules, memory: JudgeMemory
+) -> tuple[ProblemFacts, list[Any]]:
+    """The facts, and inputs of one call. Sets `reference.changes_inputs`.
+
+    The reference must repeat itself, with a state that starts anew if need be: otherwise raises
+    `UnusableReferenceError`.
+    """
+    seed = fresh_seed()
+    values = reference.fresh_inputs(seed)
+    reproducible = _all_same(values, reference.fresh_inputs(seed))
+    before = None if reproducible else [t.clone() for t in flatten_arguments(values)]
+    with memory.measured() as taken:
+        outputs = reference.run(values)
+    own = [tensor.untyped_storage().data_ptr() for tensor in outputs]
+    lent = {tensor.untyped_storage().data_ptr() for tensor in flatten_arguments(values)}
+    layouts = [OutputLayout("uint8", tuple(t.shape), tuple(t.stride()), 0) for t in outputs]
+    notes = constant_outputs(outputs, lambda: reference.run(reference.fresh_inputs(fresh_seed())))
+    if before is None:
+        again = reference.fresh_inputs(seed)
+        reference.changes_inputs = not _all_same(values, again)
+        values = again
+    else:
+        reference.changes_inputs = not _all_same(values, before)
+    del before
+    is_random = keeps_state = False
+    forms = [torch.empty_like(tensor, device="meta") for tensor in outputs]
+    if not reference.changes_inputs:
+        torch.manual_seed(fresh_seed())
+        differs = _differs(reference, outputs, values)
+        del outputs
+        seed = fresh_seed()
+        if reference.carries_buffers(lambda: reference.run(values, seed)):
+            keeps_state = True
+        elif differs:
+            is_random = all_close(*(reference.run(values, seed) for _ in range(2)))
+            keeps_state = not is_random
+        if keeps_state:
+            is_random = _explored_state(reference, values)
+    facts = ProblemFacts(
+        outputs=forms,
+        forward_bytes=sum(taken),
+        reproducible=reproducible,
+        changes_inputs=reference.changes_inputs,
+        returns_inputs=not lent.isdisjoint(own),
+        returns_overlaps=len(set(own)) < len(own),
+        returns_repeats=any_repeats(layouts),
+        is_random=is_random,
+        keeps_state=keeps_state,
+        notes=notes,
+        in_one_process=rules.in_one_process,
+    )
+    return facts, values
+
+
+def _explored_state(reference: Reference, values: list[Any]) -> bool:
+    """Whether a reference with a state, restarted from now on, is random as well. The same calls
+    from a fresh construction on must give the same outputs."""
+    seed, other = fresh_seed(), fresh_seed()
+    reference.keep_state()
+
+    def restarted(seed: int) -> list[torch.Tensor]:
+        reference.restart()
+        return reference.run(values, seed)
+
+    if not all_close(restarted(seed), restarted(seed)):
+        raise UnusableReferenceError(
+            "the reference gives other outputs for the same inputs and the same random seed, "
+            "also when it is constructed anew: it draws from a generator that "
+            "torch.manual_seed does not seed"
+        )
+    return not all_close(restarted(seed), restarted(other))
+
+
+def _differs(reference: Reference, outputs: list[torch.Tensor], values: list[Any]) -> bool:
+    """Whether further runs give other outputs. One that is close, not equal, may be luck."""
+    for _ in range(_RUNS):
+        others = reference.run(values)
+        if not all_close(outputs, others):
+            return True
+        if all(map(same, outputs, others)):
+            return False
+    return False
+
+
+def _all_same(values: list[Any], others: list[Any]) -> bool:
+    pairs = zip(flatten_arguments(values), flatten_arguments(others), strict=True)
+    return all(same(one, other) for one, other in pairs)

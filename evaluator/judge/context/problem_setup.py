@@ -1,0 +1,96 @@
+"""One problem set up on one device, before there are baselines: reference, inputs and memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+
+from evaluator.evaluation import ProblemRequest
+from evaluator.judge.bounds.work import Work, count_work
+from evaluator.judge.context.cache_flush import CacheFlush
+from evaluator.judge.context.judge_memory import JudgeMemory
+from evaluator.judge.context.problem_facts import ProblemFacts, examine
+from evaluator.judge.context.worker_factory import WorkerFactory
+from evaluator.judge.inputs.draws import Draws
+from evaluator.judge.inputs.input_fitness import is_fit
+from evaluator.judge.inputs.input_kinds import InputKinds, kinds_for
+from evaluator.judge.inputs.placement import bytes_needed
+from evaluator.judge.problem.exact_reference import ExactReference
+from evaluator.judge.problem.reference import Reference
+from evaluator.judge.problem.variation import Kind
+
+CONTEXT_BYTES = 2**30
+"""That another worker's context takes of a GPU's memory, at most."""
+
+
+@dataclass(frozen=True)
+class ProblemSetup:
+    """What all candidates of a problem share, and its baselines need."""
+
+    device: torch.device
+    workers: WorkerFactory
+    reference: Reference
+    exact: ExactReference
+    facts: ProblemFacts
+    work: Work
+    draws: Draws
+    memory: JudgeMemory
+    flush: CacheFlush
+
+    @property
+    def worker_bytes(self) -> int:
+        """What a worker that runs the reference takes of a GPU's memory, at most."""
+        module = self.reference.weight_bytes + self.facts.forward_bytes
+        return int(module + self.facts.output_bytes + CONTEXT_BYTES)
+
+    def bytes_to_verify(self) -> int:
+        """What verifying one call takes of it, with the whole reference in fp64."""
+        call = 3 * (self.draws.arena.size + self.facts.forward_bytes)
+        most = max(self.memory.verifying_bytes, call + 2 * self.reference.weight_bytes)
+        return int(most + 2 * self.facts.output_bytes)
+
+    def give_memory_back(self) -> None:
+        """Give back the memory that is kept for the judge's next tensors."""
+        self.exact.forget()
+        self.memory.give_back()
+
+
+def set_up(request: ProblemRequest, workers: WorkerFactory) -> ProblemSetup:
+    """Raises `UnusableReferenceError` or `DeviceError`."""
+    device, rules, settings = workers.device, workers.rules, request.settings
+    reference = Reference(request.reference, device, settings.precision, rules)
+    exact = ExactReference(reference)
+    memory = JudgeMemory(device)
+    facts, values = examine(reference, rules, memory)
+    flush = CacheFlush(device, memory)
+    work = count_work(reference.model, values, settings.precision)
+    size = bytes_needed(values)
+    del values
+    kinds = InputKinds(kinds_for(settings, work))
+    for kind in set(kinds.all) - {Kind.PLAIN}:
+        if facts.keeps_state or not is_fit(
+            reference,
+            kind,
+            lambda seed: exact.outputs(partial(reference.varied_inputs, seed))[0],
+            settings,
+            work.accumulation,
+            is_random=facts.is_random,
+        ):
+            kinds.drop(kind)
+    exact.forget()
+    memory.give_back()
+    draws = Draws(
+        reference,
+        size,
+        kinds,
+        reproducible=facts.reproducible,
+        repeats=rules.repeats_inputs,
+        is_random=facts.is_random,
+        # What KernelBench allows is noted as a finding.
+        writable=facts.changes_inputs or rules.in_one_process,
+        # KernelBench's inputs lie where those of the trial before lay, as a rule.
+        moves=not rules.in_one_process,
+    )
+    return ProblemSetup(device, workers, reference, exact, facts, work, draws, memory, flush)
