@@ -84,7 +84,6 @@ style: install size
 PAGES := README.md ARCHITECTURE.md CHANGELOG.md CITATION.cff docs experiments/README.md \
 	$(addprefix experiments/results/,README.md advice/audit.md advice/h100/TABLE.md \
 	advice/h200/TABLE.md good_kernels/h100/TABLE.md measured) \
-	$(addprefix experiments/recordings/refinement-worth-,cpu/README.md gpu/README.md) \
 	experiments/bench/suites/wrong_candidate.py
 
 site: install

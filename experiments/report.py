@@ -26,7 +26,10 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 def report(
     runs: Annotated[
         list[Path],
-        Argument(help="Run directories, folders of them, or studies.", metavar="PATH..."),
+        Argument(
+            help="Run directories, folders of them, or studies; or archives of these.",
+            metavar="PATH...",
+        ),
     ],
     output: Annotated[
         Path | None,
@@ -55,6 +58,7 @@ def report(
     """
     from experiments.analysis.run_facts import load_all
     from experiments.analysis.run_report import report_on
+    from experiments.archive import unpacked
     from experiments.study.condition_report import THRESHOLDS
     from experiments.study.report_text import run_text, study_text
     from experiments.study.study_folder import FILE
@@ -63,6 +67,7 @@ def report(
     forms = (as_json, markdown, live, output is not None or pdf_figures is not None)
     if sum(forms) > 1:
         raise UsageError("--json, --markdown, --live and files exclude each other; choose one")
+    runs = [unpacked(path) for path in runs]
     studies = [path for path in runs if (path / FILE).is_file()]
     if p and len(studies) < len(runs):
         raise UsageError(f"--p is of studies (folders with {FILE}); leave it out")

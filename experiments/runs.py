@@ -1,25 +1,26 @@
 """Runs as tables: one row a turn, read straight from `turns.jsonl`.
 
 A run is a run directory, or the compact form of one that `experiments.compact` makes: a folder
-with `turns.jsonl` (or `turns.jsonl.gz`), `config.yaml` and `environment.json`.
+with `turns.jsonl`, `config.yaml` and `environment.json`. Runs and studies that are packed as
+`NAME.tar.xz` are unpacked when they are read.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from experiments.archive import unpacked
 from problems.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA = 1
-FILES = ("turns.jsonl", "turns.jsonl.gz")
+FILE = "turns.jsonl"
 LIMITS = ("budget_usd", "budget_tokens", "budget_seconds", "stop_early", "stop_near_sol")
 """Settings besides the number of calls that may end a problem."""
 
@@ -76,28 +77,21 @@ def load_runs(path: Path | str | Sequence[Path | str]) -> pd.DataFrame:
 
 def run_folders(path: Path) -> list[Path]:
     """The runs at `path` or up to two levels below, by name. Raises `UsageError` for none."""
-    if path.name in FILES:
-        path = path.parent
+    path = path.parent if path.name == FILE else unpacked(path)
     if not path.is_dir():
         raise UsageError(f"there is no folder {path}; name a run directory, or a folder of them")
-    found = {
-        file.parent
-        for depth in ("", "*/", "*/*/")
-        for name in FILES
-        for file in path.glob(depth + name)
-    }
+    found = {file.parent for depth in ("", "*/", "*/*/") for file in path.glob(depth + FILE)}
     if path in found:
         return [path]
     if not found:
-        raise UsageError(f"{path} holds no run (no {FILES[0]}); name a folder that agent.run made")
+        raise UsageError(f"{path} holds no run (no {FILE}); name a folder that agent.run made")
     return sorted(found)
 
 
 def read_records(folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The line number and the record of each turn, as written; a torn last line is passed over."""
-    plain, packed = (folder / name for name in FILES)
-    file = plain if plain.is_file() else packed
-    with gzip.open(file, "rb") if file is packed else file.open("rb") as lines:
+    file = folder / FILE
+    with file.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             try:
                 record = json.loads(line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import threading
 from collections.abc import Iterator, Set
@@ -17,8 +16,6 @@ from agent.record.turn import TurnRecord
 from problems.errors import UsageError
 
 FILE = "turns.jsonl"
-PACKED = f"{FILE}.gz"
-"""In its place in some compact runs."""
 _BLOCK = 65536
 
 
@@ -43,21 +40,20 @@ def read_turns(run: Path) -> Iterator[TurnRecord]:
 
     A last line that a kill tore is passed over. Raises `UsageError` for any other bad line.
     """
-    path = run / FILE
-    for _, record in _read(path if path.exists() else run / PACKED):
+    for _, record in _read(run / FILE):
         yield record
 
 
 def has_turns(run: Path) -> bool:
     """Whether it holds the records of turns, or will: a run directory, or a compact run."""
-    return (run / FILE).is_file() or (run / PACKED).is_file()
+    return (run / FILE).is_file()
 
 
 def _read(path: Path) -> Iterator[tuple[int, TurnRecord]]:
     if not path.exists():
         return
     offset = 0
-    with gzip.open(path) if path.name == PACKED else path.open("rb") as file:
+    with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:
                 yield offset, TurnRecord.model_validate_json(line)

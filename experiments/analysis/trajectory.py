@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from agent.record.rival import Rival
 from agent.record.run_files import RunFiles
 from agent.record.turn import TurnRecord
+from experiments.archive import unpacked
 from problems.errors import UsageError
 from tools.advice.score import time_change
 from tools.advice.units import unit
@@ -29,7 +30,8 @@ class Trajectory:
 
     @classmethod
     def read(cls, folder: Path, problem: str) -> Trajectory:
-        """From a run directory or a compact run. Raises `UsageError` where it has no such turn."""
+        """From a run directory, or an archive of it. Raises `UsageError` without such a turn."""
+        folder = unpacked(folder)
         files = RunFiles(folder)
         records = [record for record in files.turns() if record.problem == problem]
         if not records:

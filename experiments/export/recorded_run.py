@@ -18,7 +18,7 @@ from agent.record.confirmation import Confirmation
 from agent.record.run_files import RunFiles, StoredCompletion
 from agent.record.turn import TurnRecord
 from evaluator.evaluation import Evaluation, Status
-from experiments.runs import FILES, load_runs, read_confirmations, read_records, run_folders
+from experiments.runs import FILE, load_runs, read_confirmations, read_records, run_folders
 from problems.errors import UsageError
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def digest(*parts: object) -> str:
 
 def has_ended(folder: Path) -> bool:
     """The last command of a run has ended: its result is not older than its last turn."""
-    result, turns = folder / "result.json", folder / FILES[0]
+    result, turns = folder / "result.json", folder / FILE
     return result.is_file() and result.stat().st_mtime >= turns.stat().st_mtime
 
 

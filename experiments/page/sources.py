@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.record.turn import TurnRecord
-from experiments.runs import FILES, read_records, run_folders
-from experiments.study.study_folder import FILE
+from experiments.archive import unpacked
+from experiments.runs import FILE, read_records, run_folders
+from experiments.study.study_folder import FILE as STUDY_FILE
 from problems.errors import UsageError
 
-WATCHED = (*FILES, "result.json", "confirmations/*.jsonl")
+WATCHED = (FILE, "result.json", "confirmations/*.jsonl")
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,11 @@ class Sources:
         more_thresholds: Sequence[float] = (),
     ) -> Sources:
         """Raises `UsageError` where a path is no folder, or a study is not alone."""
+        paths = [unpacked(path) for path in paths]
         for path in paths:
-            if not path.is_dir() and path.name not in FILES:
+            if not path.is_dir() and path.name != FILE:
                 raise UsageError(f"there is no folder {path}; name a study or a run directory")
-        studies = [path for path in paths if (path / FILE).is_file()]
+        studies = [path for path in paths if (path / STUDY_FILE).is_file()]
         if studies and len(paths) > 1:
             raise UsageError(
                 f"{studies[0]} is a study, which has a page to itself; name it alone, or its cells"
@@ -55,7 +57,7 @@ class Sources:
         """Changes when there is something new to show."""
         files = [file for folder in self.runs() for name in WATCHED for file in folder.glob(name)]
         if self.study is not None:
-            files.append(self.study / FILE)
+            files.append(self.study / STUDY_FILE)
         stats = [(str(file), file.stat()) for file in sorted(files)]
         return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
 
@@ -87,5 +89,5 @@ def _runs_at(path: Path) -> list[Path]:
 
 
 def _has_turns(folder: Path) -> bool:
-    files = [file for name in FILES if (file := folder / name).is_file()]
-    return any(file.stat().st_size for file in files) and any(True for _ in read_records(folder))
+    file = folder / FILE
+    return file.is_file() and any(True for _ in read_records(folder))

@@ -14,7 +14,7 @@ from agent.record.run_files import RunFiles
 from experiments.analysis.equal_budget import Currency, at_budgets, by_search
 from experiments.analysis.measures import Measure
 from experiments.analysis.outcomes import Outcomes, outcomes
-from experiments.runs import FILES, load_runs, run_config
+from experiments.runs import FILE, load_runs, run_config
 from experiments.study.cell import cell_name
 from experiments.study.plan import Condition, Plan
 
@@ -40,7 +40,7 @@ class CellResults:
         config = run_config(cell)
         problems = len(config.get("problems") or ())
         # A cell that never got a turn holds an empty file.
-        if not any((cell / file).is_file() and (cell / file).stat().st_size for file in FILES):
+        if not (cell / FILE).is_file() or not (cell / FILE).stat().st_size:
             return cls(name, seed, problems, frozenset(), None)
         turns = load_runs(cell)
         return cls(name, seed, problems, _finished(cell, turns), turns)

@@ -12,6 +12,7 @@ from experiments.analysis.label import model_label
 from experiments.analysis.measures import KEPT
 from experiments.analysis.run_facts import RunFacts, facts_of
 from experiments.analysis.statistics import FEWEST, LEVEL
+from experiments.archive import unpacked
 from experiments.study.answer import Answer, answered, answers_of, ask
 from experiments.study.cell_results import (
     ConditionResults,
@@ -66,11 +67,12 @@ def study_report(
     seed: int = 0,
     thresholds: Sequence[float] = THRESHOLDS,
 ) -> StudyReport:
-    """Report on the study in `folder`.
+    """Report on the study in `folder`, or in an archive of it.
 
     `seed`: of the bootstrap. `thresholds`: values of p for fast_p. Raises `UsageError` where
     `folder` is no study, or nothing is finished yet.
     """
+    folder = unpacked(folder)
     record = StudyFolder(folder).record()
     if record is None:
         raise UsageError(f"{folder} is no study (no {FILE}); name a folder of experiments.matrix")

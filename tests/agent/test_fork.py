@@ -11,6 +11,7 @@ from agent.fork import Fork
 from agent.record.run_files import RunFiles
 from agent.record.store import open_store
 from agent.record.turn import TurnRecord
+from experiments.archive import unpacked
 from problems.errors import UsageError
 from tests.agent.world import World
 
@@ -78,7 +79,7 @@ def test_samples_are_no_trajectory(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_the_command_takes_over_settings_as_well(tmp_path: Path) -> None:
-    recorded = ROOT / "experiments" / "recordings" / "refine-tuner-cpu"
+    recorded = unpacked(ROOT / "experiments/recordings/refine-tuner-cpu.tar.xz")
     words = ["--fork", f"{recorded}@5", "--problem", "level1_4_softmax", "--feedback", "G+E"]
     words += ["--timing-seconds", "0.2", "--confirm", "0", "-o", str(tmp_path / "fork")]
     done = subprocess.run(

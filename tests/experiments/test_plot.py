@@ -8,7 +8,7 @@ from evaluator.command.command_line import serve
 from experiments.plot import OF_ANY_RUNS, Picture, app
 from tests.experiments.made_runs import made_run, random_results
 
-STUDY = "experiments/recordings/profile-worth-cpu"
+STUDY = "experiments/recordings/profile-worth-cpu.tar.xz"
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from experiments.study.study_report import study_report
 from problems.errors import UsageError
 from tests.experiments.made_runs import made_run, random_results
 
-STUDY = Path("experiments/recordings/profile-worth-cpu")
+STUDY = Path("experiments/recordings/profile-worth-cpu.tar.xz")
 
 
 @pytest.fixture

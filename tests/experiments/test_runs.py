@@ -1,11 +1,12 @@
-import gzip
 import json
 import math
 import shutil
+import tarfile
 from pathlib import Path
 
 import pytest
 
+from experiments.archive import unpacked
 from experiments.runs import load_runs
 from problems.errors import UsageError
 from tests.agent.made_records import turn
@@ -88,14 +89,20 @@ def test_runs_of_the_same_name_stay_apart(tmp_path: Path):
     ]
 
 
-def test_a_packed_recording_is_read_without_its_other_files(tmp_path: Path):
+def test_an_archive_is_read_like_its_folder(tmp_path: Path):
     run = made_run(tmp_path / "run", {"a": [1.5, None]})
-    plain = load_runs(run)
-    lines = run / "turns.jsonl"
-    with gzip.open(run / "turns.jsonl.gz", "wb") as packed:
-        packed.write(lines.read_bytes())
-    lines.unlink()
-    assert load_runs(run).equals(plain)
+    archive = tmp_path / "run.tar.xz"
+    with tarfile.open(archive, "w:xz") as file:
+        file.add(run, "run")
+    for _ in range(2):
+        assert load_runs(archive).drop(columns="path").equals(load_runs(run).drop(columns="path"))
+    archive.write_bytes(b"torn")
+    with pytest.raises(UsageError, match="cannot be unpacked"):
+        load_runs(archive)
+
+
+def test_a_recording_is_read_without_its_other_files(tmp_path: Path):
+    run = made_run(tmp_path / "run", {"a": [1.5, None]})
     (run / "config.yaml").unlink()
     assert load_runs(run)["budget"].isna().all()
 
@@ -175,7 +182,7 @@ def test_profiling_is_device_time(tmp_path: Path):
 
 
 def test_a_forked_run_has_its_own_feedback_throughout(tmp_path: Path):
-    recorded = Path(__file__).parents[2] / "experiments" / "recordings" / "refine-tuner-cpu"
+    recorded = unpacked(Path("experiments/recordings/refine-tuner-cpu.tar.xz"))
     shutil.copytree(recorded, tmp_path / "fork")
     config = tmp_path / "fork" / "config.yaml"
     assert set(load_runs(tmp_path / "fork")["feedback"]) == {"G+E+P"}

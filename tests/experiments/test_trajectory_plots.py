@@ -7,7 +7,7 @@ from experiments.trajectory_plots import kernel_times
 from tests.experiments.made_runs import made_run
 from tests.experiments.test_plots import texts
 
-RUN = Path("experiments/recordings/relay-by-hand-h100")
+RUN = Path("experiments/recordings/relay-by-hand-h100.tar.xz")
 
 
 def test_a_bar_is_as_long_as_its_kernels_and_names_them():

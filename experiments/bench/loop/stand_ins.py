@@ -14,9 +14,10 @@ from typing import TypeVar
 from agent.record.completion import Completion, CompletionRequest, Tell, Usage, unheard
 from agent.record.run_files import RunFiles
 from evaluator.evaluation import Backend, Evaluation, EvaluationRequest, ProblemRequest
+from experiments.archive import unpacked
 from tools.profiling.profile_report import Profile
 
-RECORDING = Path(__file__).resolve().parents[2] / "recordings" / "refine-tuner-cpu"
+RECORDING = unpacked(Path(__file__).resolve().parents[2] / "recordings" / "refine-tuner-cpu.tar.xz")
 _Item = TypeVar("_Item")
 
 

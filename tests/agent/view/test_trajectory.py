@@ -1,4 +1,3 @@
-import gzip
 import os
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from agent.show import app
 from agent.view.trajectory import by_problem, turn_lines
 from evaluator.command.command_line import serve
 from evaluator.evaluation import BuildReport, Evaluation, Status
+from experiments.archive import unpacked
 from tests.agent.made_records import incorrect, kernel_share, profile, turn
 from tests.evaluator.made_evaluations import correct
 
@@ -25,6 +25,7 @@ FIRST, SECOND = "# plan: one\nx = 1\n", "# plan: two\nx = 2\n"
 A, B = "level1_1_square", "level1_2_cube"
 ROOT = Path(__file__).parents[3]
 RECORDINGS = ROOT / "experiments" / "recordings"
+PROFILED = unpacked(RECORDINGS / "profile-worth-cpu.tar.xz") / "refine-g+e+p-tuner-s0"
 TOLD_BY_HEADINGS = ("- turn: ", "- status: ", "Turn ", "| ")
 """Lines of prompts that agent.show tells by a turn's heading and plan."""
 NO_CODE = Evaluation(status=Status.NO_CODE, reason="no_code", message="no code block")
@@ -170,9 +171,9 @@ def test_a_traceback_is_shown_where_the_source_is_not_kept(
 @pytest.mark.parametrize(
     "recorded",
     [
-        RECORDINGS / "relay-by-hand-h100",
-        RECORDINGS / "relay-by-hand-cpu",
-        RECORDINGS / "profile-worth-cpu" / "refine-g+e+p-tuner-s0",
+        unpacked(RECORDINGS / "relay-by-hand-h100.tar.xz"),
+        unpacked(RECORDINGS / "relay-by-hand-cpu.tar.xz"),
+        PROFILED,
     ],
     ids=lambda recorded: recorded.name,
 )
@@ -203,8 +204,7 @@ def source_in(files: RunFiles) -> SourceReader:
 def test_advice_that_was_followed_in_vain_is_told_as_the_prompt_did(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    recorded = RECORDINGS / "profile-worth-cpu" / "refine-g+e+p-tuner-s0"
-    text = shown(capsys, recorded, "--no-diff")
+    text = shown(capsys, PROFILED, "--no-diff")
     assert "  What the prompt advised\n" in text
     assert "Followed before without a gain, and not advised again: libm_calls." in text
 
@@ -276,14 +276,6 @@ def test_a_fork_says_what_it_took_over(run: Path, capsys: pytest.CaptureFixture[
     assert second == (
         "Turns 0 to 1 were taken over from runs/before (refine G+E+P, offline/tuner)."
     )
-
-
-def test_packed_turns_are_shown_too(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = shown(capsys, run)
-    with gzip.open(run / "turns.jsonl.gz", "wb") as packed:
-        packed.write((run / "turns.jsonl").read_bytes())
-    (run / "turns.jsonl").unlink()
-    assert shown(capsys, run) == text
 
 
 def on_a_terminal(rows: int, *arguments: str) -> str:

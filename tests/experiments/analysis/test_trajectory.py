@@ -7,7 +7,7 @@ import pytest
 from experiments.analysis.trajectory import Trajectory
 from problems.errors import UsageError
 
-RUN = Path("experiments/recordings/relay-by-hand-h100")
+RUN = Path("experiments/recordings/relay-by-hand-h100.tar.xz")
 PROBLEM = "level2_85_Conv2d_GroupNorm_Scale_MaxPool_Clamp"
 
 

@@ -10,11 +10,13 @@ from agent.record.confirmation import Confirmation
 from agent.record.run_files import RunFiles, StoredCompletion
 from agent.record.turn import TurnRecord
 from evaluator.evaluation import Evaluation
+from experiments.archive import unpacked
 from tests.command import ROOT
 
 RECORDINGS = ROOT / "experiments/recordings"
 REFINED, SAMPLED, BY_HAND = (
-    RECORDINGS / name for name in ("refine-tuner-cpu", "sample-tuner-cpu", "relay-by-hand-cpu")
+    unpacked(RECORDINGS / f"{name}.tar.xz")
+    for name in ("refine-tuner-cpu", "sample-tuner-cpu", "relay-by-hand-cpu")
 )
 
 

@@ -42,9 +42,9 @@ def test_an_absent_number_is_null_in_parquet(tmp_path: Path):
 
 def test_csv_holds_the_same(tmp_path: Path):
     out = tmp_path / "turns.csv"
-    done = command("experiments.export", "csv", RECORDINGS / "profile-worth-cpu", "-o", out)
+    done = command("experiments.export", "csv", RECORDINGS / "profile-worth-cpu.tar.xz", "-o", out)
     assert done.returncode == 0
-    table, expected = pd.read_csv(out), load_runs(RECORDINGS / "profile-worth-cpu")
+    table, expected = pd.read_csv(out), load_runs(RECORDINGS / "profile-worth-cpu.tar.xz")
     assert list(table.columns) == list(expected.columns)
     assert len(table) == len(expected)
     assert list(table["run"]) == list(expected["run"])

@@ -26,17 +26,19 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="package")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A recorded study."""
-    return page_of(tmp_path_factory.mktemp("page") / "study.html", RECORDINGS / "profile-worth-cpu")
+    archive = RECORDINGS / "profile-worth-cpu.tar.xz"
+    return page_of(tmp_path_factory.mktemp("page") / "study.html", archive)
 
 
 @pytest.fixture(scope="package")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two recorded runs, of which one kept its kernels."""
-    folders = [RECORDINGS / f"{name}-tuner-cpu" for name in ("refine", "sample")]
+    folders = [RECORDINGS / f"{name}-tuner-cpu.tar.xz" for name in ("refine", "sample")]
     return page_of(tmp_path_factory.mktemp("page") / "runs.html", *folders)
 
 
 @pytest.fixture(scope="package")
 def relay(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A recorded run that kept everything."""
-    return page_of(tmp_path_factory.mktemp("page") / "relay.html", RECORDINGS / "relay-by-hand-cpu")
+    archive = RECORDINGS / "relay-by-hand-cpu.tar.xz"
+    return page_of(tmp_path_factory.mktemp("page") / "relay.html", archive)

@@ -30,7 +30,7 @@ def test_a_page_is_one_file_without_addresses_of_elsewhere(run: Path, tmp_path: 
 @pytest.mark.thorough
 @pytest.mark.parametrize("source", ["a run", "a study"])
 def test_figures_are_written_as_pdf(run: Path, tmp_path: Path, source: str) -> None:
-    study = ROOT / "experiments/recordings/profile-worth-cpu"
+    study = ROOT / "experiments/recordings/profile-worth-cpu.tar.xz"
     path = study if source == "a study" else run
     done = command(MODULE, path, "--pdf-figures", tmp_path / "figures")
     assert (done.returncode, done.stderr) == (0, "")

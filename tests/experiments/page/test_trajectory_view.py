@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
+from experiments.archive import unpacked
 from tests.experiments.page.browser import Watched, opened
+from tests.experiments.page.conftest import RECORDINGS
 
 RELAY = "#relay-by-hand-cpu/level1_18_depthwise_conv1d"
 
@@ -42,7 +44,7 @@ def test_a_diff_shows_what_changed(browser: Browser, relay: Path) -> None:
 
 
 def test_the_whole_kernel_is_the_file(browser: Browser, relay: Path) -> None:
-    folder = Path(__file__).parents[3] / "experiments/recordings/relay-by-hand-cpu/kernels"
+    folder = unpacked(RECORDINGS / "relay-by-hand-cpu.tar.xz") / "kernels"
     with opened(browser, relay, f"{RELAY}/1") as seen:
         seen.page.get_by_role("button", name="Whole kernel").click()
         code = seen.page.get_by_role("region", name="Kernel", exact=True)

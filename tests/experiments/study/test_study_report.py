@@ -14,7 +14,7 @@ from problems.errors import UsageError
 from tests.command import command, refused
 from tests.experiments.made_runs import Outcome, made_run, names
 
-RECORDED = Path("experiments/recordings/profile-worth-cpu")
+RECORDED = Path("experiments/recordings/profile-worth-cpu.tar.xz")
 MODULE = "experiments.report"
 TOKENS_OF_A_CALL = 1300
 SECONDS = {"model": 1.0, "build": 0.0, "judge": 1.0, "profile": 2.0, "device": 1.0}
