@@ -11,7 +11,7 @@ from evaluator.record import Record
 
 
 class Provenance(StrEnum):
-    """In whose code a candidate spends its time. The rule is in `docs/deep_audit.md`."""
+    """In whose code a candidate spends its time. The rule is in `docs/evaluator.md`."""
 
     CUSTOM = "custom"
     """At least 90 % in kernels of its own."""

@@ -2,7 +2,7 @@
 
 The time comes from a trace made in the candidate's own process, so a label is a claim that was
 looked at, not a proof; what the trusted builder built bounds it. The rule is in
-`docs/deep_audit.md`.
+`docs/evaluator.md`.
 """
 
 from __future__ import annotations

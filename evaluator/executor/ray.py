@@ -109,6 +109,6 @@ def refuse_unusable(address: str | None) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_S).close()
     except OSError as error:
         raise UsageError(
-            f"--ray-address {address}: nothing answers there ({error}); docs/ray.md says how to"
+            f"--ray-address {address}: nothing answers there ({error}); docs/serve.md says how to"
             " start a cluster"
         ) from None

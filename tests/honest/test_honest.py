@@ -10,7 +10,6 @@ from evaluator.evaluation import Status
 from evaluator.executor.local import LocalExecutor
 from tests.honest.corpus import HonestKernel, corpus
 from tests.honest.run import SETTINGS
-from tests.honest.table import DOCUMENT, document_with_table
 
 CPU, GPU = corpus("cpu"), corpus("gpu")
 
@@ -62,7 +61,3 @@ def test_an_honest_gpu_kernel_is_correct(kernel, gpu):
 def test_the_corpus_is_as_large_as_it_should_be():
     assert len(CPU) >= 45
     assert len(GPU) >= 20
-
-
-def test_the_documents_table_is_that_of_the_corpus():
-    assert DOCUMENT.read_text() == document_with_table(), "run python -m tests.honest.table"

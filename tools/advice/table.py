@@ -1,4 +1,4 @@
-"""`python -m tools.advice.table`: the rules of advice as Markdown, which `docs/advice.md` holds."""
+"""`python -m tools.advice.table`: the rules of advice as Markdown."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def bounds(
     ceilings: Ceilings | None = None,
     cache_bytes: int = 0,
 ) -> Bounds:
-    """The bounds for this work on a device; docs/speed_of_light.md derives them.
+    """The bounds for this work on a device; docs/timing.md derives them.
 
     floor = hard bytes / (peak bandwidth x 1.05); outputs count only beyond the last-level cache.
     bound = the largest of the time for the soft bytes, operations / rate (summed over the
