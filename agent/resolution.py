@@ -8,9 +8,9 @@ from pathlib import Path
 
 from agent import toolchain
 from agent.config.feedback_spec import FeedbackSpec
+from agent.config.identity import run_name
 from agent.config.options import RunOptions
 from agent.config.run_config import RunConfig, Strategy
-from agent.config.run_name import earlier_run_name, run_name
 from agent.config.schedule import schedule_of
 from agent.prompt.templates import load_templates
 from evaluator.baseline import baselines_on
@@ -67,9 +67,7 @@ def resolve(options: RunOptions) -> Resolution:
             " time; leave the temperature unset or give one above 0"
         )
     if options.output is None:
-        earlier = RUNS / earlier_run_name(config)
-        output = earlier if earlier.is_dir() else RUNS / run_name(config)
-        config = config.model_copy(update={"output": output})
+        config = config.model_copy(update={"output": RUNS / run_name(config)})
     return Resolution(config, tuple(problems), tuple(notes))
 
 

@@ -38,7 +38,7 @@ def show(
 ) -> None:
     """Print a run turn by turn: what each kernel came to, what the next prompt may say of it, what
     it cost, and what changed."""
-    from agent.record.best import best_of
+    from agent.record.progress import best_of
     from agent.record.run_files import RunFiles
     from agent.record.turn_log import has_turns
     from agent.view.trajectory import (

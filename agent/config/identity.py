@@ -1,13 +1,15 @@
-"""What makes a run the same run: the settings that its turns depend on."""
+"""What makes a run the same run: the settings that its turns depend on, and the default name."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
-from agent.config.run_config import RunConfig
+from agent.config.run_config import RunConfig, Strategy
 
+_LEVEL = re.compile(r"level_?(\d+)")
 MAY_CHANGE = frozenset(
     {
         "output",
@@ -29,18 +31,6 @@ MAY_CHANGE = frozenset(
 """Settings that decide how far and how fast a run goes, not what its turns are; and where the
 user's templates lie, of which `prompts_hash` says what they are."""
 
-ADDED_LATER: dict[str, object] = {
-    "examples": "none",
-    "prompts_hash": "",
-    "inputs": "varied",
-    "rival": "none",
-    "drafts": None,
-    "refine_best": None,
-    "fork": None,
-}
-"""Settings that runs were once made without, and the value that means the same: it is left out of
-the digest, so that the same command still finds them."""
-
 
 def identity(config: RunConfig) -> dict[str, object]:
     """Every setting that two runs must share to be the same, as JSON values.
@@ -59,12 +49,7 @@ def identity(config: RunConfig) -> dict[str, object]:
 
 def digest(config: RunConfig) -> str:
     """Eight hex digits that change with the identity."""
-    settings = {
-        key: value
-        for key, value in identity(config).items()
-        if key not in ADDED_LATER or value != ADDED_LATER[key]
-    }
-    canonical = json.dumps(settings, sort_keys=True)
+    canonical = json.dumps(identity(config), sort_keys=True)
     return hashlib.sha256(canonical.encode()).hexdigest()[:8]
 
 
@@ -72,3 +57,32 @@ def first_difference(ours: RunConfig, theirs: RunConfig) -> tuple[str, object, o
     """The first setting in which two runs differ, with both values; None for the same run."""
     mine, other = identity(ours), identity(theirs)
     return next(((key, mine[key], other[key]) for key in mine if mine[key] != other[key]), None)
+
+
+def run_name(config: RunConfig) -> str:
+    """`refine-g+e+p-tuner-cpp-level1-s0-3f2a91b0`: no time stamp, so the same command finds the
+    same run."""
+    feedback = [] if config.strategy is Strategy.SAMPLE else [str(config.feedback)]
+    suite = [config.suite.name] if config.suite else []
+    words = [
+        config.strategy,
+        *feedback,
+        config.model.rpartition("/")[2][:24] or "model",
+        config.backend,
+        *suite,
+        _levels(config.problems),
+        f"s{config.seed}",
+    ]
+    return "-".join([*map(_word, words), digest(config)])
+
+
+def _levels(problems: tuple[str, ...]) -> str:
+    """`level1`, `level1+2`; the problem's own id where it is alone."""
+    if len(problems) == 1:
+        return problems[0]
+    levels = {match[1] for name in problems if (match := _LEVEL.match(name))}
+    return f"level{'+'.join(sorted(levels, key=int))}" if levels else f"{len(problems)}_problems"
+
+
+def _word(text: str) -> str:
+    return re.sub(r"[^a-z0-9.+]+", "_", text.lower()).strip("_.")

@@ -19,7 +19,6 @@ from agent.llm.failure import Transient, judge_failure
 from agent.llm.library import litellm
 from agent.llm.pricing import INPUT_PRICE, OUTPUT_PRICE, Arguments, answer_cost_usd
 from agent.llm.providers import PROVIDERS, split_model
-from agent.llm.reasoning import apart
 from agent.llm.retry import RetryPolicy
 from agent.llm.streamed import BrokenOffError, NotStreamedError, streamed
 from agent.record.completion import (
@@ -28,9 +27,10 @@ from agent.record.completion import (
     ModelClient,
     Tell,
     Usage,
+    apart,
+    estimated_tokens,
     unheard,
 )
-from agent.record.tokens import estimated_tokens
 from problems.errors import UsageError
 
 DEFAULT_TIMEOUT_S = 600.0

@@ -5,8 +5,15 @@ from __future__ import annotations
 import threading
 import time
 
-from agent.record.completion import Completion, CompletionRequest, ModelClient, Tell, Usage, unheard
-from agent.record.tokens import estimated_tokens
+from agent.record.completion import (
+    Completion,
+    CompletionRequest,
+    ModelClient,
+    Tell,
+    Usage,
+    estimated_tokens,
+    unheard,
+)
 from problems.errors import UsageError
 
 

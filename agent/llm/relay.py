@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent.llm.errors import ModelInterruptedError, ModelRefusedError, ModelUnavailableError
-from agent.llm.reasoning import apart
 from agent.record.completion import (
     Completion,
     CompletionRequest,
@@ -22,10 +21,11 @@ from agent.record.completion import (
     ModelClient,
     Tell,
     Usage,
+    apart,
+    estimated_tokens,
     unheard,
 )
 from agent.record.durable import write_durably
-from agent.record.tokens import estimated_tokens
 from problems.errors import UsageError
 
 

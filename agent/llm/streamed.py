@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agent.llm.reasoning import apart
-from agent.record.completion import Tell
+from agent.record.completion import Tell, apart
 
 
 class NotStreamedError(Exception):

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from agent.record.pending_turn import Work
 from agent.record.store import RunStore
-from agent.record.turn import Turn
+from agent.record.turn import Turn, Work
 from agent.record.turn_log import TurnKey, key_of
 from evaluator.evaluation import Evaluation
 from tools.profiling.profile_report import Profile

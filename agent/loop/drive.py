@@ -22,10 +22,9 @@ from agent.loop.turn_queue import TurnQueue
 from agent.loop.turn_record import judging_seconds
 from agent.prompt.prompt import Hardware
 from agent.prompt.templates import load_templates
-from agent.record.charge import charge_for, charge_for_wasted
 from agent.record.completion import ModelClient
 from agent.record.events import Event, Unwatched, Watch
-from agent.record.result import RunResult, Stop
+from agent.record.result import RunResult, Stop, charge_for, charge_for_wasted
 from agent.record.store import RunStore
 from agent.record.turn import TurnSeconds
 from evaluator.executor.executor import Executor

@@ -1,7 +1,7 @@
 """The state machine as a run uses it: compiled, and without LangGraph's checkpoints.
 
 A checkpoint would say which node comes next. The journal of the turn in progress
-(`agent/record/pending_turn.py`) says that too, and holds the turn itself, so checkpoints would be a
+(`agent/record/turn.py`) says that too, and holds the turn itself, so checkpoints would be a
 second truth. They took 3.8 of 12.3 ms of a turn of `sample`, and 1.2 of 10.7 ms of `refine`.
 """
 

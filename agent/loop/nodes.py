@@ -18,7 +18,6 @@ from agent.loop.state import TurnState, TurnUpdate
 from agent.loop.turn_record import judging_seconds, turn_record
 from agent.prompt.answer import extract
 from agent.prompt.answer_so_far import AnswerSoFar
-from agent.record.charge import charge_for, charge_for_wasted
 from agent.record.durable import StoreError
 from agent.record.events import (
     Evaluated,
@@ -28,9 +27,8 @@ from agent.record.events import (
     TurnStarted,
     Waiting,
 )
-from agent.record.pending_turn import PendingTurn, Work
-from agent.record.result import Spent
-from agent.record.turn import Stage, TurnSeconds
+from agent.record.result import Spent, charge_for, charge_for_wasted
+from agent.record.turn import PendingTurn, Stage, TurnSeconds, Work
 from agent.record.turn_log import TurnKey, key_of
 from evaluator.errors import InfrastructureError, IsolationError, UnusableReferenceError
 from evaluator.evaluation import Candidate, Evaluation, EvaluationRequest, Seconds, Status

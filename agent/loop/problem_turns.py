@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from agent.config.run_config import RunConfig
 from agent.config.schedule import Place, schedule_of
 from agent.loop.budget import Ledger, exhausted, is_near_sol, is_stale
-from agent.record.best import rank
+from agent.record.progress import rank
 from agent.record.result import Stop
 from agent.record.store import RunStore
 from agent.record.turn_log import TurnKey

@@ -11,8 +11,8 @@ from agent.prompt.memory import Memory, remember
 from agent.prompt.prompt import Frame, render_prompt
 from agent.prompt.shuffled import choose
 from agent.record.completion import CompletionRequest, Message
-from agent.record.pending_turn import PendingTurn
 from agent.record.store import request_hash
+from agent.record.turn import PendingTurn
 
 if TYPE_CHECKING:
     from agent.loop.deps import Deps

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from agent.record.pending_turn import PendingTurn
+from agent.record.turn import PendingTurn
 from agent.record.turn_log import TurnKey
 
 

@@ -13,7 +13,7 @@ from tools.execute import size_class_of
 
 if TYPE_CHECKING:
     from agent.loop.deps import Deps
-    from agent.record.pending_turn import PendingTurn
+    from agent.record.turn import PendingTurn
     from agent.record.turn_log import TurnKey
     from evaluator.evaluation import Evaluation
     from tools.profiling.advice import AdviceScore

@@ -22,10 +22,8 @@ from tools.profiling.profile_report import KernelShare, Profile
 
 RAW_KERNELS = 3
 """The hottest ones, whose figures R shows."""
-_USUAL = "- what usually helps: "
-"""Begins a line of summaries made before there was advice."""
-_TOLD_ELSEWHERE = ("- time: ", _USUAL)
-"""Beginnings of lines in summaries that other sections hold."""
+_TIME = "- time: "
+"""Begins a line of the summary that the section on the distance repeats."""
 _NOT_RAW = ("latency_us", "bound_us", "sol_fraction")
 """Derived figures that are S's to tell."""
 
@@ -79,7 +77,7 @@ def _summary(subject: Subject, turn: int | None) -> Section | None:
     # evidence of the first piece of advice.
     told = [advice for advice in profile.advice[:1] if advice.rule not in subject.tried]
     first = f"- {told[0].evidence}" if told else None
-    lines = [line for line in lines if not line.startswith(_TOLD_ELSEWHERE) and line != first]
+    lines = [line for line in lines if not line.startswith(_TIME) and line != first]
     shown, rest = lines[: LIMITS.profile_lines], lines[LIMITS.profile_lines :]
     text = "\n".join([named, *_turn_line(turn), *shown])
     return Section("What the profiler said", text, sum(map(len, rest)))
@@ -89,7 +87,8 @@ def _advice(subject: Subject, turn: int | None) -> Section | None:
     if subject.profile is None:
         return None
     given = [advice for advice in subject.profile.advice if advice.rule not in subject.tried]
-    told = advice_lines(given) or [_no_advice(subject.profile, _beaten_by(subject))]
+    profile, beaten_by = subject.profile, _beaten_by(subject)
+    told = advice_lines(given) or [remainder(profile.bottleneck, profile.figures, beaten_by)]
     lines = [*_turn_line(turn), *told]
     if left_out := [a.rule for a in subject.profile.advice if a.rule in subject.tried]:
         names = ", ".join(left_out)
@@ -105,13 +104,6 @@ def _beaten_by(subject: Subject) -> str:
     if ours is None or theirs is None or theirs >= ours.latency_us:
         return ""
     return f"torch.compile takes {figures.latency(theirs)}, less than this kernel"
-
-
-def _no_advice(profile: Profile, beaten_by: str) -> str:
-    # Without figures, no rule was tried.
-    lines = () if profile.figures else profile.summary.splitlines()
-    usual = (line.removeprefix("- ") for line in lines if line.startswith(_USUAL))
-    return next(usual, None) or remainder(profile.bottleneck, profile.figures, beaten_by)
 
 
 def _distance(subject: Subject, turn: int | None) -> Section | None:

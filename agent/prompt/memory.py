@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from agent.config.feedback_spec import Component
 from agent.config.run_config import RunConfig
-from agent.record.best import best_of
+from agent.record.progress import best_of
 from agent.record.turn import TurnRecord
 
 

@@ -11,9 +11,9 @@ from agent.config.schedule import schedule_of
 from agent.prompt.section import Section
 from agent.prompt.templates import Templates, our_templates
 from agent.record import figures
-from agent.record.prompt_ledger import PromptLedger, ledger_of
 from agent.record.result import Spent
 from agent.record.rival import Rival
+from agent.record.turn import PromptLedger
 from evaluator.evaluation import Backend
 from evaluator.settings import Precision
 from tools.profiling.profile_facts import shortened
@@ -96,7 +96,7 @@ def render_prompt(
     # A piece ends where the next one begins.
     pieces = {piece.title: f"{piece.text}\n\n" for piece in found[:-1]}
     pieces |= {piece.title: f"{piece.text}\n" for piece in found[-1:]}
-    ledger = ledger_of(pieces, {piece.title: piece.left_out for piece in found})
+    ledger = PromptLedger.of(pieces, {piece.title: piece.left_out for piece in found})
     return Prompt("".join(pieces.values()), ledger)
 
 

@@ -12,23 +12,20 @@ import random
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from agent.config.feedback_spec import Component, Control
 from agent.config.run_config import RunConfig
 from agent.prompt.measured import Subject
 from agent.record.turn import ShuffledKernel, TurnRecord
 from agent.record.turn_log import TurnKey, TurnLog, key_of
 from evaluator.evaluation import Timing
+from evaluator.record import Record
 from tools.profiling.profile_report import Profile
 
 FOLDER = Path(__file__).parent / "specimens"
 
 
-class Specimen(BaseModel):
+class Specimen(Record):
     """A kernel that was measured when these files were made: `specimens/<rung>-<n>.yaml`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     source: str
     """The recorded run that it is from."""

@@ -23,9 +23,6 @@ OURS = (
     "environment.json",
     "result.json",
     "turns.jsonl",
-    "checkpoints.sqlite",  # these three: of runs begun before the graph did without checkpoints
-    "checkpoints.sqlite-wal",
-    "checkpoints.sqlite-shm",
     "kernels",
     "prompts",
     "completions",

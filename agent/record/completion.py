@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, Protocol
+import re
+from collections.abc import Callable, Iterable
+from typing import Literal, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from evaluator.record import Record
 
 
-class Message(BaseModel):
+class Message(Record):
     """One chat message."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     role: Literal["system", "user"]
     content: str
 
 
-class CompletionRequest(BaseModel):
+class CompletionRequest(Record):
     """Everything that decides an answer. Its canonical JSON is the key of a stored completion."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     model: str
     """LiteLLM's name: `provider/model`."""
@@ -35,10 +34,20 @@ class CompletionRequest(BaseModel):
     """Where the answer belongs (not sent to a language model; `replay/` answers by it)."""
 
 
-class Usage(BaseModel):
-    """What one answer was billed."""
+class Sum(Record):
+    """Figures that add up field by field; one that is unknown (None) makes its sum unknown."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    def __add__(self, other: Self) -> Self:
+        pairs = {
+            name: (getattr(self, name), getattr(other, name)) for name in type(self).model_fields
+        }
+        return type(self)(
+            **{k: None if None in pair else pair[0] + pair[1] for k, pair in pairs.items()}
+        )
+
+
+class Usage(Sum):
+    """What one answer was billed."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -47,22 +56,9 @@ class Usage(BaseModel):
     cost_usd: float | None = None
     """None: the price is unknown. 0.0 only for what is known to be free."""
 
-    def __add__(self, other: Usage) -> Usage:
-        """Both together; an unknown price makes the sum unknown."""
-        costs = (self.cost_usd, other.cost_usd)
-        return Usage(
-            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
-            completion_tokens=self.completion_tokens + other.completion_tokens,
-            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs),
-        )
 
-
-class Completion(BaseModel):
+class Completion(Record):
     """A model's answer. Stored before anything is done with it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     text: str
     reasoning: str = ""
@@ -96,3 +92,29 @@ class ModelClient(Protocol):
         comes whole. What it hears may belong to an attempt that fails.
         """
         ...
+
+
+CHARACTERS_PER_TOKEN = 4
+"""A common rule of thumb for English and code; right within about a third."""
+
+
+def estimated_tokens(texts: Iterable[str]) -> int:
+    """Tokens by rule of thumb: characters / 4, rounded up. Never a basis for a bill."""
+    return -(-sum(map(len, texts)) // CHARACTERS_PER_TOKEN)
+
+
+_TAG = re.compile(r"\s*<(think|thinking|reasoning)>")
+
+
+def apart(text: str) -> tuple[str, str]:
+    """(answer, reasoning). Only what stands before the answer counts: a tag in the midst of it is
+    part of it. Reasoning that never ends was cut off, and leaves no answer; an end without a
+    beginning comes from chat templates that send the opening tag themselves."""
+    opening = _TAG.match(text)
+    if opening:
+        thought, _, answer = text[opening.end() :].partition(f"</{opening.group(1)}>")
+        return answer.lstrip("\n"), thought.strip()
+    thought, end, answer = text.partition("</think>")
+    if end and "<think>" not in thought and answer.strip() and "```" not in thought:
+        return answer.lstrip("\n"), thought.strip()
+    return text, ""

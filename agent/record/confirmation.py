@@ -6,10 +6,11 @@ best. The second measurement has no part in the choice.
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from agent.record.turn import TurnRecord
 from evaluator.evaluation import Evaluation, Status
+from evaluator.record import Record
 from evaluator.settings import Settings
 
 SCHEMA = 1
@@ -17,12 +18,10 @@ _LONGER = 2.0
 """Times the time that the search spent on timing a kernel."""
 
 
-class Confirmation(BaseModel):
+class Confirmation(Record):
     """One line of `confirmations/<problem>.jsonl`."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True
-    )
+    model_config = ConfigDict(populate_by_name=True)
 
     schema_: int = Field(default=SCHEMA, alias="schema")
     problem: str

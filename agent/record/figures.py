@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from agent.config.run_config import Strategy
 from agent.record.confirmation import Confirmation
-from agent.record.prompt_ledger import PromptLedger
-from agent.record.turn import TurnRecord
+from agent.record.turn import PromptLedger, TurnRecord
 from evaluator.evaluation import Evaluation, Timing
 from evaluator.settings import BaselineName
 

@@ -1,4 +1,4 @@
-"""Where a problem stands: what its recorded turns come to, carried on from turn to turn."""
+"""The progress of a problem: its best kernel so far, and what its recorded turns come to."""
 
 from __future__ import annotations
 
@@ -6,15 +6,37 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Self
 
-from agent.record.best import best_of
-from agent.record.charge import charge_for
-from agent.record.result import Spent
+from agent.record.result import Spent, charge_for
 from agent.record.turn import TurnRecord
+from evaluator.evaluation import Status
+
+_REACHED = list(Status)
+"""From the furthest from a kernel to a correct one."""
+
+
+def best_of(turns: Iterable[TurnRecord]) -> TurnRecord | None:
+    """The correct kernel whose speedup over eager is highest at the lower end of its interval.
+
+    So a lucky, uncertain figure does not beat a sure one. The earliest call where they tie; a
+    correct kernel that could not be timed comes after all that were. One with a finding is never
+    the best.
+    """
+    return min(filter(_may_be_best, turns), key=rank, default=None)
+
+
+def rank(turn: TurnRecord) -> tuple[bool, int, float, int]:
+    """Sorts turns as `best_of` does; those that it leaves out follow, by how far they came."""
+    reached, timing = _REACHED.index(turn.evaluation.status), turn.evaluation.timing
+    return not _may_be_best(turn), -reached, -timing.speedup_low if timing else 0.0, turn.call
+
+
+def _may_be_best(turn: TurnRecord) -> bool:
+    return turn.evaluation.status is Status.CORRECT and not turn.evaluation.findings
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Kept beside the records, so that nobody has to read them all to know the best one."""
+    """Kept beside the records, so that they need not all be read to know the best one."""
 
     problem_hash: str | None = None
     """Of the first turn recorded; None before."""
@@ -30,14 +52,12 @@ class Progress:
 
     @classmethod
     def of(cls, turns: Iterable[TurnRecord]) -> Self:
-        """What these turns of one problem come to."""
         progress = cls()
         for turn in turns:
             progress = progress.after(turn)
         return progress
 
     def after(self, turn: TurnRecord) -> Self:
-        """With one turn more."""
         known = [record for record in (self.best, turn) if record is not None]
         is_last = self.last is None or turn.call > self.last.call
         return type(self)(
@@ -51,7 +71,6 @@ class Progress:
 
     @property
     def turns(self) -> int:
-        """Turns recorded."""
         return len(self.calls)
 
     @property

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
+from agent.record.completion import Usage
 from agent.record.confirmation import Confirmation
 from agent.record.turn import TurnRecord, TurnSeconds
 from evaluator.evaluation import Evaluation
+from evaluator.record import Record
 
 SCHEMA = 1
 
@@ -32,17 +35,11 @@ class Stop(StrEnum):
     """Our machine or the model's provider failed; `ProblemResult.error` says how."""
 
 
-class Spent(BaseModel):
+class Spent(Usage):
     """What billed completions and their evaluations came to, over all samples of one problem."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     calls: int = 0
     """Billed completions."""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    reasoning_tokens: int = 0
-    cached_tokens: int = 0
     cost_usd: float | None = 0.0
     """None as soon as one call has no known price."""
     priced_usd: float = 0.0
@@ -62,33 +59,24 @@ class Spent(BaseModel):
         seconds = self.seconds
         return seconds.model + seconds.build + seconds.judge + seconds.profile
 
-    def __add__(self, other: Spent) -> Spent:
-        """Both together."""
-        costs = (self.cost_usd, other.cost_usd)
-        mine, theirs = self.seconds, other.seconds
-        return Spent(
-            calls=self.calls + other.calls,
-            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
-            completion_tokens=self.completion_tokens + other.completion_tokens,
-            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs),
-            priced_usd=self.priced_usd + other.priced_usd,
-            unpriced=self.unpriced + other.unpriced,
-            seconds=TurnSeconds(
-                model=mine.model + theirs.model,
-                build=mine.build + theirs.build,
-                judge=mine.judge + theirs.judge,
-                profile=mine.profile + theirs.profile,
-                device=mine.device + theirs.device,
-            ),
-        )
+
+def charge_for(usage: Usage, seconds: TurnSeconds) -> Spent:
+    """One billed completion."""
+    priced, unpriced = usage.cost_usd or 0.0, int(usage.cost_usd is None)
+    return Spent(**dict(usage), calls=1, priced_usd=priced, unpriced=unpriced, seconds=seconds)
 
 
-class ProblemResult(BaseModel):
+def charge_for_wasted(usage: Usage) -> Spent:
+    """Answers that were billed and could not be used: tokens and dollars, but no completion."""
+    return charge_for(usage, TurnSeconds()).model_copy(update={"calls": 0})
+
+
+def spent_on(turns: Iterable[TurnRecord]) -> Spent:
+    return sum((charge_for(turn.usage, turn.seconds) for turn in turns), Spent())
+
+
+class ProblemResult(Record):
     """What became of one problem."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     problem: str
     best: TurnRecord | None
@@ -119,12 +107,10 @@ class ProblemResult(BaseModel):
         return self.best.evaluation if self.best is not None else None
 
 
-class RunResult(BaseModel):
+class RunResult(Record):
     """What became of a run; saved as `result.json`."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True
-    )
+    model_config = ConfigDict(populate_by_name=True)
 
     schema_: int = Field(default=SCHEMA, alias="schema")
     run: Path
@@ -135,12 +121,10 @@ class RunResult(BaseModel):
 
     @property
     def spent(self) -> Spent:
-        """Over all problems."""
         return sum((problem.spent for problem in self.problems), Spent())
 
     @property
     def all_correct(self) -> bool:
-        """Every problem has a correct kernel."""
         return all(problem.best is not None for problem in self.problems)
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from agent.config.run_config import RunConfig
 from agent.record.completion import Completion
@@ -16,13 +16,12 @@ from agent.record.result import RunResult
 from agent.record.rival import Rival
 from agent.record.turn import TurnRecord
 from agent.record.turn_log import read_turns
+from evaluator.record import Record
 from problems.errors import UsageError
 
 
-class StoredCompletion(BaseModel):
+class StoredCompletion(Record):
     """`completions/<hash>.json`: an answer, where it belongs, and what was asked."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     problem: str
     sample: int

@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from agent.config.run_config import RunConfig
-from agent.record.best import best_of
 from agent.record.claim import claim
 from agent.record.completion import Completion, CompletionRequest
 from agent.record.confirmation import Confirmation
@@ -25,11 +24,11 @@ from agent.record.durable import (
     write_once,
     write_whole,
 )
-from agent.record.pending_turn import PendingTurn, Work, read_pending_turn
+from agent.record.progress import best_of
 from agent.record.result import RunResult
 from agent.record.rival import Rival
 from agent.record.run_files import RunFiles, StoredCompletion
-from agent.record.turn import TurnRecord
+from agent.record.turn import PendingTurn, TurnRecord, Work, read_pending_turn
 from agent.record.turn_log import TurnKey, TurnLog, key_of
 from evaluator.evaluation import Candidate
 from tools.profiling.profile_report import Profile

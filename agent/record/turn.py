@@ -5,25 +5,51 @@ Names are a contract. Texts are named by their hashes.
 
 from __future__ import annotations
 
-from enum import IntEnum
+from collections.abc import Mapping
+from enum import IntEnum, StrEnum
+from itertools import accumulate, pairwise
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from agent.config.run_config import Strategy
-from agent.record.completion import Usage
-from agent.record.prompt_ledger import PromptLedger
+from agent.record.completion import Sum, Usage, estimated_tokens
 from evaluator.evaluation import Evaluation, Status
+from evaluator.record import Record
 from tools.profiling.advice import AdviceScore
 from tools.profiling.profile_report import Profile, ProfilerTier
 
 SCHEMA = 1
 
 
-class TurnSeconds(BaseModel):
-    """Where a turn's wall time went."""
+class PromptLedger(Record):
+    """What a prompt spends its tokens on. They are estimated (`estimated_tokens`), as the provider
+    counts only whole messages."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    tokens: dict[str, int]
+    """By section, in their order: `introduction`, `task`, `reference`, `contract`, `answer`,
+    `examples`, then the headings of the feedback. They add up to the estimate for the prompt."""
+    cut: dict[str, int] = Field(default_factory=dict)
+    """Characters left out, of the sections that were too long."""
+
+    @classmethod
+    def of(cls, pieces: Mapping[str, str], cut: Mapping[str, int]) -> Self:
+        """Of a prompt that is `pieces`, one after the other."""
+        # Rounded at the end of each piece, so that the sum is that of the whole.
+        ends = [estimated_tokens([text]) for text in accumulate(pieces.values())]
+        tokens = [end - begin for begin, end in pairwise([0, *ends])]
+        return cls(
+            tokens=dict(zip(pieces, tokens, strict=True)),
+            cut={name: left_out for name, left_out in cut.items() if left_out},
+        )
+
+    @property
+    def total(self) -> int:
+        return sum(self.tokens.values())
+
+
+class TurnSeconds(Sum):
+    """Where a turn's wall time went."""
 
     model: float = 0.0
     build: float = 0.0
@@ -32,10 +58,8 @@ class TurnSeconds(BaseModel):
     device: float = 0.0
 
 
-class ShuffledKernel(BaseModel):
+class ShuffledKernel(Record):
     """The kernel that a `shuffled:` component showed in place of the one to refine."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     kernel: str
     """Hash."""
@@ -59,10 +83,8 @@ class Stage(IntEnum):
     """Or the profiler failed."""
 
 
-class Turn(BaseModel):
+class Turn(Record):
     """What one turn has so far. Frozen: each node of the graph returns a new one."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     prompt: str
     """Hash: `prompts/<hash>.txt`."""
@@ -71,7 +93,6 @@ class Turn(BaseModel):
     parent: str | None = None
     """Hash of the kernel that the prompt asked to refine."""
     prompt_ledger: PromptLedger | None = None
-    """What the prompt spent its tokens on; None in records made before there was one."""
     shuffled_with: ShuffledKernel | None = None
     """None: the prompt told of no other kernel."""
     candidate: str | None = None
@@ -91,7 +112,6 @@ class Turn(BaseModel):
 
     @property
     def stage(self) -> Stage:
-        """The last stage that it has reached."""
         if self.profile is not None or self.profile_error:
             return Stage.PROFILED
         if self.evaluation is not None:
@@ -100,7 +120,6 @@ class Turn(BaseModel):
 
     @property
     def is_correct(self) -> bool:
-        """Its kernel was judged and is correct."""
         return self.evaluation is not None and self.evaluation.status is Status.CORRECT
 
     def updated(self, **news: object) -> Self:
@@ -120,6 +139,41 @@ class Turn(BaseModel):
         if (self.judged_with and verdict is None) or (self.profiled_with and self.profile is None):
             raise ValueError("taken over from another turn, but not there")
         return self
+
+
+class Work(StrEnum):
+    """Work that costs money or device time, and that a kill can interrupt."""
+
+    MODEL = "model"
+    JUDGE = "judge"
+    PROFILE = "profile"
+
+
+class PendingTurn(Turn):
+    """The last line of `pending/<problem>.<sample>.<turn>.json`, which gets one more with each step
+    and is removed once the turn is recorded."""
+
+    wasted: Usage = Usage(cost_usd=0.0)
+    """Billed for answers that could not be used before an error ended the asking."""
+    profile_seconds: float = 0.0
+    in_flight: Work | None = None
+    """Begun and not known to have ended: found at the start of a command, it is done again."""
+
+    @property
+    def holds_a_bill(self) -> bool:
+        """Something was billed that is written down nowhere else."""
+        return self.wasted != Usage(cost_usd=0.0)
+
+
+def read_pending_turn(lines: bytes) -> PendingTurn | None:
+    """The last step that was written whole; None where a kill or a power cut left none. Then the
+    turn begins anew: its prompt is rendered as before, and its answer is found by it."""
+    for line in reversed(lines.splitlines()):
+        try:
+            return PendingTurn.model_validate_json(line)
+        except ValidationError:
+            continue
+    return None
 
 
 class TurnRecord(Turn):

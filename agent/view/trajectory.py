@@ -12,9 +12,8 @@ from agent.prompt.measured import Subject, measured_sections
 from agent.prompt.prompt import limits_left, rival_words
 from agent.prompt.templates import our_templates
 from agent.record import figures
-from agent.record.best import best_of
-from agent.record.charge import spent_on
-from agent.record.result import ProblemResult, Spent, Stop
+from agent.record.progress import best_of
+from agent.record.result import ProblemResult, Spent, Stop, spent_on
 from agent.record.rival import Rival
 from agent.record.run_files import RunFiles
 from agent.record.turn import TurnRecord

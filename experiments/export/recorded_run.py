@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import ValidationError
 
-from agent.record.best import best_of
 from agent.record.confirmation import Confirmation
+from agent.record.progress import best_of
 from agent.record.run_files import RunFiles, StoredCompletion
 from agent.record.turn import TurnRecord
 from evaluator.evaluation import Evaluation, Status

@@ -8,8 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from agent.dry_run import plan as plan_of_a_run
-from agent.record.charge import charge_for
-from agent.record.result import Spent
+from agent.record.result import Spent, charge_for
 from agent.record.run_files import RunFiles
 from evaluator.command.command_line import Line
 from experiments.study.cell import cells_of

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from agent.loop.environment import revision
 from agent.record.claim import locked
 from agent.record.durable import write_durably
-from agent.record.revision import revision
 from agent.record.run_files import RunFiles
 from experiments.study.cell import cell_names
 from experiments.study.plan import Contrast, Plan

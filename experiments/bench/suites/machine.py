@@ -38,7 +38,7 @@ class Machine(Record):
 
 def machine(devices: Sequence[str]) -> Machine:
     """The present one with these devices, `cpu` or `cuda:N`; raises `UsageError` for others."""
-    from agent.record.revision import revision
+    from agent.loop.environment import revision
     from evaluator.hardware.devices import describe
 
     versions = {"python": platform.python_version()}

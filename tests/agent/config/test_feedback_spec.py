@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.config.feedback_spec import MEASURED, Component, Control, FeedbackSpec
+from agent.config.identity import run_name
 from agent.config.run_config import RunConfig
-from agent.config.run_name import run_name
 
 LETTERS = "GEPASR"
 CONTROLS = ["", "placebo:", "shuffled:"]

@@ -1,6 +1,6 @@
 import pytest
 
-from agent.llm.reasoning import apart
+from agent.record.completion import apart
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ import pytest
 
 from agent.config.run_config import RunConfig
 from agent.loop.budget import Ledger, exhausted, refuse_unpriced
-from agent.record.charge import charge_for, spent_on
 from agent.record.completion import Usage
-from agent.record.result import Spent, Stop
+from agent.record.result import Spent, Stop, charge_for, spent_on
 from agent.record.turn import TurnSeconds
 from problems.errors import UsageError
 from tests.agent.made_records import turn

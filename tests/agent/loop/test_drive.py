@@ -25,9 +25,8 @@ from agent.record.events import (
     TurnStarted,
     Waiting,
 )
-from agent.record.pending_turn import PendingTurn
 from agent.record.result import Stop
-from agent.record.turn import Stage
+from agent.record.turn import PendingTurn, Stage
 from evaluator.errors import JudgeDiedError, UnusableReferenceError
 from problems.errors import UsageError
 from tests.agent.stand_in import (

@@ -13,7 +13,7 @@ from agent.loop import nodes
 from agent.loop.graph import build_graph, draw
 from agent.loop.nodes import after_decide, after_execute
 from agent.loop.state import TurnState, TurnUpdate, first_state
-from agent.record.pending_turn import PendingTurn
+from agent.record.turn import PendingTurn
 from agent.record.turn_log import TurnKey
 from evaluator.evaluation import Evaluation, Status
 from tests.agent.made_records import correct

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from agent.llm.errors import ModelUnavailableError
-from agent.record.best import rank
 from agent.record.completion import Completion, CompletionRequest, Tell, unheard
 from agent.record.events import Event, TurnRecorded
+from agent.record.progress import rank
 from agent.record.result import Stop
 from agent.record.turn import TurnRecord
 from tests.agent.stand_in import kernel_answer

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.record.best import rank
-from agent.record.pending_turn import Work, read_pending_turn
+from agent.record.progress import rank
 from agent.record.run_files import RunFiles
+from agent.record.turn import Work, read_pending_turn
 from agent.record.turn_log import read_turns
 from evaluator.evaluation import Status
 from tests.agent.quick_task import QUICK_ANSWERS, QUICK_TASK

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from agent.config.run_config import RunConfig
 from agent.loop.budget import is_stale
 from agent.prompt.memory import Memory, remember
-from agent.record.best import best_of, rank
-from agent.record.progress import Progress
+from agent.record.progress import Progress, best_of, rank
 from agent.record.turn import TurnRecord
 from evaluator.evaluation import Evaluation, Status
 from tests.agent.made_records import correct, incorrect, turn

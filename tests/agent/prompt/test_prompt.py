@@ -15,8 +15,8 @@ from agent.prompt.prompt import Frame, Hardware
 from agent.prompt.prompt import first_prompt as first_prompt_of
 from agent.prompt.prompt import render_prompt as prompt_of
 from agent.prompt.section import Section
+from agent.record.completion import estimated_tokens
 from agent.record.result import Spent
-from agent.record.tokens import estimated_tokens
 from agent.record.turn import TurnSeconds
 from evaluator.evaluation import Backend
 from evaluator.settings import Precision

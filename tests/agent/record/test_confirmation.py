@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.record.best import best_of
 from agent.record.confirmation import Confirmation
 from agent.record.events import JudgedAgain, JudgingAgain
 from agent.record.figures import ratio
+from agent.record.progress import best_of
 from agent.record.result import ProblemResult, Stop
 from agent.record.store import open_store
 from agent.view.summary import summary_lines

@@ -3,9 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.record.best import best_of
-from agent.record.charge import spent_on
-from agent.record.progress import Progress
+from agent.record.progress import Progress, best_of
+from agent.record.result import spent_on
 from evaluator.evaluation import Evaluation, Status
 from tests.agent.made_records import correct, incorrect, turn
 

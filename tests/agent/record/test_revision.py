@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.record.revision import revision
+from agent.loop.environment import revision
 
 ROOT = Path(__file__).parents[3]
 

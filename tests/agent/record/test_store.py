@@ -11,8 +11,8 @@ import yaml
 
 from agent.record.completion import Completion, CompletionRequest, Message, Usage
 from agent.record.durable import StoreError
-from agent.record.pending_turn import PendingTurn, Work
 from agent.record.store import open_store, request_hash
+from agent.record.turn import PendingTurn, Work
 from agent.record.turn_log import TurnKey
 from evaluator.evaluation import Backend, Candidate
 from problems.errors import UsageError

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from agent.record.pending_turn import PendingTurn
-from agent.record.turn import Stage
+from agent.record.turn import PendingTurn, Stage
 from evaluator.evaluation import Evaluation, Status
 from tests.agent.made_records import correct
 

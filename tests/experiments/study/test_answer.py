@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.record.best import best_of
+from agent.record.progress import best_of
 from agent.record.result import ProblemResult, RunResult, Spent, Stop
 from agent.record.run_files import RunFiles
 from experiments.study.answer import answer_lines, answers
