@@ -6,8 +6,10 @@ It looks and does not touch: no CUDA context, no torch import, no value of any k
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -20,7 +22,11 @@ from typing import Annotated, Literal
 
 import typer
 
+from evaluator.builder.toolchain import cxx_compiler, nvcc_compiler
+from evaluator.collect.counters import counter_rights
+from evaluator.collect.counters.perf_counters import refusal
 from evaluator.command.command_line import Line, print_lines, serve
+from evaluator.walls.privileges import may_watch
 
 State = Literal["yes", "no", "note"]
 
@@ -40,6 +46,20 @@ KEYS = {
     "HF_TOKEN": "huggingface/...",
 }
 """The variables under which LiteLLM looks for keys, and the models that they open."""
+_GVISOR_RELEASE = "4.4.0"
+"""What gVisor answers when it is asked for the kernel's version, whatever runs below it."""
+_OPEN_COUNTERS = (
+    "ncu says ERR_NVGPUCTRPERM: load the nvidia module with NVreg_RestrictProfilingToAdminUsers=0 "
+    "(in /etc/modprobe.d, then reboot), or run as root"
+)
+_OPEN_CONTAINER = (
+    "ncu says ERR_NVGPUCTRPERM: start the container with --cap-add PERFMON, or open the counters "
+    "to all users on its host (NVreg_RestrictProfilingToAdminUsers=0)"
+)
+_NEWER_DRIVER = (
+    "before R565 counters ask for CAP_SYS_ADMIN, which no candidate gets: open them to all users "
+    "(NVreg_RestrictProfilingToAdminUsers=0), or take a newer driver"
+)
 
 
 @dataclass(frozen=True)
@@ -65,8 +85,6 @@ def examine() -> Iterator[Finding]:
 
 
 def _software() -> Iterator[Finding]:
-    from agent.toolchain import torch_version
-
     version = ".".join(map(str, sys.version_info[:3]))
     yield _finding(
         "software", "python", sys.version_info >= (3, 11), version, "install Python 3.11 or newer"
@@ -82,8 +100,15 @@ def _software() -> Iterator[Finding]:
             yield Finding("software", name, "note" if optional else "no", "", remedy)
 
 
+def torch_version() -> str | None:
+    """Version of the installed torch, with its build tag (`2.13.0+cpu`); None without torch."""
+    try:
+        return importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
 def _compilers() -> Iterator[Finding]:
-    from evaluator.builder.toolchain import cxx_compiler, nvcc_compiler
     from evaluator.hardware.devices import list_gpus
 
     cxx = cxx_compiler()
@@ -104,7 +129,6 @@ def _compilers() -> Iterator[Finding]:
 
 
 def _gpus() -> Iterator[Finding]:
-    from agent.toolchain import torch_version
     from evaluator.hardware.device_choice import by_name
     from evaluator.hardware.devices import list_gpus
 
@@ -120,16 +144,15 @@ def _gpus() -> Iterator[Finding]:
         )
     if len(gpus) > 1:
         kinds = by_name(list(enumerate(gpus)))
-        told = ", ".join(f"--device {choice} for {name}" for name, choice in kinds.items())
-        told = told if len(kinds) > 1 else "--device all: one run on all of them"
-        yield Finding("devices", "several GPUs", "note", told)
+        devices = ", ".join(f"--device {choice} for {name}" for name, choice in kinds.items())
+        devices = devices if len(kinds) > 1 else "--device all: one run on all of them"
+        yield Finding("devices", "several GPUs", "note", devices)
     if (torch_version() or "").endswith("+cpu"):
         remedy = "install a CUDA build of torch: pip install torch --index-url (see pytorch.org)"
         yield Finding("devices", "torch for CUDA", "no", "torch is a CPU build", remedy)
 
 
 def _profilers() -> Iterator[Finding]:
-    from agent import profiler_tiers
     from evaluator.collect.code.toolkit import find_tool
     from evaluator.hardware.devices import list_gpus
 
@@ -144,11 +167,52 @@ def _profilers() -> Iterator[Finding]:
             yield _finding("profilers", name, bool(path), found, remedy)
         else:
             yield Finding("profilers", name, "note", "", "not needed without a GPU")
-    states = (
-        [profiler_tiers.counters(), profiler_tiers.code(find_tool("cuobjdump"))] if needed else []
-    )
-    for tier in (*filter(None, states), profiler_tiers.processor()):
-        yield Finding("profilers", tier.name, tier.state, tier.found, tier.remedy)
+    if needed:
+        yield from filter(None, [counters()])
+        yield code(find_tool("cuobjdump"))
+    yield processor()
+
+
+def counters(*, root: bool | None = None) -> Finding | None:
+    """Whether `ncu` may read a GPU's counters; None where there is no driver to ask."""
+    root = os.geteuid() == 0 if root is None else root
+    if platform.release() == _GVISOR_RELEASE:
+        remedy = (
+            "profiles come from torch.profiler; for ncu use a container without gVisor, or a VM"
+        )
+        return Finding("profilers", "counters", "no", "gVisor hides them", remedy)
+    try:
+        restricted = counter_rights.for_administrators()
+    except OSError as error:
+        return Finding("profilers", "counters", "note", f"can't tell: {error.strerror}")
+    if restricted is None:
+        return None
+    if not restricted:
+        return Finding("profilers", "counters", "yes", "open to users")
+    if not root:
+        return Finding("profilers", "counters", "no", "root only", _OPEN_COUNTERS)
+    release = counter_rights.release()
+    if release is not None and release < counter_rights.WATCHERS_SINCE:
+        return Finding("profilers", "counters", "no", f"driver {release}", _NEWER_DRIVER)
+    if not may_watch():
+        return Finding("profilers", "counters", "no", "root without CAP_PERFMON", _OPEN_CONTAINER)
+    return Finding("profilers", "counters", "yes", "root, CAP_PERFMON")
+
+
+def code(program: Path | None) -> Finding:
+    """The last tier: reading compiled kernels. `program`: `cuobjdump`, where it is."""
+    if program is not None:
+        return Finding("profilers", "cuobjdump", "yes", str(program))
+    remedy = "comes with the CUDA toolkit and with Triton; only where no profiler works"
+    return Finding("profilers", "cuobjdump", "note", "", remedy)
+
+
+def processor() -> Finding:
+    """Whether the CPU's own counters may be read; profiles on a CPU do without where not."""
+    refused = refusal()
+    if refused is None:
+        return Finding("profilers", "CPU counters", "yes", "open to users")
+    return Finding("profilers", "CPU counters", "note", str(refused), refused.remedy)
 
 
 def _isolation() -> Iterator[Finding]:
@@ -219,8 +283,8 @@ def finding_lines(findings: Iterable[Finding]) -> Iterator[Line]:
         yield "bold", group
         for finding in members:
             mark = "-" if finding.state == "note" else finding.state
-            told = ": ".join(text for text in (finding.found, finding.remedy) if text)
-            yield styles[finding.state], f"  {mark:<4}{finding.name:<24}{told}"
+            text = ": ".join(part for part in (finding.found, finding.remedy) if part)
+            yield styles[finding.state], f"  {mark:<4}{finding.name:<24}{text}"
 
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)

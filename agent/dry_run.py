@@ -19,7 +19,7 @@ from evaluator.errors import InfrastructureError
 from problems.problem import Problem
 
 if TYPE_CHECKING:
-    from agent.loop.problem_check import ProblemCheck
+    from agent.loop.problem_setup import ProblemCheck
 
 FEEDBACK_TOKENS = 30_000
 """Assumed at most for what the feedback adds to a first prompt."""
@@ -116,7 +116,7 @@ def _checked(found: Plan, *, show: bool) -> dict[str, str]:
     from agent.config.feedback_spec import FeedbackSpec
     from agent.loop.deps import settings_of
     from agent.loop.judging import open_judging
-    from agent.loop.problem_check import ProblemCheck
+    from agent.loop.problem_setup import ProblemCheck
 
     config, settings, problems = found.config, settings_of(found.config), found.problems
     width = max(len(problem.id) for problem in problems)
@@ -140,15 +140,12 @@ def _checked(found: Plan, *, show: bool) -> dict[str, str]:
 
 def _failure(check: ProblemCheck) -> str:
     """What keeps a problem from being judged, after the retries that a run makes."""
-    from agent.loop.nodes import ATTEMPTS, worth_retrying
+    from agent.loop.nodes import with_retries
 
-    for attempt in range(1, ATTEMPTS + 1):
-        try:
-            check.run()
-            break
-        except InfrastructureError as error:
-            if attempt == ATTEMPTS or not worth_retrying(error):
-                return str(error) or type(error).__name__
+    try:
+        with_retries(check.run)
+    except InfrastructureError as error:
+        return str(error) or type(error).__name__
     return ""
 
 

@@ -1,24 +1,58 @@
-"""The main job: wires model, judge, profiler, store and view together, drives, and lets all go."""
+"""The main job: opens model, judge, profiler, store and view, drives the run, and closes them."""
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import FrameType
 
 from agent.config.run_config import RunConfig
 from agent.fork import Fork
-from agent.interrupt import two_stage_interrupt
 from agent.record.result import RunResult
 from agent.record.store import open_store
 from agent.resolution import Resolution
 from agent.view.display import Mode, open_display
+from evaluator.command.command_line import INTERRUPTED
+
+FIRST = "interrupted: finishing what is in flight and saving; Ctrl-C again ends at once"
+
+
+@contextmanager
+def two_stage_interrupt(
+    stop: threading.Event, say: Callable[[str], None], at_once: Callable[[], None]
+) -> Iterator[None]:
+    """Within the block, the first Ctrl-C sets `stop`; the second calls `at_once` and ends us.
+
+    Outside the main thread signals can't be handled, and nothing is changed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            # Everything that matters is on disk already: the next command goes on from there.
+            at_once()
+            os._exit(INTERRUPTED)
+        stop.set()
+        # Not here: the interrupted code may be in the middle of writing to the same stream.
+        threading.Thread(target=say, args=(FIRST,)).start()
+
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def check_spending(config: RunConfig) -> None:
     """Raise `UsageError` where the model can't be asked, or a limit in dollars can't be kept."""
     from agent.llm.check import check_model
     from agent.llm.pricing import most_it_can_cost
-    from agent.loop.budget import refuse_unpriced
+    from agent.loop.problem_turns import refuse_unpriced
 
     check_model(config.model, config.model_args, temperature=config.temperature)
     if config.budget_usd is not None:

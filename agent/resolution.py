@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent import toolchain
 from agent.config.feedback_spec import FeedbackSpec
 from agent.config.identity import run_name
 from agent.config.options import RunOptions
@@ -14,6 +14,7 @@ from agent.config.run_config import RunConfig, Strategy
 from agent.config.schedule import schedule_of
 from agent.prompt.templates import load_templates
 from evaluator.baseline import baselines_on
+from evaluator.builder.toolchain import cxx_compiler, nvcc_compiler
 from evaluator.command.option import option_name
 from evaluator.evaluation import Backend
 from evaluator.hardware.device_choice import resolve_devices
@@ -102,11 +103,24 @@ def choose_devices(options: RunOptions) -> tuple[tuple[str, ...], Backend]:
     else:
         devices = (_device_of_a_cluster(asked),)
     backend = _backend_for(devices[0], options.backend)
-    if here and (missing := toolchain.missing_for(backend)):
+    if here and (missing := missing_for(backend)):
         raise UsageError(f"--backend {backend}: {missing}")
     if backend is Backend.TRITON and options.model == "offline/tuner":
         raise UsageError("offline/tuner writes cuda and cpp, not triton; name a model with -m")
     return devices, backend
+
+
+def missing_for(backend: Backend) -> str | None:
+    """What `backend` needs and this machine lacks, with the remedy; None where nothing is."""
+    if backend is Backend.TRITON:
+        if importlib.util.find_spec("triton") is None:
+            return "no triton here: it comes with torch for CUDA (pip install triton)"
+        return None
+    if cxx_compiler() is None:
+        return "no C++ compiler found: install g++ (apt install g++), or set CXX"
+    if backend is Backend.CUDA and nvcc_compiler() is None:
+        return "no nvcc found: install the CUDA toolkit and set CUDA_HOME, or use --backend triton"
+    return None
 
 
 def _device_of_a_cluster(asked: str) -> str:

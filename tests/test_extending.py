@@ -31,7 +31,7 @@ from pathlib import Path
 
 from agent.config.options import check_options
 from agent.config.run_config import RunConfig
-from agent.prompt.memory import remember
+from agent.prompt.feedback import remember
 from tests.agent.made_records import correct, turn
 
 assert check_options({"start_from": "second_best"}).start_from == "second_best"

@@ -9,18 +9,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from agent.llm.errors import (
+from agent.llm.failure import (
     ModelError,
     ModelInterruptedError,
     ModelRefusedError,
     ModelUnavailableError,
+    RetryPolicy,
+    Transient,
+    judge_failure,
 )
-from agent.llm.failure import Transient, judge_failure
-from agent.llm.library import litellm
+from agent.llm.library import BrokenOffError, NotStreamedError, litellm, streamed
 from agent.llm.pricing import INPUT_PRICE, OUTPUT_PRICE, Arguments, answer_cost_usd
 from agent.llm.providers import PROVIDERS, split_model
-from agent.llm.retry import RetryPolicy
-from agent.llm.streamed import BrokenOffError, NotStreamedError, streamed
 from agent.record.completion import (
     Completion,
     CompletionRequest,

@@ -3,13 +3,89 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
-from agent.llm.offline import tuner_client
+from agent.llm.failure import ModelRefusedError
+from agent.llm.recording import Recording, load_recording
 from agent.llm.relay import relay_client
-from agent.llm.replay import replay_client
-from agent.record.completion import ModelClient
+from agent.record.completion import (
+    Completion,
+    CompletionRequest,
+    ModelClient,
+    Tell,
+    Usage,
+    estimated_tokens,
+    unheard,
+)
+from problems.errors import UsageError
+
+
+def replay_client(name: str, stop: threading.Event) -> ModelClient:
+    """The client for the recording at `name`. Raises `UsageError` where there is none."""
+    return ReplayClient(load_recording(Path(name)))
+
+
+class ReplayClient:
+    """Gives recorded answers, whatever the prompt says now. Tokens are as recorded; the cost is
+    what giving them again costs: nothing."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def complete(
+        self, request: CompletionRequest, tell: Tell = unheard, so_far: Tell = unheard
+    ) -> Completion:
+        """The answer of that place. Raises `ModelRefusedError` where none was recorded."""
+        place = (request.problem, request.sample, request.turn)
+        found = self._recording.answers.get(place)
+        if found is None:
+            raise ModelRefusedError(self._recording.missing(*place))
+        return Completion(
+            text=found.text,
+            reasoning=found.reasoning,
+            finish_reason=found.finish_reason,
+            model_asked=request.model,
+            model_answered=found.model or "unnamed",
+            usage=found.usage.model_copy(update={"cost_usd": 0.0}),
+            seconds=0.0,
+        )
+
+
+def tuner_client(name: str, stop: threading.Event) -> ModelClient:
+    """The client for `offline/tuner`, whose answers take no wait. Raises `UsageError`."""
+    if name != "tuner":
+        raise UsageError(f"there is no offline/{name}; the only one is offline/tuner")
+    return TunerClient()
+
+
+class TunerClient:
+    """Answers from messages, temperature and seed alone: it never sees where the answer belongs.
+    Tokens are estimated from characters; it costs nothing."""
+
+    def complete(
+        self, request: CompletionRequest, tell: Tell = unheard, so_far: Tell = unheard
+    ) -> Completion:
+        """Ask `agent.tuner`."""
+        from agent.tuner import answer
+
+        began = time.monotonic()
+        asked = [message.model_dump() for message in request.messages]
+        text = answer(asked, request.temperature, request.seed)
+        usage = Usage(
+            prompt_tokens=estimated_tokens(message.content for message in request.messages),
+            completion_tokens=estimated_tokens([text]),
+            cost_usd=0.0,
+        )
+        return Completion(
+            text=text,
+            model_asked=request.model,
+            model_answered="tuner",
+            usage=usage,
+            seconds=time.monotonic() - began,
+        )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent.llm.errors import ModelInterruptedError, ModelRefusedError, ModelUnavailableError
+from agent.llm.failure import ModelInterruptedError, ModelRefusedError, ModelUnavailableError
 from agent.record.completion import (
     Completion,
     CompletionRequest,

@@ -8,12 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from agent.config.run_config import RunConfig
-from agent.loop.budget import Ledger
 from agent.loop.deduplication import Deduplication
-from agent.loop.problem_check import ProblemCheck
-from agent.loop.problem_turns import ProblemTurns
-from agent.loop.profiler import Profiler
-from agent.loop.rival_measurement import RivalMeasurement
+from agent.loop.judging import Profiler
+from agent.loop.problem_setup import ProblemCheck, RivalMeasurement
+from agent.loop.problem_turns import Ledger, ProblemTurns
 from agent.prompt.prompt import Hardware
 from agent.prompt.templates import Templates
 from agent.record.completion import ModelClient

@@ -8,25 +8,22 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING
 
 from agent.config.run_config import RunConfig
-from agent.loop.budget import Ledger
 from agent.loop.deduplication import Deduplication
 from agent.loop.deps import Deps, settings_of
 from agent.loop.environment import record_environment, record_isolation, refuse_other_device
-from agent.loop.machine import Machine
-from agent.loop.problem_check import ProblemCheck
+from agent.loop.graph import Machine
+from agent.loop.judging import Profiler
+from agent.loop.nodes import seconds_of
 from agent.loop.problem_run import ProblemRun
-from agent.loop.problem_turns import ProblemTurns
-from agent.loop.profiler import Profiler
-from agent.loop.rival_measurement import RivalMeasurement
-from agent.loop.turn_queue import TurnQueue
-from agent.loop.turn_record import judging_seconds
+from agent.loop.problem_setup import ProblemCheck, RivalMeasurement
+from agent.loop.problem_turns import Ledger, ProblemTurns
 from agent.prompt.prompt import Hardware
 from agent.prompt.templates import load_templates
 from agent.record.completion import ModelClient
 from agent.record.events import Event, Unwatched, Watch
 from agent.record.result import RunResult, Stop, charge_for, charge_for_wasted
 from agent.record.store import RunStore
-from agent.record.turn import TurnSeconds
+from agent.record.turn_log import TurnKey
 from evaluator.executor.executor import Executor
 from evaluator.hardware.devices import describe, hardware_lines
 from problems.errors import UsageError
@@ -153,9 +150,7 @@ def _ledger(problems: Sequence[Problem], store: RunStore) -> Ledger:
         if not store.has_completion(turn.completion):
             continue
         answer = store.completion(turn.completion).completion
-        judged = judging_seconds(turn.evaluation) if turn.evaluation else TurnSeconds()
-        took = {"model": answer.seconds, "profile": turn.profile_seconds}
-        ledger.charge(key.problem, charge_for(answer.usage, judged.model_copy(update=took)))
+        ledger.charge(key.problem, charge_for(answer.usage, seconds_of(turn, answer.seconds)))
     return ledger
 
 
@@ -169,3 +164,44 @@ class _OneAtATime:
     def notice(self, event: Event) -> None:
         with self._lock:
             self._watch.notice(event)
+
+
+class TurnQueue:
+    """Hands out problems in their order, and more threads to one that has several turns ready.
+
+    A thread waits where turns may become ready once others are recorded.
+    """
+
+    def __init__(self, problem_runs: Sequence[ProblemRun], changed: threading.Condition) -> None:
+        """`changed` is that of the problems' turns."""
+        self._open = dict.fromkeys(problem_runs, 0)
+        """Problems that have not ended, with the number of threads at work on each."""
+        self._changed = changed
+
+    def work_off(self) -> None:
+        """Take turns until no problem is left. Raises as `ProblemRun.take` does."""
+        while (following := self._next()) is not None:
+            problem_run, key = following
+            if key is None:
+                problem_run.finish()
+                continue
+            try:
+                problem_run.take(key)
+            finally:
+                with self._changed:
+                    self._open[problem_run] -= 1
+                    self._changed.notify_all()
+
+    def _next(self) -> tuple[ProblemRun, TurnKey | None] | None:
+        """A problem with a turn to begin at, or with None once it is to be finished."""
+        with self._changed:
+            while self._open:
+                for problem_run, threads in self._open.items():
+                    if (key := problem_run.turns.claim()) is not None:
+                        self._open[problem_run] += 1
+                        return problem_run, key
+                    if threads == 0:
+                        del self._open[problem_run]
+                        return problem_run, None
+                self._changed.wait()
+            return None

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent.config.run_config import RunConfig
-from agent.loop.profiler import Profiler
 from agent.record.run_files import RunFiles
+from evaluator.evaluation import Evaluation, EvaluationRequest
 from evaluator.executor.executor import Executor
+from tools.profiling.profile_report import Profile
 
 if TYPE_CHECKING:
-    from evaluator.evaluation import Evaluation, EvaluationRequest
     from evaluator.executor.local import LocalExecutor
     from evaluator.executor.ray import RayExecutor
     from evaluator.executor.ray_judge import Place
-    from tools.profiling.profile_report import Profile
+
+Profiler = Callable[[EvaluationRequest, Evaluation], Profile]
+"""Raises `InfrastructureError` (`ProfilerError`) when it can't."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Judging:
     place: Place | None = None
     """Of the judges of a cluster; None: this machine."""
     note: str = ""
-    """For the person, where there is something to say."""
+    """One line for the user; empty: none."""
 
 
 @contextmanager
@@ -88,7 +90,6 @@ def profiler_beside(executor: LocalExecutor, config: RunConfig) -> Iterator[Prof
 def _profiler_of(cluster: RayExecutor) -> Profiler:
     """Profiles on a machine of the cluster, beside one of its judges."""
     from tools.profile_server import ProfileRequest
-    from tools.profiling.profile_report import Profile
 
     def profile(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
         asked = ProfileRequest(request=request.on(cluster.device), evaluation=evaluation)

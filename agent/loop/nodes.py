@@ -8,16 +8,16 @@ judged is not judged twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar
 
-from agent.llm.errors import ModelError
-from agent.loop.proposal import new_turn, request_of
-from agent.loop.state import TurnState, TurnUpdate
-from agent.loop.turn_record import judging_seconds, turn_record
-from agent.prompt.answer import extract
-from agent.prompt.answer_so_far import AnswerSoFar
+from agent.config.feedback_spec import Component, Control
+from agent.llm.failure import ModelError
+from agent.loop.deps import Deps
+from agent.loop.proposal import memory_before, new_turn, request_of
+from agent.prompt.answer import AnswerSoFar, extract
 from agent.record.durable import StoreError
 from agent.record.events import (
     Evaluated,
@@ -28,21 +28,41 @@ from agent.record.events import (
     Waiting,
 )
 from agent.record.result import Spent, charge_for, charge_for_wasted
-from agent.record.turn import PendingTurn, Stage, TurnSeconds, Work
+from agent.record.turn import PendingTurn, Stage, Turn, TurnRecord, TurnSeconds, Work
 from agent.record.turn_log import TurnKey, key_of
 from evaluator.errors import InfrastructureError, IsolationError, UnusableReferenceError
 from evaluator.evaluation import Candidate, Evaluation, EvaluationRequest, Seconds, Status
 from evaluator.reason import Reason
-from tools.execute import evaluation_request
+from tools.advice.score import score
+from tools.execute import evaluation_request, size_class_of
 from tools.execute import execute as judge
+from tools.profiling.advice import AdviceScore
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
-    from agent.loop.deps import Deps
-
+T = TypeVar("T")
 ATTEMPTS = 3
-"""How often a check or an evaluation is tried when our own side breaks."""
+"""How often a check or an evaluation is tried when this system fails, and not the kernel."""
+
+
+class TurnState(TypedDict):
+    """What the graph carries from node to node: the turn in progress, as a value. Its texts lie in
+    the run directory under their hashes."""
+
+    key: TurnKey
+    turn: PendingTurn | None
+    """None before `propose`."""
+    ended: bool
+    """No turn follows."""
+
+
+class TurnUpdate(TypedDict, total=False):
+    """What a node changes. LangGraph ignores a misspelt key without a word; mypy does not."""
+
+    key: TurnKey
+    turn: PendingTurn | None
+    ended: bool
 
 
 def propose(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
@@ -134,7 +154,7 @@ def _judged(
             verdict = judge(deps.executor, deps.problem, candidate, deps.settings)
         turn = deps.store.journal(key, turn.updated(evaluation=verdict))
     deps.deduplication.learn(key, turn)
-    deps.ledger.charge(key.problem, Spent(seconds=judging_seconds(verdict)))
+    deps.ledger.charge(key.problem, Spent(seconds=seconds_of(turn)))
     return turn
 
 
@@ -211,9 +231,20 @@ def after_decide(state: TurnState) -> Literal["propose", "end"]:
 
 
 def worth_retrying(error: Exception) -> bool:
-    """Our side broke in a way that another attempt may get past; asked by the graph's retries."""
+    """This system failed in a way that another attempt may get past."""
     lasting = UnusableReferenceError | StoreError | IsolationError | ModelError
     return isinstance(error, InfrastructureError) and not isinstance(error, lasting)
+
+
+def with_retries(call: Callable[[], T]) -> T:
+    """What `call` returns, after as many attempts as a node of the graph gets."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return call()
+        except InfrastructureError as error:
+            if not worth_retrying(error):
+                raise
+    return call()
 
 
 def _turn(state: TurnState) -> PendingTurn:
@@ -225,3 +256,59 @@ def _turn(state: TurnState) -> PendingTurn:
 def _request_of(deps: Deps, kernel: str) -> EvaluationRequest:
     candidate = Candidate(source=deps.store.kernel(kernel), backend=deps.config.backend)
     return evaluation_request(deps.problem, candidate, deps.settings)
+
+
+def turn_record(deps: Deps, key: TurnKey, turn: PendingTurn) -> TurnRecord:
+    config, problem, verdict = deps.config, deps.problem, turn.evaluation
+    assert verdict is not None
+    answer = deps.store.completion(turn.completion).completion
+    return TurnRecord(
+        **{name: getattr(turn, name) for name in Turn.model_fields},
+        suite=problem.suite,
+        problem=problem.id,
+        problem_hash=problem.hash,
+        category=problem.category,
+        sample=key.sample,
+        turn=key.turn,
+        call=deps.turns.call_of(key),
+        strategy=config.strategy,
+        feedback=str(config.feedback),
+        model=config.model,
+        model_answered=answer.model_answered,
+        temperature=config.temperature,
+        run_seed=config.seed,
+        protocol=config.protocol,
+        precision=config.precision,
+        size_class=size_class_of(config.first_device),
+        backend=config.backend,
+        device=verdict.device or deps.device_name,
+        finish_reason=answer.finish_reason,
+        advice_scores=_advice_scores(deps, key, turn),
+        usage=turn.wasted + answer.usage,
+        attempts=answer.attempts,
+        seconds=seconds_of(turn, answer.seconds),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def seconds_of(turn: PendingTurn, model: float = 0.0) -> TurnSeconds:
+    """What a turn has taken so far; `model`: waiting for the answer."""
+    judged = turn.evaluation.seconds if turn.evaluation else Seconds()
+    return TurnSeconds(
+        model=model,
+        build=judged.build,
+        judge=judged.judge + judged.audit,
+        profile=turn.profile_seconds,
+        device=judged.device,
+    )
+
+
+def _advice_scores(deps: Deps, key: TurnKey, turn: PendingTurn) -> tuple[AdviceScore, ...]:
+    """What became of the advice that this turn's prompt gave: that of the kernel to refine."""
+    advised = deps.config.shown_feedback.control_of(Component.ADVICE) is Control.REAL
+    if not advised or turn.profile is None:
+        return ()
+    base = memory_before(deps, key).base
+    if base is None or base.profile is None:
+        return ()
+    return tuple(score(advice, base.profile, turn.profile) for advice in base.profile.advice)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
-from agent.llm.errors import ModelInterruptedError, ModelRefusedError
-from agent.loop.confirm import confirm
+from agent.llm.failure import ModelInterruptedError, ModelRefusedError
 from agent.loop.deps import Deps
-from agent.loop.machine import Machine
+from agent.loop.graph import Machine
+from agent.loop.nodes import with_retries
 from agent.loop.problem_turns import ProblemTurns
-from agent.record.events import ProblemFinished, ProblemStarted
+from agent.record.confirmation import confirmation_of, confirming
+from agent.record.events import JudgedAgain, JudgingAgain, ProblemFinished, ProblemStarted
 from agent.record.result import ProblemResult, Stop
 from agent.record.turn_log import TurnKey
 from evaluator.errors import InfrastructureError
+from evaluator.evaluation import Candidate
+from tools.execute import execute
 
 
 class ProblemRun:
@@ -28,7 +32,6 @@ class ProblemRun:
 
     @property
     def turns(self) -> ProblemTurns:
-        """Those that are left."""
         return self._deps.turns
 
     def take(self, key: TurnKey) -> None:
@@ -75,8 +78,8 @@ class ProblemRun:
         """What the problem has come to so far."""
         deps, problem = self._deps, self._deps.problem.id
         best = deps.store.keep_best(problem)
-        told = deps.store.confirmations(problem)
-        struck = tuple(each for each in told if not each.holds)
+        confirmations = deps.store.confirmations(problem)
+        struck = tuple(each for each in confirmations if not each.holds)
         if best is not None and 0 < deps.config.confirm <= len(struck):
             best = None
         known = deps.store.log.progress(problem)
@@ -87,7 +90,9 @@ class ProblemRun:
         return ProblemResult(
             problem=problem,
             best=best,
-            confirmation=next((c for c in told if best and c.candidate == best.candidate), None),
+            confirmation=next(
+                (c for c in confirmations if best and c.candidate == best.candidate), None
+            ),
             struck=struck,
             last=known.last,
             best_path=deps.store.best_path(problem) if best else None,
@@ -97,3 +102,25 @@ class ProblemRun:
             stop=stop,
             error=self._error,
         )
+
+
+def confirm(deps: Deps) -> None:
+    """Judge the best kernel from nothing, and where it fails the next best, as often as allowed.
+
+    Each verdict is kept at once, so a command that goes on repeats none. Raises
+    `InfrastructureError` where this system keeps failing.
+    """
+    store, problem = deps.store, deps.problem.id
+    settings, backend = confirming(deps.settings), deps.config.backend
+    holds = {each.candidate: each.holds for each in store.confirmations(problem)}
+    while list(holds.values()).count(False) < deps.config.confirm:
+        best = store.best(problem)
+        if best is None or best.candidate is None or best.candidate in holds:
+            return
+        candidate = Candidate(source=store.kernel(best.candidate), backend=backend)
+        deps.watch.notice(JudgingAgain(problem))
+        judged = with_retries(partial(execute, deps.executor, deps.problem, candidate, settings))
+        found = confirmation_of(best, judged)
+        store.save_confirmation(found)
+        deps.watch.notice(JudgedAgain(problem, found))
+        holds[found.candidate] = found.holds

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from agent.config.feedback_spec import Component
 from agent.config.schedule import call_seed
-from agent.prompt.feedback import sections
-from agent.prompt.memory import Memory, remember
+from agent.loop.deps import Deps
+from agent.prompt.feedback import Memory, remember, sections
 from agent.prompt.prompt import Frame, render_prompt
 from agent.prompt.shuffled import choose
 from agent.record.completion import CompletionRequest, Message
 from agent.record.store import request_hash
 from agent.record.turn import PendingTurn
-
-if TYPE_CHECKING:
-    from agent.loop.deps import Deps
-    from agent.record.turn_log import TurnKey
+from agent.record.turn_log import TurnKey
 
 
 def new_turn(deps: Deps, key: TurnKey) -> PendingTurn:

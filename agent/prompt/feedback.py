@@ -2,26 +2,58 @@
 
 A component that is off leaves no trace: neither its sections nor anything that could only be known
 through it. Headings and the keys at the beginning of lines are a contract with programs that read
-prompts. What execution said of one kernel is in `agent.prompt.execution`, what was measured of the
-kernel to refine (P, A, S, R) in `agent.prompt.measured`.
+prompts. What was measured of the kernel to refine (P, A, S, R) is in `agent.prompt.measured`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from agent.config.feedback_spec import Component, Control, FeedbackSpec
-from agent.prompt.execution import execution_words
+from agent.config.run_config import RunConfig
 from agent.prompt.measured import Subject, measured_sections
-from agent.prompt.memory import Memory
 from agent.prompt.section import LIMITS, Section, cut, excess
+from agent.record import figures
+from agent.record.progress import best_of
 from agent.record.rival import Rival
 from agent.record.turn import TurnRecord
-from evaluator.evaluation import Status
+from evaluator.baseline import BASELINES
+from evaluator.evaluation import Evaluation, Status, Timing
+from evaluator.settings import BaselineName
 from tools.advice.words import in_vain, moved_words
+from tools.diagnosis.diagnose import explain
 
 SourceReader = Callable[[str], str]
 """From a kernel's hash to its source."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the next prompt may be built from; `--feedback` decides what of it is shown."""
+
+    base: TurnRecord | None = None
+    """The turn whose kernel is refined; None where no turn has held one yet."""
+    which: str = "the last"
+    """Of the turns: what the prompt calls `base`."""
+    last: TurnRecord | None = None
+    earlier: tuple[TurnRecord, ...] = ()
+    """All turns so far with `--history all`, else none."""
+
+
+def remember(config: RunConfig, turns: Sequence[TurnRecord]) -> Memory:
+    """What the next prompt may be built from, given the turns of this sample so far."""
+    feedback = config.shown_feedback
+    if not feedback or not turns:
+        return Memory()
+    with_code = [turn for turn in turns if turn.candidate is not None]
+    base, which = (with_code[-1] if with_code else None), "the last"
+    # Which kernel is the best is something that execution said: without E nobody may know.
+    knows_best = config.start_from == "best" and Component.EXECUTION in feedback
+    if knows_best and (best := best_of(turns)) is not None:
+        base, which = best, "the best so far"
+    earlier = tuple(turns) if config.history == "all" else ()
+    return Memory(base=base, which=which, last=turns[-1], earlier=earlier)
 
 
 def sections(
@@ -151,3 +183,55 @@ def fenced(source: str) -> str:
     while fence in source:
         fence += "`"
     return f"{fence}python\n{cut(source.rstrip(), LIMITS.source_characters)}\n{fence}"
+
+
+def execution_words(evaluation: Evaluation, source: str, rival: Rival | None) -> str:
+    """Lines of text. `source` is the kernel's file; empty: no line of it is to be quoted. `rival`:
+    what the prompt says of PyTorch's own times."""
+    if evaluation.status is Status.CORRECT:
+        times = [*_time_lines(evaluation), *_against_compile(evaluation, rival)]
+        return "\n".join([*_error_lines(evaluation), *times])
+    if evaluation.status is Status.NO_CODE and evaluation.message:
+        return evaluation.message
+    return explain(evaluation, source)
+
+
+def _error_lines(evaluation: Evaluation) -> Iterator[str]:
+    """How much of the allowed error is used: what room is left for faster arithmetic."""
+    correctness = evaluation.correctness
+    if correctness is None or correctness.error_ratio is None or not correctness.error_ratio_limit:
+        return
+    share = figures.percent(correctness.error_ratio / correctness.error_ratio_limit)
+    yield f"- error: {share} of what is allowed (RMSE of the output, worst call)"
+
+
+def _time_lines(evaluation: Evaluation) -> list[str]:
+    timing = evaluation.timing
+    if timing is None:
+        return ["- time: not measured", *(f"- note: {note}" for note in evaluation.notes)]
+    eager = timing.baselines.get(BaselineName.EAGER)
+    lines = [f"- time: {timing.latency_us:.1f} us"]
+    if eager is not None:
+        flags = f" ({eager.flags})" if eager.flags else ""
+        lines.append(f"- eager: {eager.latency_us:.1f} us{flags}")
+    lines.append(f"- speedup over eager: {_speedup(timing)}")
+    for name, baseline in timing.baselines.items():
+        if name is not BaselineName.EAGER:
+            lines.append(
+                f"- speedup over {BASELINES[name].words}: {baseline.speedup:.2f}x, 95 % interval"
+                f" [{baseline.speedup_low:.2f}, {baseline.speedup_high:.2f}] ({baseline.verdict})"
+            )
+    return lines
+
+
+def _against_compile(evaluation: Evaluation, rival: Rival | None) -> Iterator[str]:
+    """Where its time is known, and the kernel was not timed beside it."""
+    timing, compile_us = evaluation.timing, rival.compile_us if rival else None
+    if timing is None or compile_us is None or BaselineName.COMPILE in timing.baselines:
+        return
+    yield f"- speedup over torch.compile: {compile_us / timing.latency_us:.2f}x, timed apart"
+
+
+def _speedup(timing: Timing) -> str:
+    interval = f"[{timing.speedup_low:.2f}, {timing.speedup_high:.2f}]"
+    return f"{timing.speedup:.2f}x, 95 % interval {interval} ({timing.verdict})"

@@ -85,7 +85,7 @@ class ModelClient(Protocol):
     def complete(
         self, request: CompletionRequest, tell: Tell = unheard, so_far: Tell = unheard
     ) -> Completion:
-        """Answer `request`; raises `agent.llm.errors.ModelError` when the provider can't.
+        """Answer `request`; raises `agent.llm.failure.ModelError` when the provider can't.
 
         `tell` hears of every wait that somebody may want to know about, before it begins. `so_far`
         hears the answer's text while it is written, each time all of it; nothing where the answer

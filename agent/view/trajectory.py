@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from agent.config.feedback_spec import Component, Control, FeedbackSpec
 from agent.config.run_config import RunConfig
-from agent.prompt.execution import execution_words
+from agent.prompt.feedback import execution_words
 from agent.prompt.measured import Subject, measured_sections
 from agent.prompt.prompt import limits_left, rival_words
 from agent.prompt.templates import our_templates

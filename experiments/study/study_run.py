@@ -11,15 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.config.run_config import RunConfig
-from agent.interrupt import two_stage_interrupt
-from agent.job import check_isolation, check_judging, check_prompts, check_spending
+from agent.job import (
+    check_isolation,
+    check_judging,
+    check_prompts,
+    check_spending,
+    two_stage_interrupt,
+)
 from agent.llm.client import make_client
 from agent.llm.pricing import most_it_can_cost
 from agent.loop.deps import settings_of
 from agent.loop.drive import drive
 from agent.loop.judging import Judging, open_judging
-from agent.loop.problem_check import ProblemCheck
-from agent.loop.rival_measurement import RivalMeasurement
+from agent.loop.problem_setup import ProblemCheck, RivalMeasurement
 from agent.record.completion import ModelClient
 from agent.record.result import ProblemResult, Stop
 from agent.record.store import RunStore, open_store

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agent import doctor, toolchain
+from agent import doctor
 from agent.doctor import KEYS, Finding, app, examine
-from agent.toolchain import missing_for
+from agent.resolution import missing_for
 from evaluator.builder import toolchain as compilers
 from evaluator.builder.toolchain import cxx_compiler, nvcc_compiler
 from evaluator.command.command_line import serve
@@ -32,7 +32,7 @@ def test_this_machine_is_described(here: list[Finding]) -> None:
         *("software", "compilers", "devices", "profilers", "isolation", "space", "keys")
     ]
     assert found(here, "python").state == "yes"
-    assert found(here, "torch").found == toolchain.torch_version()
+    assert found(here, "torch").found == doctor.torch_version()
     assert found(here, "g++").state == ("yes" if cxx_compiler() else "no")
 
 

@@ -5,11 +5,11 @@ import sys
 import threading
 import time
 
-from agent.interrupt import FIRST, two_stage_interrupt
+from agent.job import FIRST, two_stage_interrupt
 
 STUBBORN = """
 import sys, threading, time
-from agent.interrupt import two_stage_interrupt
+from agent.job import two_stage_interrupt
 stop = threading.Event()
 def say(text="bye"):
     print(text, flush=True)

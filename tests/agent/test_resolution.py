@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent import toolchain
+from agent import resolution
 from agent.config.options import RunOptions
 from agent.config.run_config import Strategy
 from agent.resolution import choose_problems, resolve
@@ -23,7 +23,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A machine without a GPU, whatever this one has."""
     monkeypatch.setattr(device_choice, "list_gpus", list)
     monkeypatch.setattr(device_choice, "_torch_build", lambda: "2.13.0")
-    monkeypatch.setattr(toolchain, "missing_for", lambda backend: None)
+    monkeypatch.setattr(resolution, "missing_for", lambda backend: None)
     return monkeypatch
 
 
@@ -144,7 +144,7 @@ def test_a_cpu_build_of_torch_cannot_use_a_gpu(gpus: pytest.MonkeyPatch) -> None
 
 
 def test_a_missing_compiler_is_told(machine: pytest.MonkeyPatch) -> None:
-    machine.setattr(toolchain, "missing_for", lambda backend: "no C++ compiler found")
+    machine.setattr(resolution, "missing_for", lambda backend: "no C++ compiler found")
     with pytest.raises(UsageError, match=r"--backend cpp: no C\+\+ compiler found"):
         resolve(RunOptions())
 
@@ -246,7 +246,7 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("machine")
 def test_a_cluster_may_have_what_this_machine_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(toolchain, "missing_for", lambda backend: "no compiler is here")
+    monkeypatch.setattr(resolution, "missing_for", lambda backend: "no compiler is here")
     found = resolve(RunOptions(executor="ray", ray_address="head:6379", device="cuda")).config
     assert (found.device, found.backend) == ("cuda:0", Backend.CUDA)
     assert found.workers == len(DEMO)

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.config.run_config import RunConfig
 from agent.loop.drive import drive
-from agent.loop.profiler import Profiler
+from agent.loop.judging import Profiler
 from agent.record.events import Event
 from agent.record.result import RunResult
 from agent.record.run_files import RunFiles

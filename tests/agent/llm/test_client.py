@@ -4,14 +4,14 @@ from dataclasses import replace
 import pytest
 
 from agent.llm.client import LiteLLMClient, make_client
-from agent.llm.errors import (
+from agent.llm.failure import (
     ModelError,
     ModelInterruptedError,
     ModelRefusedError,
     ModelUnavailableError,
     PromptRefusedError,
+    RetryPolicy,
 )
-from agent.llm.retry import RetryPolicy
 from agent.record.completion import CompletionRequest, Message
 from problems.errors import UsageError
 from tests.agent.llm.conftest import KEY

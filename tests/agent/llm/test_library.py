@@ -32,8 +32,8 @@ import sys
 from agent.llm.check import check_model
 from agent.llm.client import LiteLLMClient
 from agent.record.completion import CompletionRequest
-from agent.llm.retry import RetryPolicy
-from agent.llm.errors import ModelError
+from agent.llm.failure import RetryPolicy
+from agent.llm.failure import ModelError
 from problems.errors import UsageError
 
 for model in ("opnai/x", "zzz"):
@@ -89,7 +89,7 @@ print(most_it_can_cost("openai/gpt-4o", 1000, 1000, 1), asked)
 
 
 def test_importing_the_rooms_does_not_import_litellm():
-    names = "client check pricing providers offline replay relay recording failure retry library"
+    names = "client check pricing providers relay recording failure library"
     code = f"import sys\nfor name in {names!r}.split(): __import__('agent.llm.' + name)\n"
     done = python(code + "assert not {'litellm', 'openai', 'torch'} & set(sys.modules)")
     assert done.returncode == 0, done.stderr

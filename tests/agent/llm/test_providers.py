@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.llm.client import make_client
-from agent.llm.errors import ModelInterruptedError, ModelRefusedError, ModelUnavailableError
+from agent.llm.failure import ModelInterruptedError, ModelRefusedError, ModelUnavailableError
 from agent.llm.recording import RecordedAnswer, save_recording
 from agent.llm.relay import RelayClient
 from agent.record.completion import Completion, CompletionRequest, Message, Tell, unheard

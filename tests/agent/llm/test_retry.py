@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.llm.retry import RetryPolicy, retry_after_s
+from agent.llm.failure import RetryPolicy, retry_after_s
 
 NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 

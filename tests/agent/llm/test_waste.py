@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent.llm.client import LiteLLMClient
-from agent.llm.retry import RetryPolicy
+from agent.llm.failure import RetryPolicy
 from agent.record.result import Stop
 from tests.agent.llm.provider_server import ProviderServer, answer, refusal
 from tests.agent.stand_in import kernel_answer

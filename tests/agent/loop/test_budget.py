@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent.config.run_config import RunConfig
-from agent.loop.budget import Ledger, exhausted, refuse_unpriced
+from agent.loop.problem_turns import Ledger, exhausted, refuse_unpriced
 from agent.record.completion import Usage
 from agent.record.result import Spent, Stop, charge_for, spent_on
 from agent.record.turn import TurnSeconds

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.llm.errors import (
+from agent.llm.failure import (
     ModelError,
     ModelInterruptedError,
     ModelRefusedError,

@@ -8,11 +8,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import get_type_hints
 
-from agent.llm.errors import ModelUnavailableError
+from agent.llm.failure import ModelUnavailableError
 from agent.loop import nodes
 from agent.loop.graph import build_graph, draw
-from agent.loop.nodes import after_decide, after_execute
-from agent.loop.state import TurnState, TurnUpdate, first_state
+from agent.loop.nodes import TurnState, TurnUpdate, after_decide, after_execute
 from agent.record.turn import PendingTurn
 from agent.record.turn_log import TurnKey
 from evaluator.evaluation import Evaluation, Status
@@ -36,7 +35,7 @@ def test_the_drawing_shows_every_way() -> None:
 
 
 def test_only_a_correct_kernel_is_profiled() -> None:
-    state = first_state(TurnKey("first", 0, 0))
+    state = TurnState(key=TurnKey("first", 0, 0), turn=None, ended=False)
     judged = {"prompt": "p", "completion": "c", "candidate": "k"}
     for verdict in (correct(), Evaluation(status=Status.TIMEOUT, reason="call_timeout")):
         turn = PendingTurn(**judged, evaluation=verdict)

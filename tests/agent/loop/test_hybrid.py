@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.llm.errors import ModelUnavailableError
+from agent.llm.failure import ModelUnavailableError
 from agent.record.completion import Completion, CompletionRequest, Tell, unheard
 from agent.record.events import Event, TurnRecorded
 from agent.record.progress import rank

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.config.run_config import RunConfig
-from agent.loop.budget import is_stale
-from agent.prompt.memory import Memory, remember
+from agent.loop.problem_turns import is_stale
+from agent.prompt.feedback import Memory, remember
 from agent.record.progress import Progress, best_of, rank
 from agent.record.turn import TurnRecord
 from evaluator.evaluation import Evaluation, Status

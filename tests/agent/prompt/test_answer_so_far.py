@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from agent.prompt.answer import extract
-from agent.prompt.answer_so_far import AnswerSoFar
+from agent.prompt.answer import AnswerSoFar, extract
 
 FIRST = "class ModelNew:\n    n = 1\n"
 SECOND = "class ModelNew:\n    n = 2\n"

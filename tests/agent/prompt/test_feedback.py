@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from agent.config.feedback_spec import FeedbackSpec
 from agent.config.run_config import RunConfig
-from agent.prompt.feedback import fenced, sections
-from agent.prompt.memory import remember
+from agent.prompt.feedback import fenced, remember, sections
 from agent.prompt.section import LIMITS, Section, cut, excess
 from agent.record.rival import Rival
 from agent.record.turn import TurnRecord

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent.config.feedback_spec import Component, FeedbackSpec
-from agent.prompt.memory import remember
+from agent.prompt.feedback import remember
 from agent.record.result import Stop
 from agent.record.turn import TurnRecord
 from agent.view.trajectory import overview, turn_lines

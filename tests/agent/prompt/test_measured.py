@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.config.run_config import RunConfig
-from agent.prompt.feedback import sections
+from agent.prompt.feedback import remember, sections
 from agent.prompt.measured import RAW_KERNELS, Subject
-from agent.prompt.memory import remember
 from agent.prompt.placebo import SENTENCES, TOLERANCE, placebo
 from agent.prompt.section import LIMITS, Section
 from agent.record.turn import TurnRecord

@@ -8,8 +8,7 @@ import pytest
 import yaml
 
 from agent.config.run_config import RunConfig
-from agent.prompt.feedback import SourceReader, sections
-from agent.prompt.memory import remember
+from agent.prompt.feedback import SourceReader, remember, sections
 from agent.record.completion import Completion, Usage
 from agent.record.run_files import RunFiles, StoredCompletion
 from agent.record.turn import TurnRecord

@@ -1,18 +1,49 @@
-"""Measures what PyTorch itself does with a problem, before its first prompt is written."""
+"""What the judge does for a problem before a model is billed for it: it sets the problem up, and
+measures what PyTorch itself reaches."""
 
 from __future__ import annotations
 
 import threading
 from typing import Literal
 
-from agent.loop.profiler import Profiler
+from agent.loop.judging import Profiler
 from agent.record.rival import Rival, RivalKernel
 from agent.record.store import RunStore
-from evaluator.errors import InfrastructureError
+from evaluator.errors import InfrastructureError, UnusableReferenceError
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest, ProblemRequest
 from evaluator.executor.executor import Executor
-from evaluator.settings import BaselineName
-from tools.execute import own_module
+from evaluator.settings import BaselineName, Settings
+from problems.problem import Problem
+from tools.execute import own_module, problem_request
+
+
+class ProblemCheck:
+    """The check of one problem. It passes once a command; safe to call from several threads."""
+
+    def __init__(self, executor: Executor, problem: Problem, settings: Settings) -> None:
+        self._executor = executor
+        self._request = problem_request(problem, settings)
+        self._lock = threading.Lock()
+        self._passed = False
+        self._unusable: UnusableReferenceError | None = None
+
+    def run(self) -> None:
+        """Have the judge set the problem up and call its reference, unless it did so already.
+
+        Raises `InfrastructureError`. A reference that cannot run is not tried again; any other
+        failure may pass, and the next call tries again.
+        """
+        with self._lock:
+            if self._unusable is not None:
+                raise self._unusable
+            if self._passed:
+                return
+            try:
+                self._executor.check(self._request)
+            except UnusableReferenceError as error:
+                self._unusable = error
+                raise
+            self._passed = True
 
 
 class RivalMeasurement:
