@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -42,7 +43,6 @@ def profile(
     for callers that profile again: the next profile's process is started ahead. Raises
     `ProfilerError` with one line when no profiler works.
     """
-    from evaluator.collect.target.lent_folder import lent_folder
     from evaluator.errors import ProfilerError
     from evaluator.evaluation import Status
     from tools.advice.diagnosis import diagnose
@@ -55,9 +55,8 @@ def profile(
     if evaluation.status is not Status.CORRECT:
         raise ProfilerError(f"only a correct kernel is profiled, this one is {evaluation.status}")
     begin = time.monotonic()
-    with lent_folder("refinery-profile-") as folder:
-        # The candidate's process gives up its uid and must still reach its own folder below.
-        folder.chmod(0o711)
+    with tempfile.TemporaryDirectory(prefix="refinery-profile-") as name:
+        folder = Path(name)
         rung, reason, collected = _collect(folder, request, session)
         if keep is not None:
             keep_report(folder / rung, collected, keep)
@@ -110,7 +109,7 @@ def _collect(
 ) -> tuple[ProfilerTier, str, Collected]:
     """The best profiler tier that works, why no better one does, and what was collected."""
     from evaluator.collect.ncu import collect_ncu
-    from evaluator.collect.target.target_process import run_confined
+    from evaluator.collect.own_collectors import collect_own
     from evaluator.collect.target.target_request import write_request
     from evaluator.errors import ProfilerError
     from evaluator.hardware.devices import describe
@@ -121,16 +120,16 @@ def _collect(
         ProfilerTier.NCU: lambda place: collect_ncu(
             place, describe(device), timeout_s=_NCU_TIMEOUT_S, session=session
         ),
-        ProfilerTier.TORCH_TRACE: lambda place: run_confined(
+        ProfilerTier.TORCH_TRACE: lambda place: collect_own(
             place, "torch_trace", device=device, timeout_s=_TIMEOUT_S
         ),
-        ProfilerTier.STATIC: lambda place: run_confined(
+        ProfilerTier.STATIC: lambda place: collect_own(
             place, "static", device=device, timeout_s=_TIMEOUT_S
         ),
     }
     if device == "cpu":
         tiers = {
-            ProfilerTier.CPU: lambda place: run_confined(
+            ProfilerTier.CPU: lambda place: collect_own(
                 place, "cpu", device=device, timeout_s=_TIMEOUT_S
             )
         }

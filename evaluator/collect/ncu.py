@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -18,12 +17,13 @@ from evaluator.collect.nsight import read_report
 from evaluator.collect.nsight.ncu_metrics import SECTIONS, names
 from evaluator.collect.nsight.read_report import REPORT
 from evaluator.collect.target.broker import Broker
-from evaluator.collect.target.target_process import run
+from evaluator.collect.target.program import run
+from evaluator.collect.target.target import Target
 from evaluator.collect.target.target_request import read_request
-from evaluator.collect.target.warm_target import WarmTarget
 from evaluator.errors import ProfilerError
 from evaluator.hardware.device_lock import ncu_lock
 from evaluator.hardware.devices import DeviceInfo
+from evaluator.walls.environment import python_module
 from problems.cache_folder import cache_folder, keep
 
 _MOST_KERNELS = 200
@@ -58,9 +58,8 @@ def collect_ncu(
     if not (folder / REPORT).is_file():
         raise ProfilerError("ncu profiled no kernel")
     begin = time.monotonic()
-    # -P: nothing is imported from the folder.
-    reading = [sys.executable, "-P", "-m", read_report.__name__, command[0], str(folder)]
-    text = run(reading, folder, timeout_s=timeout_s, whole=True, name="reading ncu's report")
+    reading = python_module(read_report.__name__, command[0], str(folder))
+    text = run(reading, folder, timeout_s=timeout_s, name="reading ncu's report")
     trace = KernelTrace.model_validate_json(text)
     missing = tuple(dict.fromkeys((*unknown, *trace.missing)))
     collected = collected.after({"import": time.monotonic() - begin})
@@ -109,7 +108,11 @@ def _watched(
                 if left_s <= 0:
                     raise
     # Started before the lock is held: while it waits for that one, it imports.
-    with closing(WarmTarget(command)) as target, _turn(device) as again_s, Broker(where) as broker:
+    with (
+        closing(Target("ncu", command)) as target,
+        _turn(device) as again_s,
+        Broker(where) as broker,
+    ):
         found = target.run(folder, broker, report=REPORT, timeout_s=left_s)
         return found.after({"turn": waited_s + again_s})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from evaluator.collect.target.warm_target import WarmTarget
+from evaluator.collect.target.target import Target
 
 
 class NcuSession:
@@ -19,7 +19,7 @@ class NcuSession:
     def __init__(self, most: int = 1) -> None:
         """`most`: spares at a time, of use for as many profiles at a time, one on each device."""
         self._most = most
-        self._spares: list[WarmTarget] = []
+        self._spares: list[Target] = []
         self._lock = threading.Lock()
 
     @property
@@ -28,7 +28,7 @@ class NcuSession:
         spares = self._spares
         return spares[0].pid if spares else None
 
-    def take(self, prefix: Sequence[str]) -> WarmTarget | None:
+    def take(self, prefix: Sequence[str]) -> Target | None:
         """A spare that was started with these very options, which is the caller's from now on.
 
         None where there is none, or it died; those with other options are dropped.
@@ -48,7 +48,7 @@ class NcuSession:
         """
         with self._lock:
             if len(self._spares) < self._most:
-                self._spares.append(WarmTarget(prefix))
+                self._spares.append(Target("ncu", prefix))
 
     def close(self) -> None:
         """End the spares. Nobody may be profiling any more."""

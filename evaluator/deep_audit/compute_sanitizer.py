@@ -11,8 +11,8 @@ from pathlib import Path
 from evaluator.audit_record import SanitizerRun, Tool
 from evaluator.collect.code.toolkit import find_tool
 from evaluator.collect.target.broker import Broker
+from evaluator.collect.target.target import Target
 from evaluator.collect.target.target_request import write_request
-from evaluator.collect.target.warm_target import WarmTarget
 from evaluator.deep_audit.compiled_text import with_lines
 from evaluator.deep_audit.compute_report import (
     assertion_findings,
@@ -74,7 +74,7 @@ def _watch(
         with (
             tempfile.TemporaryDirectory(prefix="refinery-audit-") as name,
             Broker(request.settings.device) as broker,
-            closing(WarmTarget(command(program, tool), "plain", _ENVIRONMENT)) as target,
+            closing(Target("plain", command(program, tool), _ENVIRONMENT)) as target,
         ):
             folder = Path(name)
             write_request(folder, request)

@@ -8,13 +8,15 @@ looked at, not a proof; what the trusted builder built bounds it. The rule is in
 from __future__ import annotations
 
 import statistics
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from evaluator.audit_record import Provenance, Shares
 from evaluator.collect.collected import CallShares, KernelTrace
-from evaluator.collect.target.lent_folder import lent_folder
-from evaluator.collect.target.target_process import ConfinedMode, run_confined
+from evaluator.collect.own_collectors import collect_own
+from evaluator.collect.target.target import Collector
 from evaluator.collect.target.target_request import write_request
 from evaluator.deep_audit.own_code import OwnCode
 from evaluator.errors import InfrastructureError, ProfilerError
@@ -115,10 +117,11 @@ def gpu_shares(trace: KernelTrace, code: OwnCode) -> Shares:
 
 def _traced(request: EvaluationRequest, code: OwnCode) -> Shares:
     device = request.settings.device
-    with lent_folder("refinery-audit-") as folder:
+    with tempfile.TemporaryDirectory(prefix="refinery-audit-") as name:
+        folder = Path(name)
         write_request(folder, request)
-        mode: ConfinedMode = "shares" if device == "cpu" else "torch_trace"
-        collected = run_confined(folder, mode, device=device, timeout_s=_TIMEOUT_S)
+        mode: Collector = "shares" if device == "cpu" else "torch_trace"
+        collected = collect_own(folder, mode, device=device, timeout_s=_TIMEOUT_S)
     if collected.gpu is not None:
         return gpu_shares(collected.gpu, code)
     if not collected.calls:

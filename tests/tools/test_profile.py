@@ -89,7 +89,8 @@ def test_own_code_on_one_thread(tmp_path: Path) -> None:
     assert result.kernels[0].share > 0.5
     assert result.sol_fraction == pytest.approx(0.1)
     assert {"start", "prepare", "build", "warm_up", "collect"} <= set(result.stages)
-    assert 0 < sum(result.stages.values()) < result.seconds
+    inside = sum(seconds for name, seconds in result.stages.items() if name != "process")
+    assert 0 < inside < result.stages["process"] < result.seconds
     assert "no_new_privs" in result.isolation
     lines = result.summary.splitlines()
     assert lines[0] == f"- bottleneck: {result.bottleneck}"
@@ -172,7 +173,7 @@ def test_a_full_disk_costs_the_profile_only(monkeypatch: pytest.MonkeyPatch) -> 
     def full(*arguments: object, **options: object) -> Collected:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("evaluator.collect.target.target_process.run_confined", full)
+    monkeypatch.setattr("evaluator.collect.own_collectors.collect_own", full)
     with pytest.raises(ProfilerError, match="No space left"):
         profile(request(LIBRARY), correct())
 
@@ -195,7 +196,7 @@ def test_where_no_profiler_works_the_code_is_looked_at(monkeypatch: pytest.Monke
 
     stand_in_gpu(monkeypatch)
     monkeypatch.setattr("evaluator.collect.ncu.collect_ncu", refuse)
-    monkeypatch.setattr("evaluator.collect.target.target_process.run_confined", confined)
+    monkeypatch.setattr("evaluator.collect.own_collectors.collect_own", confined)
     asked = request("def spills(): ...", device="cuda:0")
     result = profile(asked, correct(), session=session)
     assert session.spare_pid is None

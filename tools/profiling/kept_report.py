@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evaluator.collect.collected import Collected
 from evaluator.collect.nsight.read_report import REPORT
-from evaluator.collect.target.target_process import COLLECTED, open_plain
+from evaluator.collect.target.target import COLLECTED, open_plain
 from evaluator.collect.torch_trace import TRACE
 
 MOST_BYTES = 64 * 2**20

@@ -26,12 +26,14 @@ class Mark(IntEnum):
 class CallCounter:
     """Counters of a process that has just been started."""
 
-    def __init__(self, pid: int) -> None:
-        """Open them on `pid`; where that can't be, `reason` says why."""
+    def __init__(self, pid: int | None) -> None:
+        """Open them on `pid`, if any; where that can't be, `reason` says why."""
         self.reason = ""
         self._counters: PerfCounters | None = None
         self._windows: dict[Mark, list[dict[str, float]]] = {mark: [] for mark in Mark}
         self._before: dict[str, float] = {}
+        if pid is None:
+            return
         try:
             self._counters = PerfCounters(pid)
         except NoCountersError as error:

@@ -1,39 +1,33 @@
 """The process that a profiler watches: it builds a candidate and calls it once, warmed up.
 
-`ncu` or a sanitizer starts `python -m evaluator.collect.target.run FOLDER MODE` behind walls. It
-waits for `request.json` in FOLDER (`warm_target.py`). In `ncu` the one call lies inside
-cudaProfilerStart and Stop; in `plain` nothing is collected: the parent process watches.
-`confined.py` calls the other modes; in `static` it is what gets built that counts, and the builder
-looks at that. What was collected goes to `collected.json`. Candidate code runs in this process, so
-what it leaves is a claim: good for advice, never for a verdict.
+`walled.py` starts it, or `ncu` or a sanitizer does: `python -m evaluator.collect.target.run FOLDER
+MODE`. It waits for `request.json` in FOLDER (`target.py`). In `ncu` the one call lies inside
+cudaProfilerStart and Stop; in `plain` nothing is collected: the parent process watches. In `static`
+it is what gets built that counts, and the builder looks at that. What was collected goes to
+`collected.json`. Candidate code runs in this process, so what it leaves is a claim: good for
+advice, never for a verdict.
 """
 
 from __future__ import annotations
 
 import linecache
 import os
+import resource
 import sys
+import time
 import types
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-# Before torch is loaded: libgomp's idle threads would spin and count as processor time.
-os.environ["OMP_WAIT_POLICY"] = "passive"
-
-# Most of what `torch.utils.cpp_extension` takes. That one asks for devices when it is imported,
-# and which of them this process may see is only known with the request.
-import setuptools  # type: ignore[import-untyped]  # noqa: F401
 import torch
 
 from evaluator.collect.collected import Collected, Work
 from evaluator.collect.own_functions import mark_own_functions
-from evaluator.collect.stages import Stages
 from evaluator.collect.target.owner import Owner, connect_to_owner
-from evaluator.collect.target.target_process import COLLECTED, Mode, WatchedMode
+from evaluator.collect.target.target import COLLECTED, Mode, handed_over
 from evaluator.collect.target.target_request import read_request
 from evaluator.collect.target.walled import LAYERS
-from evaluator.collect.target.warm_target import handed_over
 from evaluator.evaluation import Backend, EvaluationRequest
 from evaluator.hardware.cores import usable_cores
 from evaluator.hardware.devices import cache_bytes
@@ -44,29 +38,36 @@ from evaluator.judge.problem.reference import WEIGHT_SEED, Reference
 from evaluator.pretrained import know_configurations
 from evaluator.protocol import RULES
 from evaluator.settings import Precision
-from evaluator.walls.layers import confine
+from evaluator.walls.limits import mapped_bytes
 from evaluator.worker import build_stub
 from evaluator.worker.weights import with_weights
+from evaluator.worker.zygote import import_ahead
 
 _FILE = "candidate.py"
 _SEED = 7
 _WARM_UP = 3
-_WATCHED = get_args(WatchedMode)
 
 
-def main(
-    folder: Path,
-    mode: Mode,
-    owner: Owner,
-    layers: tuple[str, ...],
-    since: float | None = None,
-) -> None:
-    """Run the request in `folder` and leave what was collected there.
+class Stages:
+    """A stopwatch that names what has just ended."""
 
-    `layers`: the walls that stand already; where nobody watches, privileges are given up here,
-    before any candidate code runs. `since` (`time.monotonic`) is when the request was handed over,
-    to a process that was there already.
-    """
+    def __init__(self, since: float) -> None:
+        """The first stage began at `since` (`time.monotonic`)."""
+        self.seconds: dict[str, float] = {}
+        self._since = since
+
+    def end(self, name: str) -> None:
+        now = time.monotonic()
+        self.seconds[name] = now - self._since
+        self._since = now
+
+
+def main(folder: Path, mode: Mode) -> None:
+    """Wait for the request in `folder`, run it and leave what was collected there."""
+    since = handed_over(folder)
+    if since is None:
+        return
+    owner = connect_to_owner(folder)
     stages = Stages(since)
     stages.end("start")
     request = read_request(folder)
@@ -79,11 +80,10 @@ def main(
         tf32 = settings.precision is Precision.TF32
         torch.backends.cuda.matmul.allow_tf32 = tf32
         torch.backends.cudnn.allow_tf32 = tf32
-    if mode in _WATCHED:
-        # Only from here on is it needed.
-        owner.hold_device()
+    # Only from here on is it needed.
+    owner.hold_device()
     stages.end("wait")
-    collected = _collect(folder, mode, request, owner, layers, stages)
+    collected = _collect(folder, mode, request, owner, stages)
     stages.end("collect")
     (folder / COLLECTED).write_text(collected.after(stages.seconds).model_dump_json())
 
@@ -93,7 +93,6 @@ def _collect(
     mode: Mode,
     request: EvaluationRequest,
     owner: Owner,
-    layers: tuple[str, ...],
     stages: Stages,
 ) -> Collected:
     settings = request.settings
@@ -107,12 +106,11 @@ def _collect(
         work = _work(reference, values, settings.precision, settings.device, threads)
     if mode == "cpu":
         output_bytes = sum(t.numel() * t.element_size() for t in reference.expected(values))
-    if mode not in _WATCHED:
-        on_cpu = settings.device == "cpu"
-        memory_bytes = settings.memory_limit_bytes if on_cpu else None
-        layers += tuple(
-            confine(folder, memory_bytes=memory_bytes, cpu_seconds=600, keep_scratch=True)
-        )
+    layers = [*filter(None, os.environ.get(LAYERS, "").split(",")), "separate_builder"]
+    if settings.device == "cpu":
+        most_bytes = mapped_bytes() + settings.memory_limit_bytes
+        resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
+        layers.append("memory_limit")
     stages.end("prepare")
     module = _candidate(folder, request, reference, state, owner)
     stages.end("build")
@@ -126,7 +124,7 @@ def _collect(
     for _ in range(1 if mode in ("plain", "static") else _WARM_UP):
         call()
     stages.end("warm_up")
-    collected = Collected(work=work, isolation=layers)
+    collected = Collected(work=work, isolation=tuple(layers))
     if mode == "cpu":
         from evaluator.collect.cpu_trace import collect_cpu
 
@@ -223,12 +221,6 @@ def _work(
     )
 
 
-def _main(folder: Path, mode: WatchedMode) -> None:
-    since = handed_over(folder)
-    if since is not None:
-        layers = (*filter(None, os.environ.get(LAYERS, "").split(",")), "separate_builder")
-        main(folder, mode, connect_to_owner(folder), layers, since)
-
-
 if __name__ == "__main__":
-    _main(Path(sys.argv[1]), sys.argv[2])  # type: ignore[arg-type]
+    import_ahead()
+    main(Path(sys.argv[1]), sys.argv[2])  # type: ignore[arg-type]

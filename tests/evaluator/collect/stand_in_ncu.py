@@ -30,7 +30,7 @@ esac
 """
 TARGET = f"""
 while [ "$1" != {sys.executable} ]; do shift; done
-shift 3
+shift 4
 {sys.executable} $(dirname $0)/target_without_gpu.py "$@" && cat told > profile.ncu-rep
 """
 """For `profile`: the true target, in a process below this one as under ncu. The report is what the

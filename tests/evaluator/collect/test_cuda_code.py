@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -15,10 +14,9 @@ from evaluator.collect.code.cuda_code import (
     read_kernels,
 )
 from evaluator.collect.collected import KernelTrace
-from evaluator.collect.target import target_process
-from evaluator.collect.target.target_process import run_confined
+from evaluator.collect.own_collectors import collect_own
 from evaluator.errors import ProfilerError
-from tests.evaluator.collect.test_target_process import request
+from tests.evaluator.collect.target_requests import request
 
 DATA = Path(__file__).parents[2] / "data" / "cuobjdump"
 SCRIPT = """#!/bin/sh
@@ -100,7 +98,7 @@ class ModelNew(torch.nn.Module):
 
 @pytest.mark.thorough
 def test_the_libraries_that_a_candidate_builds_are_looked_at(
-    cuobjdump: Path, monkeypatch: pytest.MonkeyPatch
+    cuobjdump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked_at: list[Path] = []
 
@@ -108,11 +106,9 @@ def test_the_libraries_that_a_candidate_builds_are_looked_at(
         looked_at.extend(libraries)
         return inspect_kernels(libraries)
 
-    monkeypatch.setattr(target_process, "inspect_kernels", spy)
-    # Not below pytest's folder, which only its owner may enter.
-    with tempfile.TemporaryDirectory() as name:
-        request(SOURCE, Path(name))
-        collected = run_confined(Path(name), "static", device="cpu", timeout_s=120)
+    monkeypatch.setattr("evaluator.collect.own_collectors.inspect_kernels", spy)
+    request(SOURCE, tmp_path)
+    collected = collect_own(tmp_path, "static", device="cpu", timeout_s=120)
     assert [library.name for library in looked_at] == ["0-plus_one.so"]
     assert collected.gpu is not None
     assert collected.gpu.kernels[0].metrics["registers"] == 24

@@ -9,10 +9,10 @@ import pytest
 from evaluator.collect.ncu import collect_ncu, known_metrics, parse_query
 from evaluator.collect.nsight.ncu_metrics import QUANTITIES, names
 from evaluator.collect.nsight.read_report import REPORT
-from evaluator.collect.target.target_process import COLLECTED
+from evaluator.collect.target.target import COLLECTED
 from evaluator.errors import ProfilerError
 from tests.evaluator.collect.stand_in_ncu import GPU, PROFILES, WORK, stand_in_ncu
-from tests.evaluator.collect.test_target_process import request
+from tests.evaluator.collect.target_requests import request
 
 
 @pytest.fixture

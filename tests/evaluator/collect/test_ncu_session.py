@@ -18,14 +18,14 @@ from evaluator.collect.collected import Collected
 from evaluator.collect.ncu import collect_ncu, ncu_command
 from evaluator.collect.ncu_session import NcuSession
 from evaluator.collect.nsight.read_report import REPORT
+from evaluator.collect.target.target import Target
 from evaluator.collect.target.target_request import REQUEST
-from evaluator.collect.target.warm_target import WarmTarget
 from evaluator.errors import ProfilerError
 from evaluator.hardware.devices import DeviceInfo
 from evaluator.judge.bounds import ceilings
 from evaluator.judge.bounds.ceilings import measure_ceilings
 from tests.evaluator.collect.stand_in_ncu import GPU, stand_in_ncu
-from tests.evaluator.collect.test_target_process import REFERENCE, request
+from tests.evaluator.collect.target_requests import REFERENCE, request
 from tests.evaluator.processes import descendants, is_running, still_running
 
 pytestmark = pytest.mark.thorough
@@ -53,13 +53,13 @@ def watched(place: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
     stand_in_ncu(tmp_path / "bin", tmp_path / "log")
     pids: list[int] = []
-    watch = WarmTarget.watch
+    watch = Target.watch
 
-    def noted(target: WarmTarget, *given: Any, **options: Any) -> str:
+    def noted(target: Target, *given: Any, **options: Any) -> str:
         pids.append(target.pid)
         return watch(target, *given, **options)
 
-    monkeypatch.setattr(WarmTarget, "watch", noted)
+    monkeypatch.setattr(Target, "watch", noted)
     return pids
 
 
@@ -262,8 +262,8 @@ def test_an_owner_that_is_killed_while_its_candidate_runs_leaves_no_process(plac
         "import sys, tempfile\nfrom pathlib import Path\n"
         "tempfile.tempdir = sys.argv[1]\n"
         "from evaluator.collect.target.broker import Broker\n"
-        "from evaluator.collect.target.warm_target import WarmTarget\n"
-        "target = WarmTarget(sys.argv[3:])\n"
+        "from evaluator.collect.target.target import Target\n"
+        "target = Target('ncu', sys.argv[3:])\n"
         "print(target.pid, flush=True)\n"
         "target.watch(Path(sys.argv[2]), Broker('cpu'), timeout_s=300)\n"
     )

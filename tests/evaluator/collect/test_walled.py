@@ -20,7 +20,7 @@ from evaluator.judge.bounds import ceilings
 from evaluator.judge.bounds.ceilings import measure_ceilings
 from evaluator.walls.privileges import may_watch
 from tests.evaluator.collect.stand_in_ncu import GPU, stand_in_ncu
-from tests.evaluator.collect.test_target_process import REFERENCE, request
+from tests.evaluator.collect.target_requests import REFERENCE, request
 
 ATTEMPTS = """
 import json, os, socket
@@ -123,7 +123,7 @@ def test_one_right_of_roots_is_kept_where_counters_are_for_administrators(
     code = before + (
         "import sys\nfrom pathlib import Path\nfrom evaluator.collect.target import walled\n"
         "walled.counters_ask_for_a_right = lambda: True\n"
-        "walled.main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])\n"
+        "walled.main(Path(sys.argv[1]), int(sys.argv[2]), 'ncu', sys.argv[3:])\n"
     )
     tries = f"echo ${walled.LAYERS}\n"
     tries += "grep -E '^(Uid|Cap(Prm|Eff|Bnd)|NoNewPrivs|Seccomp):' /proc/self/status\n"
@@ -136,7 +136,6 @@ def test_one_right_of_roots_is_kept_where_counters_are_for_administrators(
     tries += "(exec 3> /proc/self/comm) && echo a name"
     done = subprocess.run(
         [sys.executable, "-c", code, str(folder), str(os.getpid()), "sh", "-c", tries],
-        env=os.environ | {walled.COUNTERS: "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

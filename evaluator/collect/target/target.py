@@ -1,13 +1,14 @@
-"""A target that was started before there is a request for it: what takes long is done by then.
+"""The process that runs a candidate for a profiler or a sanitizer.
 
-Starting a profiler, an interpreter and `import torch` takes seconds, and none of it depends on the
-candidate. Both ends of the wait are here: `WarmTarget` starts the program and hands a request over;
-`handed_over` is where the target waits, asleep, before it has touched a device. The pipe between
-them has a name, since a profiler may close what it inherited. Its end is the owner's end too: when
-the last writer is gone, however it went, the waiting target leaves, and so does its profiler.
+It may be started before there is a request for it. Starting a profiler, an interpreter and
+`import torch` takes seconds, and none of it depends on the candidate. Both ends of the wait are
+here: `Target` starts the program and hands a request over; `handed_over` is where the target waits,
+asleep, before it has touched a device. The pipe between them has a name, since a profiler may close
+what it inherited. When the last writer of the pipe is gone, however it went, the waiting target
+leaves, and so does its profiler.
 
 A target is for one candidate: none ever sees a process in which another one ran. It waits behind
-its walls (`walled.py`) already.
+its walls (`walled.py`) already. A profile is taken after the verdict and never feeds it.
 """
 
 from __future__ import annotations
@@ -16,32 +17,33 @@ import contextlib
 import os
 import shutil
 import socket
+import stat
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO, Literal
 
 from evaluator.collect.collected import Collected
 from evaluator.collect.target.broker import Broker
 from evaluator.collect.target.owner import listening
-from evaluator.collect.target.target_process import (
-    COLLECTED,
-    Program,
-    WatchedMode,
-    collected_in,
-    is_plain,
-    lend_ceilings,
-    target_environment,
-    why_broken_off,
-)
+from evaluator.collect.target.program import Program, last_line
 from evaluator.collect.target.target_request import REQUEST
-from evaluator.collect.target.walled import COUNTERS
 from evaluator.errors import ProfilerError
 from evaluator.ipc.wire import Channel, WireError, WireTimeoutError
-from evaluator.walls.environment import python_module
+from evaluator.walls.environment import clean_environment, python_module
 from evaluator.walls.folders import PACKAGES
 from evaluator.walls.scratch import remove
+from problems.cache_folder import cache_folder
 
+Collector = Literal["torch_trace", "static", "cpu", "shares"]
+"""What collects in the target's own process."""
+Watched = Literal["ncu", "plain"]
+"""In these modes another program watches: `ncu` or a sanitizer."""
+Mode = Literal[Collector, Watched]
+COLLECTED = "collected.json"
+_COLLECTED_BYTES = 16 * 2**20
+_CACHE = "cache"
 _GATE = "gate"
 _PACKAGES = "packages"
 _LOOK_S = 0.2
@@ -49,28 +51,31 @@ _PRINTED_BYTES = 8 * 2**20
 """Many times what a sanitizer says of all the errors that it may tell of."""
 
 
-class WarmTarget:
-    """The target under another program, behind walls, waiting for its request in a folder of its
-    own."""
+class Target:
+    """Waits for its request behind walls, in a folder of its own."""
 
     def __init__(
         self,
-        prefix: Sequence[str],
-        mode: WatchedMode = "ncu",
+        mode: Mode,
+        prefix: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start it; `prefix` is the program that watches, with its options. What these say of
-        files is relative to the target's folder. `environment` comes on top of the clean one."""
+        """Start it; `prefix` is the program that watches, if any, with its options. What these say
+        of files is relative to the target's folder. `environment` comes on top of the clean one."""
+        self.mode = mode
         self.prefix = tuple(prefix)
         folder = Path(tempfile.mkdtemp(prefix="refinery-target-"))
-        target = python_module("evaluator.collect.target.run", str(folder), mode)
-        walled = python_module("evaluator.collect.target.walled", str(folder), str(os.getpid()))
-        variables = target_environment(folder) | dict(environment or {})
+        walled = python_module(
+            "evaluator.collect.target.walled", str(folder), str(os.getpid()), mode, *prefix
+        )
+        variables = clean_environment(folder) | dict(environment or {})
+        # Nothing in its environment leads to anything else of ours.
+        variables["KERNEL_REFINERY_CACHE"] = str(folder / _CACHE)
+        # libgomp's idle threads would spin and count as processor time.
+        variables["OMP_WAIT_POLICY"] = "passive"
         variables["PYTHONPATH"] = f"{folder / _PACKAGES}{os.pathsep}{variables['PYTHONPATH']}"
-        if mode == "ncu":
-            variables[COUNTERS] = "1"
         try:
-            lend_ceilings(folder)
+            _lend_ceilings(folder)
             _name_packages(folder / _PACKAGES)
             os.mkfifo(folder / _GATE)
             # The process that will wait there; no other one comes into the folder.
@@ -79,10 +84,10 @@ class WarmTarget:
             self._gate = os.open(folder / _GATE, os.O_RDWR | os.O_CLOEXEC)
             try:
                 self._program = Program(
-                    [*walled, *prefix, *target],
+                    walled,
                     folder,
                     variables,
-                    name=Path(prefix[0]).name,
+                    name=Path(prefix[0]).name if prefix else f"the {mode} collector",
                     most_bytes=_PRINTED_BYTES,
                 )
             except BaseException:
@@ -110,9 +115,9 @@ class WarmTarget:
         """
         begin = time.monotonic()
         text = self.watch(folder, broker, timeout_s=timeout_s)
-        collected = collected_in(self._folder, "ncu", text)
+        collected = _collected_in(self._folder, self.mode, text)
         for name in (COLLECTED, report):
-            if is_plain(self._folder / name):
+            if _is_plain(self._folder / name):
                 shutil.move(self._folder / name, folder / name)
         return collected.after({"process": time.monotonic() - begin})
 
@@ -145,8 +150,11 @@ class WarmTarget:
                 left_s = self._serve(door, broker, timeout_s)
             except WireError as error:
                 self._program.end()
-                why = why_broken_off(error, self._program.name, timeout_s)
-                raise ProfilerError(why) from None
+                if str(error):
+                    raise ProfilerError(f"{self._program.name} broke off: {error}") from None
+                raise ProfilerError(
+                    f"{self._program.name} took longer than {timeout_s:g} s"
+                ) from None
         return self._program.finish(left_s, whole=whole, may_fail=may_fail, limit_s=timeout_s)
 
     def _serve(self, door: socket.socket, broker: Broker, timeout_s: float) -> float:
@@ -180,6 +188,23 @@ def _name_packages(folder: Path) -> None:
     folder.chmod(0o755)
 
 
+def _lend_ceilings(folder: Path) -> None:
+    """What was measured of the devices goes to a target as a copy: the cache is out of its reach.
+
+    Where there is none, the target measures for itself.
+    """
+    stored = cache_folder() / "ceilings"
+    if not stored.is_dir():
+        return
+    lent = folder / _CACHE / stored.name
+    lent.mkdir(parents=True)
+    for file in stored.iterdir():
+        shutil.copyfile(file, lent / file.name)
+    # Whatever our umask: the target is another user.
+    for path in (lent.parent, lent, *lent.iterdir()):
+        path.chmod(0o755)
+
+
 def handed_over(folder: Path) -> float | None:
     """Wait until there is a request in `folder`: when that was, by `time.monotonic`.
 
@@ -199,3 +224,31 @@ def handed_over(folder: Path) -> float | None:
         return None
     (folder / _GATE).unlink()
     return float(said)
+
+
+def _collected_in(folder: Path, mode: Mode, log: str) -> Collected:
+    """What the target left there; `ProfilerError` with the log's last line if it left nothing."""
+    try:
+        with open_plain(folder / COLLECTED, _COLLECTED_BYTES) as file:
+            return Collected.model_validate_json(file.read())
+    except (OSError, ValueError):
+        raise ProfilerError(f"the {mode} collector left nothing: {last_line(log)}") from None
+
+
+def open_plain(path: Path, most_bytes: int) -> IO[bytes]:
+    """A file of a folder that may have belonged to the candidate, open for reading.
+
+    Raises `OSError` for a link, for what is no plain file, and for one that is larger.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    file = os.fdopen(handle, "rb")
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > most_bytes:
+        file.close()
+        raise OSError(f"{path.name} is no plain file of a sensible size")
+    return file
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether a file is there, and no link: it may have been the candidate's to name."""
+    return path.is_file() and not path.is_symlink()

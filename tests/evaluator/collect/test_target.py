@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from evaluator.collect.collected import Collected
-from evaluator.collect.target import target_process
+from evaluator.collect.target import program
 from evaluator.collect.target.broker import Broker
-from evaluator.collect.target.target_process import COLLECTED
+from evaluator.collect.target.target import COLLECTED, Target, handed_over
 from evaluator.collect.target.target_request import REQUEST
-from evaluator.collect.target.warm_target import WarmTarget, handed_over
 from evaluator.errors import ProfilerError
 from tests.evaluator.processes import descendants, is_running, still_running
 
@@ -29,11 +28,11 @@ def folder(tmp_path: Path, place: Path) -> Path:
     return tmp_path
 
 
-def shell(script: str) -> WarmTarget:
-    return WarmTarget(["sh", "-c", script])
+def shell(script: str) -> Target:
+    return Target("ncu", ["sh", "-c", script])
 
 
-def collected(target: WarmTarget, folder: Path, timeout_s: float = 20) -> Collected:
+def collected(target: Target, folder: Path, timeout_s: float = 20) -> Collected:
     with Broker("cpu") as broker:
         return target.run(folder, broker, report="report", timeout_s=timeout_s)
 
@@ -122,17 +121,17 @@ def test_our_packages_are_found_behind_the_walls_though_they_are_not_installed(
     code = (
         "import sys; from pathlib import Path; "
         "sys.meta_path = [f for f in sys.meta_path if f.__module__.startswith('_frozen')]; "
-        "import problems, evaluator.collect.target.target_process as own; "
+        "import problems, evaluator.collect.target.program as own; "
         "print(Path(own.__file__).resolve())"
     )
-    with closing(WarmTarget([sys.executable, "-c", code])) as target, Broker("cpu") as broker:
+    with closing(Target("ncu", [sys.executable, "-c", code])) as target, Broker("cpu") as broker:
         said = target.watch(folder, broker, timeout_s=60)
-    assert said.split() == [target_process.__file__]
+    assert said.split() == [program.__file__]
 
 
 def test_a_program_that_is_not_there_leaves_nothing(folder: Path) -> None:
     with (
-        closing(WarmTarget(["/no/such/program"])) as target,
+        closing(Target("ncu", ["/no/such/program"])) as target,
         pytest.raises(
             ProfilerError, match=r"program ended with 127: /no/such/program: No such file"
         ),

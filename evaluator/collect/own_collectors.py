@@ -1,0 +1,50 @@
+"""Collects in the candidate's own process: everything but what `ncu` counts."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+from evaluator.collect.code.cuda_code import inspect_kernels
+from evaluator.collect.code.static_code import inspect_loops
+from evaluator.collect.collected import Collected, LoopFacts
+from evaluator.collect.counters.call_counter import CallCounter
+from evaluator.collect.target.broker import Broker
+from evaluator.collect.target.target import Collector, Target
+from evaluator.collect.torch_trace import TRACE
+
+
+def collect_own(folder: Path, mode: Collector, *, device: str, timeout_s: float) -> Collected:
+    """Run the request in `folder`; the collector's own report stays there.
+
+    Builds are answered here, mostly from the cache that the judge filled. Raises `ProfilerError`
+    with one line when the target fails, is too slow or leaves nothing.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="refinery-") as kept,
+        closing(Target(mode)) as target,
+        # Opened now, while the target has one thread and may be looked at.
+        closing(CallCounter(target.pid if mode == "cpu" else None)) as counter,
+        Broker(device, counter=counter, kept=Path(kept)) as broker,
+    ):
+        collected = target.run(folder, broker, report=TRACE, timeout_s=timeout_s)
+        if mode == "static":
+            return collected.model_copy(update={"gpu": inspect_kernels(broker.libraries)})
+        if collected.cpu is None:
+            return collected
+        counted = {"counts": counter.counts(), "no_counts": counter.reason}
+        cpu = collected.cpu.model_copy(update={"loops": _loops(broker.libraries), **counted})
+        return collected.model_copy(update={"cpu": cpu})
+
+
+def _loops(libraries: list[Path]) -> LoopFacts | None:
+    found = [facts for library in libraries if (facts := inspect_loops(library)) is not None]
+    if not found:
+        return None
+    return LoopFacts(
+        packed=sum(facts.packed for facts in found),
+        scalar=sum(facts.scalar for facts in found),
+        widest_bits=max(facts.widest_bits for facts in found),
+        calls=tuple(sorted({name for facts in found for name in facts.calls})),
+    )
