@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evaluator.record import Record
+from experiments.archive import unpacked
 
 Side = Literal["planted", "mended"]
 Role = Side | Literal["good"]
@@ -42,6 +43,7 @@ class Result(Record):
 
 
 def stored(folder: Path) -> dict[tuple[str, Role], Result]:
-    """All results in a folder, by case and side."""
+    """All results in a folder, or in an archive of it, by case and side."""
+    folder = unpacked(folder)
     found = [Result.model_validate_json(path.read_text()) for path in sorted(folder.glob("*.json"))]
     return {(result.case, result.side): result for result in found}

@@ -23,8 +23,9 @@ from tests.advice.result import stored
 from tests.nvcc import needs_nvcc
 from tools.advice.rules import GPU_ADVICE
 
-RESULTS = Path(__file__).parents[3] / "experiments" / "results" / "advice" / "h200"
-GOOD = Path(__file__).parents[3] / "experiments" / "results" / "good_kernels" / "h100"
+RESULTS = Path(__file__).parents[1] / "h200.tar.xz"
+GOOD = Path(__file__).parent / "h100.tar.xz"
+TABLE = Path(__file__).parent / "h100.md"
 
 by_name = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 of_all = pytest.mark.parametrize("kernel", (*KERNELS, *PUBLISHED), ids=lambda kernel: kernel.name)
@@ -79,9 +80,7 @@ def test_no_good_kernel_is_told_what_its_label_rules_out() -> None:
     found = advised(GOOD)
     assert len(found) == len(KERNELS) + len(PUBLISHED)
     assert {each.name: sorted(each.misled) for each in found if each.misled} == {}
-    assert (GOOD / "TABLE.md").read_text() == table(GOOD), (
-        f"python -m tests.advice.good.table {GOOD} > {GOOD}/TABLE.md"
-    )
+    assert TABLE.read_text() == table(GOOD), f"python -m tests.advice.good.table {GOOD} > {TABLE}"
 
 
 def test_a_kernel_that_is_told_what_its_label_rules_out_is_counted() -> None:
