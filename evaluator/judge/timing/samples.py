@@ -18,7 +18,7 @@ _FREE_US = 20.0
 """Two processes may take times to get ready that differ by so much for no merit of theirs."""
 _FREE_HIDDEN_US = 3.0
 """Likewise for the way from the judge's process to another one's on a GPU and back: on an H100 300
-us, and 69 of 78 calls were within 2 us of it (`experiments/results/gate-h100.txt`)."""
+us, and 69 of 78 calls were within 2 us of it (`experiments/results/README.md`)."""
 
 
 @dataclass

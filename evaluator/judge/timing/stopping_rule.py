@@ -13,7 +13,7 @@ CLEAR_RATIO = 1.5
 """A kernel that is so many times faster or slower needs no narrow interval."""
 PAIRS_DIFFER = 0.05
 """Twice the standard deviation that the speedup of most kernels has between pairs of workers, on a
-GPU whose streams can be held (`experiments/results/measured/timing.md`)."""
+GPU whose streams can be held (`experiments/results/README.md`)."""
 _SLOW_RATIO = 1 / CLEAR_RATIO / (1 + PAIRS_DIFFER)
 _LOOKS = (12, 24, 48, 96, 192)
 """Undisturbed blocks after which it is seen whether a kernel is so. In a first worker ten calls are

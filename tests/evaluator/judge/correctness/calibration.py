@@ -1,7 +1,7 @@
 """Honest and dishonest implementations of common operators, to calibrate the accept rule on.
 
 `python -m tests.evaluator.judge.correctness.calibration` prints one row for each of them, which
-`experiments/results/measured/correctness.md` sums up.
+`experiments/results/README.md` sums up.
 """
 
 from __future__ import annotations
