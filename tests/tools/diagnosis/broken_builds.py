@@ -2,7 +2,7 @@
 
 `python -m tests.tools.diagnosis.broken_builds [NAME ...]` builds them through the trusted builder
 and leaves what the compilers said in `tests/data/build_logs/broken/`, over the light headers and,
-for those with `full`, over PyTorch's own.
+for those with `full`, over PyTorch's own, where that is something else.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ BROKEN = {
     ),
     "wrong_type": Broken(
         host("  float* p = x.data_ptr<double>();\n" + LOOP), "cannot convert 'double*' to 'float*'",
-        "float* p = x.data_ptr<double>()", full=True,
+        "float* p = x.data_ptr<double>()",
     ),
     "missing_header": Broken(
         host(LOOP, "#include <fast_math.hpp>"), "fast_math.hpp: No such file",
@@ -158,7 +158,7 @@ BROKEN = {
             "  std::sort(rows.begin(), rows.end());\n" + LOOP,
             "#include <algorithm>\n#include <string>",
         ),
-        "no match for 'operator<'", "std::sort(rows.begin(), rows.end())", full=True,
+        "no match for 'operator<'", "std::sort(rows.begin(), rows.end())",
     ),
     "overload": Broken(
         host(
@@ -192,12 +192,12 @@ BROKEN = {
     ),
     "unbalanced": Broken(
         host("  for (int64_t i = 0; i < n; ++i) {\n    to[i] = from[i];\n"),
-        "expected '}' at end of input", "}", also=("to match this '{', line 10",), full=True,
+        "expected '}' at end of input", "}", also=("to match this '{', line 10",),
     ),
     "pybind_signature": Broken(
         "\n#include <torch/extension.h>\ntorch::Tensor run(torch::Tensor x, float** rows) {\n"
         "  return x;\n}\n",
-        "no match for call", "float** rows", also=("takes and returns torch::Tensor",), full=True,
+        "no match for call", "float** rows", also=("takes and returns torch::Tensor",),
     ),
     "function_name": Broken(
         host(LOOP), "'forward' was not declared", "", functions=("forward",), full=True,
@@ -205,7 +205,7 @@ BROKEN = {
     ),
     "torch_name": Broken(
         host(LOOP + "\n  y = torch::gelu_fast(y);"), "'gelu_fast' is not a member of",
-        "torch::gelu_fast(y)", full=True,
+        "torch::gelu_fast(y)",
     ),
     "dispatch": Broken(
         host(
@@ -213,7 +213,7 @@ BROKEN = {
             "    scalar_t* p = y.data_ptr<scalar_t>();\n    p[0] = 0;\n  }));\n"
             "  scalar_t last = 0;\n" + LOOP
         ),
-        "'scalar_t' was not declared", "scalar_t last = 0", full=True,
+        "'scalar_t' was not declared", "scalar_t last = 0",
     ),
     "dispatch_comma": Broken(
         host(
@@ -234,11 +234,11 @@ BROKEN = {
     ),
     "cuda_syntax": Broken(
         DECLARED, "expected a \";\"", "if (i < n)", also=("|   int j = i\n",), cuda=device(
-            kernel("x[i]").replace("  if", "  int j = i\n  if")), full=True,
+            kernel("x[i]").replace("  if", "  int j = i\n  if")),
     ),
     "cuda_undeclared": Broken(
         DECLARED, 'identifier "width" is undefined', "x[i * width]", cuda=device(
-            kernel("x[i * width]")), full=True,
+            kernel("x[i * width]")),
     ),
     "cuda_global_value": Broken(
         DECLARED, "must have a void return type", "__global__ float scale",
@@ -259,7 +259,7 @@ BROKEN = {
         DECLARED, "operator", "h * 2.5f", cuda=device(
             kernel("__half2float(h * 2.5f)").replace(
                 "  if (", "  __half h = __float2half(x[0]);\n  if ("
-            ).replace("__global__", "#include <cuda_fp16.h>\n__global__")), full=True,
+            ).replace("__global__", "#include <cuda_fp16.h>\n__global__")),
     ),
     "cuda_template": Broken(
         DECLARED, "no instance of function template", "launch(from, n)", cuda=device(
@@ -289,7 +289,7 @@ BROKEN = {
     "cuda_namespace": Broken(
         DECLARED, 'no member "getStream"', "at::cuda::getStream()", cuda=device(
             kernel("x[i]"),
-            "scale<<<(n + 255) / 256, 256, 0, at::cuda::getStream()>>>(from, to, n);"), full=True,
+            "scale<<<(n + 255) / 256, 256, 0, at::cuda::getStream()>>>(from, to, n);"),
     ),
 }  # fmt: skip
 

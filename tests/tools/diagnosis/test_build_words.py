@@ -42,8 +42,6 @@ def assert_told(broken: Broken, words: str) -> None:
 def test_the_corpus_is_wide() -> None:
     assert len(BROKEN) >= 30
     assert {case.partition(".")[0] for case in CASES} == set(BROKEN)
-    full = [case for case in CASES if case.endswith(".full")]
-    assert len(full) >= 10 and sum(case.startswith("cuda") for case in full) >= 3
 
 
 @pytest.mark.parametrize("case", CASES)
