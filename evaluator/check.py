@@ -25,7 +25,6 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 
 def backend_of(source: str, device: str) -> Backend:
-    """The backend of a kernel file, from the compiler calls in its text."""
     from evaluator.evaluation import Backend
 
     if re.search(r"@triton\.(jit|autotune)", source):

@@ -304,7 +304,6 @@ class ProblemRequest(Record):
     settings: Settings
 
     def on(self, device: str) -> Self:
-        """The same question to another device."""
         settings = self.settings.model_copy(update={"device": device})
         return self.model_copy(update={"settings": settings})
 

@@ -101,7 +101,6 @@ def know_configurations(known: Configurations) -> None:
 
 
 def _install(find: _Find) -> None:
-    """Let `transformers` find configurations so, and build models from nothing else."""
     from transformers import PreTrainedConfig, PreTrainedModel
     from transformers.models.auto import auto_factory
 
@@ -145,7 +144,6 @@ def to_values(configuration: Any) -> Configuration:
 
 
 def from_values(values: Configuration) -> Any:
-    """The configuration that `to_values` was given."""
     from transformers import AutoConfig
 
     return AutoConfig.for_model(**values)

@@ -48,8 +48,6 @@ def _audit(value: object) -> object:
 
 
 class JudgeOptions(Record):
-    """What users choose of how kernels are judged, whichever command judges them."""
-
     precision: Annotated[
         Precision,
         CommandOption("The arithmetic that the task asks for.", "fp32|tf32|fp16|bf16"),

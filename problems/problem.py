@@ -51,7 +51,6 @@ class Problem(BaseModel):
         return count_hidden_sizes(self.source) > 0
 
     def hidden_references(self, size_class: SizeClass) -> tuple[str, ...]:
-        """The module at each set of sizes that only the judge knows; often none."""
         return tuple(
             with_sizes(self.source, size_class, hidden=number)
             for number in range(count_hidden_sizes(self.source))

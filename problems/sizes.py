@@ -29,8 +29,6 @@ class SizeClass(StrEnum):
 
 
 class Metadata(NamedTuple):
-    """The statements that are ours in a problem file, or None where it has none such."""
-
     category: ast.Assign | None = None
     cpu_sizes: ast.Assign | None = None
     hidden_sizes: ast.Assign | None = None

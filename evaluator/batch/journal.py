@@ -40,7 +40,6 @@ class Journal:
         """How many verdicts were taken over."""
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
-        """The evaluation in the file, or a new one, which is written to it at once."""
         # Another machine may have another device of that name.
         asked = f"{platform.node()} {request.model_dump_json()}"
         key = hashlib.sha256(asked.encode()).hexdigest()

@@ -18,6 +18,5 @@ class KernelName(NamedTuple):
 
     @classmethod
     def of(cls, path: Path) -> KernelName | None:
-        """What a file's name says; None for any other name."""
         match = _PATTERN.fullmatch(path.name)
         return cls(*map(int, match.groups())) if match else None

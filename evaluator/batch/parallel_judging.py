@@ -18,9 +18,7 @@ from problems.problem import Problem
 class Evaluates(Protocol):
     """An executor, or a wrapper of one."""
 
-    def evaluate(self, request: EvaluationRequest) -> Evaluation:
-        """See `Executor.evaluate`."""
-        ...
+    def evaluate(self, request: EvaluationRequest) -> Evaluation: ...
 
 
 Kernel = tuple[Path, Problem]

@@ -61,7 +61,6 @@ class Enclosure:
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """Names of the active walls; empty before `prepare`."""
         return tuple(COMPILER + name for name in self._held)
 
     @property

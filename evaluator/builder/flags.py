@@ -105,8 +105,6 @@ SANITIZED_LINK = ("-fsanitize=address,undefined",)
 
 @dataclass(frozen=True)
 class DeviceFlags:
-    """Flags for nvcc, and those that named an architecture, which the present one replaces."""
-
     kept: tuple[str, ...]
     replaced: tuple[str, ...]
 

@@ -67,7 +67,6 @@ _SHADOWED = {
 
 
 def digest() -> str:
-    """SHA-256 over the light headers and their sources, 16 hex digits."""
     total = hashlib.sha256(repr(_SHADOWED).encode())
     for path in sorted(SOURCES.iterdir()):
         if path.suffix in (".h", ".cpp"):

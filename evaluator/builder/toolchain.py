@@ -164,7 +164,6 @@ class Toolchain:
 
     @property
     def host_fingerprint(self) -> str:
-        """Everything about this machine that C++ objects depend on."""
         processor = Path("/proc/cpuinfo")
         features = "".join(
             line

@@ -51,8 +51,6 @@ class Flags:
 
 @dataclass(frozen=True)
 class Compiled:
-    """One source after its compiler: the object's bytes, or None and what was said."""
-
     content: bytes | None
     log: str
     timed_out: bool = False
@@ -62,8 +60,6 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Attempt:
-    """A whole request after the compilers, over one kind of headers."""
-
     library: bytes | None
     log: str
     timed_out: bool = False
@@ -94,7 +90,6 @@ def _digest(*parts: str) -> str:
 
 
 def _everything(unit: Source, sources: Sources) -> str:
-    """The text of a unit, and of whatever it may include of the candidate's own."""
     return "\n".join((unit.content, *(content for _, content in sources.others)))
 
 
@@ -111,7 +106,6 @@ class Workshop:
     """What compiling the light headers' runtime said; it is not tried again."""
 
     def key(self, *parts: str) -> str:
-        """SHA-256 over the parts and everything about this machine that matters."""
         return _digest(self.tools.fingerprint, *parts)
 
     @property

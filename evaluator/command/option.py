@@ -27,8 +27,6 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True)
 class CommandOption:
-    """How a field of a model is given on a command line."""
-
     help: str
     metavar: str = ""
     """What follows the option; empty: it is a flag."""
@@ -52,7 +50,6 @@ def options_of(model: type[BaseModel]) -> dict[str, CommandOption]:
 
 
 def option_name(model: type[BaseModel], field: str) -> str:
-    """The long name, with its dashes."""
     option = options_of(model).get(field)
     named = option.names[0] if option is not None and option.names else f"--{field}"
     return named.partition("/")[0].replace("_", "-")

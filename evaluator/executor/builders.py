@@ -20,7 +20,6 @@ class Builders:
     """Builds candidates side by side. Safe for several threads."""
 
     def __init__(self, module: str, device: str, cache: Path, number: int) -> None:
-        """`module` is what `Service` starts, `number` times at most."""
         self.services = [Service(module, device, str(cache)) for _ in range(number)]
         self._on_cpu = device == "cpu"
         # Who built last builds next: the others need not be started as long as it keeps up.

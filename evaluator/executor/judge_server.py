@@ -73,7 +73,6 @@ def main(fd: int, device: str, cache: Path) -> None:
 
 
 def _warm_up(builder: Builder) -> None:
-    """Compile what the first build would wait for, while the first problem is set up."""
     try:
         builder.warm_up()
     except InfrastructureError as error:

@@ -57,8 +57,6 @@ class Answer(Record):
 
 
 class RayJudge:
-    """Judges candidates where it was placed. Questions and answers are bytes."""
-
     def __init__(self, device: str, executors: int = 1) -> None:
         """`device` is `cpu` or `cuda:0`, the GPU that Ray gave to this actor, which is one of so
         many on its node."""

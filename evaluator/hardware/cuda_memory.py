@@ -98,8 +98,6 @@ class DeviceMapping:
 
 
 class _Interface:
-    """What torch needs to see memory that is not its own."""
-
     def __init__(self, address: int, size: int) -> None:
         self.__cuda_array_interface__ = {
             "shape": (size,),

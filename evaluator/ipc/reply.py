@@ -97,7 +97,6 @@ class Reply:
 
 
 def place_after(end: int) -> int:
-    """Where the slot's next output begins, after one that ends there."""
     return (end + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT
 
 

@@ -97,7 +97,6 @@ class Service:
         )
 
     def _last_words(self) -> str:
-        """The last line that it printed: of a traceback, the error."""
         self._log.seek(0, os.SEEK_END)
         self._log.seek(max(0, self._log.tell() - 2000))
         lines = self._log.read().decode(errors="replace").split("\n")

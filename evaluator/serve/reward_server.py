@@ -29,8 +29,6 @@ _SHUTDOWN_TIMEOUT_S = 5.0
 
 @dataclass
 class RewardServer:
-    """Listens on loopback for clients that bring the token."""
-
     dispatch: Dispatch
     token: BearerToken
     request_for: Callable[[str, str], EvaluationRequest]

@@ -22,7 +22,6 @@ class Batch:
 
     @property
     def owner(self) -> object:
-        """Whose turns its candidates take: the named client's, or its own."""
         return self.client or self
 
 
@@ -38,7 +37,6 @@ class Ticket:
         return _line({"index": self.index, "evaluation": json_values})
 
     def failure(self, text: str) -> bytes:
-        """The line that answers with an infrastructure failure."""
         return _line({"index": self.index, "error": one_line(text)})
 
 
@@ -64,7 +62,6 @@ class WaitingLine:
             self._clients.setdefault(ticket.batch.owner, deque()).append(ticket)
 
     def take(self) -> Ticket | None:
-        """Remove the next one; None where none waits."""
         if not self._clients:
             return None
         owner, tickets = self._clients.popitem(last=False)

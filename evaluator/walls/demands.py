@@ -43,7 +43,6 @@ STRICT_COMPILER = tuple(
 
 
 def missing(layers: Collection[str], wanted: Collection[str] = STRICT) -> tuple[str, ...]:
-    """What `wanted` asks for and `layers` lacks, in order."""
     lacking = tuple(layer for layer in wanted if layer not in layers)
     if wanted is STRICT and (who := identity(layers)) not in layers:
         return (who, *lacking)
@@ -64,7 +63,6 @@ def identity(layers: Collection[str]) -> str:
 
 
 def remedy(layer: str) -> str:
-    """How to get one missing layer on this machine, in a few words."""
     name = layer.removeprefix(COMPILER)
     if name.startswith("landlock"):
         return "a kernel with Landlock (5.13, network 6.7, signals 6.12), and landlock in its lsm="

@@ -56,7 +56,6 @@ def homes() -> list[Path]:
 
 
 def readable() -> list[Path]:
-    """All that a confined process may read, besides what it may write."""
     system = (Path(name) for name in (*SYSTEM, *RUNNING))
     return [p for p in (*system, *interpreter_folders(), *named_folders()) if p.exists()]
 

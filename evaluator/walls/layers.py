@@ -149,7 +149,6 @@ def confine(
 
 
 def _done(step: Callable[[], None]) -> bool:
-    """Take a step that not every system allows."""
     with contextlib.suppress(OSError):
         step()
         return True

@@ -39,8 +39,6 @@ if child:
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Where groups can be made, and what the files in them are called."""
-
     folder: Path
     limit: str
     limit_with_swap: str
@@ -108,7 +106,6 @@ class MemoryGroup:
 
     @property
     def ran_out(self) -> bool:
-        """Whether a process was killed because the memory was used up."""
         words = _words(self.folder / self._place.events)
         return any(key == "oom_kill" and int(value) > 0 for key, value in pairwise(words))
 
@@ -169,7 +166,6 @@ def _holds(group: MemoryGroup) -> bool:
 
 
 def _sweep(place: Hierarchy) -> None:
-    """Remove the empty groups of judges that are no more."""
     for folder in place.folder.glob(f"{_PREFIX}*-*"):
         judge = folder.name.removeprefix(_PREFIX).partition("-")[0]
         if judge.isdigit() and not Path("/proc", judge).exists():

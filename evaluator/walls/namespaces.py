@@ -34,7 +34,6 @@ NAMESPACES = {
 
 
 def own_namespaces() -> list[str]:
-    """Leave the shared namespaces; the names of those that could be left."""
     held = []
     for name, flag in NAMESPACES.items():
         with contextlib.suppress(OSError):
@@ -103,8 +102,6 @@ def own_proc() -> None:
 
 @dataclass(frozen=True)
 class Born:
-    """A new child of this process, and what it was born into."""
-
     pid: int
     """As `os.fork` returns it: 0 in the child itself."""
     init: int | None

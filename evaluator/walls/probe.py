@@ -92,7 +92,6 @@ class Probe:
             self.held.append(layer)
 
     def finish(self) -> tuple[str, ...]:
-        """All layers that held, after a last attempt on the judge through all of them."""
         if self._outsider is not None:
             os.close(self._outsider[1])
         if not self.breaks(JUDGE_OUT_OF_REACH):

@@ -89,8 +89,6 @@ class ConstructOrder(Order):
 
 @dataclass(frozen=True)
 class CallOrder(Order):
-    """Get ready to call the module, and call it at the start signal."""
-
     arguments: list[Any]
     copy: bool
     """On a CPU: copy the outputs into the slot."""

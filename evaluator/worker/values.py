@@ -19,7 +19,6 @@ class TensorSubclassError(TypeError):
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """`float32` rather than `torch.float32`."""
     return str(dtype).removeprefix("torch.")
 
 

@@ -121,7 +121,6 @@ class Worker:
         return outcome
 
     def _warm(self, order: WarmOrder) -> None:
-        """Do what takes a while and needs no candidate; asked again, say whether it holds."""
         if order.context:
             _make_context(order.device)
         elif order.device != "cpu":
@@ -303,7 +302,6 @@ class Worker:
         return outputs
 
     def _returned(self, tensors: list[torch.Tensor], which: Result) -> list[torch.Tensor]:
-        """What the judge gets to see: this call's result, or the one that was kept before."""
         self.layouts = [(tensor.shape, tensor.dtype) for tensor in tensors]
         if which == "kept":
             return self.kept

@@ -11,29 +11,27 @@ from evaluator.ipc.service import leave_with, serve
 from evaluator.ipc.wire import Kind
 
 
-def main(fd: int) -> None:
-    def answer(question: bytes) -> bytes:
-        match question.decode().split():
-            case ["pid"]:
-                return str(os.getpid()).encode()
-            case ["raw", text]:
-                os.write(fd, text.encode() * 12)
-            case ["unasked"]:
-                os.write(fd, b"KRf1" + Kind.FORKED.to_bytes(4, "little") + bytes(4))
-            case ["device"]:
-                raise DeviceError("the device\nis gone")
-            case ["bug"]:
-                raise ZeroDivisionError("a bug")
-            case ["leave", code]:
-                print("before\nmy last words\n", flush=True)
-                os._exit(int(code))
-            case ["sleep", seconds]:
-                time.sleep(float(seconds))
-        return question
-
-    leave_with(fd)
-    serve(fd, answer)
+def answer(question: bytes) -> bytes:
+    match question.decode().split():
+        case ["pid"]:
+            return str(os.getpid()).encode()
+        case ["raw", text]:
+            os.write(int(sys.argv[1]), text.encode() * 12)
+        case ["unasked"]:
+            os.write(int(sys.argv[1]), b"KRf1" + Kind.FORKED.to_bytes(4, "little") + bytes(4))
+        case ["device"]:
+            raise DeviceError("the device\nis gone")
+        case ["bug"]:
+            raise ZeroDivisionError("a bug")
+        case ["leave", code]:
+            print("before\nmy last words\n", flush=True)
+            os._exit(int(code))
+        case ["sleep", seconds]:
+            time.sleep(float(seconds))
+    return question
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    fd = int(sys.argv[1])
+    leave_with(fd)
+    serve(fd, answer)

@@ -100,10 +100,7 @@ def test_a_file_with_a_byte_order_mark_is_judged_as_python_reads_it(tmp_path: Pa
 @pytest.mark.parametrize(
     "head",
     [
-        pytest.param(b"# coding: nonsense\n", marks=pytest.mark.slow),
         b"# \xe9\n",
-        pytest.param(b"# coding: hex\n", marks=pytest.mark.slow),
-        pytest.param(b"# coding: undefined\n", marks=pytest.mark.slow),
         b"# coding: raw_unicode_escape\n# \\ud800\n",
     ],
 )

@@ -64,29 +64,6 @@ SMALL: dict[str, dict[str, object]] = {
         # As the published one says: the run's precision decides all the same.
         "torch_dtype": "float16",
     },
-    "gpt_neo": {
-        "num_layers": 2,
-        "hidden_size": 32,
-        "num_heads": 2,
-        "attention_types": [[["global", "local"], 1]],
-        "window_size": 8,
-        "bos_token_id": 1,
-        "eos_token_id": 2,
-    },
-    "bloom": {"n_layer": 2, "n_head": 2, "hidden_size": 32},
-    "bart": {
-        "decoder_layers": 2,
-        "d_model": 32,
-        "decoder_ffn_dim": 64,
-        "decoder_attention_heads": 2,
-    },
-    "electra": {
-        "num_hidden_layers": 2,
-        "hidden_size": 32,
-        "embedding_size": 16,
-        "num_attention_heads": 2,
-        "intermediate_size": 64,
-    },
     "big_bird": {
         "num_hidden_layers": 2,
         "hidden_size": 32,
@@ -124,11 +101,6 @@ def task(folder: Path, kind: str, **changes: object) -> str:
     return TASK.format(name=str(folder))
 
 
-def candidate(reference: str) -> str:
-    """The reference's own module, which loads the configuration by itself as well."""
-    return as_candidate(reference)
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "kind",
@@ -138,7 +110,7 @@ def test_its_own_module_is_a_correct_candidate(
     evaluate: Evaluate, tmp_path: Path, kind: str
 ) -> None:
     reference = task(tmp_path, kind)
-    found = evaluate(candidate(reference), reference, import_timeout_s=60.0)
+    found = evaluate(as_candidate(reference), reference, import_timeout_s=60.0)
     assert found.status is Status.CORRECT, f"{found.reason}: {found.message} {found.detail}"
     assert found.weights == "named"
     assert found.timing is not None
@@ -149,7 +121,7 @@ def test_its_own_module_is_a_correct_candidate(
 @pytest.mark.thorough
 def test_a_wrong_one_is_refused(evaluate: Evaluate, tmp_path: Path) -> None:
     reference = task(tmp_path, "gpt2")
-    wrong = candidate(reference).replace(".logits", ".logits * 1.01")
+    wrong = as_candidate(reference).replace(".logits", ".logits * 1.01")
     found = evaluate(wrong, reference, import_timeout_s=60.0)
     assert (found.status, found.reason) == (Status.INCORRECT, "wrong_values")
 
@@ -157,7 +129,7 @@ def test_a_wrong_one_is_refused(evaluate: Evaluate, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_candidate_knows_no_other_model(evaluate: Evaluate, tmp_path: Path) -> None:
     reference = task(tmp_path, "gpt2")
-    other = candidate(reference).replace(str(tmp_path), "gpt2-xl")
+    other = as_candidate(reference).replace(str(tmp_path), "gpt2-xl")
     found = evaluate(other, reference, import_timeout_s=60.0)
     assert found.status is Status.RUNTIME_ERROR
     assert f"no configuration of gpt2-xl here; the problem's own: {tmp_path}" in found.message
@@ -171,7 +143,7 @@ def check(executor: LocalExecutor, reference: str, device: str = "cpu") -> None:
 @pytest.mark.slow
 def test_random_hashes_are_drawn_alike_on_both_sides(evaluate: Evaluate, tmp_path: Path) -> None:
     reference = task(tmp_path, "reformer", hash_seed=None, initializer_range=1.0)
-    evaluation = evaluate(candidate(reference), reference, import_timeout_s=60.0)
+    evaluation = evaluate(as_candidate(reference), reference, import_timeout_s=60.0)
     assert evaluation.status is Status.CORRECT, evaluation.message
     assert evaluation.correctness is not None
     assert evaluation.correctness.reference == "task_precision"
@@ -234,7 +206,7 @@ def test_it_is_audited_and_profiled_behind_the_walls(
 ) -> None:
     reference = task(tmp_path, "gpt2")
     request = evaluation_request(
-        candidate(reference), reference, timing_seconds=0.2, audit="always"
+        as_candidate(reference), reference, timing_seconds=0.2, audit="always"
     )
     found = executor.evaluate(request)
     assert found.status is Status.CORRECT, f"{found.reason}: {found.message} {found.detail}"
@@ -248,7 +220,7 @@ def test_it_is_audited_and_profiled_behind_the_walls(
 def test_a_candidate_that_is_built_ahead_finds_its_configuration(tmp_path: Path) -> None:
     reference = task(tmp_path, "gpt2")
     builder = Notebook(tmp_path)
-    source = f"{HEAD}\n{candidate(reference)}\nAutoConfig.from_pretrained({str(tmp_path)!r})\n"
+    source = f"{HEAD}\n{as_candidate(reference)}\nAutoConfig.from_pretrained({str(tmp_path)!r})\n"
     request = evaluation_request(
         source + "build('after')\n", reference, backend=Backend.CUDA, device="cuda:0"
     )
@@ -261,7 +233,7 @@ def test_a_candidate_that_is_built_ahead_finds_its_configuration(tmp_path: Path)
 def test_its_own_module_is_a_correct_candidate_on_a_gpu(tmp_path: Path) -> None:
     reference = task(tmp_path, "gpt2")
     request = evaluation_request(
-        candidate(reference),
+        as_candidate(reference),
         reference,
         backend=Backend.CUDA,
         device="cuda:0",

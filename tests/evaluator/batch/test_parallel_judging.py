@@ -131,12 +131,6 @@ def test_the_same_file_for_another_problem_is_another_question(
     assert [first.name if first else "" for _, first in verdicts] == ["", "", "1.py"]
 
 
-def test_what_took_too_long_is_tried_again(tmp_path: Path, judge: Judge) -> None:
-    verdicts = list(told(tmp_path, judge, "late", "late"))
-    assert judge.seen == {"late": 2}
-    assert [first for _, first in verdicts] == [None, None]
-
-
 def test_a_later_attempt_that_was_in_time_is_taken_over(tmp_path: Path, judge: Judge) -> None:
     kernels = [(tmp_path / f"{number}.py", SWISH) for number in range(4)]
     for path, _ in kernels:

@@ -86,11 +86,6 @@ def test_what_is_in_the_cache_needs_no_walls(builder, cache):
     assert other._workshop(with_cuda=False).enclosure.tried
 
 
-def test_flags_and_names_are_part_of_what_is_cached(builder):
-    other = builder.build(replace(BARE, cflags=("-DX=2",)))
-    assert other.ok and other.library != builder.build(BARE).library
-
-
 def test_no_flag_passes_for_two(builder):
     """Else one candidate's object would be taken for another's, whose flags read alike."""
     text = (

@@ -36,7 +36,7 @@ def test_errors_are_told_on_their_own_line_and_the_process_stays(switchboard: Sw
     pid = switchboard.ask(b"pid")
     with pytest.raises(DeviceError, match=r"^the device\nis gone$"):
         switchboard.ask(b"device")
-    with pytest.raises(BugError, match=r"^ZeroDivisionError\('a bug'\) in tests/evaluator/lines"):
+    with pytest.raises(BugError, match=r"^ZeroDivisionError\('a bug'\) in tests/evaluator/service"):
         switchboard.ask(b"bug")
     assert switchboard.ask(b"pid") == pid
 

@@ -6,7 +6,6 @@ import gzip
 import http.client
 import json
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -228,30 +227,6 @@ def test_a_client_that_hangs_up(running: ServerAtHand) -> None:
         running.once(lambda health: health["waiting"] == 0 and health["under_way"] == 1)
     after = running.once(lambda health: health["under_way"] == 0)
     assert after["answered"] == before["answered"] + 1
-
-
-def test_clients_take_turns(running: ServerAtHand) -> None:
-    order: list[str] = []
-
-    def read(name: str, response: http.client.HTTPResponse) -> None:
-        order.extend(name for _ in response)
-
-    with ExitStack() as stack:
-        with nothing_finishes(running):
-            large = stack.enter_context(posted(running, batch(*[(PROBLEM, BRIEF)] * 7)))
-            running.once(lambda health: health["waiting"] == 6)
-            small = stack.enter_context(posted(running, batch((PROBLEM, BRIEF))))
-            running.once(lambda health: health["waiting"] == 7)
-            readers = [
-                threading.Thread(target=read, args=each)
-                for each in (("large", large), ("small", small))
-            ]
-            for reader in readers:
-                reader.start()
-        for reader in readers:
-            reader.join(PATIENCE_S)
-    # Judged third; read by another thread, which may be late.
-    assert len(order) == 8 and order[-1] == "large"
 
 
 def test_stopping_in_the_middle_leaves_nothing_behind(suite: Path) -> None:
