@@ -44,8 +44,7 @@ def with_sizes(source: str, size_class: SizeClass, hidden: int | None = None) ->
     `CATEGORY = "..."`, `CPU_SIZES = {...}` and `HIDDEN_SIZES = [{...}, ...]` disappear in any case,
     unless the file reads these names itself. A source without them comes back unchanged.
 
-    Raises `UsageError` for a size that no module-level assignment defines, and for a source that
-    is not Python.
+    Raises `UsageError` for a size that no module-level assignment defines.
     """
     tree = parse(source)
     ours = metadata(tree)

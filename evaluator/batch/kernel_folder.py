@@ -81,9 +81,8 @@ def judge_folder(
     `beside`: of KernelBench's protocol, under which they are judged once more, for the claims. An
     interrupted command goes on with the verdicts that it left.
 
-    Raises `UsageError` before anything is judged where a result can't be written, and
-    `InfrastructureError` where every kernel fails alike (`many.judged`); what was found by then is
-    written.
+    Raises `UsageError` before anything is judged where a result can't be written, and as `judged`;
+    what was found by then is written.
     """
     written = EvalResults(report.results, {kernel.name.level for kernel in kernels})
     adjudicated = writable(report.results.parent) if report.claims is not None else []

@@ -41,11 +41,10 @@ def judged(
 ) -> Iterator[tuple[Outcome, Path | None]]:
     """The outcome of each kernel, in order, as soon as it is there and all before it are.
 
-    With it comes the earlier file that it was copied from, with no seconds of its own, or
-    None. `width` evaluations are under way at a time. Kept in memory are those that an identical
-    file still waits for, and those that wait for a slower one before them, of which there is a
-    limit. An infrastructure failure is the outcome of its kernel, and the others are judged. Raises
-    `InfrastructureError` where every kernel fails alike; what has not begun by then is left.
+    With it comes the earlier identical file that it was copied from, or None. `width` evaluations
+    are under way at a time. Few outcomes are kept in memory. An infrastructure failure is the
+    outcome of its kernel, and the others are judged. Raises `InfrastructureError` where every
+    kernel fails alike; what has not begun by then is left.
     """
 
     def outcome_of(path: Path, problem: Problem) -> Outcome:

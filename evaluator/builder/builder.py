@@ -154,12 +154,12 @@ class Builder:
         light = self._light
         if light:
             attempt = workshop.attempt(name, sources, flags, light=True, timeout_s=timeout_s)
-        if attempt.library is None and attempt.headers_lacking:
+        if attempt.content is None and attempt.headers_lacking:
             light = False
             attempt = workshop.attempt(name, sources, flags, light=False, timeout_s=timeout_s)
         outcome = BuildOutcome(
-            ok=attempt.library is not None,
-            library=f"{name}.so" if attempt.library is not None else "",
+            ok=attempt.content is not None,
+            library=f"{name}.so" if attempt.content is not None else "",
             module_name=name,
             headers="light" if light else "full",
             log=cut_short(notes + attempt.log),
@@ -168,8 +168,8 @@ class Builder:
         if attempt.timed_out:
             return outcome
         files = {"outcome.json": json.dumps(asdict(outcome)).encode()}
-        if attempt.library is not None:
-            files[outcome.library] = attempt.library
+        if attempt.content is not None:
+            files[outcome.library] = attempt.content
         entry = self._libraries.put(key, files)
         return replace(outcome, library=str(entry / outcome.library) if outcome.ok else "")
 

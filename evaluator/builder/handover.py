@@ -19,10 +19,9 @@ Read = TypeVar("Read")
 def built_and_read(
     build: Build, request: BuildRequest, read: Callable[[Path], Read]
 ) -> tuple[BuildOutcome, Read | None]:
-    """What came of the build, and what `read` made of its library; None where there is none.
+    """The outcome, and what `read` made of its library; None where there is none.
 
-    It is built again where another process made room in the cache before it was read. Raises
-    `BuilderError` where that happens again and again, and what `build` raises.
+    It is built again where another process made room in the cache before it was read.
     """
     for _ in range(_ATTEMPTS):
         outcome = build(request)

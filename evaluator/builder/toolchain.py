@@ -291,8 +291,7 @@ class Toolchain:
         """Links objects to a shared library.
 
         The CUDA runtime is linked statically: it shares the device's primary context, and so its
-        streams, with PyTorch's, whatever minor version that one has, and needs no file to be found
-        in the worker.
+        streams, with PyTorch's, and needs no file in the worker.
         """
         command = [self.compiler, "-shared", *objects, "-o", library]
         if light:

@@ -50,20 +50,14 @@ class Flags:
 
 
 @dataclass(frozen=True)
-class Compiled:
+class Attempt:
+    """What compilers made of one source, or of a whole request: an object or a library."""
+
     content: bytes | None
     log: str
     timed_out: bool = False
     headers_lacking: bool = False
     """The first error may be the light headers'."""
-
-
-@dataclass(frozen=True)
-class Attempt:
-    library: bytes | None
-    log: str
-    timed_out: bool = False
-    headers_lacking: bool = False
 
 
 def _any_name_does(sources: Sources, flags: Flags) -> bool:
@@ -234,9 +228,9 @@ class Workshop:
         header_folder: Path | None,
         timeout_s: float,
         end: float,
-    ) -> Compiled:
+    ) -> Attempt:
         said = f"all sources together timed out after {_MOST_TIMES * timeout_s:g} s"
-        late = Compiled(None, f"{unit.name}: error: {said}\n", timed_out=True)
+        late = Attempt(None, f"{unit.name}: error: {said}\n", timed_out=True)
         if time.monotonic() > end:
             return late
         done = late
@@ -260,25 +254,25 @@ class Workshop:
         name: str,
         header_folder: Path | None,
         timeout_s: float,
-    ) -> Compiled:
+    ) -> Attempt:
         make = self.tools.device_command if unit.device else self.tools.host_command
         command = make(name, unit.name, flags, header_folder)
         key = self.key(*command, unit.content, repr(sources.others))
         known = self.objects.read(key)
         if known is not None:
-            return Compiled(known["object.o"], known["log"].decode())
+            return Attempt(known["object.o"], known["log"].decode())
         with self.scratch() as folder:
             sources.write(folder)
             done = self.run(self._quickest(command, unit, key, folder), folder, timeout_s)
             if done.code is None:
                 log = f"{unit.name}: error: compile timed out after {timeout_s:g} s\n"
-                return Compiled(None, log, timed_out=True)
+                return Attempt(None, log, timed_out=True)
             allowed = (folder, *((header_folder,) if header_folder else ()))
             for listed in (folder / f"{unit.file}{ending}" for ending in HALVES):
                 dependencies = listed.read_text() if listed.is_file() else ""
                 bad = self.tools.forbidden_include(dependencies, allowed)
                 if bad is not None:
-                    return Compiled(None, f"{unit.name}: error: include_not_allowed: {bad}\n")
+                    return Attempt(None, f"{unit.name}: error: include_not_allowed: {bad}\n")
             log = readable(done.output, folder, header_folder)
             if done.code != 0:
                 text = _everything(unit, sources)
@@ -286,12 +280,12 @@ class Workshop:
                 lacking = header_folder is not None and needs_full_headers(
                     done.output, text, operators
                 )
-                return Compiled(
+                return Attempt(
                     None, log or f"{unit.name}: error: the compiler failed\n", False, lacking
                 )
             content = (folder / f"{unit.file}.o").read_bytes()
             self.objects.put(key, {"object.o": content, "log": log.encode()})
-            return Compiled(content, log)
+            return Attempt(content, log)
 
     def _quickest(self, command: list[str], unit: Source, key: str, folder: Path) -> Sequence[str]:
         if not unit.device:

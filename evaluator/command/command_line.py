@@ -22,10 +22,9 @@ Line = tuple[str, str]
 
 
 def serve(app: typer.Typer, program: str, arguments: list[str] | None = None) -> int:
-    """Run a one-command app and return its exit code; a user's mistake becomes one line.
+    """Run a one-command app and return its exit code.
 
-    So does a failure of our machine that reaches this far (disk full, device lost): there is
-    nothing that a traceback would add for the person who has to fix it.
+    A user's mistake becomes one line, and so does a failure of the machine.
     """
     words = sys.argv[1:] if arguments is None else arguments
     try:

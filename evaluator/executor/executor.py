@@ -12,10 +12,7 @@ class Executor(Protocol):
     """Judges candidates, one at a time per device; safe to call from several threads."""
 
     def prepare(self, candidates: int = 1, backend: Backend = Backend.CUDA) -> None:
-        """Begin to start what the first evaluations of so many at a time would wait for.
-
-        Does not wait.
-        """
+        """Begin to start what the first evaluations of that many at a time need; does not wait."""
         ...
 
     def check(self, request: ProblemRequest) -> None:

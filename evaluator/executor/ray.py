@@ -33,8 +33,7 @@ class RayExecutor:
         """`device` is `cpu` or `cuda:0`. `address` is HOST:PORT, or `auto` for the cluster that
         runs on this machine; None starts one here, on loopback, and ends it in `close`.
 
-        Raises `UsageError` where Ray is not installed, or the address can't be used;
-        `ClusterError` where a cluster of our own can't.
+        Raises `UsageError` where Ray is missing or the address can't be used, else `ClusterError`.
         """
         refuse_unusable(address)
         self.device = device

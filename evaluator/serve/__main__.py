@@ -60,7 +60,7 @@ def command(
     from evaluator.executor.local import LocalExecutor
     from evaluator.hardware.device_choice import resolve_devices
     from evaluator.hardware.devices import describe
-    from evaluator.serve.bearer_token import BearerToken, fresh_token, read_token
+    from evaluator.serve.bearer_token import fresh_token, read_token
     from evaluator.serve.dispatch import Dispatch
     from evaluator.serve.problem_shelf import ProblemShelf
     from evaluator.serve.reward_server import RewardServer
@@ -89,7 +89,7 @@ def command(
         executor.prepare(len(devices))
         server = RewardServer(
             Dispatch(executor, width=executor.width, room=queue),
-            BearerToken(token),
+            token,
             asked,
             about,
             body_mib * 2**20,

@@ -15,7 +15,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from evaluator.evaluation import EvaluationRequest
 from evaluator.serve.batch_request import BatchRequest, MalformedError, one_line, read_batch
-from evaluator.serve.bearer_token import BearerToken
+from evaluator.serve.bearer_token import admits
 from evaluator.serve.dispatch import Dispatch, FullError, StoppingError
 from evaluator.serve.waiting_line import Batch
 from problems.errors import UsageError
@@ -30,7 +30,7 @@ _SHUTDOWN_TIMEOUT_S = 5.0
 @dataclass
 class RewardServer:
     dispatch: Dispatch
-    token: BearerToken
+    token: str
     request_for: Callable[[str, str], EvaluationRequest]
     """By a problem's name and a source. Raises `UsageError` for an unknown problem."""
     about: Mapping[str, object]
@@ -74,7 +74,7 @@ class RewardServer:
     def _guarded(self) -> Middleware:
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-            if not self.token.admits(request.headers.get("Authorization", "")):
+            if not admits(self.token, request.headers.get("Authorization", "")):
                 return _refusal(
                     401,
                     "send the header Authorization: Bearer TOKEN",

@@ -83,9 +83,6 @@ def prctl(option: int, *arguments: int) -> int:
 
 
 def system_call(number: int, *arguments: object) -> int:
-    """Any system call; whole numbers are passed as such, the rest as ctypes does.
-
-    Raises `OSError`.
-    """
+    """Any system call; whole numbers are passed as such, the rest as ctypes does."""
     passed = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
     return _checked(int(_libc.syscall(ctypes.c_long(number), *passed)), f"system call {number}")

@@ -66,14 +66,17 @@ def confine(
 ) -> list[str]:
     """Give up everything that a candidate must not have; the names of the layers that held.
 
-    `memory_bytes` limits the address space that may be taken from now on; None on a GPU, where that
-    would break CUDA's reservations. `enclosed`: what `enclose` returned, and `pid_namespace` when
-    this process was born in one of its own. With `keep_scratch` what is written there is there
-    afterwards.
-    What else is `needed` may be read. `writes_proc`: what will run has threads named that aren't
-    its own. `watches`: root's right to watch performance stays, if possible and seccomp is active.
-    `reached` is called after each layer. Raises `OSError` if the uid can't be dropped although we
-    are root.
+    Args:
+        memory_bytes: limits the address space that may be taken from now on; None on a GPU, where
+            that would break CUDA's reservations.
+        enclosed: what `enclose` returned, and `pid_namespace` for a process in one of its own.
+        keep_scratch: what is written to `scratch` outlives this process.
+        needed: what else may be read.
+        writes_proc: what will run names threads that aren't its own.
+        watches: root's right to watch performance stays, if possible and seccomp is active.
+        reached: called after each layer.
+
+    Raises `OSError` if the uid can't be dropped although we are root.
     """
     held: list[str] = []
 

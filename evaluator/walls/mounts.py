@@ -37,10 +37,7 @@ def leave_shared_mounts() -> None:
 
 
 def cover(folder: Path, kept: Sequence[Path], options: str, *, writable: bool) -> None:
-    """Put an empty file system over a folder, and what is `kept` of it back in its place.
-
-    Raises `OSError`.
-    """
+    """Put an empty file system over a folder, and what is `kept` of it back in its place."""
     links = {path: path.readlink() for path in kept if path.is_symlink()}
     handles = {path: os.open(path, os.O_PATH) for path in kept if path not in links}
     flags = MS_NOSUID | MS_NODEV

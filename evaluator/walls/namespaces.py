@@ -92,10 +92,7 @@ def can_fork_apart() -> bool:
 
 
 def own_proc() -> None:
-    """A mount namespace of one's own in which /proc shows one's own PID namespace alone.
-
-    Raises `OSError`.
-    """
+    """A mount namespace of one's own in which /proc shows one's own PID namespace alone."""
     mounts.leave_shared_mounts()
     mounts.own_proc()
 

@@ -127,10 +127,9 @@ def install(send: Send) -> None:
 def placed(library: Path, name: str, asked: object) -> Path:
     """Copies a library to `{folder}/{name}.so` and returns that path, which is absolute.
 
-    `asked` is the caller's `build_directory`. PyTorch's default is used where it is empty, or is
-    no folder that this process can write to. Sealed memory has no path, and PyTorch resolves a path
-    before it loads it: hence a copy. Another library of the same name goes to
-    `{name}_v1.so` and so on, as in PyTorch: what is loaded already must not change.
+    `asked` is the caller's `build_directory`; PyTorch's default is used where it cannot be written
+    to. Another library of the same name goes to `{name}_v1.so` and so on, as in PyTorch. Sealed
+    memory has no path, and PyTorch resolves a path before it loads it: hence a copy.
     """
     from torch.utils.cpp_extension import _get_build_directory
 

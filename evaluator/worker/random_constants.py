@@ -72,10 +72,7 @@ class _Constants:
         """By address of their memory; held, so that no other tensor gets the same."""
 
     def randomise(self, tensor: Tensor, statistic: str = "") -> None:
-        """Fill a tensor that holds one value all over with random values around it.
-
-        `statistic`: which one it is; empty for a parameter.
-        """
+        """Fill a constant tensor with random values around its value."""
         value = _constant(tensor)
         if value is None:
             return

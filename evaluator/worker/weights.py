@@ -42,10 +42,8 @@ def with_weights(
     constructor derived them from the weights. `ordered`: as many, of the same shapes, in the same
     order. `unmatched`: neither, and the module is as constructed. `none`: there are no weights.
 
-    Args:
-        build: constructs the module, from the same seed each time.
-        kind: the module's class.
-        weights: parameters and buffers by name, on the CPU.
+    `build` constructs the module of class `kind`, from the same seed each time. `weights` are
+    parameters and buffers by name, on the CPU.
     """
     if not weights:
         return Loaded(build(), "none")

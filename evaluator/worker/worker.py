@@ -334,10 +334,7 @@ def _other_modules(namespace: types.ModuleType) -> str:
 
 
 def _make_context(device: str) -> None:
-    """Of a GPU, which becomes the current one; on a CPU there is nothing to do.
-
-    Raises what CUDA has to say of a context that is no good any more.
-    """
+    """Of a GPU, which becomes the current one. Raises what CUDA says of a broken context."""
     if device != "cpu":
         torch.cuda.set_device(device)
         torch.zeros(1, device=device)

@@ -21,10 +21,7 @@ class Claim:
 
 
 def read_claims(path: Path) -> dict[KernelName, Claim]:
-    """The claims of a file by kernel; see docs/suites.md for its columns.
-
-    Further columns are ignored. Raises `UsageError` for what can't be read, with the line.
-    """
+    """Columns: docs/suites.md. Raises `UsageError` for what can't be read, with the line."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.DictReader(file)

@@ -35,7 +35,7 @@ def test_elements_of_types_that_pytorch_has_none_of_do_not_link(builder: Builder
         "x.packed_accessor32<long double, 1>(), x.item<uint32_t>(), x.item<const int>();",
     )
     attempt = over_light_headers(builder, in_function("\n".join(statements)))
-    assert attempt.library is None and not attempt.headers_lacking
+    assert attempt.content is None and not attempt.headers_lacking
     missing = [line.partition("'")[2] for line in attempt.log.splitlines()]
     assert sorted(missing) == [
         "char* at::Tensor::data_ptr<char>() const'",
@@ -145,7 +145,7 @@ def test_whether_pytorch_takes_it_is_in_its_headers(tmp_path: Path) -> None:
 
 def test_what_pytorch_compiles_is_built(builder: Builder) -> None:
     attempt = over_light_headers(builder, in_function("\n".join(ALLOWED)))
-    assert attempt.library is not None, attempt.log
+    assert attempt.content is not None, attempt.log
 
 
 def test_a_function_of_pytorchs_that_a_candidate_declares_itself_is_left_to_its_headers(
@@ -156,14 +156,14 @@ def test_a_function_of_pytorchs_that_a_candidate_declares_itself_is_left_to_its_
         torch::Tensor f(torch::Tensor x) { return at::native::relu(x); }
     """
     attempt = over_light_headers(builder, body)
-    assert attempt.library is None and attempt.headers_lacking
+    assert attempt.content is None and attempt.headers_lacking
     assert "undefined reference to 'at::native::relu(at::Tensor const&)'" in attempt.log
     hidden = 'namespace c10 { __attribute__((visibility("hidden"))) int some(); }'
     attempt = over_light_headers(builder, f"{hidden}\nint f() {{ return c10::some(); }}")
-    assert attempt.library is None and attempt.headers_lacking
+    assert attempt.content is None and attempt.headers_lacking
     own = "at::Tensor g(at::Tensor x); at::Tensor f(at::Tensor x) { return g(x); }"
     attempt = over_light_headers(builder, own)
-    assert attempt.library is None and not attempt.headers_lacking
+    assert attempt.content is None and not attempt.headers_lacking
 
 
 @pytest.mark.thorough
@@ -171,7 +171,7 @@ def test_a_function_of_pytorchs_that_a_candidate_declares_itself_is_left_to_its_
 def test_a_name_of_std_that_nvcc_misses_is_left_to_pytorchs_headers(builder: Builder) -> None:
     cuda = "using namespace std;\nmap<int, int> known;"
     attempt = over_light_headers(builder, "torch::Tensor f(torch::Tensor x);", cuda)
-    assert attempt.library is None and attempt.headers_lacking, attempt.log
+    assert attempt.content is None and attempt.headers_lacking, attempt.log
 
 
 @pytest.mark.thorough
@@ -198,7 +198,7 @@ void f(torch::Tensor x) {{
 }}
 """
     attempt = over_light_headers(builder, "void f(torch::Tensor x);", body)
-    assert attempt.library is not None, attempt.log
+    assert attempt.content is not None, attempt.log
     # What one of them lacks, another has.
     context = "#include <ATen/cuda/CUDAContext.h>\n"
     for text in (
@@ -206,4 +206,4 @@ void f(torch::Tensor x) {{
         f"{context}void f() {{ c10::cuda::CUDAGuard guard(0); }}",
     ):
         attempt = over_light_headers(builder, "", text)
-        assert attempt.library is None and attempt.headers_lacking, attempt.log
+        assert attempt.content is None and attempt.headers_lacking, attempt.log
