@@ -22,7 +22,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 @app.command()
 def show(
-    run: Annotated[Path, Argument(help="A run directory, or its turns.jsonl.")],
+    run: Annotated[Path, Argument(help="A run directory, its turns.jsonl, or NAME.tar.xz.")],
     problem: Annotated[
         str | None, Option("--problem", metavar="ID", help="Only this problem.")
     ] = None,
@@ -38,6 +38,7 @@ def show(
 ) -> None:
     """Print a run turn by turn: what each kernel came to, what the next prompt may say of it, what
     it cost, and what changed."""
+    from agent.record.archive import unpacked
     from agent.record.progress import best_of
     from agent.record.run_files import RunFiles
     from agent.record.turn_log import has_turns
@@ -50,6 +51,7 @@ def show(
     )
     from problems.errors import UsageError
 
+    run = unpacked(run)
     folder = run.parent if run.is_file() else run
     files = RunFiles(folder)
     result = files.result()

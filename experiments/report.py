@@ -56,9 +56,9 @@ def report(
     A study's report holds its answers, its conditions side by side, curves at equal budgets and how
     the turns went. -o writes all of it, with every turn, as a page.
     """
+    from agent.record.archive import unpacked
     from experiments.analysis.run_facts import load_all
     from experiments.analysis.run_report import report_on
-    from experiments.archive import unpacked
     from experiments.study.condition_report import THRESHOLDS
     from experiments.study.report_text import run_text, study_text
     from experiments.study.study_folder import FILE

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.archive import unpacked
+from agent.record.archive import unpacked
 from problems.errors import UsageError
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.record.archive import unpacked
 from agent.record.rival import Rival
 from agent.record.run_files import RunFiles
 from agent.record.turn import TurnRecord
-from experiments.archive import unpacked
 from problems.errors import UsageError
 from tools.advice.score import time_change
 from tools.advice.units import unit

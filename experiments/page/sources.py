@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.record.archive import unpacked
 from agent.record.turn import TurnRecord
-from experiments.archive import unpacked
 from experiments.runs import FILE, read_records, run_folders
 from experiments.study.study_folder import FILE as STUDY_FILE
 from problems.errors import UsageError

@@ -8,11 +8,11 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.config.feedback_spec import Control
+from agent.record.archive import unpacked
 from experiments.analysis.label import model_label
 from experiments.analysis.measures import KEPT
 from experiments.analysis.run_facts import RunFacts, facts_of
 from experiments.analysis.statistics import FEWEST, LEVEL
-from experiments.archive import unpacked
 from experiments.study.answer import Answer, answered, answers_of, ask
 from experiments.study.cell_results import (
     ConditionResults,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
+from agent.record.archive import unpacked
 from evaluator.record import Record
-from experiments.archive import unpacked
 
 Side = Literal["planted", "mended"]
 Role = Side | Literal["good"]

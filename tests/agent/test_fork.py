@@ -8,10 +8,10 @@ import pytest
 
 from agent.config.run_config import RunConfig
 from agent.fork import Fork
+from agent.record.archive import unpacked
 from agent.record.run_files import RunFiles
 from agent.record.store import open_store
 from agent.record.turn import TurnRecord
-from experiments.archive import unpacked
 from problems.errors import UsageError
 from tests.agent.world import World
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.archive import unpacked
+from agent.record.archive import unpacked
 from experiments.runs import load_runs
 from problems.errors import UsageError
 from tests.agent.made_records import turn

@@ -11,10 +11,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
 
+from agent.record.archive import unpacked
 from agent.record.completion import Completion, CompletionRequest, Tell, Usage, unheard
 from agent.record.run_files import RunFiles
 from evaluator.evaluation import Backend, Evaluation, EvaluationRequest, ProblemRequest
-from experiments.archive import unpacked
 from tools.profiling.profile_report import Profile
 
 RECORDING = unpacked(Path(__file__).resolve().parents[2] / "recordings" / "refine-tuner-cpu.tar.xz")

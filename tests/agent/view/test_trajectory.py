@@ -9,6 +9,7 @@ import yaml
 
 from agent.config.run_config import RunConfig
 from agent.prompt.feedback import SourceReader, remember, sections
+from agent.record.archive import unpacked
 from agent.record.completion import Completion, Usage
 from agent.record.run_files import RunFiles, StoredCompletion
 from agent.record.turn import TurnRecord
@@ -16,7 +17,6 @@ from agent.show import app
 from agent.view.trajectory import by_problem, turn_lines
 from evaluator.command.command_line import serve
 from evaluator.evaluation import BuildReport, Evaluation, Status
-from experiments.archive import unpacked
 from tests.agent.made_records import incorrect, kernel_share, profile, turn
 from tests.evaluator.made_evaluations import correct
 
@@ -165,6 +165,12 @@ def test_a_traceback_is_shown_where_the_source_is_not_kept(
     text = shown(capsys, run)
     assert text.count("    Raised during the call of forward: ValueError: odd\n") == 2
     assert text.count('      File "candidate.py", line 1, in forward\n        x = 1\n') == 1
+
+
+def test_a_run_in_one_file_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    archive = RECORDINGS / "relay-by-hand-h100.tar.xz"
+    text = shown(capsys, archive, "--problem", "level1_95_CrossEntropyLoss", "--turn", "1")
+    assert "turn 1: correct, 2.47x [2.46, 2.47] over eager (fp32, TF32 off), faster  (best)" in text
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from agent.record.archive import unpacked
 from agent.record.completion import Completion, Usage
 from agent.record.confirmation import Confirmation
 from agent.record.run_files import RunFiles, StoredCompletion
 from agent.record.turn import TurnRecord
 from evaluator.evaluation import Evaluation
-from experiments.archive import unpacked
 from tests.command import ROOT
 
 RECORDINGS = ROOT / "experiments/recordings"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from experiments.archive import unpacked
+from agent.record.archive import unpacked
 from tests.experiments.page.browser import Watched, opened
 from tests.experiments.page.conftest import RECORDINGS
 

@@ -29,9 +29,12 @@ def unpacked(path: Path | str) -> Path:
             place.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=place) as draft, tarfile.open(path) as archive:
                 archive.extractall(draft, filter="data")
-                # Another process may have unpacked it meanwhile.
-                if not folder.is_dir():
+                try:
                     (Path(draft) / folder.name).rename(folder)
+                except OSError:
+                    # Another process may have unpacked it meanwhile.
+                    if not folder.is_dir():
+                        raise
         except (OSError, tarfile.TarError) as error:
             raise UsageError(f"{path} cannot be unpacked ({error})") from error
     return folder
