@@ -40,13 +40,6 @@ turns = [turn(0, correct(2.0)), turn(1, correct(3.0)), turn(2, correct(1.0))]
 memory = remember(config, turns)
 assert (memory.base, memory.which) == (turns[0], "the second best so far")
 """,
-    "A rule of advice": """
-from tests.tools.advice.figures_at_hand import CALM
-from tools.advice.rules import advise
-
-seen = advise(CALM | {"block": 1024.0, "stall_barrier_share": 0.4})
-assert "large_blocks" in [advice.rule for advice in seen]
-""",
     "An option of the command": r"""
 import json
 import subprocess
