@@ -58,12 +58,10 @@ class KernelTrace(Record):
 
     @property
     def busy_us(self) -> float:
-        """Device time of all kernels together."""
         return sum(kernel.time_us for kernel in self.kernels)
 
     @property
     def launches(self) -> int:
-        """Number of kernels launched."""
         return sum(kernel.launches for kernel in self.kernels)
 
     def own(self, source: str) -> tuple[CollectedKernel, ...]:
@@ -127,8 +125,6 @@ class LoopFacts(Record):
 
 
 class CpuTrace(Record):
-    """One forward call on a CPU."""
-
     operators: tuple[CollectedOperator, ...]
     wall_us: float
     """Median of several calls, without the profiler."""
@@ -186,5 +182,4 @@ class Collected(Record):
     reading of the profiler's report."""
 
     def after(self, seconds: dict[str, float]) -> Collected:
-        """The same, with further stages."""
         return self.model_copy(update={"seconds": self.seconds | seconds})

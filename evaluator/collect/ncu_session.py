@@ -51,7 +51,6 @@ class NcuSession:
                 self._spares.append(Target("ncu", prefix))
 
     def close(self) -> None:
-        """End the spares. Nobody may be profiling any more."""
         with self._lock:
             spares, self._spares = self._spares, []
         for spare in spares:

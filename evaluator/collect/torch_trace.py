@@ -25,8 +25,6 @@ _KNOWN = ("grid", "block", "sm_count", "registers", "shared_bytes", "occupancy_p
 
 
 class ChromeTrace(TypedDict, total=False):
-    """What torch.profiler writes."""
-
     traceEvents: list[TraceEvent]
 
 

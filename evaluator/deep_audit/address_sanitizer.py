@@ -97,7 +97,6 @@ class AddressSanitizer:
         return seen.records(time.monotonic() - begin)
 
     def close(self) -> None:
-        """End the zygote and its workers."""
         if self._zygote is not None:
             self._zygote.close()
             self._zygote = None
@@ -184,11 +183,9 @@ class _Seen:
 
     @property
     def ended(self) -> bool:
-        """Whether more calls would tell nothing more."""
         return bool(self.note)
 
     def read(self, text: str) -> None:
-        """Take in what a worker printed."""
         texts = compiled_texts(self.compiled)
         memory = memory_finding(text)
         self.memory = memory and with_lines(memory, texts)
@@ -199,7 +196,6 @@ class _Seen:
         self.undefined += tuple(more)
 
     def records(self, seconds: float) -> list[SanitizerRun]:
-        """One for each tool."""
         found = {
             Tool.ADDRESS: (self.memory,) if self.memory else (),
             Tool.UNDEFINED: self.undefined,

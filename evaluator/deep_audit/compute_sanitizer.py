@@ -41,7 +41,6 @@ _PADDING_BYTES = 4096
 
 
 def find_compute_sanitizer() -> Path | None:
-    """On the path, or in the CUDA toolkit."""
     return find_tool("compute-sanitizer")
 
 
@@ -105,7 +104,6 @@ def _watch(
 
 
 def command(program: Path, tool: Tool) -> list[str]:
-    """What watches the target under one of the tools."""
     options = ["--tool", tool, "--target-processes", "all", "--print-limit", str(_MOST_ERRORS)]
     if tool is Tool.MEMCHECK:
         # PyTorch asks things of the driver that may well be answered with an error.

@@ -112,7 +112,6 @@ class DeepAuditor:
             return not_tried(str(error))
 
     def close(self) -> None:
-        """End the processes that are kept."""
         self._address.close()
 
 

@@ -47,7 +47,6 @@ def module_life(
 
 
 def not_tried(why: str) -> tuple[LifeTrial, ...]:
-    """None of them, for the same reason."""
     return tuple(LifeTrial(life=life, outcome="not_tried", note=why) for life in Life)
 
 
@@ -72,7 +71,6 @@ class _Lives:
         self._as_constructed = as_constructed
 
     def tried(self, life: Life) -> LifeTrial:
-        """One trial, on a module of its own."""
         trials: dict[Life, Callable[[Side], Iterator[str]]] = {
             Life.RESULT_KEPT: self._result_kept,
             Life.MOVED: self._moved,
@@ -117,7 +115,6 @@ class _Lives:
         return self._trial.side
 
     def close(self) -> None:
-        """End the worker."""
         if self._trial is not None and self._trial.side is not None:
             self._trial.side.close()
         self._trial = None

@@ -43,7 +43,6 @@ class OwnCode:
 
     @property
     def exists(self) -> bool:
-        """Whether the candidate has code of its own besides Python's."""
         return self.libraries > 0 or bool(self.kernels)
 
 

@@ -17,7 +17,6 @@ _OCCASIONS = {
 
 
 def audit_lines(evaluation: Evaluation) -> Iterator[str]:
-    """A few lines; none where there was no audit."""
     audit = evaluation.audit
     if audit is None:
         return

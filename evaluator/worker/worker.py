@@ -6,14 +6,12 @@ nothing that it says but the bytes in the output slot.
 
 from __future__ import annotations
 
-import linecache
 import os
-import sys
 import traceback
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,15 +19,12 @@ import torch
 
 from evaluator.backend_flags import BackendFlags
 from evaluator.hardware.cuda_memory import hold_stream, signal
-from evaluator.ipc.build_request import (
-    BuildOutcome,
-    BuildRequest,
-)
 from evaluator.ipc.failure import Failure, Phase
 from evaluator.ipc.reply import DTYPES, GATE_BYTES, OutputLayout, Reply, Sources, place_after
 from evaluator.ipc.wire import Channel, Kind, Message
 from evaluator.pretrained import know_configurations
 from evaluator.worker import build_stub, stated_gpu
+from evaluator.worker.candidate_module import FILE, import_candidate, show_source
 from evaluator.worker.initial_values import repeated_initial_values
 from evaluator.worker.memory import SharedMemory, limit_growth, map_shared, tensor_at
 from evaluator.worker.orders import CallOrder, ConstructOrder, LoadOrder, WarmOrder
@@ -44,7 +39,6 @@ from evaluator.worker.trial_memory import TrialMemory
 from evaluator.worker.values import decode, dtype_name, flatten
 from evaluator.worker.weights import FITS, with_weights
 
-_FILE = "candidate.py"
 _SPIN_S = 0.005
 _GRAIN = 2**15
 
@@ -94,14 +88,10 @@ class Worker:
             case _:
                 raise AssertionError(f"{message.kind.name} is no order")
 
-    def _show_source(self) -> None:
-        """Let Python find the source's lines, for tracebacks and what compiles functions."""
-        linecache.cache[_FILE] = (len(self.source), None, self.source.splitlines(True), _FILE)
-
     def _fail(self, phase: Phase, error: BaseException) -> None:
-        self._show_source()
+        show_source(self.source)
         frames = traceback.extract_tb(error.__traceback__)
-        own = [frame for frame in frames if Path(frame.filename).name == _FILE]
+        own = [frame for frame in frames if Path(frame.filename).name == FILE]
         ours = Path(__file__).parent
         beyond = [frame for frame in frames if Path(frame.filename).parent != ours]
         failure = Failure(
@@ -111,14 +101,6 @@ class Worker:
             "".join(traceback.format_list(own or beyond[-3:])),
         )
         self.channel.send(Kind.FAILED, failure.encode())
-
-    def _build(self, request: BuildRequest) -> BuildOutcome:
-        self.channel.send(Kind.BUILD, request.encode())
-        message = self.channel.receive()
-        outcome = BuildOutcome.decode(message.payload)
-        if message.fds:
-            return replace(outcome, library=f"/proc/self/fd/{message.fds[0]}")
-        return outcome
 
     def _warm(self, order: WarmOrder) -> None:
         if order.context:
@@ -138,7 +120,7 @@ class Worker:
         # Before the candidate can; at no cost where it is there.
         _make_context(self.device)
         self.channel.send(Kind.WARMED)
-        build_stub.install(self._build)
+        build_stub.install(build_stub.over(self.channel))
         if order.gpu is not None:
             stated_gpu.state(order.gpu)
         if order.configurations is not None:
@@ -146,19 +128,8 @@ class Worker:
         if order.reference is not None:
             self.reference_file = types.ModuleType("reference")
             exec(compile(order.reference, "reference.py", "exec"), vars(self.reference_file))
-        self.source = source = order.source
-        if order.text != "none":
-            self._show_source()
-        if order.text == "file":
-            path = Path.cwd() / _FILE
-            path.write_text(source)
-            code = compile(source, str(path), "exec")
-        else:
-            code = compile(source, _FILE, "exec")
-        self.namespace = types.ModuleType("candidate")
-        self.namespace.__file__ = _FILE
-        sys.modules["candidate"] = self.namespace
-        exec(code, self.namespace.__dict__)
+        self.source = order.source
+        self.namespace = import_candidate(self.source, order.text)
         if not isinstance(getattr(self.namespace, self.class_name, None), type):
             raise NameError(
                 f"the file defines no class {self.class_name}{_other_modules(self.namespace)}"

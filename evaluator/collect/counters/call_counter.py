@@ -24,8 +24,6 @@ class Mark(IntEnum):
 
 
 class CallCounter:
-    """Counters of a process that has just been started."""
-
     def __init__(self, pid: int | None) -> None:
         """Open them on `pid`, if any; where that can't be, `reason` says why."""
         self.reason = ""
@@ -65,7 +63,6 @@ class CallCounter:
         return {name: max(0.0, value - nothing.get(name, 0.0)) for name, value in call.items()}
 
     def close(self) -> None:
-        """Give the counters back."""
         if self._counters is not None:
             self._counters.close()
 

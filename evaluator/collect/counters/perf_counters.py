@@ -73,11 +73,9 @@ class PerfCounters:
                     raise _refused(error) from None
 
     def start(self) -> None:
-        """Count from here on."""
         self._switch(_ENABLE)
 
     def stop(self) -> None:
-        """Count no further."""
         self._switch(_DISABLE)
 
     def read(self) -> dict[str, float]:
@@ -86,7 +84,6 @@ class PerfCounters:
         return {name: value for name in self._handles if (value := self._value(name)) is not None}
 
     def close(self) -> None:
-        """Give them back."""
         for handle in self._all():
             os.close(handle)
         self._handles.clear()

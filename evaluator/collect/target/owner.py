@@ -6,12 +6,11 @@ import contextlib
 import os
 import socket
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from evaluator.collect.counters.call_counter import Mark
-from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.ipc.wire import Channel, Kind
+from evaluator.worker import build_stub
 
 _SOCKET = "broker"
 
@@ -21,15 +20,7 @@ class Owner:
 
     def __init__(self, end: socket.socket) -> None:
         self._channel = Channel(end, takes_fds=True)
-
-    def build(self, request: BuildRequest) -> BuildOutcome:
-        """What the trusted builder makes of a request; its library is this process's to open."""
-        self._channel.send(Kind.BUILD, request.encode())
-        message = self._channel.receive()
-        outcome = BuildOutcome.decode(message.payload)
-        if message.fds:
-            return replace(outcome, library=f"/proc/self/fd/{message.fds[0]}")
-        return outcome
+        self.build = build_stub.over(self._channel)
 
     def count(self, mark: Mark) -> bool:
         """Tell where a call to be counted begins and ends. False: nothing is counted."""
@@ -37,7 +28,6 @@ class Owner:
         return bool(self._channel.receive().payload)
 
     def hold_device(self) -> None:
-        """Wait until the device is this target's alone, to its end."""
         self._channel.send(Kind.DEVICE)
         self._channel.receive()
 

@@ -65,12 +65,10 @@ class Program:
 
     @property
     def pid(self) -> int:
-        """Of the command."""
         return self._process.pid
 
     @property
     def runs(self) -> bool:
-        """Whether it has not ended yet."""
         return self._process.poll() is None
 
     def finish(

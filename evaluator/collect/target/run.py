@@ -10,12 +10,10 @@ advice, never for a verdict.
 
 from __future__ import annotations
 
-import linecache
 import os
 import resource
 import sys
 import time
-import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,19 +38,17 @@ from evaluator.protocol import RULES
 from evaluator.settings import Precision
 from evaluator.walls.limits import mapped_bytes
 from evaluator.worker import build_stub
+from evaluator.worker.candidate_module import import_candidate
+from evaluator.worker.steps import SourceText
 from evaluator.worker.weights import with_weights
 from evaluator.worker.zygote import import_ahead
 
-_FILE = "candidate.py"
 _SEED = 7
 _WARM_UP = 3
 
 
 class Stages:
-    """A stopwatch that names what has just ended."""
-
     def __init__(self, since: float) -> None:
-        """The first stage began at `since` (`time.monotonic`)."""
         self.seconds: dict[str, float] = {}
         self._since = since
 
@@ -112,7 +108,7 @@ def _collect(
         resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
         layers.append("memory_limit")
     stages.end("prepare")
-    module = _candidate(folder, request, reference, state, owner)
+    module = _candidate(request, reference, state, owner)
     stages.end("build")
     values = reference.fresh_inputs(_SEED + 1)
 
@@ -166,37 +162,28 @@ def _in_profiler_range(call: Callable[[], object]) -> None:
 
 
 def _candidate(
-    folder: Path,
     request: EvaluationRequest,
     reference: Reference,
     state: dict[str, torch.Tensor],
     owner: Owner,
 ) -> torch.nn.Module:
-    """The candidate's module with the reference's weights."""
     settings = request.settings
     build_stub.install(owner.build)
     if settings.device == "cpu":
         mark_own_functions()
     else:
         torch.cuda.set_device(settings.device)
-    source = request.candidate.source
-    path = folder / _FILE if request.candidate.backend is Backend.TRITON else Path(_FILE)
-    if path.is_absolute():
-        # @triton.jit reads the function's source from a file.
-        path.write_text(source)
-    linecache.cache[str(path)] = (len(source), None, source.splitlines(keepends=True), str(path))
-    namespace = types.ModuleType("candidate")
-    namespace.__file__ = str(path)
-    sys.modules["candidate"] = namespace
-    exec(compile(source, str(path), "exec"), namespace.__dict__)
+    candidate = request.candidate
+    text: SourceText = "file" if candidate.backend is Backend.TRITON else "lines"
+    kind = import_candidate(candidate.source, text).ModelNew
 
     def build() -> torch.nn.Module:
         torch.manual_seed(WEIGHT_SEED)
-        module: torch.nn.Module = namespace.ModelNew(*reference.initial_arguments)
+        module: torch.nn.Module = kind(*reference.initial_arguments)
         return module
 
     weights = {name: tensor.cpu() for name, tensor in state.items()}
-    module = with_weights(build, namespace.ModelNew, weights).module.to(settings.device)
+    module = with_weights(build, kind, weights).module.to(settings.device)
     return module if reference.dtype is torch.float32 else module.to(reference.dtype)
 
 

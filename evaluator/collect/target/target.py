@@ -105,7 +105,6 @@ class Target:
 
     @property
     def waits(self) -> bool:
-        """Whether it is still there."""
         return self._program.runs
 
     def run(self, folder: Path, broker: Broker, *, report: str, timeout_s: float) -> Collected:

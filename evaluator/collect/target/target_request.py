@@ -18,7 +18,6 @@ class TargetRequest(EvaluationRequest):
 
 
 def write_request(folder: Path, request: EvaluationRequest) -> None:
-    """Leave a request in a target's folder."""
     uses = imports_transformers(request.reference)
     known = kept_for(request.reference) if uses else None
     asked = TargetRequest(**dict(request), configurations=known)
@@ -26,5 +25,4 @@ def write_request(folder: Path, request: EvaluationRequest) -> None:
 
 
 def read_request(folder: Path) -> TargetRequest:
-    """The request that was left there."""
     return TargetRequest.model_validate_json((folder / REQUEST).read_text())
