@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Protocol, Self
+from contextlib import AbstractContextManager
+from typing import Protocol
 
 from evaluator.evaluation import Backend, Evaluation, EvaluationRequest, ProblemRequest
 
 
-class Executor(Protocol):
+class Executor(AbstractContextManager["Executor"], Protocol):
     """Judges candidates, one at a time per device; safe to call from several threads."""
 
     def prepare(self, candidates: int = 1, backend: Backend = Backend.CUDA) -> None:
@@ -33,12 +33,3 @@ class Executor(Protocol):
         ...
 
     def close(self) -> None: ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...

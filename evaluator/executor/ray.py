@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import socket
 import tempfile
-from typing import Self
+from contextlib import AbstractContextManager
 
 from evaluator.errors import ClusterError, JudgeDiedError
 from evaluator.evaluation import Backend, Evaluation, EvaluationRequest, ProblemRequest
@@ -21,7 +21,7 @@ _LOOPBACK = (
 )
 
 
-class RayExecutor:
+class RayExecutor(AbstractContextManager["RayExecutor"]):
     """Implements `Executor` with the judges of a cluster; each is a Ray actor, with processes of
     its own as on one machine.
 
@@ -79,9 +79,6 @@ class RayExecutor:
     def close(self) -> None:
         self._driver.close()
         self._folder.cleanup()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count, pairwise
 from pathlib import Path
-from typing import Self
 
 LAYER = "memory_group"
 _PREFIX = "refinery-"
@@ -83,7 +82,7 @@ def _words(path: Path) -> list[str]:
         return []
 
 
-class MemoryGroup:
+class MemoryGroup(contextlib.AbstractContextManager["MemoryGroup"]):
     """A group of processes whose memory is limited together. Gone when it is closed."""
 
     def __init__(self, place: Hierarchy, limit_bytes: int) -> None:
@@ -126,9 +125,6 @@ class MemoryGroup:
                 time.sleep(0.002)
             else:
                 return
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
