@@ -86,8 +86,8 @@ def test_others_make_room_for_two_pairs_of_workers_where_there_can_be_any(
     monkeypatch.setattr(judge_module, "free_share", lambda: 1.0)
     monkeypatch.setattr(judge_module, "most_workers", lambda settings: most)
     first, second = map(context_of, (1, 2))
-    limit = second.wanted_bytes(2)
-    assert second.wanted_bytes(1) < limit
+    limit = second.baselines.wanted_bytes(2)
+    assert second.baselines.wanted_bytes(1) < limit
     monkeypatch.setattr(JudgeMemory, "has_free", lambda memory, size: size < limit)
     monkeypatch.setattr(JudgeMemory, "is_enough_for", lambda memory, size: is_enough)
     context_of(2)
