@@ -25,6 +25,7 @@ from evaluator.judge import judge
 from evaluator.judge.context import problem_context as context
 from evaluator.judge.context.cache_flush import CacheFlush
 from evaluator.judge.context.problem_context import ProblemContext
+from evaluator.judge.context.worker_factory import WorkerFactory
 from evaluator.judge.judge import Judge
 from evaluator.judge.timing import call_cost, sampling
 from evaluator.judge.workers import spare
@@ -385,9 +386,9 @@ def test_nothing_is_timed_while_one_is_in_the_making(verdict, shared_judge, monk
     monkeypatch.setattr(Spare, "_make", late)
     monkeypatch.setattr(Spare, "settle", waited)
     # One after each worker that is handed out, more than the judge asks for.
-    new_side = ProblemContext.new_side
+    new = WorkerFactory.new
     monkeypatch.setattr(
-        ProblemContext, "new_side", lambda *a, **named: new_side(*a, **named | {"another": True})
+        WorkerFactory, "new", lambda *a, **named: new(*a, **named | {"another": True})
     )
     monkeypatch.setattr(call_cost, "_known", {})
     monkeypatch.setattr(context, "measure_ceilings", noting("ceilings", context.measure_ceilings))
