@@ -29,7 +29,7 @@ class Rules:
     """Candidate and reference run as in one process of PyTorch's: constructed from the public seed
     and moved before each call, on writable inputs that always lie at one address, timed in one
     worker and as called."""
-    refuses: bool = True
+    rejects: bool = True
     """What our own checks find refuses a candidate; otherwise it is noted as a finding."""
     first_calls: int = 3
     """Calls that are all verified before any time is spent on timing."""
@@ -53,7 +53,7 @@ RULES: Mapping[Protocol, Rules] = {
         pytorch_flags=True,
         tries_default_flags=False,
         in_one_process=True,
-        refuses=False,
+        rejects=False,
         first_calls=5,
     ),
     "verified": Rules(

@@ -27,8 +27,8 @@ from evaluator.evaluation import Backend, EvaluationRequest, Status
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.context.construction import Construction
 from evaluator.judge.context.problem_context import ProblemContext
-from evaluator.judge.refusal import Refusal
-from evaluator.judge.workers.side import Side
+from evaluator.judge.rejection import Rejection
+from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.judge.workers.worker_limits import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
 
@@ -128,30 +128,32 @@ class AddressSanitizer:
 
         # No limit on the address space: the sanitizers reserve terabytes of it.
         worker = zygote.fork(WorkerLimits(memory_bytes=None, cpu_seconds=_CPU_SECONDS))
-        side = Side(worker, context.device, _SLOWER * settings.call_timeout_s)
+        runner = ModuleRunner(worker, context.device, _SLOWER * settings.call_timeout_s)
         # What is a finding alone there must not end this run.
-        side.looks_at_results = not context.rules.refuses
-        side.refuses_late_work = context.rules.refuses
-        side.copies_inputs = True
-        side.growth_bytes = settings.memory_limit_bytes
+        runner.looks_at_results = not context.rules.rejects
+        runner.rejects_late_work = context.rules.rejects
+        runner.copies_inputs = True
+        runner.growth_bytes = settings.memory_limit_bytes
         if seen.deadline is not None:
-            side.end_by(seen.deadline)
+            runner.end_by(seen.deadline)
         try:
             context.workers.load(
-                side, request.candidate.source, "ModelNew", triton=False, build=build
+                runner, request.candidate.source, "ModelNew", triton=False, build=build
             )
-            Construction(context.setup, context.reference.randomised(secrets.randbits(62))).on(side)
+            Construction(context.setup, context.reference.randomised(secrets.randbits(62))).on(
+                runner
+            )
             for _ in range(_CALLS):
-                with side.call(context.draws.next().order):
+                with runner.call(context.draws.next().order):
                     seen.calls += 1
-        except Refusal as refusal:
-            seen.note = f"it did not get through: {refusal.message}"
+        except Rejection as rejection:
+            seen.note = f"it did not get through: {rejection.message}"
             if seen.left_s <= _LEAST_S:
                 seen.note = "it was not done in the time that there is for it"
-            elif refusal.status is Status.BUILD_ERROR:
+            elif rejection.status is Status.BUILD_ERROR:
                 seen.note = "it does not build with the sanitizers"
         finally:
-            side.close()
+            runner.close()
         seen.read(worker.end().log)
 
 

@@ -14,7 +14,7 @@ from evaluator.deep_audit.own_code import OwnCode, own_code
 from evaluator.evaluation import Backend, EvaluationRequest
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.context.problem_context import ProblemContext
-from evaluator.judge.refusal import Refusal
+from evaluator.judge.rejection import Rejection
 
 
 def built_code(
@@ -58,15 +58,17 @@ def _built_code(
             made.append(copy)
         return outcome
 
-    side = context.workers.new()
+    runner = context.workers.new()
     if deadline is not None:
-        side.end_by(deadline)
+        runner.end_by(deadline)
     triton = request.candidate.backend is Backend.TRITON
     try:
-        context.workers.load(side, request.candidate.source, "ModelNew", triton=triton, build=build)
-    except Refusal:
+        context.workers.load(
+            runner, request.candidate.source, "ModelNew", triton=triton, build=build
+        )
+    except Rejection:
         # What was built until now is what there is.
         pass
     finally:
-        side.close()
+        runner.close()
     return own_code(made, request.candidate.source, compiled_texts(asked))

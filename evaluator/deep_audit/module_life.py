@@ -20,11 +20,11 @@ from evaluator.judge.builds.build_allowance import BuildAllowance
 from evaluator.judge.context.construction import Construction
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.context.sealing import sealed_outputs
+from evaluator.judge.evaluation_run import EvaluationRun
 from evaluator.judge.explaining.reference_modes import in_eval
 from evaluator.judge.inputs.draws import Draw
-from evaluator.judge.refusal import Refusal
-from evaluator.judge.trial import Trial
-from evaluator.judge.workers.side import Side
+from evaluator.judge.rejection import Rejection
+from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.reason import Reason
 from evaluator.worker.steps import Result, Step
 
@@ -66,12 +66,12 @@ class _Lives:
         self._context = context
         self._builds = builds
         self._candidate = candidate
-        self._trial: Trial | None = None
-        self._again: Callable[[Side], object] | None = None
+        self._trial: EvaluationRun | None = None
+        self._again: Callable[[ModuleRunner], object] | None = None
         self._as_constructed = as_constructed
 
     def tried(self, life: Life) -> LifeTrial:
-        trials: dict[Life, Callable[[Side], Iterator[str]]] = {
+        trials: dict[Life, Callable[[ModuleRunner], Iterator[str]]] = {
             Life.RESULT_KEPT: self._result_kept,
             Life.MOVED: self._moved,
             Life.MODE: self._mode,
@@ -79,11 +79,11 @@ class _Lives:
             Life.INSTANCES: self._instances,
         }
         try:
-            side = self._fresh()
-            broken = next(trials[life](side), None)
-        except Refusal as refusal:
+            runner = self._fresh()
+            broken = next(trials[life](runner), None)
+        except Rejection as rejection:
             self.close()
-            return LifeTrial(life=life, outcome="broken", note=refusal.message.partition("\n")[0])
+            return LifeTrial(life=life, outcome="broken", note=rejection.message.partition("\n")[0])
         except (_NotTriedError, InfrastructureError, RuntimeError) as error:
             self.close()
             return LifeTrial(life=life, outcome="not_tried", note=str(error).partition("\n")[0])
@@ -91,84 +91,84 @@ class _Lives:
             return LifeTrial(life=life, outcome="broken", note=broken)
         return LifeTrial(life=life, outcome="holds")
 
-    def _fresh(self) -> Side:
+    def _fresh(self) -> ModuleRunner:
         """The candidate as it was judged, in a worker that still runs or in a new one."""
         if self._trial is None:
-            trial = Trial(self._candidate, self._builds)
+            trial = EvaluationRun(self._candidate, self._builds)
             try:
-                side = self._context.workers.new()
-                trial.first_calls(self._context, side, as_constructed=self._as_constructed)
-            except (Refusal, InfrastructureError) as error:
-                if trial.side is not None:
-                    trial.side.close()
-                if isinstance(error, Refusal):
+                runner = self._context.workers.new()
+                trial.first_calls(self._context, runner, as_constructed=self._as_constructed)
+            except (Rejection, InfrastructureError) as error:
+                if trial.runner is not None:
+                    trial.runner.close()
+                if isinstance(error, Rejection):
                     told = f"judged once more, it is refused: {error.message}"
                     raise _NotTriedError(told) from None
                 raise
-            assert trial.side is not None
+            assert trial.runner is not None
             self._trial = trial
-            self._again = trial.side.construct_on
-            self._as_constructed = trial.side.fit == "seeded"
-        assert self._trial.side is not None and self._again is not None
-        self._trial.side.construct_on = self._again
-        self._trial.side.construct_again()
-        return self._trial.side
+            self._again = trial.runner.construct_on
+            self._as_constructed = trial.runner.fit == "seeded"
+        assert self._trial.runner is not None and self._again is not None
+        self._trial.runner.construct_on = self._again
+        self._trial.runner.construct_again()
+        return self._trial.runner
 
     def close(self) -> None:
-        if self._trial is not None and self._trial.side is not None:
-            self._trial.side.close()
+        if self._trial is not None and self._trial.runner is not None:
+            self._trial.runner.close()
         self._trial = None
 
-    def _result_kept(self, side: Side) -> Iterator[str]:
+    def _result_kept(self, runner: ModuleRunner) -> Iterator[str]:
         if self._context.facts.returns_inputs:
             raise _NotTriedError("its results are views of its inputs")
-        first = self._outputs(side, self._context.draws.plain(), result="keep")
-        later = self._outputs(side, self._context.draws.plain(), result="kept")
+        first = self._outputs(runner, self._context.draws.plain(), result="keep")
+        later = self._outputs(runner, self._context.draws.plain(), result="kept")
         if not all(map(same, first, later)):
             yield "the next call overwrites its result"
 
-    def _moved(self, side: Side) -> Iterator[str]:
-        self._called(side)
-        if not self._is_right_after(side, "to"):
+    def _moved(self, runner: ModuleRunner) -> Iterator[str]:
+        self._called(runner)
+        if not self._is_right_after(runner, "to"):
             yield "it is wrong after to(), where it is already"
-        if not self._is_right_after(side, "away"):
+        if not self._is_right_after(runner, "away"):
             yield "it is wrong after to() to another place and back"
 
-    def _mode(self, side: Side) -> Iterator[str]:
+    def _mode(self, runner: ModuleRunner) -> Iterator[str]:
         model, draw = self._context.reference.model, self._context.draws.plain()
         # Before any call in train mode: such calls move the running statistics of a norm.
-        outputs = self._outputs(side, draw, "eval")
+        outputs = self._outputs(runner, draw, "eval")
         with in_eval(list(model.modules())):
-            right = self._is_right(side, draw, outputs)
+            right = self._is_right(runner, draw, outputs)
         if not right:
             yield "it is wrong in eval()"
         trains = all(module.training for module in model.modules())
-        if trains and not self._is_right_after(side, "train"):
+        if trains and not self._is_right_after(runner, "train"):
             yield "it is wrong after eval() and train()"
 
-    def _state_dict(self, side: Side) -> Iterator[str]:
+    def _state_dict(self, runner: ModuleRunner) -> Iterator[str]:
         if self._as_constructed:
             # Another instance from the same seed has the same state before it is loaded.
             raise _NotTriedError("it is judged as constructed from a seed")
-        self._called(side)
-        Construction(self._context.setup, {}, earlier="loaded").on(side)
-        if not self._is_right_after(side):
+        self._called(runner)
+        Construction(self._context.setup, {}, earlier="loaded").on(runner)
+        if not self._is_right_after(runner):
             yield "another instance that its state_dict() is loaded into gives other results"
 
-    def _instances(self, side: Side) -> Iterator[str]:
-        self._called(side)
+    def _instances(self, runner: ModuleRunner) -> Iterator[str]:
+        self._called(runner)
         reference = self._context.reference
         weights = {name: tensor.clone() for name, tensor in reference.state().items()}
         try:
             if self._as_constructed:
                 seed = secrets.randbits(62)
                 reference.construct(seed)
-                Construction(self._context.setup, {}, seed=seed, earlier="kept").on(side)
+                Construction(self._context.setup, {}, seed=seed, earlier="kept").on(runner)
             else:
                 reference.randomise(secrets.randbits(62))
-                Construction(self._context.setup, reference.state(), earlier="kept").on(side)
+                Construction(self._context.setup, reference.state(), earlier="kept").on(runner)
             self._context.setup.give_memory_back()
-            if not self._is_right_after(side):
+            if not self._is_right_after(runner):
                 yield "a second instance, with other weights, is wrong"
         finally:
             assert self._trial is not None
@@ -178,31 +178,31 @@ class _Lives:
                 reference.construct_publicly()
             reference.set_state(weights)
             self._context.setup.give_memory_back()
-        if not self._is_right_after(side, "other"):
+        if not self._is_right_after(runner, "other"):
             yield "the first instance is wrong once a second one, with other weights, was called"
 
-    def _called(self, side: Side) -> None:
+    def _called(self, runner: ModuleRunner) -> None:
         """Let it prepare what it prepares at its first call."""
-        self._outputs(side, self._context.draws.plain())
+        self._outputs(runner, self._context.draws.plain())
 
-    def _is_right_after(self, side: Side, *steps: Step) -> bool:
+    def _is_right_after(self, runner: ModuleRunner, *steps: Step) -> bool:
         draw = self._context.draws.plain()
-        return self._is_right(side, draw, self._outputs(side, draw, *steps))
+        return self._is_right(runner, draw, self._outputs(runner, draw, *steps))
 
     def _outputs(
-        self, side: Side, draw: Draw, *steps: Step, result: Result = "new"
+        self, runner: ModuleRunner, draw: Draw, *steps: Step, result: Result = "new"
     ) -> list[torch.Tensor]:
-        with self._context.calling(side, draw, steps=steps, result=result) as call:
+        with self._context.calling(runner, draw, steps=steps, result=result) as call:
             if result == "new":
-                outputs = sealed_outputs(self._context, side, call.reply, draw)
+                outputs = sealed_outputs(self._context, runner, call.reply, draw)
             else:
-                outputs = side.outputs(call.reply, self._context.facts.outputs)
+                outputs = runner.outputs(call.reply, self._context.facts.outputs)
         if any(tensor.is_meta for tensor in outputs):
-            raise Refusal(
+            raise Rejection(
                 Status.INCORRECT, Reason.WRONG_SHAPE, "its result has another shape or dtype"
             )
         return outputs
 
-    def _is_right(self, side: Side, draw: Draw, outputs: list[torch.Tensor]) -> bool:
+    def _is_right(self, runner: ModuleRunner, draw: Draw, outputs: list[torch.Tensor]) -> bool:
         assert self._trial is not None
-        return self._trial.verified.is_right(self._context, side, outputs, draw)
+        return self._trial.verified.is_right(self._context, runner, outputs, draw)

@@ -32,13 +32,13 @@ from evaluator.hardware.devices import describe
 from evaluator.hardware.host_memory import available_bytes, free_share, growth_limited
 from evaluator.judge.builds.build_allowance import BuildAllowance
 from evaluator.judge.context.problem_context import ProblemContext
+from evaluator.judge.evaluation_run import EvaluationRun
 from evaluator.judge.kept_problems import MOST_PROBLEMS, MOST_WORKERS
 from evaluator.judge.problem.footprint import footprint_of
 from evaluator.judge.problem.reference import DTYPES
-from evaluator.judge.refusal import Refusal
+from evaluator.judge.rejection import Rejection
 from evaluator.judge.timing.timed_workers import most_workers
-from evaluator.judge.trial import Trial
-from evaluator.judge.workers.side import Side
+from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.judge.workers.worker_limits import WorkerLimits, worker_limits
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.settings import BaselineName
@@ -88,61 +88,61 @@ class Judge:
         """Judge one candidate. Raises `InfrastructureError` when our side breaks."""
         begin = time.monotonic()
         builds = BuildAllowance(self._builder, request.settings.build_timeout_s)
-        trial = Trial(request.candidate, builds)
-        refusal: Refusal | None = None
+        run = EvaluationRun(request.candidate, builds)
+        rejection: Rejection | None = None
         with self.holding(request.settings.device):
             context = self.context_for(request)
             shortage: Exception | None = None
             try:
                 # On a GPU the next worker gets ready while this one is timed.
                 more = self.device.type == "cpu" and most_workers(request.settings) > 1
-                trial.side = context.workers.new(another=more or bool(request.hidden_references))
+                run.runner = context.workers.new(another=more or bool(request.hidden_references))
                 if request.settings.isolation == "strict":
-                    insist(trial.side.worker.isolation, self._builder.isolation)
-                self._try(context, trial.side, trial, request)
-            except Refusal as reason:
-                refusal = reason
+                    insist(run.runner.worker.isolation, self._builder.isolation)
+                self._try(context, run.runner, run, request)
+            except Rejection as reason:
+                rejection = reason
             except (DeviceError, torch.OutOfMemoryError) as error:
                 shortage = error.with_traceback(None)
-                trial.end_short_of_memory(context, trial.side)
+                run.end_short_of_memory(context, run.runner)
             finally:
-                side = trial.side
-                memory = _memory(context, side)
-                if side is not None:
-                    side.close()
+                runner = run.runner
+                memory = _memory(context, runner)
+                if runner is not None:
+                    runner.close()
                 self._free_cached_memory()
             if shortage is not None:
                 # With other problems set up, room is made first and the candidate tried again.
                 if len(self._contexts) == 1:
-                    refusal = trial.hoarded
-                if refusal is None:
+                    rejection = run.excess
+                if rejection is None:
                     self._make_room_for(request, shortage)
                 else:
                     self.forget(request)
             state = conditions(request.settings.device)
-        if shortage is not None and refusal is None:
+        if shortage is not None and rejection is None:
             return self.evaluate(request)
         seconds = Seconds(
             build=builds.seconds,
             judge=time.monotonic() - begin - builds.seconds,
-            timing=trial.timing_seconds,
-            narrowing=trial.narrowing_seconds,
-            device=trial.device_seconds,
+            timing=run.timing_seconds,
+            narrowing=run.narrowing_seconds,
+            device=run.device_seconds,
         )
         return Evaluation(
-            status=refusal.status if refusal else Status.CORRECT,
-            reason=refusal.reason if refusal else "",
-            message=refusal.message if refusal else _success_message(trial.timing),
-            detail=refusal.detail if refusal else "",
-            weights=_weights(side),
-            build=side.build if side else None,
-            correctness=trial.verified.correctness(refusal.mismatch if refusal else None),
-            timing=trial.timing if refusal is None else None,
+            status=rejection.status if rejection else Status.CORRECT,
+            reason=rejection.reason if rejection else "",
+            message=rejection.message if rejection else _success_message(run.timing),
+            detail=rejection.detail if rejection else "",
+            weights=_weights(runner),
+            build=runner.build if runner else None,
+            correctness=run.verified.correctness(rejection.mismatch if rejection else None),
+            timing=run.timing if rejection is None else None,
             memory=memory,
-            isolation=self._isolation(side) if side else (),
+            isolation=self._isolation(runner) if runner else (),
             device=describe(request.settings.device).name,
             conditions=state
-            | trial.seen
+            | run.seen
             | {
                 "threads": context.workers.threads,
                 "persisting_l2_reset": context.flush.persisting_l2_reset,
@@ -150,15 +150,15 @@ class Judge:
                 "torch": torch.__version__,
                 "python": platform.python_version(),
             },
-            seeds=tuple(trial.verified.seeds),
-            findings=tuple(trial.findings) if refusal is None else (),
-            notes=(*context.facts.notes, *trial.notes),
+            seeds=tuple(run.verified.seeds),
+            findings=tuple(run.findings) if rejection is None else (),
+            notes=(*context.facts.notes, *run.notes),
             seconds=seconds,
         )
 
     @contextmanager
     def holding(self, device: str) -> Iterator[None]:
-        """Hold a device alone. After the block a spare worker is made for the next candidate, and
+        """Hold a device alone. After the block a warm worker is made for the next candidate, and
         nothing of ours goes on there once the device is given back."""
         with ExitStack() as held:
             held.enter_context(device_lock(device))
@@ -166,11 +166,11 @@ class Judge:
                 yield
             finally:
                 if self._zygote is not None and self._limits is not None:
-                    self._zygote.spares.prepare(self._limits, then=held.pop_all().close)
+                    self._zygote.pool.prepare(self._limits, then=held.pop_all().close)
 
-    def _isolation(self, side: Side) -> tuple[str, ...]:
-        compilers = self._builder.isolation if side.build is not None else ()
-        return (*side.worker.isolation, *compilers)
+    def _isolation(self, runner: ModuleRunner) -> tuple[str, ...]:
+        compilers = self._builder.isolation if runner.build is not None else ()
+        return (*runner.worker.isolation, *compilers)
 
     def context_for(self, request: ProblemRequest) -> ProblemContext:
         """The problem of this request, set up; from earlier where it stays so."""
@@ -179,7 +179,7 @@ class Judge:
             self._zygote = Zygote(device=str(self.device))
         # If there is none yet, it is made while the problem is set up.
         self._limits = worker_limits(self.device, request.settings.memory_limit_bytes)
-        self._zygote.spares.prepare(self._limits)
+        self._zygote.pool.prepare(self._limits)
         key = request.context_key
         context = self._contexts.pop(key, None)
         if context is not None and request.settings.fresh_workers:
@@ -207,7 +207,7 @@ class Judge:
         if self.device.type != "cuda":
             return
         *others, _ = self._contexts.values()
-        running = wanted + sum(len(context.baselines.sides) for context in others)
+        running = wanted + sum(len(context.baselines.runners) for context in others)
         for context in others:
             if running > MOST_WORKERS:
                 running -= context.baselines.end_further()
@@ -222,8 +222,8 @@ class Judge:
             with growth_limited(own_bytes):
                 return ProblemContext(request, self.device, self._zygote)
         except (DeviceError, torch.OutOfMemoryError) as error:
-            # The others' inputs and workers, or the spare, may be what leaves no room.
-            if not self._zygote.spares.drop() and not self._contexts:
+            # The others' inputs and workers, or the warm worker, may be what leaves no room.
+            if not self._zygote.pool.drop() and not self._contexts:
                 raise self._shortage(request, error) from None
         self._forget_benches(keep=0)
         try:
@@ -312,17 +312,21 @@ class Judge:
             torch.cuda.empty_cache()
 
     def _try(
-        self, context: ProblemContext, side: Side, trial: Trial, request: EvaluationRequest
+        self,
+        context: ProblemContext,
+        runner: ModuleRunner,
+        run: EvaluationRun,
+        request: EvaluationRequest,
     ) -> None:
-        trial.first_calls(context, side)
-        assert trial.side is not None
-        side = trial.side
-        if side.build is not None and not side.build.ok:
-            trial.notes.append("a build failed and the candidate went on without it")
+        run.first_calls(context, runner)
+        assert run.runner is not None
+        runner = run.runner
+        if runner.build is not None and not runner.build.ok:
+            run.notes.append("a build failed and the candidate went on without it")
         hidden = context.hidden(request.hidden_references)
         for other in hidden:
-            trial.at_hidden_sizes(other, another=other is not hidden[-1])
-        trial.time(context, side)
+            run.at_hidden_sizes(other, another=other is not hidden[-1])
+        run.time(context, runner)
 
     def close(self) -> None:
         """End all processes."""
@@ -332,18 +336,18 @@ class Judge:
             self._zygote = None
 
 
-def _weights(side: Side | None) -> Weights:
-    return "none" if side is None or side.fit == "unmatched" else side.fit
+def _weights(runner: ModuleRunner | None) -> Weights:
+    return "none" if runner is None or runner.fit == "unmatched" else runner.fit
 
 
-def _memory(context: ProblemContext, side: Side | None) -> DeviceMemory:
-    if side is None:
+def _memory(context: ProblemContext, runner: ModuleRunner | None) -> DeviceMemory:
+    if runner is None:
         return DeviceMemory()
     eager = context.baselines.running(BaselineName.EAGER)
     return DeviceMemory(
-        candidate_bytes=side.memory_bytes,
+        candidate_bytes=runner.memory_bytes,
         baseline_bytes=eager.memory_bytes if eager else None,
-        judge_bytes=context.judge_bytes(side),
+        judge_bytes=context.judge_bytes(runner),
     )
 
 

@@ -13,15 +13,15 @@ from evaluator.judge.inputs.arena import make_arena
 from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.inputs.mapped_arguments import lay
 from evaluator.judge.inputs.placement import Placement
-from evaluator.judge.refusal import Refusal
+from evaluator.judge.rejection import Rejection
 from evaluator.reason import Reason
 
 WRITES_TO_INPUTS = "forward writes into its inputs, which are not its own"
 
 
-def refused_as_writing(
-    context: ProblemContext, candidate: Candidate, draw: Draw, build: Build, crash: Refusal
-) -> Refusal | None:
+def rejected_as_writing(
+    context: ProblemContext, candidate: Candidate, draw: Draw, build: Build, crash: Rejection
+) -> Rejection | None:
     """Why a candidate whose call ended in this way is refused, if it wrote into its inputs."""
     # A write to memory that is mapped read-only ends in one of these.
     told = crash.message + crash.detail
@@ -30,7 +30,9 @@ def refused_as_writing(
         return None
     if not _wrote_to_inputs(context, candidate, draw, build):
         return None
-    return Refusal(Status.INTEGRITY, Reason.INPUT_MODIFIED, WRITES_TO_INPUTS, detail=crash.message)
+    return Rejection(
+        Status.INTEGRITY, Reason.INPUT_MODIFIED, WRITES_TO_INPUTS, detail=crash.message
+    )
 
 
 def _wrote_to_inputs(
@@ -42,18 +44,18 @@ def _wrote_to_inputs(
     judge compares its own bytes before and after, so nothing rests on what the worker says.
     """
     arena = make_arena(context.device, context.draws.arena.size, read_only_for_others=False)
-    side = context.workers.new()
+    runner = context.workers.new()
     try:
         placement = Placement(arena.bytes)
         order = lay(placement, context.draws.values_of(draw))
         before = [tensor.view(-1).view(torch.uint8).clone() for tensor in _bytes(placement)]
         triton = candidate.backend is Backend.TRITON
         try:
-            context.workers.load(side, candidate.source, "ModelNew", triton=triton, build=build)
-            Construction(context.setup, context.reference.state(), inputs=arena).on(side)
-            with side.call(order):
+            context.workers.load(runner, candidate.source, "ModelNew", triton=triton, build=build)
+            Construction(context.setup, context.reference.state(), inputs=arena).on(runner)
+            with runner.call(order):
                 pass
-        except (Refusal, DeviceError):
+        except (Rejection, DeviceError):
             # It may well crash again: what counts is what it left behind.
             pass
         after = _bytes(placement)
@@ -62,7 +64,7 @@ def _wrote_to_inputs(
             for old, new in zip(before, after, strict=True)
         )
     finally:
-        side.close()
+        runner.close()
         del placement
         arena.close()
 

@@ -18,8 +18,8 @@ from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.problem.exact_reference import Source
 from evaluator.judge.problem.reference import flatten_arguments
 from evaluator.judge.problem.variation import kind_of
-from evaluator.judge.refusal import Refusal
-from evaluator.judge.workers.side import Side
+from evaluator.judge.rejection import Rejection
+from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.reason import Reason
 
 _WRONG = {
@@ -86,12 +86,12 @@ class Verification:
     def verify(
         self,
         context: ProblemContext,
-        side: Side,
+        runner: ModuleRunner,
         actual: list[torch.Tensor],
         draw: Draw,
         beside: list[torch.Tensor] | None = None,
     ) -> None:
-        """Compare the sealed outputs of one call with the reference's; raises `Refusal`.
+        """Compare the sealed outputs of one call with the reference's; raises `Rejection`.
 
         `beside`: what the reference gave in the candidate's process, if it ran there.
         """
@@ -101,11 +101,11 @@ class Verification:
         # What passes without fp64 would pass with it; what does not is compared in fp64 after all.
         if (
             not self._wants_fp64(context)
-            and self._compared(context, side, actual, expected, None, draw, screening=True).ok
+            and self._compared(context, runner, actual, expected, None, draw, screening=True).ok
         ):
             self.earlier = (*self.earlier, draw)[-_KEPT_DRAWS:]
             return
-        verdict = self._compared_in_fp64(context, side, actual, expected, draw, describing=True)
+        verdict = self._compared_in_fp64(context, runner, actual, expected, draw, describing=True)
         self.judged_in_fp64 += self.source != "task_precision"
         if verdict.error_ratio is not None:
             self.worst_ratio = max(verdict.error_ratio, self.worst_ratio or 0.0)
@@ -120,15 +120,15 @@ class Verification:
             aside = self.copy()
             explanation = Explanation(
                 context,
-                side,
+                runner,
                 draw,
                 actual,
-                lambda outputs, draw: aside.is_right(context, side, outputs, draw),
+                lambda outputs, draw: aside.is_right(context, runner, outputs, draw),
                 self.earlier,
-                side.word,
+                runner.word,
             )
             mismatch = explanation.of(mismatch)
-        raise Refusal(
+        raise Rejection(
             Status.INCORRECT,
             _WRONG[mismatch.kind],
             f"{_what_is_wrong(context, mismatch.output)} is not what it should be",
@@ -138,15 +138,15 @@ class Verification:
     def is_right(
         self,
         context: ProblemContext,
-        side: Side,
+        runner: ModuleRunner,
         actual: list[torch.Tensor],
         draw: Draw,
         beside: list[torch.Tensor] | None = None,
     ) -> bool:
         """Whether the outputs of a call pass the rule; nothing is counted or explained."""
         expected = _believed(beside, context.expected(draw))
-        passed = self._compared(context, side, actual, expected, None, draw, screening=True).ok
-        return passed or self._compared_in_fp64(context, side, actual, expected, draw).ok
+        passed = self._compared(context, runner, actual, expected, None, draw, screening=True).ok
+        return passed or self._compared_in_fp64(context, runner, actual, expected, draw).ok
 
     def _wants_fp64(self, context: ProblemContext) -> bool:
         """Whether the call in hand is verified in fp64, drawn once its outputs are sealed."""
@@ -160,7 +160,7 @@ class Verification:
     def _compared_in_fp64(
         self,
         context: ProblemContext,
-        side: Side,
+        runner: ModuleRunner,
         actual: list[torch.Tensor],
         expected: list[torch.Tensor],
         draw: Draw,
@@ -177,7 +177,9 @@ class Verification:
             self.source = "task_precision"
 
         def beside(reference: list[torch.Tensor], multiple: float | None = None) -> OutputVerdict:
-            return self._compared(context, side, actual, reference, exact, draw, multiple=multiple)
+            return self._compared(
+                context, runner, actual, reference, exact, draw, multiple=multiple
+            )
 
         verdict = beside(expected)
         if exact is not None:
@@ -191,12 +193,12 @@ class Verification:
             verdict = next((v for v in verdicts if v.ok), verdict)
         if verdict.ok or not describing:
             return verdict
-        return self._compared(context, side, actual, expected, exact, draw, describing=True)
+        return self._compared(context, runner, actual, expected, exact, draw, describing=True)
 
     def _compared(
         self,
         context: ProblemContext,
-        side: Side,
+        runner: ModuleRunner,
         actual: list[torch.Tensor],
         expected: list[torch.Tensor],
         exact: Sequence[torch.Tensor] | None,
@@ -216,7 +218,7 @@ class Verification:
             precision=context.settings.precision,
             tolerance=context.rules.tolerance(context.settings.precision),
             accumulation=context.work.accumulation,
-            poison=side.poison if side.word is None else side.word,
+            poison=runner.poison if runner.word is None else runner.word,
             multiple=multiple,
             assumed_errors=self.reference_errors if screening else None,
             describing=describing,

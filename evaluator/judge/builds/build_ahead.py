@@ -42,7 +42,7 @@ def main(fd: int, device: str, cache: Path) -> None:
         limits = WorkerLimits(memory_bytes=limit, family_bytes=limit, cpu_seconds=600)
         worker = zygote.fork(limits)
         # For the next candidate, while this one is built.
-        zygote.spares.prepare(limits)
+        zygote.pool.prepare(limits)
         built = Rehearsal(request, builder, judged_on, worker).run()
         return built.model_dump_json(by_alias=True).encode()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from evaluator.builder.builder import Builder
 from evaluator.evaluation import Status
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
-from evaluator.judge.refusal import Refusal
+from evaluator.judge.rejection import Rejection
 from evaluator.reason import Reason
 
 MOST_BUILDS = 128
@@ -32,16 +32,16 @@ class BuildAllowance:
         """Whether all that was asked for was found built."""
 
     def build(self, order: BuildRequest) -> BuildOutcome:
-        """Build one extension; raises `Refusal` once the candidate has had its share."""
+        """Build one extension; raises `Rejection` once the candidate has had its share."""
         if self.asked == MOST_BUILDS:
-            raise Refusal(
+            raise Rejection(
                 Status.RUNTIME_ERROR,
                 Reason.TOO_MANY_BUILDS,
                 f"load_inline or load was called more than {MOST_BUILDS} times; build each "
                 "extension once, at import, and keep it",
             )
         if self.seconds > MOST_TIMES * self._timeout_s:
-            raise Refusal(
+            raise Rejection(
                 Status.TIMEOUT,
                 Reason.BUILD_TIMEOUT,
                 f"the builds took longer than {MOST_TIMES * self._timeout_s:g} s together",

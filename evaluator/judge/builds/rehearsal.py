@@ -30,9 +30,9 @@ from evaluator.judge.inputs.mapped_arguments import lay
 from evaluator.judge.inputs.placement import Placement, bytes_needed
 from evaluator.judge.problem.problem_file import ProblemFile, configurations_of
 from evaluator.judge.problem.reference import DTYPES, WEIGHT_SEED
-from evaluator.judge.refusal import Refusal
+from evaluator.judge.rejection import Rejection
+from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.judge.workers.process import WorkerProcess
-from evaluator.judge.workers.side import Side
 from evaluator.reason import Reason
 from evaluator.walls.demands import insist
 from evaluator.worker.orders import ConstructOrder, LoadOrder
@@ -63,7 +63,7 @@ class Rehearsal:
         self._builder = builder
         self._device = device
         self._builds = BuildAllowance(builder, request.settings.build_timeout_s)
-        self._side = Side(worker, _CPU, request.settings.call_timeout_s)
+        self._runner = ModuleRunner(worker, _CPU, request.settings.call_timeout_s)
         self._begin = time.monotonic()
 
     def run(self) -> BuiltAhead:
@@ -71,19 +71,19 @@ class Rehearsal:
         refused = None
         try:
             if self._request.settings.isolation == "strict":
-                insist(self._side.worker.isolation, self._builder.isolation)
+                insist(self._runner.worker.isolation, self._builder.isolation)
             self._import()
             self._further_steps()
-        except Refusal as refusal:
-            print(f"{refusal.reason}: {refusal.message}", file=sys.stderr)
-            late = self._side.build is not None and self._side.build.timed_out
-            if late or refusal.reason in _FINAL:
-                refused = self._refused(refusal)
+        except Rejection as rejection:
+            print(f"{rejection.reason}: {rejection.message}", file=sys.stderr)
+            late = self._runner.build is not None and self._runner.build.timed_out
+            if late or rejection.reason in _FINAL:
+                refused = self._rejected(rejection)
         except UnusableReferenceError as error:
             # The judge meets it as well, and tells it.
             print(error, file=sys.stderr)
         finally:
-            self._side.close()
+            self._runner.close()
         return BuiltAhead(seconds=self._builds.seconds, cached=self._builds.cached, refused=refused)
 
     def _import(self) -> None:
@@ -97,8 +97,8 @@ class Rehearsal:
             configurations=configurations_of(self._request.reference),
             gpu=properties_of(self._device) if self._device.kind == "cuda" else None,
         )
-        self._side.load(order, self._builds.build)
-        self._side.loaded(self._request.settings.import_timeout_s)
+        self._runner.load(order, self._builds.build)
+        self._runner.loaded(self._request.settings.import_timeout_s)
 
     def _further_steps(self) -> None:
         """Construct and call the module, as far as its text speaks of more builds than were asked
@@ -119,8 +119,8 @@ class Rehearsal:
             placement = Placement(weights.bytes)
             arguments = [placement.place(value) for value in values]
             order = ConstructOrder(WEIGHT_SEED, arguments, _SLACK_BYTES, tensors={})
-            self._side.construct(order, weights, inputs)
-            self._side.constructed(_PATIENCE_S)
+            self._runner.construct(order, weights, inputs)
+            self._runner.constructed(_PATIENCE_S)
         finally:
             weights.close()
             inputs.close()
@@ -129,20 +129,20 @@ class Rehearsal:
         """On tensors without values: they take neither memory nor time, whatever their sizes."""
         values = problem.inputs(_META, DTYPES[self._request.settings.precision])
         laid = lay(Placement(torch.zeros(_SLACK_BYTES, dtype=torch.uint8)), values)
-        with self._side.call(laid, timeout_s=_PATIENCE_S):
+        with self._runner.call(laid, timeout_s=_PATIENCE_S):
             pass
 
-    def _refused(self, refusal: Refusal) -> Evaluation:
-        side, builds = self._side, self._builds
+    def _rejected(self, rejection: Rejection) -> Evaluation:
+        runner, builds = self._runner, self._builds
         return Evaluation(
-            status=refusal.status,
-            reason=refusal.reason,
-            message=refusal.message,
-            detail=refusal.detail,
-            build=side.build,
+            status=rejection.status,
+            reason=rejection.reason,
+            message=rejection.message,
+            detail=rejection.detail,
+            build=runner.build,
             isolation=(
-                *side.worker.isolation,
-                *(self._builder.isolation if side.build is not None else ()),
+                *runner.worker.isolation,
+                *(self._builder.isolation if runner.build is not None else ()),
             ),
             device=self._device.name,
             # No device was in use: what state it is in says nothing of this candidate.

@@ -15,8 +15,8 @@ from evaluator.errors import DeviceError, InfrastructureError, UnusableReference
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.context.construction import Construction
 from evaluator.judge.context.problem_setup import ProblemSetup
-from evaluator.judge.refusal import Refusal
-from evaluator.judge.workers.side import Side
+from evaluator.judge.rejection import Rejection
+from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.settings import BaselineName, Precision
 
 TRUSTED_TIMEOUT_S = 300.0
@@ -32,66 +32,66 @@ def failures_are_ours() -> Iterator[None]:
     `InfrastructureError`."""
     try:
         yield
-    except Refusal as refusal:
-        raise InfrastructureError(f"a baseline failed in a call: {refusal.message}") from None
+    except Rejection as rejection:
+        raise InfrastructureError(f"a baseline failed in a call: {rejection.message}") from None
 
 
 class Baselines:
     """Those of one problem on one device, started when they are first needed."""
 
-    def __init__(self, setup: ProblemSetup, idle: Side | None) -> None:
+    def __init__(self, setup: ProblemSetup, idle: ModuleRunner | None) -> None:
         """`idle`: a worker for eager that has run nothing yet."""
         self._setup = setup
         self._idle = idle
-        self._sides: dict[BaselineName, Side] = {}
-        self._others: dict[int, Side] = {}
+        self._runners: dict[BaselineName, ModuleRunner] = {}
+        self._others: dict[int, ModuleRunner] = {}
         """Further workers of eager, by the number of the candidate's worker."""
         self.notes: dict[BaselineName, str] = {}
         """Why some can't be had."""
         self._flags_matter: bool | None = None
 
     @property
-    def sides(self) -> list[Side]:
+    def runners(self) -> list[ModuleRunner]:
         """Those that run."""
-        return [*self._sides.values(), *self._others.values()]
+        return [*self._runners.values(), *self._others.values()]
 
     @property
     def missing(self) -> int:
         """How many of those that are asked for do not run yet."""
-        return len(set(self._setup.workers.settings.baselines) - self._sides.keys())
+        return len(set(self._setup.workers.settings.baselines) - self._runners.keys())
 
-    def running(self, name: BaselineName) -> Side | None:
+    def running(self, name: BaselineName) -> ModuleRunner | None:
         """The worker of a baseline that has been started."""
-        return self._sides.get(name)
+        return self._runners.get(name)
 
-    def timed(self, number: int) -> Iterator[tuple[BaselineName, Side]]:
+    def timed(self, number: int) -> Iterator[tuple[BaselineName, ModuleRunner]]:
         """Those that a candidate is timed against, each warmed up.
 
         `number`: of its worker, from 0; each has another worker of eager beside it.
         """
         asked = self._setup.workers.settings.baselines
         for name in asked:
-            side = self.eager(number) if name is BaselineName.EAGER else self.get(name)
-            if side is not None:
-                yield name, side
+            runner = self.eager(number) if name is BaselineName.EAGER else self.get(name)
+            if runner is not None:
+                yield name, runner
         name = BaselineName.DEFAULT_FLAGS
         if name not in asked and self._default_flags_matter():
-            if name not in self._sides and not self._has_room():
+            if name not in self._runners and not self._has_room():
                 self.notes[name] = f"baseline {name} is left out: there is no memory for it"
-            side = self.get(name)
-            if side is not None:
-                yield name, side
+            runner = self.get(name)
+            if runner is not None:
+                yield name, runner
 
     def _has_room(self) -> bool:
         """Whether one more worker leaves enough memory to verify calls."""
-        eager = self._sides[BaselineName.EAGER]
+        eager = self._runners[BaselineName.EAGER]
         worker = (eager.memory_bytes or 0) + eager.slot_bytes
         return self._setup.memory.has_free(worker + self._setup.bytes_to_verify())
 
-    def eager(self, number: int) -> Side:
+    def eager(self, number: int) -> ModuleRunner:
         """The worker of eager that a candidate's worker is timed beside."""
         self.start_eager(number)
-        return self._sides[BaselineName.EAGER] if number == 0 else self._others[number]
+        return self._runners[BaselineName.EAGER] if number == 0 else self._others[number]
 
     def start_eager(self, first: int, count: int = 1) -> None:
         """See that so many workers of eager run, with numbers from `first` on, and number 0; the
@@ -100,7 +100,7 @@ class Baselines:
         if missing := self.missing_eager(first, count):
             started = self._started(BaselineName.EAGER, len(missing))
             for number, other in zip(missing, started, strict=True):
-                other.memory_bytes = self._sides[BaselineName.EAGER].memory_bytes
+                other.memory_bytes = self._runners[BaselineName.EAGER].memory_bytes
                 self._others[number] = other
 
     def missing_eager(self, first: int, count: int) -> list[int]:
@@ -109,31 +109,31 @@ class Baselines:
         return [number for number in range(first, first + count) if number not in running]
 
     @property
-    def further(self) -> list[Side]:
+    def further(self) -> list[ModuleRunner]:
         """The workers of eager that run beside the first."""
         return list(self._others.values())
 
     def end_further(self) -> int:
         """End the workers of eager after the first, until they are needed again; how many."""
         further = self.further
-        for side in further:
-            side.close()
+        for runner in further:
+            runner.close()
         self._others.clear()
         return len(further)
 
     @property
-    def running_eager(self) -> dict[int, Side]:
+    def running_eager(self) -> dict[int, ModuleRunner]:
         """The workers of eager that run, by their numbers."""
-        eager = self._sides.get(BaselineName.EAGER)
+        eager = self._runners.get(BaselineName.EAGER)
         return self._others if eager is None else {0: eager, **self._others}
 
-    def get(self, name: BaselineName) -> Side | None:
+    def get(self, name: BaselineName) -> ModuleRunner | None:
         """A baseline in a worker of its own, warmed up; None where it can't be had."""
-        if name not in self._sides and name not in self.notes:
-            for side in self._started(name, 1):
-                side.note_memory()
-                self._sides[name] = side
-        return self._sides.get(name)
+        if name not in self._runners and name not in self.notes:
+            for runner in self._started(name, 1):
+                runner.note_memory()
+                self._runners[name] = runner
+        return self._runners.get(name)
 
     def wanted_bytes(self, workers: int) -> int:
         """What so many workers of a candidate, one of eager beside each, the other baselines, as
@@ -141,27 +141,27 @@ class Baselines:
         missing = self.missing + len(self.missing_eager(1, workers - 1))
         return (workers + missing) * self._setup.worker_bytes + self._setup.bytes_to_verify()
 
-    def _started(self, name: BaselineName, count: int) -> list[Side]:
+    def _started(self, name: BaselineName, count: int) -> list[ModuleRunner]:
         """So many workers of a baseline, warmed up; none, and a note, where it can't be had. Of
         eager, raises `InfrastructureError` then."""
         setup = self._setup
         setup.give_memory_back()
         with ExitStack() as ends:
-            sides = []
+            runners = []
             for _ in range(count):
-                sides.append(self._new_side(name))
-                ends.callback(sides[-1].close)
+                runners.append(self._new_runner(name))
+                ends.callback(runners[-1].close)
             try:
-                self._warm_up(name, *sides)
-            except Refusal as refusal:
-                said = f"{refusal.message} {refusal.detail[-500:]}"
+                self._warm_up(name, *runners)
+            except Rejection as rejection:
+                said = f"{rejection.message} {rejection.detail[-500:]}"
             except DeviceError as error:
                 if name is BaselineName.EAGER:
                     raise
                 said = str(error)
             else:
                 ends.pop_all()
-                return sides
+                return runners
         said = f"baseline {name} could not be run: {said}"
         if name is BaselineName.EAGER:
             # Now that the workers that failed are gone.
@@ -170,18 +170,18 @@ class Baselines:
         self.notes[name] = said
         return []
 
-    def _new_side(self, name: BaselineName) -> Side:
+    def _new_runner(self, name: BaselineName) -> ModuleRunner:
         setup = self._setup
         if BASELINES[name].compile is not None:
             return setup.workers.new(confine=False)
-        side, self._idle = self._idle or setup.workers.new(), None
-        return side
+        runner, self._idle = self._idle or setup.workers.new(), None
+        return runner
 
-    def _warm_up(self, name: BaselineName, side: Side, *others: Side) -> None:
-        """Raises `Refusal`."""
+    def _warm_up(self, name: BaselineName, runner: ModuleRunner, *others: ModuleRunner) -> None:
+        """Raises `Rejection`."""
         setup, baseline = self._setup, BASELINES[name]
         setup.workers.load(
-            side,
+            runner,
             setup.reference.source,
             "Model",
             triton=baseline.compile is not None,
@@ -193,8 +193,8 @@ class Baselines:
         construction = Construction(
             setup, {}, compile_with=baseline.compile, timeout_s=TRUSTED_TIMEOUT_S
         )
-        construction.on(side, *others)
-        for each in (side, *others):
+        construction.on(runner, *others)
+        for each in (runner, *others):
             for _ in range(_WARMING_CALLS):
                 draw = setup.draws.plain()
                 with each.call(
@@ -237,10 +237,10 @@ class Baselines:
 
     def close(self) -> None:
         """End them all; they are started again when they are needed."""
-        for side in (*self.sides, *([self._idle] if self._idle else [])):
-            side.close()
+        for runner in (*self.runners, *([self._idle] if self._idle else [])):
+            runner.close()
         self._idle = None
-        self._sides.clear()
+        self._runners.clear()
         self._others.clear()
 
 

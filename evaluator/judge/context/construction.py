@@ -12,7 +12,7 @@ from evaluator.judge.context.problem_setup import ProblemSetup
 from evaluator.judge.inputs.arena import Arena, make_arena
 from evaluator.judge.inputs.placement import Placement, bytes_needed
 from evaluator.judge.problem.reference import WEIGHT_SEED
-from evaluator.judge.workers.side import Side
+from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.worker.orders import ConstructOrder
 from evaluator.worker.steps import Earlier
 from evaluator.worker.weights import Fit
@@ -37,12 +37,12 @@ class Construction:
     earlier: Earlier = ""
     """What becomes of a module that is there already."""
 
-    def on(self, side: Side, *others: Side) -> Fit:
+    def on(self, runner: ModuleRunner, *others: ModuleRunner) -> Fit:
         """Construct it in these workers at the same time; how the weights fitted in the first.
 
-        Each is constructed so again by `Side.construct_on`. Raises `Refusal`.
+        Each is constructed so again by `ModuleRunner.construct_on`. Raises `Rejection`.
         """
-        setup, state, sides = self.setup, self.state, (side, *others)
+        setup, state, runners = self.setup, self.state, (runner, *others)
         size = bytes_needed(state) + bytes_needed(setup.reference.initial_arguments) + _SLACK_BYTES
         weights = make_arena(torch.device("cpu"), size, read_only_for_others=True)
         try:
@@ -62,13 +62,13 @@ class Construction:
                 random_constants=self.seed is not None,
                 earlier=self.earlier,
             )
-            for each in sides:
+            for each in runners:
                 each.construct_on = self.on
                 each.construct(order, weights, self.inputs or setup.draws.arena)
             timeout_s = self.timeout_s or setup.workers.settings.import_timeout_s
-            for each in sides:
+            for each in runners:
                 # They share the processors.
-                each.constructed(len(sides) * timeout_s)
+                each.constructed(len(runners) * timeout_s)
         finally:
             weights.close()
-        return side.fit
+        return runner.fit

@@ -21,7 +21,7 @@ from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.problem.exact_reference import Exact
 from evaluator.judge.problem.reference import flatten_arguments
 from evaluator.judge.workers.call import Call
-from evaluator.judge.workers.side import CallOptions, Side
+from evaluator.judge.workers.module_runner import CallOptions, ModuleRunner
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.settings import Settings
 
@@ -49,7 +49,7 @@ class ProblemContext:
             self.setup = setup = set_up(request, self.workers)
             self.reference, self.facts, self.work = setup.reference, setup.facts, setup.work
             self.draws, self.memory, self.flush = setup.draws, setup.memory, setup.flush
-            # A spare may be in the making, and what the device reaches is measured here at times.
+            # A warm worker in the making would disturb what is measured here.
             self.workers.settle()
             self.bounds = bounds(
                 self.work,
@@ -78,23 +78,23 @@ class ProblemContext:
 
     def calling(
         self,
-        side: Side,
+        runner: ModuleRunner,
         draw: Draw,
         *,
         flushes: bool = False,
         **options: Unpack[CallOptions],
     ) -> AbstractContextManager[Call]:
-        """One call of a side with the inputs of a draw; see `Side.call`.
+        """One call of a module with the inputs of a draw; see `ModuleRunner.call`.
 
         `flushes`: caches are flushed before, on a GPU once more when the inputs lie there.
         """
         if flushes:
             # What the worker has held before it holds still.
-            self.memory.has_free(max(0, self.facts.forward_bytes - (side.memory_bytes or 0)))
+            self.memory.has_free(max(0, self.facts.forward_bytes - (runner.memory_bytes or 0)))
             self.flush.run()
         if self.sequence is not None:
-            self.sequence.add(side, draw)
-        return side.call(
+            self.sequence.add(runner, draw)
+        return runner.call(
             self.draws.laid(draw),
             random_seed=draw.random_seed,
             flush=self.flush.tensor if flushes else None,
@@ -137,11 +137,11 @@ class ProblemContext:
         self.exact_seconds = time.monotonic() - begin
         return Exact(outputs, source)
 
-    def judge_bytes(self, side: Side) -> int | None:
-        """Most of a GPU's memory that the judge has held while `side` was judged, with what it
+    def judge_bytes(self, runner: ModuleRunner) -> int | None:
+        """Most of a GPU's memory that the judge has held while `runner` was judged, with what it
         lends to the workers; None on a CPU."""
         taken = self.memory.most_bytes()
-        slots = sum(each.slot_bytes for each in (side, *self.baselines.sides))
+        slots = sum(each.slot_bytes for each in (runner, *self.baselines.runners))
         return None if taken is None else taken + self.draws.arena.size + slots
 
     def make_room(self) -> None:

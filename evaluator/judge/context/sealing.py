@@ -8,27 +8,34 @@ from evaluator.evaluation import Status
 from evaluator.ipc.reply import Reply
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.inputs.draws import Draw
-from evaluator.judge.refusal import Refusal
-from evaluator.judge.workers.side import Side
+from evaluator.judge.rejection import Rejection
+from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.reason import Reason
 
 
 def sealed_outputs(
-    context: ProblemContext, side: Side, reply: Reply, draw: Draw, *, reference: bool = False
+    context: ProblemContext,
+    runner: ModuleRunner,
+    reply: Reply,
+    draw: Draw,
+    *,
+    reference: bool = False,
 ) -> list[torch.Tensor]:
-    """Copies of a call's outputs, out of the worker's reach; raises `Refusal`.
+    """Copies of a call's outputs, out of the worker's reach; raises `Rejection`.
 
     Where the reference changes its inputs, the inputs as the call left them come after the outputs,
     as in `ProblemContext.expected`. `reference`: those of the reference beside it come last.
     """
-    outputs = side.outputs(reply, context.facts.outputs * (2 if reference else 1))
+    outputs = runner.outputs(reply, context.facts.outputs * (2 if reference else 1))
     return [*outputs, *context.draws.lying(draw)] if context.facts.compares_inputs else outputs
 
 
-def refused_as_borrowed(context: ProblemContext, side: Side, reply: Reply) -> Refusal | None:
+def rejected_as_borrowed(
+    context: ProblemContext, runner: ModuleRunner, reply: Reply
+) -> Rejection | None:
     """Why outputs are refused that are views of the inputs, or of each other, where the
     reference's are not. Of the call whose context lasts."""
-    borrowed = side.borrowed(reply)
+    borrowed = runner.borrowed(reply)
     if borrowed.inputs and not context.facts.returns_inputs:
         what = "an output is a view of an input"
     elif borrowed.each_other and not context.facts.returns_overlaps:
@@ -38,4 +45,4 @@ def refused_as_borrowed(context: ProblemContext, side: Side, reply: Reply) -> Re
     else:
         return None
     told = f"{what}, which the reference's is not; return a copy"
-    return Refusal(Status.INTEGRITY, Reason.BORROWED_OUTPUT, told)
+    return Rejection(Status.INTEGRITY, Reason.BORROWED_OUTPUT, told)

@@ -15,7 +15,7 @@ from evaluator.evaluation import ProblemRequest
 from evaluator.hardware.cores import usable_cores
 from evaluator.judge.problem.problem_file import configurations_of
 from evaluator.judge.problem.reference import DTYPES
-from evaluator.judge.workers.side import Side
+from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.judge.workers.worker_limits import WorkerLimits, worker_limits
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.pretrained import Configurations
@@ -50,36 +50,36 @@ class WorkerFactory:
     def _limits(self) -> WorkerLimits:
         return worker_limits(self.device, self.settings.memory_limit_bytes)
 
-    def new(self, *, confine: bool = True, another: bool = False) -> Side:
+    def new(self, *, confine: bool = True, another: bool = False) -> ModuleRunner:
         """A worker that has run nothing yet.
 
-        `another`: one more will be asked for soon, so that a spare is made; `settle` waits for it.
-        On a GPU one is begun for the next candidate in any case; see `prepare_next`.
+        `another`: one more will be asked for soon, so a warm worker is made; `settle` waits for
+        it. On a GPU one is begun for the next candidate in any case; see `prepare_next`.
         """
         limits = self._limits if confine else worker_limits(self.device, None)
         worker = self.zygote.fork(limits, confine=confine)
         if another:
-            self.zygote.spares.prepare(limits)
+            self.zygote.pool.prepare(limits)
         elif confine and self.device.type == "cuda":
-            self.zygote.spares.begin(limits)
+            self.zygote.pool.begin(limits)
         poisons = not self.rules.in_one_process
-        return Side(worker, self.device, self.settings.call_timeout_s, poisons=poisons)
+        return ModuleRunner(worker, self.device, self.settings.call_timeout_s, poisons=poisons)
 
     def settle(self) -> None:
-        """Wait until no spare worker is in the making: it would disturb what is timed."""
-        self.zygote.spares.settle()
+        """Wait until no warm worker is in the making: it would disturb what is timed."""
+        self.zygote.pool.settle()
 
     def prepare_next(self) -> None:
         """Begin to make a GPU's context for the next worker, and to start those after it.
 
         No candidate's code runs in them. All of this goes on while others are timed.
         """
-        self.zygote.spares.prepare(self._limits)
-        self.zygote.spares.begin(self._limits, _BEGUN_AHEAD)
+        self.zygote.pool.prepare(self._limits)
+        self.zygote.pool.begin(self._limits, _BEGUN_AHEAD)
 
     def load(
         self,
-        side: Side,
+        runner: ModuleRunner,
         source: str,
         class_name: str,
         *,
@@ -87,16 +87,16 @@ class WorkerFactory:
         build: Build,
         baseline: Baseline = BASELINES[BaselineName.EAGER],
         reference: str | None = None,
-        others: Sequence[Side] = (),
+        others: Sequence[ModuleRunner] = (),
     ) -> None:
-        """Import a source on a side, with the flags of `baseline`; see `Side.load`.
+        """Import a source in a worker, with the flags of `baseline`; see `ModuleRunner.load`.
 
-        `others`: import it there at the same time. What a side takes of the device's memory is
-        watched where there are none. Raises `Refusal`, and `DeviceError` where a worker has no
+        `others`: import it there at the same time. What a worker takes of the device's memory is
+        watched where there are none. Raises `Rejection`, and `DeviceError` where a worker has no
         context on a GPU.
         """
         text: SourceText = "none" if self.rules.in_one_process else "lines"
-        sides = (side, *others)
+        runners = (runner, *others)
         order = LoadOrder(
             source,
             class_name,
@@ -107,15 +107,15 @@ class WorkerFactory:
             reference=reference,
             configurations=self._configurations,
         )
-        for each in sides:
+        for each in runners:
             each.load(order, build)
-        for each in sides:
+        for each in runners:
             # They share the processors.
-            each.loaded(len(sides) * self.settings.import_timeout_s)
+            each.loaded(len(runners) * self.settings.import_timeout_s)
         if not others:
-            # The context of a spare in the making would count as this worker's.
-            self.zygote.spares.settle_context()
-            side.watch_memory()
+            # The context of a warm worker in the making would count as this worker's.
+            self.zygote.pool.settle_context()
+            runner.watch_memory()
 
     def _flags(self, baseline: Baseline) -> BackendFlags:
         tf32 = self.rules.allows_tf32 or self.settings.precision is Precision.TF32

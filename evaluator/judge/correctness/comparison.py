@@ -110,7 +110,7 @@ def compare(
     verdict = OutputVerdict(True, None, None, None, reference_errors=(None,) * len(expected))
     if assumed_errors is not None:
         exact = expected
-    # All forms first: where one is wrong, none of the values has been read (`Side.outputs`).
+    # All forms first: where one is wrong, no values have been read (`ModuleRunner.outputs`).
     for index, (k, reference) in enumerate(zip(actual, expected, strict=True)):
         mismatch = structural(index, k, reference)
         if mismatch is not None:
@@ -269,9 +269,9 @@ def _compare_floats(matrix: tuple[Tensor, Tensor, Tensor], law: Rule) -> _Floats
     )
     if ok and by_column is not None:
         need, by_element = by_column.need(rows, law)
-        spare = torch.where(by_column.r == 0, 2 * law.round_off * rms, 0.0)
-        in_rmse = need <= spare.clamp(min=max(shared, of_one / math.sqrt(rows)))
-        ok = bool((in_rmse & (by_element <= spare.clamp(min=of_one))).all())
+        waiting = torch.where(by_column.r == 0, 2 * law.round_off * rms, 0.0)
+        in_rmse = need <= waiting.clamp(min=max(shared, of_one / math.sqrt(rows)))
+        ok = bool((in_rmse & (by_element <= waiting.clamp(min=of_one))).all())
     excusable = not ok and not error > law.most * rms
     relative_error = reference_error / rms if rms > 0 else None
     return _Floats(ok, ratio, ratio_limit, shared, excusable, relative_error)

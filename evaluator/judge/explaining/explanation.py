@@ -1,4 +1,4 @@
-"""Why an output is wrong, as far as the judge can find out by more calls of both sides.
+"""Why an output is wrong, as far as more calls of the candidate and the reference show.
 
 Nothing here changes the verdict, which stands by then. The first explanation that reproduces the
 wrong output, or makes the candidate right, is reported; none is better than a wrong one.
@@ -22,8 +22,8 @@ from evaluator.judge.explaining.reference_modes import depends_on_mode, in_eval
 from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.problem.reference import flatten_arguments
 from evaluator.judge.problem.variation import Kind, kind_of
-from evaluator.judge.refusal import Refusal
-from evaluator.judge.workers.side import Side
+from evaluator.judge.rejection import Rejection
+from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.mismatch_pattern import Pattern
 from evaluator.reason import Reason
 from evaluator.worker.poison import FILL_WORDS, POISONS
@@ -50,7 +50,7 @@ class Explanation:
     """Looks for what explains the wrong outputs of one call.
 
     context: its reference is in the state in which the candidate was judged.
-    side: the candidate's, alive.
+    runner: the candidate's, alive.
     draw: of the call.
     actual: the call's sealed outputs.
     is_right: whether outputs are right for a draw, by the rule that the verdict follows.
@@ -59,7 +59,7 @@ class Explanation:
     """
 
     context: ProblemContext
-    side: Side
+    runner: ModuleRunner
     draw: Draw
     actual: list[torch.Tensor]
     is_right: Callable[[list[torch.Tensor], Draw], bool]
@@ -97,7 +97,7 @@ class Explanation:
         """What a look finds; None where it fails, too."""
         try:
             return look(output)
-        except (Refusal, InfrastructureError, torch.OutOfMemoryError):
+        except (Rejection, InfrastructureError, torch.OutOfMemoryError):
             # Words are not worth more than the verdict, which stands already.
             return None
 
@@ -119,7 +119,7 @@ class Explanation:
         """Whether the same inputs lead to outputs that differ by more than the rule allows."""
         try:
             again = self._outputs(self.draw)
-        except Refusal:
+        except Rejection:
             # It fails, or returns another shape: the verdict on the first call stands.
             return True
         return not self._close(again, self.actual, self.draw)
@@ -220,7 +220,7 @@ class Explanation:
         draw = self.context.draws.at(self.draw)
         in_train = _error(self._outputs(draw), self.context.expected(draw))
         # Its wrong calls may have moved its running statistics.
-        self.side.construct_again()
+        self.runner.construct_again()
         got = self._outputs(draw, "eval")
         with in_eval(list(model.modules())):
             expected = self.context.expected(draw)
@@ -244,14 +244,14 @@ class Explanation:
         """`word`: what memory that nobody has written holds; without one, as in the wrong call."""
         word = FILL_WORDS.get(step, self.word) if word is None else word
         steps = () if step is None else (step,)
-        reference, count = self.side.has_reference, len(self.context.facts.outputs)
+        reference, count = self.runner.has_reference, len(self.context.facts.outputs)
         with self.context.calling(
-            self.side, draw, steps=steps, word=word, reference=reference
+            self.runner, draw, steps=steps, word=word, reference=reference
         ) as call:
             expected = self.context.facts.outputs * (1 + reference)
-            outputs = self.side.outputs(call.reply, expected)[:count]
+            outputs = self.runner.outputs(call.reply, expected)[:count]
         if any(tensor.is_meta for tensor in outputs):
-            raise Refusal(
+            raise Rejection(
                 Status.INCORRECT, Reason.WRONG_SHAPE, "another shape or dtype than before"
             )
         return outputs

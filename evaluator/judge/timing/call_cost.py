@@ -54,16 +54,16 @@ def call_cost(context: ProblemContext) -> CallCost:
 
 
 def _times_us(context: ProblemContext, forward: str, *, flushed: bool) -> list[float]:
-    side = context.workers.new()
+    runner = context.workers.new()
     try:
         context.workers.load(
-            side, _SOURCE.format(forward=forward), "ModelNew", triton=False, build=no_build
+            runner, _SOURCE.format(forward=forward), "ModelNew", triton=False, build=no_build
         )
-        Construction(context.setup, {}).on(side)
+        Construction(context.setup, {}).on(runner)
         order = context.draws.plain().order
         context.workers.settle()
         for _ in range(_FIRST):
-            with side.call(order):
+            with runner.call(order):
                 pass
         times: list[float] = []
         end = time.monotonic() + _FLUSHED_S
@@ -71,10 +71,10 @@ def _times_us(context: ProblemContext, forward: str, *, flushed: bool) -> list[f
         while len(times) < fewest or (len(times) < _MOST and time.monotonic() < end):
             if flushed:
                 context.flush.run()
-            with side.call(order) as call:
+            with runner.call(order) as call:
                 times.append(call.forward_us)
     finally:
-        side.close()
+        runner.close()
     return times
 
 

@@ -1,6 +1,6 @@
 """What disturbed a block of timed calls from outside, so that it can be left out.
 
-Only what neither side did is counted: time that the hypervisor took, a processor quota of the
+Only what neither runner did is counted: time that the hypervisor took, a processor quota of the
 container that ran out, a GPU that slowed itself down or changed its clock, somebody else's process
 on it. A candidate can bring about some of it (heat, a quota), so blocks that are left out are
 counted, and where they are many a candidate is called slower or nothing (`timing_result.py`).

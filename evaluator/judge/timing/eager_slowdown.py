@@ -44,12 +44,12 @@ def slowed_note(
     for number in range(_MOST_CALLS):
         if number >= _FEWEST_CALLS and time.monotonic() > deadline:
             break
-        for side, sampling, calls in zip(eager, samplings, alone, strict=True):
+        for runner, sampling, calls in zip(eager, samplings, alone, strict=True):
             hold_s = HOLD_S if BaselineName.EAGER in sampling.held else 0.0
             draw = context.draws.plain()
             with (
                 failures_are_ours(),
-                context.calling(side, draw, flushes=True, hold_s=hold_s, reads=False) as call,
+                context.calling(runner, draw, flushes=True, hold_s=hold_s, reads=False) as call,
             ):
                 calls.add(call)
     timed = [each.baselines[BaselineName.EAGER] for each in samplings]

@@ -1,4 +1,4 @@
-"""Times of calls, one list a side, and what of them is forward's own."""
+"""Times of calls, one list for each runner, and what of them is forward's own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ us, and 69 of 78 calls were within 2 us of it (`experiments/results/README.md`).
 
 @dataclass
 class Samples:
-    """Times of one side, one entry for each block that counts, in microseconds."""
+    """Times of one runner, one entry for each block that counts, in microseconds."""
 
     total_us: list[float] = field(default_factory=list)
     forward_us: list[float] = field(default_factory=list)
@@ -83,7 +83,7 @@ class Samples:
 def net_us(
     samples: Samples, copy_us: float, overhead_us: float, device: torch.device
 ) -> list[float]:
-    """Times of forward alone, what both sides pay alike taken off.
+    """Times of forward alone, what all runners pay alike taken off.
 
     On a GPU the copy into the slot belongs to the timed span, so that nothing can be finished
     later: what it takes beyond what it takes a trusted baseline counts as forward's own. (Forward's
@@ -104,7 +104,7 @@ def net_us(
 
 
 def copy_cost_us(baseline: Samples) -> float:
-    """What copying the outputs into the slot costs, by a trusted side's own times."""
+    """What copying the outputs into the slot costs, by a trusted runner's own times."""
     pairs = zip(baseline.total_us, baseline.forward_us, strict=True)
     return median([total - forward for total, forward in pairs])
 

@@ -15,7 +15,7 @@ import torch
 from evaluator.evaluation import Stopped
 from evaluator.judge.context.baselines import failures_are_ours
 from evaluator.judge.context.problem_context import ProblemContext
-from evaluator.judge.context.sealing import refused_as_borrowed, sealed_outputs
+from evaluator.judge.context.sealing import rejected_as_borrowed, sealed_outputs
 from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.timing.call_cost import CallCost, call_cost
 from evaluator.judge.timing.disturbance import MOST_DISTURBED_SHARE, Disturbance, Watch, watch
@@ -23,7 +23,7 @@ from evaluator.judge.timing.samples import Samples, paired_ratios
 from evaluator.judge.timing.stopping_rule import FEWEST_BLOCKS, early_stop, may_be_slow
 from evaluator.judge.timing.verified_calls import VerifiedCalls
 from evaluator.judge.workers.call import Call
-from evaluator.judge.workers.side import Side
+from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.settings import BaselineName
 
 _LEAST_BLOCKS_EVER = 9
@@ -37,7 +37,7 @@ workers, one in four is of others."""
 HOLD_S = 0.5
 """A call that is not enqueued by then waits for the device, or makes more launches than fit."""
 
-_SamplesBySide = dict[BaselineName | None, Samples]
+_SamplesByRunner = dict[BaselineName | None, Samples]
 Verify = Callable[[list[torch.Tensor], Draw], None]
 
 
@@ -84,7 +84,7 @@ class Sampling:
 
 def sample(
     context: ProblemContext,
-    candidate: Side,
+    candidate: ModuleRunner,
     verify: Verify,
     *,
     number: int,
@@ -101,15 +101,15 @@ def sample(
     are to follow, or came before, so that fewer blocks of each suffice. `held`: who can be held, as
     the first one found it.
     """
-    sides: dict[BaselineName | None, Side] = {None: candidate}
-    sides.update(context.baselines.timed(number))
+    runners: dict[BaselineName | None, ModuleRunner] = {None: candidate}
+    runners.update(context.baselines.timed(number))
     cost = call_cost(context)
     context.workers.settle()
     context.memory.settle()
     with watch(context.settings.device) as observer:
         if context.prepare_next():
             observer.expect_another_process()
-        sampler = _Sampler(context, sides, verify, cost, observer, held, is_another=number > 0)
+        sampler = _Sampler(context, runners, verify, cost, observer, held, is_another=number > 0)
         return sampler.run(seconds, several=several)
 
 
@@ -117,7 +117,7 @@ class _Sampler:
     def __init__(
         self,
         context: ProblemContext,
-        sides: dict[BaselineName | None, Side],
+        runners: dict[BaselineName | None, ModuleRunner],
         verify: Verify,
         cost: CallCost,
         observer: Watch,
@@ -128,15 +128,15 @@ class _Sampler:
         self._context = context
         self._is_another = is_another
         self._verified = VerifiedCalls(is_another=is_another)
-        self._sides = sides
+        self._runners = runners
         self._verify = verify
         self._cost = cost
         self._observer = observer
         self._shuffle = random.SystemRandom().shuffle
-        self._good: _SamplesBySide = {name: Samples() for name in sides}
-        self._all: _SamplesBySide = {name: Samples() for name in sides}
-        self._called: _SamplesBySide = {name: Samples() for name in sides}
-        self._all_called: _SamplesBySide = {name: Samples() for name in sides}
+        self._good: _SamplesByRunner = {name: Samples() for name in runners}
+        self._all: _SamplesByRunner = {name: Samples() for name in runners}
+        self._called: _SamplesByRunner = {name: Samples() for name in runners}
+        self._all_called: _SamplesByRunner = {name: Samples() for name in runners}
         self._disturbed = 0
         self._disturbances: Counter[Disturbance] = Counter()
         self._device_seconds = 0.0
@@ -144,7 +144,7 @@ class _Sampler:
         """Of the candidate's last call."""
         self._held = self._can_be_held() if held is None else held
         # Beside a baseline that cannot be held, the calls that are not held decide.
-        self._needs_called = bool(self._held) and self._held < sides.keys()
+        self._needs_called = bool(self._held) and self._held < runners.keys()
         few = is_another and not self._needs_called
         self._alternating = 0 if few else _ALTERNATING_BLOCKS
 
@@ -154,10 +154,10 @@ class _Sampler:
         if context.device.type != "cuda" or context.rules.in_one_process:
             return frozenset()
         held = set()
-        for which, side in self._sides.items():
+        for which, runner in self._runners.items():
             with (
                 _blamed_on(which),
-                context.calling(side, context.draws.plain(), hold_s=HOLD_S) as call,
+                context.calling(runner, context.draws.plain(), hold_s=HOLD_S) as call,
             ):
                 if call.was_held:
                     held.add(which)
@@ -214,7 +214,7 @@ class _Sampler:
         )
 
     def _charged(
-        self, samples: _SamplesBySide, alike: _SamplesBySide, *, is_held: bool
+        self, samples: _SamplesByRunner, alike: _SamplesByRunner, *, is_held: bool
     ) -> tuple[Samples, float]:
         """The candidate's samples with what its own times leave out of a call, and how much.
         `alike`: those in which eager is called as the candidate is."""
@@ -228,33 +228,35 @@ class _Sampler:
 
     def _block(self, made: int) -> None:
         context = self._context
-        order = list(self._sides)
+        order = list(self._runners)
         self._shuffle(order)
         calls: dict[BaselineName | None, Call] = {}
         sealed: tuple[list[torch.Tensor], Draw] | None = None
         is_held = bool(self._held) and not self._is_turn_of_others(made)
         self._observer.begin()
         for which in order:
-            side = self._sides[which]
+            runner = self._runners[which]
             if which is None:
                 self._draw = context.draws.next()
             draw = self._draw
             if context.draws.writable:
                 draw = replace(draw, order=context.draws.lay_again(draw))
             if which is not None:
-                self._sides[None].stand_still()
+                self._runners[None].stand_still()
             hold_s = HOLD_S if is_held and which in self._held else 0.0
             # Drawn in secret: nothing of it shows before the worker is done.
             reads = which is None and self._verified.next()
             with (
                 _blamed_on(which),
-                context.calling(side, draw, flushes=True, hold_s=hold_s, reads=reads) as call,
+                context.calling(runner, draw, flushes=True, hold_s=hold_s, reads=reads) as call,
             ):
-                borrowed = refused_as_borrowed(context, side, call.reply) if which is None else None
-                if borrowed is not None and context.rules.refuses:
+                borrowed = (
+                    rejected_as_borrowed(context, runner, call.reply) if which is None else None
+                )
+                if borrowed is not None and context.rules.rejects:
                     raise borrowed
                 if reads:
-                    sealed = sealed_outputs(context, side, call.reply, draw), draw
+                    sealed = sealed_outputs(context, runner, call.reply, draw), draw
             calls[which] = call
             self._device_seconds += call.wall_us / 1e6
         enqueued = is_held and {None, BaselineName.EAGER} <= self._held
@@ -286,7 +288,7 @@ class _Sampler:
         calls may show that the kernel is far slower, and no other worker is needed."""
         return (
             not self._is_another
-            and self._held >= self._sides.keys()
+            and self._held >= self._runners.keys()
             and not self._is_restless(decisive)
             and all(
                 may_be_slow(self._ratios(name), self._context.settings)

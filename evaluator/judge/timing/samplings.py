@@ -17,7 +17,7 @@ from evaluator.settings import BaselineName
 
 @dataclass(frozen=True)
 class Samplings:
-    """At least one sampling; the same baselines, and the same sides held, in each."""
+    """At least one sampling; the same baselines, and the same runners held, in each."""
 
     each: Sequence[Sampling]
     device: torch.device
@@ -60,7 +60,7 @@ class Samplings:
 
     @property
     def blocks(self) -> int:
-        """Of calls of all sides."""
+        """Of calls of all runners."""
         return sum(s.blocks for s in self.each)
 
     @property

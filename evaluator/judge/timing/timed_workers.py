@@ -21,7 +21,7 @@ from evaluator.judge.timing.interval import over_workers, speedup_verdict
 from evaluator.judge.timing.sampling import Sampling
 from evaluator.judge.timing.samplings import Samplings
 from evaluator.judge.timing.stopping_rule import CLEAR_RATIO, is_slow
-from evaluator.judge.workers.side import Side
+from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.protocol import RULES
 from evaluator.settings import BaselineName, Settings
 
@@ -32,12 +32,12 @@ _FEWEST, _MOST = 3, 6
 
 
 class TimedCandidate(Protocol):
-    """A candidate that can be timed in several workers. Each method raises `Refusal`."""
+    """A candidate that can be timed in several workers. Each method raises `Rejection`."""
 
     def sampled(
         self,
         context: ProblemContext,
-        side: Side,
+        runner: ModuleRunner,
         seconds: float,
         before: Sequence[Sampling],
         several: bool,
@@ -46,11 +46,11 @@ class TimedCandidate(Protocol):
         workers before it. `several`: it is one of several."""
 
     def further_workers(
-        self, context: ProblemContext, side: Side, count: int
-    ) -> AbstractContextManager[list[Side]]:
-        """So many fresh workers with the module of `side`. Raises `DeviceError`, too."""
+        self, context: ProblemContext, runner: ModuleRunner, count: int
+    ) -> AbstractContextManager[list[ModuleRunner]]:
+        """So many fresh workers with the module of `runner`. Raises `DeviceError`, too."""
 
-    def first_calls_of_another(self, context: ProblemContext, side: Side) -> None:
+    def first_calls_of_another(self, context: ProblemContext, runner: ModuleRunner) -> None:
         """The first calls of a further worker, verified."""
 
 
@@ -61,35 +61,35 @@ def most_workers(settings: Settings) -> int:
 
 
 def sampled_in_workers(
-    context: ProblemContext, candidate: TimedCandidate, side: Side
+    context: ProblemContext, candidate: TimedCandidate, runner: ModuleRunner
 ) -> tuple[list[Sampling], list[str]]:
-    """Samplings of `side`, and of further workers of its candidate until the interval is narrow;
+    """Samplings of `runner`, and of further workers of its candidate until the interval is narrow;
     and what a reader should know about them.
 
     At most as many as the time allows, a quarter of a second each; those that surely follow start
     together. One alone in half a second, under KernelBench's protocol, which measures in one
     process, where there is no memory for another, and on a GPU for a kernel that is far slower than
-    its baselines. Raises `Refusal`.
+    its baselines. Raises `Rejection`.
     """
     most = count = most_workers(context.settings)
     context.baselines.start_eager(0)
-    if most > 1 and not _room_for(context, side, 1, 1):
+    if most > 1 and not _room_for(context, runner, 1, 1):
         count = 1
     seconds = context.settings.timing_seconds / count
-    first = candidate.sampled(context, side, seconds, (), count > 1)
+    first = candidate.sampled(context, runner, seconds, (), count > 1)
     if count > 1 and is_far_slower(first, context.settings):
         return [replace(first, stopped="slow")], []
     samplings = [first]
     while len(samplings) < count and not _is_enough(context, samplings):
         timed = len(samplings)
         wanted = (_FEWEST if timed < _FEWEST else count) - timed
-        more = _room_for(context, side, timed, wanted)
+        more = _room_for(context, runner, timed, wanted)
         if not more:
             count = timed
             break
         context.baselines.start_eager(timed, more)
-        with candidate.further_workers(context, side, more) as others:
-            for waiting in (side, *others):
+        with candidate.further_workers(context, runner, more) as others:
+            for waiting in (runner, *others):
                 waiting.stand_still()
             for other in others:
                 if not _is_enough(context, samplings):
@@ -99,8 +99,8 @@ def sampled_in_workers(
                 with context.memory.settled_after():
                     other.close()
     if context.sequence is not None and len(samplings) > 1:
-        side.construct_again()
-        context.sequence.begin(side)
+        runner.construct_again()
+        context.sequence.begin(runner)
     if count < most:
         return samplings, [f"no memory for more workers: timed in {count} of {most}"]
     return samplings, []
@@ -129,38 +129,40 @@ def _is_enough(context: ProblemContext, samplings: list[Sampling]) -> bool:
     return is_far and decided and interval.relative_width < context.settings.clear_width
 
 
-def _room_for(context: ProblemContext, side: Side, timed: int, wanted: int) -> int:
+def _room_for(context: ProblemContext, runner: ModuleRunner, timed: int, wanted: int) -> int:
     """How many of the wanted workers find memory. Where it is short, eager's workers beside the
     earlier ones end: an interval over two workers is as good as none."""
     sizes = range(wanted, 0, -1)
-    more = next((n for n in sizes if _has_room(context, side, timed, n)), 0)
+    more = next((n for n in sizes if _has_room(context, runner, timed, n)), 0)
     ending = context.baselines.further
     if (
         more
         or timed >= _FEWEST
         or not ending
-        or not _are_free(context, [side, *ending[:1]], ending)
+        or not _are_free(context, [runner, *ending[:1]], ending)
     ):
         return more
     with context.memory.settled_after():
         context.baselines.end_further()
-    return int(_has_room(context, side, timed, 1))
+    return int(_has_room(context, runner, timed, 1))
 
 
-def _has_room(context: ProblemContext, side: Side, timed: int, more: int) -> bool:
+def _has_room(context: ProblemContext, runner: ModuleRunner, timed: int, more: int) -> bool:
     """Whether so many more workers of the candidate find memory, with one of eager beside each,
     and the judge finds enough to verify calls."""
     eager = context.baselines.eager(0)
     missing = len(context.baselines.missing_eager(timed, more))
-    return _are_free(context, [side] * more + [eager] * missing)
+    return _are_free(context, [runner] * more + [eager] * missing)
 
 
-def _are_free(context: ProblemContext, like: list[Side], ending: Sequence[Side] = ()) -> bool:
+def _are_free(
+    context: ProblemContext, like: list[ModuleRunner], ending: Sequence[ModuleRunner] = ()
+) -> bool:
     """Whether workers like these find memory once those that are `ending` have gone."""
     on_gpu = context.device.type == "cuda"
 
-    def size(sides: Sequence[Side]) -> int:
-        each = [(side.memory_bytes or 0) + side.slot_bytes for side in sides]
+    def size(runners: Sequence[ModuleRunner]) -> int:
+        each = [(runner.memory_bytes or 0) + runner.slot_bytes for runner in runners]
         return sum(each) + len(each) * CONTEXT_BYTES * on_gpu
 
     wanted = size(like) - size(ending)

@@ -13,7 +13,7 @@ from evaluator.ipc.build_request import BuildRequest
 from evaluator.ipc.failure import Failure, Phase
 from evaluator.ipc.sealed import sealed_copy
 from evaluator.ipc.wire import ClosedError, Kind, Message, WireError, WireTimeoutError
-from evaluator.judge.refusal import Refusal, protocol_broken
+from evaluator.judge.rejection import Rejection, protocol_broken
 from evaluator.judge.workers.process import WorkerProcess
 from evaluator.reason import Reason
 from evaluator.worker.values import TensorSubclassError
@@ -61,7 +61,7 @@ class Conversation:
         """By the monotonic clock: no answer is waited for any longer, whatever its own limit."""
 
     def serve_build(self, payload: bytes, build: Build) -> None:
-        """Build what the worker asks for and hand it the library; raises `Refusal`.
+        """Build what the worker asks for and hand it the library; raises `Rejection`.
 
         A compiler that ran into its limit is the candidate's end, even if it could do without: its
         device would be held for as long again at each size.
@@ -92,7 +92,7 @@ class Conversation:
             os.close(fd)
 
     def send(self, kind: Kind, payload: bytes = b"", fds: tuple[int, ...] = ()) -> None:
-        """Say something, to nobody if need be; raises `Refusal` where the worker does not read."""
+        """Send a message; raises `Rejection` where the worker does not read."""
         begin = time.monotonic()
         try:
             # A worker that has died shows by the answer that does not come.
@@ -124,7 +124,7 @@ class Conversation:
     def receive(
         self, phase: Phase, timeout_s: float, expected: set[Kind], spent_s: float = 0.0
     ) -> Message:
-        """The worker's next word, one of those expected; anything else raises `Refusal`.
+        """The worker's next word, one of those expected; anything else raises `Rejection`.
 
         `spent_s`: what it has used up of `timeout_s` before.
         """
@@ -134,7 +134,7 @@ class Conversation:
             message = self.worker.receive(max(0.0, timeout_s - spent_s))
         except WireTimeoutError:
             self.worker.end()
-            raise Refusal(
+            raise Rejection(
                 Status.TIMEOUT,
                 _TIMEOUTS[phase],
                 f"the {_NAMES[phase]} took longer than {timeout_s:g} s and was ended",
@@ -149,7 +149,7 @@ class Conversation:
             raise protocol_broken(f"{message.kind.name} out of turn")
         return message
 
-    def _failure(self, payload: bytes) -> Refusal:
+    def _failure(self, payload: bytes) -> Rejection:
         try:
             failure = Failure.decode(payload)
         except ValueError as error:
@@ -162,28 +162,28 @@ class Conversation:
         elif failure.error == "NameError" and "defines no class" in failure.summary:
             reason = Reason.NO_MODEL_NEW
         elif failure.error == TensorSubclassError.__name__:
-            return Refusal(
+            return Rejection(
                 Status.INTEGRITY, Reason.TENSOR_SUBCLASS, failure.summary.partition(": ")[2]
             )
         else:
             reason = _RAISED[failure.phase]
-        return Refusal(
+        return Rejection(
             Status.RUNTIME_ERROR,
             reason,
             f"{_NAMES[failure.phase]}: {failure.summary}",
             detail=failure.trace,
         )
 
-    def _unbuilt(self) -> Refusal:
+    def _unbuilt(self) -> Rejection:
         assert self.build is not None
-        return Refusal(
+        return Rejection(
             Status.BUILD_ERROR,
             Reason.COMPILE_FAILED,
             "the inline sources do not build",
             detail=self.build.log[-2000:],
         )
 
-    def death(self, phase: Phase) -> Refusal:
+    def death(self, phase: Phase) -> Rejection:
         """What to say of a worker that is gone; ends what is left of it."""
         ending = self.worker.end(grace_s=5.0)
         name = ending.signal_name
@@ -196,4 +196,4 @@ class Conversation:
         else:
             reason = Reason.EXITED
             what = f"the process exited (code {ending.status}) during the {_NAMES[phase]}"
-        return Refusal(Status.RUNTIME_ERROR, reason, what, detail=ending.log)
+        return Rejection(Status.RUNTIME_ERROR, reason, what, detail=ending.log)

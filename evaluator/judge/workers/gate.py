@@ -15,7 +15,7 @@ import torch
 
 from evaluator.hardware.cuda_memory import hold_stream
 from evaluator.ipc.reply import GATE_BYTES
-from evaluator.judge.refusal import protocol_broken
+from evaluator.judge.rejection import protocol_broken
 
 _PATIENCE_S = 5.0
 """The worker has waited for its device before it replies, so the word is there by then."""
@@ -50,7 +50,7 @@ class Gate:
         self._finish.record()
 
     def taken_us(self) -> float:
-        """From letting go to the end of the call; the worker has replied. Raises `Refusal`."""
+        """From letting go to the end of the call; the worker has replied. Raises `Rejection`."""
         deadline = time.monotonic() + _PATIENCE_S
         while not self._finish.query():
             if time.monotonic() > deadline:

@@ -15,7 +15,7 @@ import torch
 from evaluator.evaluation import Mismatch, Status
 from evaluator.ipc.reply import OutputLayout, place_after
 from evaluator.judge.inputs.placement import span_of
-from evaluator.judge.refusal import Refusal, protocol_broken
+from evaluator.judge.rejection import Rejection, protocol_broken
 from evaluator.judge.workers.foreign_memory import read_memory
 from evaluator.reason import Reason
 
@@ -39,7 +39,7 @@ _WIDEST_VIEW = 2**30
 def in_slot(slot: torch.Tensor, outputs: Sequence[OutputLayout]) -> list[torch.Tensor]:
     """Views of the outputs that the worker copied into the slot, one after the other.
 
-    `slot`: uint8. Raises `Refusal` where they should lie elsewhere.
+    `slot`: uint8. Raises `Rejection` where they should lie elsewhere.
     """
     views, place = [], 0
     for layout in outputs:
@@ -53,12 +53,12 @@ def in_slot(slot: torch.Tensor, outputs: Sequence[OutputLayout]) -> list[torch.T
 
 
 def from_worker(pid: int, number: int, layout: OutputLayout) -> torch.Tensor:
-    """A copy of an output in a worker that stands still. Raises `Refusal`, or `OSError` where there
-    is no such memory, or no worker any more."""
+    """A copy of an output in a worker that stands still. Raises `Rejection`, or `OSError` where
+    there is no such memory, or no worker any more."""
     dtype: torch.dtype = getattr(torch, layout.dtype)
     span = span_of(layout.shape, layout.stride)
     if span > 4 * math.prod(layout.shape) and span * dtype.itemsize > _WIDEST_VIEW:
-        raise Refusal(
+        raise Rejection(
             Status.INCORRECT,
             Reason.WRONG_LAYOUT,
             f"output {number}, of shape {layout.shape}, is a view with strides {layout.stride}"

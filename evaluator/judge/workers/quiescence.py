@@ -2,7 +2,7 @@
 
 Its process group is stopped from the word that forward returned until it is prepared for the next
 call. So it can neither work on after its return, nor compute with the next inputs before they are
-complete, nor take processors from the other side, whose turn it is. On some calls it is let go on
+complete, nor take processors from the other worker, whose turn it is. On some calls it is let go on
 until it rests: the outputs must still be what they were, and a worker that never rests is refused.
 
 Rest is judged by the states of its threads and not by their processor time: an idle pool goes to

@@ -19,7 +19,7 @@ from evaluator.hardware.nvml import hidden_device_files
 from evaluator.ipc.wire import ClosedError, Kind, WireError, WireTimeoutError, pair
 from evaluator.judge.workers.printed import Printed
 from evaluator.judge.workers.process import START_TIMEOUT_S, WorkerProcess
-from evaluator.judge.workers.spares import Spares
+from evaluator.judge.workers.warm_pool import WarmPool
 from evaluator.judge.workers.worker_limits import WorkerLimits
 from evaluator.walls import memory_group
 from evaluator.walls.bait import bait
@@ -32,7 +32,7 @@ from evaluator.worker.orders import ForkOrder, Order, ReapOrder
 _PROBE_BYTES = 16 * 2**30
 _APART = {"pid_namespace", "own_uid"}
 """By either of these a candidate can do nothing to another one's worker: it can't name it, or it
-is another user's. Without both it could stop or slow down a spare that waits for its successor."""
+is another user's. Without both it could stop or slow down its successor's warm worker."""
 _ANSWER_TIMEOUT_S = 30.0
 _REAP_PERIOD_S = 0.002
 _OPENMP = {"OMP_PROC_BIND": "spread", "GOMP_SPINCOUNT": "20000"}
@@ -42,7 +42,7 @@ Left alone, the scheduler of a virtual machine often woke the pool behind the ma
 processor, where two threads take as long as one: the same call took 3.7 or 7 ms. Idle threads look
 for work for about 1 ms before they sleep. If they slept at once, the main thread, woken by the
 pool at the end of a parallel region, would move to the pool's processor; if they spun for longer,
-they would disturb the other side's call.
+they would disturb the other worker's call.
 """
 
 
@@ -51,7 +51,7 @@ class Zygote:
 
     It starts at once, which takes seconds; who first wants something of it waits until it is there.
 
-    Workers may be made ahead, as spares; nothing else here is for several threads.
+    Workers may be made ahead, as warm workers; nothing else here is for several threads.
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class Zygote:
         """`environment` comes on top of the clean one: what must be set when the process starts.
 
         `probe_bytes` limits the address space of the worker that tries the walls; None where that
-        is more than a preloaded runtime can live with. `device`: whose context a spare makes.
+        is more than a preloaded runtime can live with. `device`: whose context a warm worker makes.
         """
         self._probe_bytes = probe_bytes
         self._held: tuple[str, ...] | None = None
         """The layers that a worker failed to break; None before that was tried."""
-        self.spares = Spares(
+        self.pool = WarmPool(
             device, lambda limits: self._fork_fresh(limits, confine=True), self._may_wait
         )
         self._talks = threading.Lock()
@@ -128,11 +128,11 @@ class Zygote:
         """A worker that has run nothing yet, confined; raises `InfrastructureError` when none
         could be had.
 
-        It is the first spare, if there is one with these limits. Its isolation names the layers
-        that it could put up and that an attack did not break.
+        It is the first warm worker, if there is one with these limits. Its isolation names the
+        layers that it could put up and that an attack did not break.
         """
         self._walls()
-        if confine and (worker := self.spares.take(limits)) is not None:
+        if confine and (worker := self.pool.take(limits)) is not None:
             return worker
         return self._fork_fresh(limits, confine=confine)
 
@@ -236,7 +236,7 @@ class Zygote:
 
     def close(self) -> None:
         """End the zygote; its workers die with it."""
-        self.spares.drop()
+        self.pool.drop()
         self._channel.close()
         try:
             self._process.wait(2.0)

@@ -217,7 +217,7 @@ def test_only_who_is_refused_is_explained(tmp_path, monkeypatch):
     found = Explanation.of
 
     def counted(self, mismatch):
-        explained.append(self.side.fit)
+        explained.append(self.runner.fit)
         return found(self, mismatch)
 
     monkeypatch.setattr(Explanation, "of", counted)

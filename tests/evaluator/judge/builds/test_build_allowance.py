@@ -8,7 +8,7 @@ from evaluator.builder.builder import Builder
 from evaluator.evaluation import Status
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.builds.build_allowance import MOST_BUILDS, MOST_TIMES, BuildAllowance
-from evaluator.judge.refusal import Refusal
+from evaluator.judge.rejection import Rejection
 
 ORDER = BuildRequest(name="not a name")
 """Refused at once, by the builder."""
@@ -29,7 +29,7 @@ def test_so_many_and_no_more(tmp_path: Path) -> None:
     allowance = BuildAllowance(Builder(tmp_path), 180.0)
     for _ in range(MOST_BUILDS):
         assert not allowance.build(ORDER).ok
-    with pytest.raises(Refusal, match=f"more than {MOST_BUILDS} times") as refused:
+    with pytest.raises(Rejection, match=f"more than {MOST_BUILDS} times") as refused:
         allowance.build(ORDER)
     assert refused.value.reason == "too_many_builds"
     assert not allowance.cached
@@ -39,7 +39,7 @@ def test_so_long_and_no_longer(tmp_path: Path) -> None:
     allowance = BuildAllowance(Slow(tmp_path, 10.5), 10.0)
     for _ in range(MOST_TIMES):
         allowance.build(ORDER)
-    with pytest.raises(Refusal, match=f"longer than {10 * MOST_TIMES} s together") as refused:
+    with pytest.raises(Rejection, match=f"longer than {10 * MOST_TIMES} s together") as refused:
         allowance.build(ORDER)
     assert (refused.value.status, refused.value.reason) == (Status.TIMEOUT, "build_timeout")
     assert allowance.seconds == 10.5 * MOST_TIMES

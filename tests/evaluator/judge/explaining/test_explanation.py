@@ -278,12 +278,12 @@ def test_large_inputs_hide_no_lower_precision(monkeypatch):
     with (
         closing(Zygote()) as zygote,
         closing(ProblemContext(request, torch.device("cpu"), zygote)) as context,
-        closing(context.workers.new()) as side,
+        closing(context.workers.new()) as runner,
     ):
         state = context.reference.randomised(7)
         context.reference.set_state(state)
-        context.workers.load(side, source, "ModelNew", triton=False, build=no_build)
-        Construction(context.setup, state).on(side)
+        context.workers.load(runner, source, "ModelNew", triton=False, build=no_build)
+        Construction(context.setup, state).on(runner)
 
         def is_right(outputs, draw):
             values = context.draws.values_of(draw)
@@ -292,10 +292,10 @@ def test_large_inputs_hide_no_lower_precision(monkeypatch):
 
         for _ in range(8):
             draw = context.draws.next()
-            with context.calling(side, draw) as call:
-                actual = side.outputs(call.reply, context.facts.outputs)
+            with context.calling(runner, draw) as call:
+                actual = runner.outputs(call.reply, context.facts.outputs)
             assert not is_right(actual, draw)
-            found = Explanation(context, side, draw, actual, is_right, ()).of(
+            found = Explanation(context, runner, draw, actual, is_right, ()).of(
                 describe(0, actual[0], context.expected(draw)[0])
             )
             assert found.patterns[0] == "precision", found

@@ -12,7 +12,7 @@ from evaluator.evaluation import EvaluationRequest, Status
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.judge import Judge
 from evaluator.judge.timing import timed_workers
-from evaluator.judge.workers.side import Side
+from evaluator.judge.workers.module_runner import ModuleRunner
 from tests.evaluator.made_requests import SCALE_AND_BIAS, evaluation_request
 
 
@@ -32,7 +32,7 @@ def request() -> EvaluationRequest:
 def test_where_two_workers_of_eager_find_memory_a_third_takes_the_place_of_one(
     judge, monkeypatch
 ) -> None:
-    def two_find_room(context: ProblemContext, side: Side, timed: int, more: int) -> bool:
+    def two_find_room(context: ProblemContext, runner: ModuleRunner, timed: int, more: int) -> bool:
         baselines = context.baselines
         return len(baselines.running_eager) + len(baselines.missing_eager(timed, more)) <= 2
 
@@ -45,7 +45,7 @@ def test_where_two_workers_of_eager_find_memory_a_third_takes_the_place_of_one(
 
 
 def test_where_one_finds_none_for_another_there_is_one(judge, monkeypatch) -> None:
-    monkeypatch.setattr(timed_workers, "_has_room", lambda context, side, timed, more: False)
+    monkeypatch.setattr(timed_workers, "_has_room", lambda context, runner, timed, more: False)
     evaluation = judge.evaluate(request())
     assert evaluation.status is Status.CORRECT, evaluation.message
     assert evaluation.timing.workers == 1

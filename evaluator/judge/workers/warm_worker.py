@@ -15,7 +15,7 @@ from evaluator.judge.workers.worker_limits import WorkerLimits
 from evaluator.worker.orders import WarmOrder
 
 
-class Spare:
+class WarmWorker:
     """One worker in the making, or made. That it can't be made is no failure of anybody's.
 
     It is made in two steps: forked, confined and with CUDA's driver at hand, which concerns no
@@ -27,7 +27,7 @@ class Spare:
         limits: WorkerLimits,
         device: str,
         fork: Callable[[], WorkerProcess],
-        after: Spare | None = None,
+        after: WarmWorker | None = None,
     ) -> None:
         """Begins with the first step at once, in a thread of its own, or once what another one has
         begun is done. `device`: whose context the worker makes. `fork` may raise
@@ -58,12 +58,12 @@ class Spare:
             finally:
                 then()
 
-        thread = threading.Thread(target=run, name="spare", daemon=True)
+        thread = threading.Thread(target=run, name="warm worker", daemon=True)
         try:
             thread.start()
         except RuntimeError as error:
             # A candidate may have taken all the threads that there are.
-            print(f"no spare worker: {error}", file=sys.stderr)
+            print(f"no warm worker: {error}", file=sys.stderr)
             self.settle()
             then()
         else:
@@ -74,7 +74,7 @@ class Spare:
             worker = fork()
         except InfrastructureError as error:
             # The next fork meets the same error and reports it where it matters.
-            print(f"no spare worker: {error}", file=sys.stderr)
+            print(f"no warm worker: {error}", file=sys.stderr)
             return
         if self._is_warm(worker, context=False):
             self.worker = worker
@@ -99,7 +99,7 @@ class Spare:
                 return True
             said = Failure.decode(answer.payload).summary
             worker.end()
-        print(f"no spare worker: it could not warm up: {said}", file=sys.stderr)
+        print(f"no warm worker: it could not warm up: {said}", file=sys.stderr)
         return False
 
     @property

@@ -6,7 +6,7 @@ from evaluator.evaluation import Mismatch, Status
 from evaluator.reason import Reason
 
 
-class Refusal(Exception):  # noqa: N818 - a verdict, not an error of ours
+class Rejection(Exception):  # noqa: N818 - a verdict, not an error of ours
     """A candidate failed. Never leaves the judge: it becomes an `Evaluation`."""
 
     def __init__(
@@ -26,6 +26,6 @@ class Refusal(Exception):  # noqa: N818 - a verdict, not an error of ours
         self.mismatch = mismatch
 
 
-def protocol_broken(message: str) -> Refusal:
+def protocol_broken(message: str) -> Rejection:
     """What came from a candidate's process is not what the protocol asks for."""
-    return Refusal(Status.INTEGRITY, Reason.PROTOCOL_BROKEN, message)
+    return Rejection(Status.INTEGRITY, Reason.PROTOCOL_BROKEN, message)

@@ -1,4 +1,4 @@
-"""On a GPU the spare worker has its context before a candidate asks for it."""
+"""On a GPU the warm worker has its context before a candidate asks for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evaluator.hardware.devices import list_gpus
 from evaluator.hardware.nvml import hidden_device_files
 from evaluator.judge.workers.worker_limits import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
-from tests.evaluator.judge.workers.test_spare import made
+from tests.evaluator.judge.workers.test_warm_worker import made
 
 pytestmark = pytest.mark.gpu
 
@@ -25,7 +25,7 @@ def test_on_a_gpu_it_has_its_context_before_its_candidate():
     try:
         with started.fork(GPU_LIMITS) as fresh:
             assert not holds_device(fresh.pid)
-            started.spares.prepare(GPU_LIMITS)
+            started.pool.prepare(GPU_LIMITS)
             waits = made(started)
             assert holds_device(waits.pid)
             with started.fork(GPU_LIMITS) as taken:
@@ -41,11 +41,11 @@ def test_on_a_gpu_contexts_are_made_by_turns_and_not_before_they_are_asked_for()
     ready = threading.Event()
     try:
         empty, _ = torch.cuda.mem_get_info(0)
-        started.spares.begin(GPU_LIMITS)
+        started.pool.begin(GPU_LIMITS)
         waits = made(started)
         assert torch.cuda.mem_get_info(0)[0] == empty
         with context_turn():
-            started.spares.prepare(GPU_LIMITS, then=ready.set)
+            started.pool.prepare(GPU_LIMITS, then=ready.set)
             # Several times what a context takes, and less than it waits for its turn.
             assert not ready.wait(_MOST_TURNS_S / 2)
         assert ready.wait(30.0)
@@ -59,10 +59,10 @@ def test_on_a_gpu_those_behind_it_get_a_context_when_they_are_taken():
     torch.cuda.init()
     started = Zygote(device="cuda:0")
     try:
-        started.spares.begin(GPU_LIMITS, 2)
-        started.spares.prepare(GPU_LIMITS)
-        started.spares.settle()
-        begun = [spare.worker for spare in started.spares._waiting]
+        started.pool.begin(GPU_LIMITS, 2)
+        started.pool.prepare(GPU_LIMITS)
+        started.pool.settle()
+        begun = [waiting.worker for waiting in started.pool._waiting]
         with started.fork(GPU_LIMITS) as first:
             before = torch.cuda.mem_get_info(0)[0]
             with started.fork(GPU_LIMITS) as second:
@@ -79,7 +79,7 @@ def test_a_worker_sees_no_other_gpus_file(monkeypatch):
     assert hidden
     started = Zygote(device="cuda:0")
     try:
-        started.spares.prepare(GPU_LIMITS)
+        started.pool.prepare(GPU_LIMITS)
         files = Path(f"/proc/{made(started).pid}/root/dev")
         assert all((files / path.name).is_char_device() for path in hidden)
         assert {(files / path.name).stat().st_rdev for path in hidden} == {

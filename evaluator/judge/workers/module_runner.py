@@ -1,4 +1,4 @@
-"""One side of a comparison: a worker with a constructed module, and the calls made of it."""
+"""A worker with a constructed module, and the calls made of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from evaluator.ipc.wire import Kind, Message
 from evaluator.judge.blockwise import same_bytes
 from evaluator.judge.inputs.arena import Arena, make_arena
 from evaluator.judge.inputs.mapped_arguments import MappedArguments
-from evaluator.judge.refusal import Refusal, protocol_broken
+from evaluator.judge.rejection import Rejection, protocol_broken
 from evaluator.judge.workers import quiescence
 from evaluator.judge.workers.call import Call
 from evaluator.judge.workers.conversation import Conversation
@@ -55,7 +55,7 @@ is charged of getting ready, on a busy machine, leaves less."""
 
 
 class CallOptions(TypedDict, total=False):
-    """How a call is made, where that is not the usual way; see `Side.call`."""
+    """How a call is made, where that is not the usual way; see `ModuleRunner.call`."""
 
     timeout_s: float
     steps: Sequence[Step]
@@ -66,7 +66,7 @@ class CallOptions(TypedDict, total=False):
     reads: bool
 
 
-class Side:
+class ModuleRunner:
     """A worker that has imported its source and can be called again and again."""
 
     def __init__(
@@ -89,7 +89,7 @@ class Side:
         """What the worker does to its module before each call; KernelBench moves it."""
         self.looks_at_results = False
         """Whether the worker computes with a result that is a subclass of Tensor."""
-        self.refuses_late_work = True
+        self.rejects_late_work = True
         self.late_work: dict[Reason, str] = {}
         """By reason, what went on after a return and is not refused."""
         self.poison: int | None = None
@@ -112,8 +112,8 @@ class Side:
         self._outputs: Arena | None = None
         self._inputs_fd = -1
         self.construct_on: Callable[..., object] = _not_constructed
-        """Constructs the module once more, with the same weights, on this side or on another one;
-        raises `Refusal`."""
+        """Constructs the module once more, with the same weights, in this worker or in another one;
+        raises `Rejection`."""
         self._sealed: list[torch.Tensor] | None = None
         self._taken: torch.Tensor | None = None
         """On a GPU, the slot for outputs when the worker said that it was done."""
@@ -125,7 +125,7 @@ class Side:
         self._readable = device.type == "cpu" and can_read(worker.pid)
 
     def construct_again(self) -> None:
-        """Construct the module once more, with the same weights; raises `Refusal`."""
+        """Construct the module once more, with the same weights; raises `Rejection`."""
         self.construct_on(self)
 
     @property
@@ -149,7 +149,7 @@ class Side:
         self._said.deadline = deadline
 
     def load(self, order: LoadOrder, build: Build) -> None:
-        """Have the worker import the source, on this side's device; `loaded` waits for it.
+        """Have the worker import the source, on this worker's device; `loaded` waits for it.
         `build`: builds what it asks for, now or later."""
         self._build = build
         self.has_reference = order.reference is not None
@@ -159,15 +159,15 @@ class Side:
     def loaded(self, timeout_s: float) -> None:
         """Wait until the source is imported.
 
-        Raises `Refusal`, and `DeviceError` where the worker could not make its context on a GPU: by
-        then nothing of the source has run.
+        Raises `Rejection`, and `DeviceError` where the worker could not make its context on a GPU:
+        by then nothing of the source has run.
         """
         on_gpu = self.device.type == "cuda"
         try:
             self._receive("import", START_TIMEOUT_S if on_gpu else timeout_s, Kind.WARMED)
-        except Refusal as refusal:
-            if on_gpu and refusal.reason in (Reason.IMPORT_RAISED, Reason.IMPORT_TIMEOUT):
-                raise DeviceError(f"no worker on {self.device}: {refusal.message}") from None
+        except Rejection as rejection:
+            if on_gpu and rejection.reason in (Reason.IMPORT_RAISED, Reason.IMPORT_TIMEOUT):
+                raise DeviceError(f"no worker on {self.device}: {rejection.message}") from None
             raise
         self._receive("import", timeout_s, Kind.IMPORTED)
 
@@ -195,7 +195,7 @@ class Side:
         self._inputs_fd = inputs.fd
 
     def constructed(self, timeout_s: float) -> Fit:
-        """Wait until the module is there; how its weights fitted. Raises `Refusal`."""
+        """Wait until the module is there; how its weights fitted. Raises `Rejection`."""
         message = self._receive("construct", timeout_s, Kind.CONSTRUCTED)
         if len(message.payload) != 5 or message.payload[0] >= len(FITS):
             raise protocol_broken("an unknown fit of weights")
@@ -219,7 +219,7 @@ class Side:
         hold_s: float = 0.0,
         reads: bool = True,
     ) -> Iterator[Call]:
-        """Call the module once on inputs that reach the worker at the start; raises `Refusal`.
+        """Call the module once on inputs that reach the worker at the start; raises `Rejection`.
 
         `random_seed`: the worker seeds PyTorch's generators with it before. `steps`: what it does
         to the module before. `result`: which result it returns. `word`: what memory that nobody
@@ -306,7 +306,7 @@ class Side:
         reads: bool,
     ) -> Call:
         """The call of a worker that is ready for it. The inputs are laid once all is enqueued, and
-        nothing but writing `flush` lies between them and the start. Raises `Refusal`."""
+        nothing but writing `flush` lies between them and the start. Raises `Rejection`."""
         # Whether it will be written does not show from outside.
         taken = torch.empty_like(self._slot)
         if hold_s:
@@ -358,21 +358,21 @@ class Side:
             quiescence.hold(self.worker.pid)
 
     def _stop(self) -> None:
-        """Have every thread of the worker stand still until its next call; raises `Refusal`."""
+        """Have every thread of the worker stand still until its next call; raises `Rejection`."""
         self._hold()
         if not quiescence.wait_until_held(self.worker.pid):
             told = "a thread of the candidate could not be stopped"
-            raise Refusal(Status.INTEGRITY, Reason.NEVER_RESTS, told)
+            raise Rejection(Status.INTEGRITY, Reason.NEVER_RESTS, told)
 
     def stand_still(self) -> None:
         """See that nothing of a held worker runs on: a thread may be in a long system call, in
-        which it cannot be stopped. Raises `Refusal`."""
+        which it cannot be stopped. Raises `Rejection`."""
         if self.device.type == "cpu" and not quiescence.stands_still(self.worker.pid):
             told = "threads or processes of the candidate could not be stopped"
-            raise Refusal(Status.INTEGRITY, Reason.NEVER_RESTS, told)
+            raise Rejection(Status.INTEGRITY, Reason.NEVER_RESTS, told)
 
     def _look_again(self, reply: Reply) -> None:
-        """Whether anything went on after the return; raises `Refusal`. On a sample of the calls."""
+        """Look for work after the return, on a sample of the calls. Raises `Rejection`."""
         sealed, self._sealed = self._sealed, None
         if sealed is None:
             return
@@ -400,8 +400,8 @@ class Side:
             )
 
     def _report_late_work(self, reason: Reason, message: str) -> None:
-        if self.refuses_late_work:
-            raise Refusal(Status.INTEGRITY, reason, message)
+        if self.rejects_late_work:
+            raise Rejection(Status.INTEGRITY, reason, message)
         self.late_work[reason] = message
 
     def borrowed(self, reply: Reply) -> Borrowed:
@@ -416,7 +416,7 @@ class Side:
         return Borrowed(lies_within(outputs, inputs), any_overlap(outputs), any_repeats(outputs))
 
     def outputs(self, reply: Reply, expected: list[torch.Tensor]) -> list[torch.Tensor]:
-        """The outputs, sealed: copied out of the worker's reach. Raises `Refusal`.
+        """The outputs, sealed: copied out of the worker's reach. Raises `Rejection`.
 
         One whose shape or dtype is not what was expected is not read: it comes without values.
         """
@@ -450,7 +450,7 @@ class Side:
             self._outputs = None
 
 
-def _not_constructed(*sides: Side) -> None:
+def _not_constructed(*runners: ModuleRunner) -> None:
     raise AssertionError("there is no module yet")
 
 

@@ -1,7 +1,7 @@
 """A candidate that knows its successor's worker does to it what it can; JSON tells what came of it.
 
-`python spare_under_attack.py`. Told are whether there is such a worker, what reached it, whether
-the successor gets that very worker, and the state of its process.
+`python warm_worker_under_attack.py`. It reports whether there is such a worker, what
+reached it, whether the successor gets that very worker, and the state of its process.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import torch
 
 from evaluator.backend_flags import BackendFlags
 from evaluator.errors import UnusableReferenceError
-from evaluator.judge.refusal import Refusal
-from evaluator.judge.workers.side import Side
+from evaluator.judge.rejection import Rejection
+from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.judge.workers.worker_limits import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.worker.orders import LoadOrder
@@ -72,7 +72,7 @@ raise ValueError(",".join(reached) or "nothing")
 HARMLESS = "import torch\nclass ModelNew(torch.nn.Module): pass"
 
 
-def load(side: Side, source: str) -> str:
+def load(runner: ModuleRunner, source: str) -> str:
     """What became of an import, as text."""
     try:
         order = LoadOrder(
@@ -83,12 +83,12 @@ def load(side: Side, source: str) -> str:
             flags=astuple(BackendFlags.of_pytorch()),
             text="lines",
         )
-        side.load(order, no_build)
-        side.loaded(30.0)
-    except Refusal as refusal:
-        return refusal.message
+        runner.load(order, no_build)
+        runner.loaded(30.0)
+    except Rejection as rejection:
+        return rejection.message
     finally:
-        side.close()
+        runner.close()
     return ""
 
 
@@ -99,20 +99,23 @@ def no_build(_: object) -> None:
 def main() -> dict[str, object]:
     zygote = Zygote()
     try:
-        zygote.spares.prepare(LIMITS)
-        zygote.spares.settle()
-        if zygote.spares.first is None:
-            return {"spare": False}
-        spare = zygote.spares.first.worker
-        assert spare is not None
+        zygote.pool.prepare(LIMITS)
+        zygote.pool.settle()
+        if zygote.pool.first is None:
+            return {"warm worker": False}
+        waiting = zygote.pool.first.worker
+        assert waiting is not None
         attacker = zygote._fork_fresh(LIMITS, confine=True)
-        source = ATTACK.format(pid=spare.pid, scratch=str(spare._scratch))
-        said = load(Side(attacker, torch.device("cpu"), 30.0), source).rpartition(" ")[2]
-        state = Path(f"/proc/{spare.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        source = ATTACK.format(pid=waiting.pid, scratch=str(waiting._scratch))
+        said = load(ModuleRunner(attacker, torch.device("cpu"), 30.0), source).rpartition(" ")[2]
+        state = Path(f"/proc/{waiting.pid}/stat").read_text().rpartition(")")[2].split()[0]
         taken = zygote.fork(LIMITS)
-        same = taken is spare and load(Side(taken, torch.device("cpu"), 30.0), HARMLESS) == ""
+        same = (
+            taken is waiting
+            and load(ModuleRunner(taken, torch.device("cpu"), 30.0), HARMLESS) == ""
+        )
         reached = [] if said == "nothing" else said.split(",")
-        return {"spare": True, "reached": reached, "same": same, "state": state}
+        return {"warm worker": True, "reached": reached, "same": same, "state": state}
     finally:
         zygote.close()
 

@@ -7,11 +7,11 @@ from collections import deque
 from collections.abc import Callable
 
 from evaluator.judge.workers.process import WorkerProcess
-from evaluator.judge.workers.spare import Spare
+from evaluator.judge.workers.warm_worker import WarmWorker
 from evaluator.judge.workers.worker_limits import WorkerLimits
 
 
-class Spares:
+class WarmPool:
     """They are made one after the other and handed out in that order. Only the first gets the
     context of a GPU, which takes memory there."""
 
@@ -21,15 +21,15 @@ class Spares:
         fork: Callable[[WorkerLimits], WorkerProcess],
         may_wait: Callable[[], bool],
     ) -> None:
-        """`device`: whose context a spare makes. Where none `may_wait`, because a candidate could
-        reach it, there is none, and a fork takes as long as it takes."""
+        """`device`: whose context a warm worker makes. Where none `may_wait`, because a candidate
+        could reach it, there is none, and a fork takes as long as it takes."""
         self._device = device
         self._fork = fork
         self._may_wait = may_wait
-        self._waiting: deque[Spare] = deque()
+        self._waiting: deque[WarmWorker] = deque()
 
     @property
-    def first(self) -> Spare | None:
+    def first(self) -> WarmWorker | None:
         """The one that is handed out next."""
         return self._waiting[0] if self._waiting else None
 
@@ -38,20 +38,20 @@ class Spares:
         return self._waiting.popleft().take(limits) if self._waiting else None
 
     def begin(self, limits: WorkerLimits, count: int = 1) -> None:
-        """Begin to make spares for later forks with these limits, but for a GPU's context, until
-        there are so many."""
+        """Begin to make warm workers for later forks with these limits, without a GPU's context,
+        until there are so many."""
         if not self._may_wait():
             return
-        for spare in list(self._waiting):
-            if spare.failed or spare.limits != limits:
-                self._waiting.remove(spare)
-                spare.end()
+        for waiting in list(self._waiting):
+            if waiting.failed or waiting.limits != limits:
+                self._waiting.remove(waiting)
+                waiting.end()
         while len(self._waiting) < count:
             last = self._waiting[-1] if self._waiting else None
-            self._waiting.append(Spare(limits, self._device, lambda: self._fork(limits), last))
+            self._waiting.append(WarmWorker(limits, self._device, lambda: self._fork(limits), last))
 
     def prepare(self, limits: WorkerLimits, then: Callable[[], None] = lambda: None) -> None:
-        """Have a spare made for the next fork with these limits, with the context.
+        """Have a warm worker made for the next fork with these limits, with the context.
 
         `then` is called once nothing is in the making, here or in another thread.
         """
@@ -60,23 +60,23 @@ class Spares:
             self.begin(limits)
             if self._waiting:
                 first, *others = self._waiting
-                for spare in others:
-                    after.callback(spare.settle)
+                for waiting in others:
+                    after.callback(waiting.settle)
                 first.finish(after.pop_all().close)
 
     def settle(self) -> None:
         """Wait until nothing is in the making: nothing of ours disturbs what is timed now."""
-        for spare in self._waiting:
-            spare.settle()
+        for waiting in self._waiting:
+            waiting.settle()
 
     def settle_context(self) -> None:
         """Wait until nothing takes memory of the device."""
-        for spare in self._waiting:
-            spare.settle_context()
+        for waiting in self._waiting:
+            waiting.settle_context()
 
     def drop(self) -> bool:
         """End them; whether there were any."""
         dropped, self._waiting = self._waiting, deque()
-        for spare in dropped:
-            spare.end()
+        for waiting in dropped:
+            waiting.end()
         return bool(dropped)

@@ -28,9 +28,9 @@ from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.context.worker_factory import WorkerFactory
 from evaluator.judge.judge import Judge
 from evaluator.judge.timing import call_cost, sampling
-from evaluator.judge.workers import spare
+from evaluator.judge.workers import waiting
 from evaluator.judge.workers.process import WorkerProcess
-from evaluator.judge.workers.spare import Spare
+from evaluator.judge.workers.warm_worker import WarmWorker
 from evaluator.judge.workers.worker_limits import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.walls.environment import python_path
@@ -38,7 +38,7 @@ from tests.evaluator.made_requests import HONEST, evaluation_request
 from tests.evaluator.processes import descendants, still_running
 
 LIMITS = WorkerLimits(memory_bytes=16 * 2**30, cpu_seconds=60, family_bytes=16 * 2**30)
-UNDER_ATTACK = Path(__file__).with_name("spare_under_attack.py")
+UNDER_ATTACK = Path(__file__).with_name("warm_worker_under_attack.py")
 LESSER_MACHINE = Path(__file__).parents[2] / "walls/lesser_machine.py"
 
 
@@ -52,7 +52,7 @@ def shared() -> Iterator[Zygote]:
 @pytest.fixture
 def running(shared: Zygote) -> Iterator[Zygote]:
     yield shared
-    shared.spares.drop()
+    shared.pool.drop()
 
 
 @pytest.fixture(scope="module")
@@ -74,10 +74,10 @@ def verdict(shared_judge: Judge) -> Callable[..., Status]:
 
 
 def made(running: Zygote) -> WorkerProcess:
-    """The spare, once it is there."""
-    running.spares.settle()
-    assert running.spares.first is not None and running.spares.first.worker is not None
-    return running.spares.first.worker
+    """The warm worker, once it is there."""
+    running.pool.settle()
+    assert running.pool.first is not None and running.pool.first.worker is not None
+    return running.pool.first.worker
 
 
 def answers(worker: WorkerProcess) -> bool:
@@ -103,35 +103,35 @@ def handed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_it_is_the_next_worker_behind_the_same_walls(running):
     with running.fork(LIMITS) as fresh:
-        running.spares.prepare(LIMITS)
+        running.pool.prepare(LIMITS)
         waits = made(running)
         assert waits.pid != fresh.pid
         with running.fork(LIMITS) as taken:
             assert taken is waits
             assert taken.isolation == fresh.isolation
-        assert running.spares.first is None
+        assert running.pool.first is None
 
 
 def test_what_was_begun_is_what_is_prepared(running):
-    running.spares.begin(LIMITS)
+    running.pool.begin(LIMITS)
     waits = made(running)
     ready = threading.Event()
-    running.spares.prepare(LIMITS, then=ready.set)
+    running.pool.prepare(LIMITS, then=ready.set)
     assert ready.wait(30.0)
-    running.spares.begin(LIMITS)
+    running.pool.begin(LIMITS)
     assert made(running) is waits and answers(waits)
 
 
 def test_those_behind_it_follow_in_the_order_in_which_they_were_begun(running):
-    running.spares.begin(LIMITS, 3)
-    running.spares.settle()
-    begun = [spare.worker for spare in running.spares._waiting]
+    running.pool.begin(LIMITS, 3)
+    running.pool.settle()
+    begun = [waiting.worker for waiting in running.pool._waiting]
     assert len(begun) == 3 and None not in begun
     with running.fork(LIMITS) as first, running.fork(LIMITS) as second:
-        running.spares.begin(LIMITS)
+        running.pool.begin(LIMITS)
         with running.fork(LIMITS) as third:
             assert [first, second, third] == begun
-            assert running.spares.first is None
+            assert running.pool.first is None
             assert all(map(answers, (first, second, third)))
 
 
@@ -140,27 +140,27 @@ def test_nobody_is_told_that_nothing_is_in_the_making_before_it_is(running, monk
     with monkeypatch.context() as patched:
         fork = running._fork_fresh
         patched.setattr(running, "_fork_fresh", lambda *a, **k: go_on.wait() and fork(*a, **k))
-        running.spares.begin(LIMITS, 2)
-        running.spares.prepare(LIMITS, then=ready.set)
+        running.pool.begin(LIMITS, 2)
+        running.pool.prepare(LIMITS, then=ready.set)
         assert not ready.wait(0.2)
         go_on.set()
         assert ready.wait(30.0)
-    assert None not in [spare.worker for spare in running.spares._waiting]
+    assert None not in [waiting.worker for waiting in running.pool._waiting]
 
 
 def test_where_one_failed_the_others_stay(running):
-    running.spares.begin(LIMITS, 3)
-    running.spares.settle()
-    failed, *others = running.spares._waiting
+    running.pool.begin(LIMITS, 3)
+    running.pool.settle()
+    failed, *others = running.pool._waiting
     assert failed.worker is not None
     failed.worker.end()
     failed.worker = None
-    running.spares.begin(LIMITS, 3)
-    running.spares.settle()
-    assert list(running.spares._waiting)[:2] == others
-    assert len(running.spares._waiting) == 3
-    running.spares.begin(WorkerLimits(8 * 2**30, cpu_seconds=60))
-    assert len(running.spares._waiting) == 1
+    running.pool.begin(LIMITS, 3)
+    running.pool.settle()
+    assert list(running.pool._waiting)[:2] == others
+    assert len(running.pool._waiting) == 3
+    running.pool.begin(WorkerLimits(8 * 2**30, cpu_seconds=60))
+    assert len(running.pool._waiting) == 1
 
 
 def test_one_whose_first_step_failed_is_made_again(running, monkeypatch, capsys):
@@ -169,10 +169,10 @@ def test_one_whose_first_step_failed_is_made_again(running, monkeypatch, capsys)
 
     with monkeypatch.context() as patched:
         patched.setattr(running, "_fork_fresh", refused)
-        running.spares.begin(LIMITS)
-        running.spares.settle()
-    assert "no spare worker: no more processes" in capsys.readouterr().err
-    running.spares.prepare(LIMITS)
+        running.pool.begin(LIMITS)
+        running.pool.settle()
+    assert "no warm worker: no more processes" in capsys.readouterr().err
+    running.pool.prepare(LIMITS)
     assert answers(made(running))
 
 
@@ -188,21 +188,21 @@ def test_where_the_second_step_has_no_thread_the_first_is_waited_for(running, mo
         return worker
 
     def refused(self):
-        if self.name != "spare":
+        if self.name != "warm worker":
             return start(self)
         go_on.set()
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(running, "_fork_fresh", late)
-    running.spares.begin(LIMITS)
+    running.pool.begin(LIMITS)
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refused)
-        running.spares.prepare(LIMITS, then=lambda: order.append("then"))
+        running.pool.prepare(LIMITS, then=lambda: order.append("then"))
     assert order == ["made", "then"]
 
 
 def test_a_trusted_worker_leaves_it_alone(running):
-    running.spares.prepare(LIMITS)
+    running.pool.prepare(LIMITS)
     waits = made(running)
     with running.fork(WorkerLimits(None, cpu_seconds=60), confine=False) as trusted:
         assert trusted is not waits
@@ -210,18 +210,18 @@ def test_a_trusted_worker_leaves_it_alone(running):
 
 
 def test_with_other_limits_it_is_of_no_use_and_ended(running):
-    running.spares.prepare(LIMITS)
+    running.pool.prepare(LIMITS)
     waits = made(running)
     with running.fork(WorkerLimits(8 * 2**30, cpu_seconds=60)) as fresh:
         assert fresh is not waits and not still_running({waits.pid})
-    running.spares.prepare(LIMITS)
+    running.pool.prepare(LIMITS)
     waits = made(running)
-    running.spares.prepare(WorkerLimits(8 * 2**30, cpu_seconds=60))
+    running.pool.prepare(WorkerLimits(8 * 2**30, cpu_seconds=60))
     assert made(running) is not waits and not still_running({waits.pid})
 
 
 def test_one_that_died_meanwhile_is_nobodys_failure(running):
-    running.spares.prepare(LIMITS)
+    running.pool.prepare(LIMITS)
     waits = made(running)
     os.kill(waits.pid, signal.SIGKILL)
     assert not still_running({waits.pid})
@@ -240,9 +240,9 @@ def test_one_that_never_answers_is_given_up(running, monkeypatch):
         return worker
 
     monkeypatch.setattr(running, "_fork_fresh", stops)
-    monkeypatch.setattr(spare, "START_TIMEOUT_S", 0.5)
-    running.spares.prepare(LIMITS)
-    running.spares.settle()
+    monkeypatch.setattr(waiting, "START_TIMEOUT_S", 0.5)
+    running.pool.prepare(LIMITS)
+    running.pool.settle()
     monkeypatch.undo()
     assert not still_running({stopped[0].pid})
     with running.fork(LIMITS) as fresh:
@@ -251,24 +251,24 @@ def test_one_that_never_answers_is_given_up(running, monkeypatch):
 
 def test_what_it_could_not_do_is_told_and_not_raised(running, monkeypatch, capsys):
     """A device that isn't there stands for one without room for another context."""
-    monkeypatch.setattr(running.spares, "_device", "cuda:99")
-    running.spares.prepare(LIMITS)
-    running.spares.settle()
-    assert "no spare worker: it could not warm up" in capsys.readouterr().err
+    monkeypatch.setattr(running.pool, "_device", "cuda:99")
+    running.pool.prepare(LIMITS)
+    running.pool.settle()
+    assert "no warm worker: it could not warm up" in capsys.readouterr().err
     with running.fork(LIMITS) as fresh:
         assert answers(fresh)
 
 
 @pytest.mark.parametrize("fault", ["stopped", "device"])
 def test_one_that_has_gone_bad_meanwhile_is_not_handed_out(running, monkeypatch, fault):
-    running.spares.prepare(LIMITS)
+    running.pool.prepare(LIMITS)
     waits = made(running)
     if fault == "stopped":
         os.kill(waits.pid, signal.SIGSTOP)
-        monkeypatch.setattr(spare, "START_TIMEOUT_S", 0.5)
+        monkeypatch.setattr(waiting, "START_TIMEOUT_S", 0.5)
     else:
         # A context that was lost with its device fails where it is used next.
-        monkeypatch.setattr(running.spares.first, "_device", "cuda:99")
+        monkeypatch.setattr(running.pool.first, "_device", "cuda:99")
     with running.fork(LIMITS) as fresh:
         assert fresh is not waits and not still_running({waits.pid})
         assert answers(fresh)
@@ -294,7 +294,7 @@ def test_a_fork_that_fails_ends_nobody(running):
 
 def test_without_a_thread_there_is_no_worker_and_nothing_is_left(running, monkeypatch, capsys):
     def refused(self):
-        if self.name == "spare":
+        if self.name == "warm worker":
             return start(self)
         raise RuntimeError("can't start new thread")
 
@@ -306,9 +306,9 @@ def test_without_a_thread_there_is_no_worker_and_nothing_is_left(running, monkey
         patched.setattr(threading.Thread, "start", refused)
         with pytest.raises(InfrastructureError, match="forked: can't start new thread"):
             running.fork(LIMITS)
-        running.spares.prepare(LIMITS)
-        running.spares.settle()
-    assert "no spare worker: a worker could not be forked" in capsys.readouterr().err
+        running.pool.prepare(LIMITS)
+        running.pool.settle()
+    assert "no warm worker: a worker could not be forked" in capsys.readouterr().err
     assert (len(list(Path("/proc/self/fd").iterdir())), set(running._folder.iterdir())) == before
     with running.fork(LIMITS) as fresh:
         assert answers(fresh)
@@ -318,9 +318,9 @@ def test_without_a_thread_there_is_no_worker_and_nothing_is_left(running, monkey
 def test_it_ends_with_its_zygote(settled, killed):
     started = Zygote()
     before = descendants(os.getpid())
-    started.spares.prepare(LIMITS)
+    started.pool.prepare(LIMITS)
     if settled:
-        started.spares.settle()
+        started.pool.settle()
     left = descendants(os.getpid()) - before
     if killed:
         started._process.kill()
@@ -328,7 +328,7 @@ def test_it_ends_with_its_zygote(settled, killed):
     started.close()
     assert not still_running(left)
     assert not started._folder.exists()
-    assert "spare" not in {thread.name for thread in threading.enumerate()}
+    assert "warm worker" not in {thread.name for thread in threading.enumerate()}
 
 
 @pytest.mark.thorough
@@ -339,14 +339,14 @@ def test_the_next_candidate_has_it_however_the_last_one_ended(verdict, shared_ju
         (HONEST.replace("* 2.0", "* 2.5"), Status.INCORRECT),
         (HONEST, Status.CORRECT),
     ):
-        ordered = shared_judge._zygote.spares.first if shared_judge._zygote else None
+        ordered = shared_judge._zygote.pool.first if shared_judge._zygote else None
         handed.clear()
         assert verdict(source) is status
         if ordered is not None:
             assert ordered.worker is not None and handed[0] == ordered.worker.pid
         with device_lock("cpu"):
             # Nothing of ours goes on once a device is given back.
-            ready = shared_judge._zygote.spares.first
+            ready = shared_judge._zygote.pool.first
             assert ready is not None and ready.worker is not None
 
 
@@ -362,7 +362,7 @@ def test_nothing_is_timed_while_one_is_in_the_making(verdict, shared_judge, monk
     """Here none is made before somebody waits for it, so that one who doesn't is found out."""
     made, timed = [], []
     asked = threading.Event()
-    make, settle = Spare._make, Spare.settle
+    make, settle = WarmWorker._make, WarmWorker.settle
 
     def late(self, fork):
         asked.wait()
@@ -376,15 +376,15 @@ def test_nothing_is_timed_while_one_is_in_the_making(verdict, shared_judge, monk
 
     def noting(what, function):
         def noted(*arguments, **named):
-            in_the_making = "spare" in {thread.name for thread in threading.enumerate()}
+            in_the_making = "warm worker" in {thread.name for thread in threading.enumerate()}
             timed.append((what, in_the_making))
             return function(*arguments, **named)
 
         return noted
 
     shared_judge.close()
-    monkeypatch.setattr(Spare, "_make", late)
-    monkeypatch.setattr(Spare, "settle", waited)
+    monkeypatch.setattr(WarmWorker, "_make", late)
+    monkeypatch.setattr(WarmWorker, "settle", waited)
     # One after each worker that is handed out, more than the judge asks for.
     new = WorkerFactory.new
     monkeypatch.setattr(
@@ -404,7 +404,9 @@ def test_nothing_is_timed_while_one_is_in_the_making(verdict, shared_judge, monk
 
 
 @pytest.mark.slow
-def test_where_a_problem_does_not_fit_the_spare_makes_room(shared_judge, verdict, monkeypatch):
+def test_where_a_problem_does_not_fit_the_warm_worker_makes_room(
+    shared_judge, verdict, monkeypatch
+):
     assert verdict(HONEST) is Status.CORRECT
     waits = made(shared_judge._zygote)
 
@@ -439,6 +441,6 @@ def test_no_candidate_reaches_that_of_its_successor(kind):
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
     if kind == "locked":
-        assert told == {"spare": False}
+        assert told == {"warm worker": False}
     else:
-        assert told == {"spare": True, "reached": [], "same": True, "state": "S"}
+        assert told == {"warm worker": True, "reached": [], "same": True, "state": "S"}
