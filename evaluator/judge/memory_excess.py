@@ -18,7 +18,7 @@ _MORE_THAN_REFERENCE = 1.5
 def rejected_for_excess(
     context: ProblemContext, runners: Sequence[ModuleRunner]
 ) -> Rejection | None:
-    """End a candidate's workers after the device ran short; why it is rejected, if it took too much.
+    """End a candidate's workers after the device ran short; why it is rejected, if at all.
 
     It did if they held far more than the reference takes, and the judge has enough without them.
     """
