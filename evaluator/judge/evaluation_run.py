@@ -372,7 +372,6 @@ class EvaluationRun:
                 other.close()
 
     def first_calls_of_another(self, context: ProblemContext, runner: ModuleRunner) -> None:
-        """The first calls of a further worker, verified; raises `Rejection`."""
         if context.sequence is not None:
             context.sequence.begin(runner)
         with _of_another_worker():
@@ -467,7 +466,6 @@ def _make_room(context: ProblemContext, runner: ModuleRunner) -> None:
 
 
 def _is_prepared(runner: ModuleRunner) -> bool:
-    """Whether copied weights may have undone what a constructor did to its own."""
     return runner.changed_weights or runner.fit in ("ordered", "derived")
 
 

@@ -329,7 +329,6 @@ class Judge:
         run.time(context, runner)
 
     def close(self) -> None:
-        """End all processes."""
         self._forget_benches(keep=0)
         if self._zygote is not None:
             self._zygote.close()

@@ -13,8 +13,6 @@ from torch.utils._pytree import tree_leaves
 
 @dataclass(frozen=True)
 class OperatorCall:
-    """A call of one of PyTorch's operators."""
-
     func: OpOverload
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
@@ -31,15 +29,12 @@ class OperatorCall:
 
     @property
     def operands(self) -> list[Tensor]:
-        """The tensors among the arguments."""
         return tensors_in((self.args, self.kwargs))
 
     def run(self) -> Any:
-        """What it gives."""
         return self.func(*self.args, **self.kwargs)
 
     def with_args(self, *args: Any) -> Any:
-        """What it gives for other positional arguments."""
         return self.func(*args, **self.kwargs)
 
 
@@ -64,12 +59,10 @@ class OperatorMode(TorchDispatchMode):
         return self.result_of(OperatorCall(func, args, kwargs or {}))
 
     def result_of(self, call: OperatorCall) -> Any:
-        """What a call gives in this mode."""
         return call.run()
 
 
 def tensors_in(value: Any) -> list[Tensor]:
-    """The tensors in nested arguments or results, in order."""
     return [leaf for leaf in tree_leaves(value) if isinstance(leaf, Tensor)]
 
 

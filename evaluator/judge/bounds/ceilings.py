@@ -36,7 +36,6 @@ class Ceilings:
 
     @property
     def bandwidth_bytes_s(self) -> float:
-        """Of a copy: as much read as written."""
         return 2.0 / (1.0 / self.read_bytes_s + 1.0 / self.write_bytes_s)
 
     def moving_s(self, read: float, written: float) -> float:

@@ -49,7 +49,6 @@ class WorkCounter(OperatorMode):
         self._sizes: dict[int, int] = {}
 
     def watch(self, tensor: Tensor, number: int | None, *, dense: bool) -> None:
-        """Call before running: this tensor is an input or a parameter."""
         key = storage_of(tensor)
         if key not in self._origins:
             self._origins[key] = (number, tensor)
@@ -67,7 +66,6 @@ class WorkCounter(OperatorMode):
         )
 
     def bytes_written(self, outputs: Sequence[Tensor]) -> int:
-        """Of distinct outputs."""
         return sum(
             {
                 (storage_of(t), t.storage_offset()): t.numel() * t.element_size() for t in outputs
@@ -91,7 +89,6 @@ class WorkCounter(OperatorMode):
         return int(tensor.untyped_storage().nbytes()) if held is None else held
 
     def result_of(self, call: OperatorCall) -> Any:
-        """What the operator gives, noted."""
         name, args, operands = call.name, call.args, call.operands
         before = {storage_of(t) for t in operands}
         in_place = call.func._schema.is_mutable

@@ -189,7 +189,6 @@ def asserts_values(name: str, operands: Sequence[Tensor], made: Sequence[Tensor]
 
 
 def is_recurrent(name: str) -> bool:
-    """Whether an operator is a whole recurrent layer."""
     return "rnn" in name
 
 

@@ -52,7 +52,6 @@ class Baselines:
 
     @property
     def runners(self) -> list[ModuleRunner]:
-        """Those that run."""
         return [*self._runners.values(), *self._others.values()]
 
     @property
@@ -61,7 +60,6 @@ class Baselines:
         return len(set(self._setup.workers.settings.baselines) - self._runners.keys())
 
     def running(self, name: BaselineName) -> ModuleRunner | None:
-        """The worker of a baseline that has been started."""
         return self._runners.get(name)
 
     def timed(self, number: int) -> Iterator[tuple[BaselineName, ModuleRunner]]:
@@ -83,13 +81,11 @@ class Baselines:
                 yield name, runner
 
     def _has_room(self) -> bool:
-        """Whether one more worker leaves enough memory to verify calls."""
         eager = self._runners[BaselineName.EAGER]
         worker = (eager.memory_bytes or 0) + eager.slot_bytes
         return self._setup.memory.has_free(worker + self._setup.bytes_to_verify())
 
     def eager(self, number: int) -> ModuleRunner:
-        """The worker of eager that a candidate's worker is timed beside."""
         self.start_eager(number)
         return self._runners[BaselineName.EAGER] if number == 0 else self._others[number]
 
@@ -110,7 +106,6 @@ class Baselines:
 
     @property
     def further(self) -> list[ModuleRunner]:
-        """The workers of eager that run beside the first."""
         return list(self._others.values())
 
     def end_further(self) -> int:
@@ -123,7 +118,6 @@ class Baselines:
 
     @property
     def running_eager(self) -> dict[int, ModuleRunner]:
-        """The workers of eager that run, by their numbers."""
         eager = self._runners.get(BaselineName.EAGER)
         return self._others if eager is None else {0: eager, **self._others}
 
@@ -236,7 +230,6 @@ class Baselines:
         return max(least.values()) > (1 + _FLAGS_MATTER) * min(least.values())
 
     def close(self) -> None:
-        """End them all; they are started again when they are needed."""
         for runner in (*self.runners, *([self._idle] if self._idle else [])):
             runner.close()
         self._idle = None

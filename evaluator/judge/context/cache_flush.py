@@ -12,8 +12,6 @@ from evaluator.judge.context.judge_memory import JudgeMemory
 
 
 class CacheFlush:
-    """Of one device."""
-
     def __init__(self, device: torch.device, memory: JudgeMemory) -> None:
         self.tensor = _host_tensor() if device.type == "cpu" else _tensor(device)
         """What is written over."""

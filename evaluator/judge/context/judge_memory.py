@@ -66,7 +66,6 @@ class JudgeMemory:
         return self._free_bytes() >= size
 
     def is_enough_for(self, size: int) -> bool:
-        """Whether the device has so much memory at all."""
         return not self._on_gpu or self._total_bytes() >= size
 
     def can_take(self, size: int) -> bool:
@@ -75,7 +74,6 @@ class JudgeMemory:
         return not self._on_gpu or self._free_bytes() + self._unused_bytes() >= size
 
     def give_back(self) -> None:
-        """Give back what PyTorch keeps for the judge's next tensors."""
         if self._on_gpu:
             torch.cuda.empty_cache()
 

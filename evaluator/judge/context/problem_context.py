@@ -69,7 +69,6 @@ class ProblemContext:
 
     @property
     def settings(self) -> Settings:
-        """Of the request in hand."""
         return self.workers.settings
 
     @settings.setter
@@ -102,7 +101,6 @@ class ProblemContext:
         )
 
     def expected(self, draw: Draw) -> list[torch.Tensor]:
-        """The reference's outputs for one call, in the task's precision."""
         for each in self._up_to(draw):
             values = self.draws.values_of(each)
             outputs = self.reference.run(values, each.random_seed)
@@ -171,7 +169,6 @@ class ProblemContext:
         return found
 
     def close(self) -> None:
-        """End the baselines and give the memory back."""
         for context in self._hidden.values():
             context.close()
         self._hidden.clear()

@@ -23,8 +23,6 @@ _RUNS = 4
 
 @dataclass(frozen=True)
 class ProblemFacts:
-    """Of one problem on one device."""
-
     outputs: list[torch.Tensor]
     """Without values: shapes, strides and dtypes."""
     forward_bytes: int
@@ -59,7 +57,6 @@ class ProblemFacts:
 
     @property
     def output_bytes(self) -> int:
-        """Size of a worker's slot for outputs."""
         size = sum(t.numel() * t.element_size() + 512 for t in self.outputs) + _SLACK
         return size * (2 if self.runs_reference_beside else 1)
 

@@ -52,7 +52,6 @@ class ProblemSetup:
         return int(most + 2 * self.facts.output_bytes)
 
     def give_memory_back(self) -> None:
-        """Give back the memory that is kept for the judge's next tensors."""
         self.exact.forget()
         self.memory.give_back()
 

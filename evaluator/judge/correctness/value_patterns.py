@@ -14,7 +14,6 @@ _LARGEST_ROUNDING = 0.02
 
 
 def input_copy(found: Wrong, inputs: Sequence[Tensor]) -> Detail | None:
-    """A copy of one of the inputs."""
     if found.flat.numel() < 4 or bool((found.actual == found.actual[0]).all()):
         return None
     for number, values in enumerate(inputs):
@@ -27,12 +26,10 @@ def input_copy(found: Wrong, inputs: Sequence[Tensor]) -> Detail | None:
 
 
 def zeros(found: Wrong) -> Detail | None:
-    """Zero where it should not be."""
     return {} if float((found.actual == 0).double().mean()) > 0.99 else None
 
 
 def constant(found: Wrong) -> Detail | None:
-    """One value all over."""
     value = found.actual.median()
     if found.actual.numel() < 4 or float(value) == 0:
         return None
@@ -93,7 +90,6 @@ def shifted(found: Wrong, actual: Tensor) -> Detail | None:
 
 
 def factor(found: Wrong, dtype: torch.dtype) -> Detail | None:
-    """The right values times a number."""
     size = found.expected.abs()
     large = size > 0.1 * size.median()
     if int(large.sum()) < 4:
@@ -111,7 +107,6 @@ def factor(found: Wrong, dtype: torch.dtype) -> Detail | None:
 
 
 def offset(found: Wrong, dtype: torch.dtype) -> Detail | None:
-    """The right values plus a number."""
     if found.flat.numel() < 4 or bool((found.expected == found.expected[0]).all()):
         return None
     difference = found.actual - found.expected
@@ -128,7 +123,6 @@ def offset(found: Wrong, dtype: torch.dtype) -> Detail | None:
 
 
 def row_factor(found: Wrong, actual: Tensor) -> Detail | None:
-    """Every row is the right one times a number of its own."""
     if actual.dim() < 2 or found.count != actual.numel() or found.flat.numel() < 64:
         return None
     row = found.flat // actual.shape[-1]

@@ -114,7 +114,6 @@ def _results(modes: Iterator[Mode], end: float, shape: torch.Size) -> Iterator[t
 def _in_eval(
     actual: Tensor, right: Tensor, modes: Iterator[Mode], end: float, limit: float
 ) -> Counterfactual | None:
-    """The mode that fits best."""
     own_error = _rms(actual.double() - right.double())
     fits = []
     for words, result in _results(modes, end, actual.shape):

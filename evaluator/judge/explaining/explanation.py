@@ -102,7 +102,6 @@ class Explanation:
             return None
 
     def _scale(self, output: int) -> float:
-        """RMS of what the output should be."""
         return float(self.context.expected(self.draw)[output].double().square().mean().sqrt())
 
     def _without_state(self, output: int) -> tuple[Pattern, str] | None:

@@ -32,8 +32,6 @@ _TF32_DROPS = 13
 
 @dataclass(frozen=True)
 class Mode:
-    """One way to run a reference."""
-
     words: str
     """`all of it is in eval(): ...`; `fp16`."""
     run: Callable[[], Tensor]
@@ -115,7 +113,6 @@ def _in_eval(modules: Sequence[torch.nn.Module], call: Callable[[], Tensor]) -> 
 
 
 def to_bf16(tensor: Tensor) -> Tensor:
-    """Rounded to bf16, in its own dtype."""
     return tensor.bfloat16().to(tensor.dtype)
 
 

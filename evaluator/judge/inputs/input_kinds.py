@@ -43,13 +43,11 @@ class InputKinds:
         self._left = _shuffled(set(self.all))
 
     def next(self) -> Kind:
-        """The kind of the next inputs."""
         if not self._left:
             self._left = _shuffled(self.all)
         return self._left.pop()
 
     def drop(self, kind: Kind) -> None:
-        """Use a kind no more."""
         self.all = tuple(each for each in self.all if each is not kind)
         self._left = [each for each in self._left if each is not kind]
 

@@ -27,7 +27,6 @@ class RoundingNoise(OperatorMode):
         self._generator = torch.Generator(device=device).manual_seed(seed)
 
     def result_of(self, call: OperatorCall) -> Any:
-        """What the operator gives, rounded."""
         operands, result = call.operands, call.run()
         made = tensors_in(result)
         given = {storage_of(tensor) for tensor in operands}

@@ -42,7 +42,6 @@ class ProblemFile:
                 raise UnusableReferenceError(f"the problem file defines no {name}")
 
     def initial_arguments(self) -> list[Any]:
-        """Arguments of the module's constructor."""
         return _listed(self.module.get_init_inputs)
 
     def inputs(self, device: torch.device, dtype: torch.dtype | None) -> list[Any]:

@@ -54,7 +54,6 @@ def flatten(value: Any) -> list[torch.Tensor]:
 
 
 def flatten_arguments(values: list[Any]) -> list[torch.Tensor]:
-    """The tensors among forward's arguments."""
     return flatten([v for v in values if isinstance(v, torch.Tensor)]) + [
         tensor
         for value in values
@@ -195,11 +194,9 @@ class Reference:
                 yield name, tensor
 
     def state(self) -> dict[str, torch.Tensor]:
-        """The parameters and buffers that the model has now; no copies."""
         return {name: tensor.detach() for name, tensor in self.floating()}
 
     def set_state(self, state: dict[str, torch.Tensor]) -> None:
-        """Give the model these parameters and buffers."""
         self._fill(iter(state.items()))
 
     def randomise(self, seed: int) -> None:

@@ -28,8 +28,6 @@ _CLOCK_SHARE = 0.02
 
 
 class Disturbance(StrEnum):
-    """Why a block was left out."""
-
     STEAL = "steal"
     CPU_QUOTA = "cpu_quota"
     GPU_SLOWDOWN = "gpu_slowdown"
@@ -54,8 +52,6 @@ class Reading:
 
 
 class Gauge(Protocol):
-    """Something that can be read before and after a block."""
-
     def read(self, *, counts_processes: bool = True) -> Reading:
         """The state now. Counting the processes on a GPU takes several milliseconds."""
         ...
@@ -162,7 +158,6 @@ class _Gpu:
 
 @contextlib.contextmanager
 def watch(device: str) -> Iterator[Watch]:
-    """A watch over `cpu` or `cuda:N`."""
     if device == "cpu":
         yield Watch(_Host())
         return

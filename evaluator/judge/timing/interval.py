@@ -29,7 +29,6 @@ class Interval:
 
     @property
     def relative_width(self) -> float:
-        """Width over value."""
         return (self.high - self.low) / self.value if self.value else math.inf
 
 

@@ -31,7 +31,6 @@ class Samples:
     prepare_us: list[float] = field(default_factory=list)
 
     def add(self, call: Call) -> None:
-        """Keep one call's times."""
         self.total_us.append(call.total_us)
         self.forward_us.append(call.forward_us)
         self.wall_us.append(call.wall_us)
@@ -112,7 +111,6 @@ def copy_cost_us(baseline: Samples) -> float:
 def paired_ratios(
     candidate: Samples, baseline: Samples, overhead_us: float, device: torch.device
 ) -> list[float]:
-    """Baseline over candidate, block by block."""
     copy = copy_cost_us(baseline)
     mine = net_us(candidate, copy, overhead_us, device)
     theirs = net_us(baseline, copy, overhead_us, device)

@@ -33,7 +33,6 @@ class Samplings:
         return self.first.held >= {None, *self.first.baselines}
 
     def latencies_us(self) -> list[list[float]]:
-        """Of the candidate."""
         return [self._net(s, s.candidate, s.baselines[BaselineName.EAGER]) for s in self.each]
 
     def baseline_us(self, name: BaselineName) -> list[list[float]]:
@@ -41,11 +40,9 @@ class Samplings:
         return [self._net(s, s.beside(name)[1], s.beside(name)[1]) for s in self.each]
 
     def ratios(self, name: BaselineName) -> list[list[float]]:
-        """A baseline over the candidate, block by block."""
         return [paired_ratios(*s.beside(name), s.cost.signal_us, self.device) for s in self.each]
 
     def pairs(self, name: BaselineName) -> int:
-        """How many ratios that are."""
         return sum(len(s.beside(name)[1].total_us) for s in self.each)
 
     def called(self, fewest: int) -> list[tuple[Samples, Samples]]:
@@ -60,7 +57,6 @@ class Samplings:
 
     @property
     def blocks(self) -> int:
-        """Of calls of all runners."""
         return sum(s.blocks for s in self.each)
 
     @property
@@ -80,7 +76,6 @@ class Samplings:
 
     @property
     def disturbed(self) -> Counter[Disturbance]:
-        """How many blocks each kind of disturbance was seen in."""
         return sum((s.disturbed for s in self.each), Counter())
 
     def _net(self, sampling: Sampling, samples: Samples, trusted: Samples) -> list[float]:

@@ -55,7 +55,6 @@ class TimedCandidate(Protocol):
 
 
 def most_workers(settings: Settings) -> int:
-    """In how many workers a candidate is timed at most."""
     count = min(_MOST, round(_PER_SECOND * settings.timing_seconds))
     return 1 if count < _FEWEST or RULES[settings.protocol].in_one_process else count
 

@@ -24,7 +24,6 @@ class VerifiedCalls:
         self._verified = 0
 
     def next(self) -> bool:
-        """Whether the next call is to be verified."""
         is_verified = self._draw()
         self._made += 1
         self._verified += is_verified

@@ -22,8 +22,6 @@ _PATIENCE_S = 5.0
 
 
 class Gate:
-    """Of one call."""
-
     def __init__(self, slot: torch.Tensor) -> None:
         """Closed. `slot`: uint8, with the words in its last 256 bytes. Waits for the device."""
         self._words = slot[-GATE_BYTES:].view(torch.int32)
@@ -39,12 +37,10 @@ class Gate:
         torch.cuda.synchronize(slot.device)
 
     def open(self) -> None:
-        """Enqueue that the worker's stream goes on."""
         self.start.record()
         self._words[:1].fill_(1)
 
     def await_end(self) -> None:
-        """Enqueue that the judge's stream waits for the end of the call."""
         stream = torch.cuda.current_stream(self._words.device).cuda_stream
         hold_stream(stream, self._words[1:].data_ptr(), 1)
         self._finish.record()

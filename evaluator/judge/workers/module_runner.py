@@ -125,7 +125,6 @@ class ModuleRunner:
         self._readable = device.type == "cpu" and can_read(worker.pid)
 
     def construct_again(self) -> None:
-        """Construct the module once more, with the same weights; raises `Rejection`."""
         self.construct_on(self)
 
     @property
@@ -349,11 +348,9 @@ class ModuleRunner:
 
     @property
     def slot_bytes(self) -> int:
-        """Size of the slot for outputs; 0 before there is one."""
         return self._outputs.size if self._outputs is not None else 0
 
     def _hold(self) -> None:
-        """Have the worker stand still until its next call."""
         if self.device.type == "cpu":
             quiescence.hold(self.worker.pid)
 
@@ -443,7 +440,6 @@ class ModuleRunner:
             raise protocol_broken(f"an output lies nowhere: {error.strerror}") from None
 
     def close(self) -> None:
-        """End the worker and give its slot back."""
         self.worker.end()
         if self._outputs is not None:
             self._outputs.close()

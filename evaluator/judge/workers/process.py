@@ -69,12 +69,10 @@ class WorkerProcess:
         self._ending: Ending | None = None
 
     def receive(self, timeout_s: float) -> Message:
-        """The next message; raises `WireError` or one of its kinds."""
         return self.channel.receive(timeout_s)
 
     @property
     def ended(self) -> bool:
-        """Whether it was ended here."""
         return self._ending is not None
 
     def end(self, *, grace_s: float = 0.0) -> Ending:

@@ -45,7 +45,6 @@ def hold(pid: int) -> None:
 
 
 def let_go(pid: int) -> None:
-    """Let a worker's process group go on."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(-pid, signal.SIGCONT)
 
@@ -167,7 +166,6 @@ def works_early(mine_us: list[float], baseline_us: list[float]) -> bool:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a worker has ended, reaped or not."""
     fields = _stat(f"/proc/{pid}")
     return fields is None or fields[0] in "ZX"
 

@@ -30,11 +30,9 @@ class WarmPool:
 
     @property
     def first(self) -> WarmWorker | None:
-        """The one that is handed out next."""
         return self._waiting[0] if self._waiting else None
 
     def take(self, limits: WorkerLimits) -> WorkerProcess | None:
-        """The first one, if it has these limits."""
         return self._waiting.popleft().take(limits) if self._waiting else None
 
     def begin(self, limits: WorkerLimits, count: int = 1) -> None:
@@ -75,7 +73,6 @@ class WarmPool:
             waiting.settle_context()
 
     def drop(self) -> bool:
-        """End them; whether there were any."""
         dropped, self._waiting = self._waiting, deque()
         for waiting in dropped:
             waiting.end()

@@ -104,7 +104,6 @@ class WarmWorker:
 
     @property
     def failed(self) -> bool:
-        """Whether nothing is in the making and there is no worker."""
         return self.worker is None and (self._thread is None or not self._thread.is_alive())
 
     def settle(self) -> None:
@@ -130,7 +129,6 @@ class WarmWorker:
         return worker if self._is_warm(worker) else None
 
     def end(self) -> None:
-        """End the worker, once nothing is in the making."""
         self.settle()
         if self.worker is not None:
             self.worker.end()

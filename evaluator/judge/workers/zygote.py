@@ -223,7 +223,6 @@ class Zygote:
     def _ask(
         self, kind: Kind, order: Order, timeout_s: float, fds: tuple[int, ...] = ()
     ) -> dict[str, Any]:
-        """Have the zygote do something; raises `WireError`."""
         with self._talks:
             self._channel.send(kind, order.encode(), fds)
             answer: dict[str, Any] = json.loads(self._channel.receive(timeout_s).payload)
@@ -231,11 +230,9 @@ class Zygote:
 
     @property
     def alive(self) -> bool:
-        """Whether it can fork workers still."""
         return self._process.poll() is None
 
     def close(self) -> None:
-        """End the zygote; its workers die with it."""
         self.pool.drop()
         self._channel.close()
         try:

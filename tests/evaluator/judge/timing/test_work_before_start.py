@@ -10,7 +10,7 @@ import torch
 
 from evaluator.builder.builder import Builder
 from evaluator.evaluation import EvaluationRequest, Status
-from evaluator.judge import run
+from evaluator.judge import evaluation_run
 from evaluator.judge.judge import Judge
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request
 
@@ -57,8 +57,8 @@ def test_who_was_late_once_is_timed_anew(judge, monkeypatch):
         samples.append(sample(*arguments, **named))
         return samples[-1]
 
-    monkeypatch.setattr(run, "sample", noted)
-    monkeypatch.setattr(run, "works_early", lambda mine, eager: told.pop(0))
+    monkeypatch.setattr(evaluation_run, "sample", noted)
+    monkeypatch.setattr(evaluation_run, "works_early", lambda mine, eager: told.pop(0))
     evaluation = judge.evaluate(request(HONEST))
     assert evaluation.status is Status.CORRECT, evaluation.message
     _, counted = samples

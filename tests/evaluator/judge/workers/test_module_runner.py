@@ -14,7 +14,7 @@ from evaluator.builder.builder import Builder
 from evaluator.errors import DeviceError
 from evaluator.judge.context.baselines import no_build
 from evaluator.judge.judge import Judge
-from evaluator.judge.workers import runner as side_module
+from evaluator.judge.workers import module_runner
 from tests.evaluator.made_requests import HONEST, evaluation_request
 
 
@@ -32,7 +32,7 @@ def test_a_worker_that_does_not_make_its_context_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """None of the candidate has run by then."""
-    monkeypatch.setattr(side_module, "START_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(module_runner, "START_TIMEOUT_S", 0.2)
     with closing(Judge(torch.device("cpu"), Builder(tmp_path))) as judge:
         context = judge.context_for(evaluation_request())
         with closing(context.workers.new()) as runner:

@@ -28,7 +28,7 @@ from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.context.worker_factory import WorkerFactory
 from evaluator.judge.judge import Judge
 from evaluator.judge.timing import call_cost, sampling
-from evaluator.judge.workers import waiting
+from evaluator.judge.workers import warm_worker
 from evaluator.judge.workers.process import WorkerProcess
 from evaluator.judge.workers.warm_worker import WarmWorker
 from evaluator.judge.workers.worker_limits import WorkerLimits
@@ -240,7 +240,7 @@ def test_one_that_never_answers_is_given_up(running, monkeypatch):
         return worker
 
     monkeypatch.setattr(running, "_fork_fresh", stops)
-    monkeypatch.setattr(waiting, "START_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(warm_worker, "START_TIMEOUT_S", 0.5)
     running.pool.prepare(LIMITS)
     running.pool.settle()
     monkeypatch.undo()
@@ -265,7 +265,7 @@ def test_one_that_has_gone_bad_meanwhile_is_not_handed_out(running, monkeypatch,
     waits = made(running)
     if fault == "stopped":
         os.kill(waits.pid, signal.SIGSTOP)
-        monkeypatch.setattr(waiting, "START_TIMEOUT_S", 0.5)
+        monkeypatch.setattr(warm_worker, "START_TIMEOUT_S", 0.5)
     else:
         # A context that was lost with its device fails where it is used next.
         monkeypatch.setattr(running.pool.first, "_device", "cuda:99")
