@@ -51,7 +51,7 @@ def test_who_is_late_each_time_is_refused(judge):
 @pytest.mark.slow
 def test_who_was_late_once_is_timed_anew(judge, monkeypatch):
     told, samples = [True, False], []
-    sample = run.sample
+    sample = evaluation_run.sample
 
     def noted(*arguments, **named):
         samples.append(sample(*arguments, **named))
