@@ -15,9 +15,9 @@ from evaluator.evaluation import Backend, Candidate, Status, Timing, Verdict
 from evaluator.judge.builds.build_allowance import BuildAllowance
 from evaluator.judge.context.construction import Construction
 from evaluator.judge.context.problem_context import ProblemContext
+from evaluator.judge.context.problem_setup import CONTEXT_BYTES
 from evaluator.judge.context.sealing import rejected_as_borrowed, sealed_outputs
 from evaluator.judge.inputs.draws import Draw
-from evaluator.judge.memory_excess import rejected_for_excess
 from evaluator.judge.problem.reference import flatten_arguments
 from evaluator.judge.rejection import Rejection
 from evaluator.judge.tampering import WRITES_TO_INPUTS, rejected_as_writing
@@ -483,3 +483,32 @@ def _judged_again(second: Rejection) -> str:
 
 def _is_explained(rejection: Rejection) -> bool:
     return rejection.mismatch is not None and "counterfactual" in rejection.mismatch.details
+
+
+_MORE_THAN_REFERENCE = 1.5
+"""A library may keep half as much again as its tensors take."""
+
+
+def rejected_for_excess(
+    context: ProblemContext, runners: Sequence[ModuleRunner]
+) -> Rejection | None:
+    """End a candidate's workers after the device ran short; why it is rejected, if at all.
+
+    It did if they held far more than the reference takes, and the judge has enough without them.
+    """
+    with context.memory.freed() as freed:
+        for runner in runners:
+            runner.close()
+    held_bytes = sum(freed)
+    allowed_bytes = len(runners) * (
+        _MORE_THAN_REFERENCE * context.setup.worker_bytes + CONTEXT_BYTES
+    )
+    wanted_bytes = context.baselines.wanted_bytes(1)
+    if held_bytes <= allowed_bytes or not context.memory.has_free(wanted_bytes):
+        return None
+    return Rejection(
+        Status.RUNTIME_ERROR,
+        Reason.OUT_OF_MEMORY,
+        f"the candidate held {held_bytes / 2**30:.1f} GiB of the device's memory, and the judge "
+        f"ran short: the reference takes {context.setup.worker_bytes / 2**30:.1f} GiB",
+    )

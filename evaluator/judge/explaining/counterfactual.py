@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from evaluator.judge.explaining.reference_modes import Mode, eval_modes, precision_modes
-from evaluator.judge.problem.kept_buffers import buffers_kept
-from evaluator.judge.problem.reference import Reference, flatten
+from evaluator.judge.problem.reference import Reference, buffers_kept, flatten
 from evaluator.mismatch_pattern import Pattern
 from evaluator.settings import Precision
 

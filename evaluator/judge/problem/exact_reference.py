@@ -15,8 +15,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
-from evaluator.judge.problem.out_of_memory import is_out_of_memory
-from evaluator.judge.problem.problem_file import converted
+from evaluator.judge.problem.problem_file import converted, is_out_of_memory
 from evaluator.judge.problem.reference import Reference, flatten, flatten_arguments
 
 Source = Literal["fp64", "fp64_sliced", "fp64_cpu", "task_precision"]

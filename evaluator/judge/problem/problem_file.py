@@ -6,6 +6,7 @@ It is the user's own code and is trusted.
 from __future__ import annotations
 
 import linecache
+import re
 import types
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,6 @@ from typing import Any
 import torch
 
 from evaluator.errors import UnusableReferenceError
-from evaluator.judge.problem.out_of_memory import is_out_of_memory
 from evaluator.pretrained import Configurations, find_configurations, imports_transformers
 
 _FILE = "reference.py"
@@ -80,3 +80,13 @@ def _listed(function: Callable[[], Any]) -> list[Any]:
         if is_out_of_memory(error):
             raise torch.OutOfMemoryError(str(error)) from None
         raise UnusableReferenceError(f"{function.__name__}() raised {error!r}") from error
+
+
+_ON_CPU = re.compile(r"can't allocate memory|not enough memory")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Also of a `RuntimeError` that PyTorch's allocator raised on a CPU, and of Python's own."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and _ON_CPU.search(str(error)) is not None

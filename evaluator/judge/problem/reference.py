@@ -9,6 +9,7 @@ import contextlib
 import copy
 import random
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,7 @@ import torch
 from evaluator.backend_flags import BackendFlags
 from evaluator.errors import UnusableReferenceError
 from evaluator.judge.blockwise import close, same
-from evaluator.judge.problem.kept_buffers import buffers_kept
-from evaluator.judge.problem.out_of_memory import is_out_of_memory
-from evaluator.judge.problem.problem_file import ProblemFile
+from evaluator.judge.problem.problem_file import ProblemFile, is_out_of_memory
 from evaluator.judge.problem.variation import FACTORS, Variation, base, kind_of
 from evaluator.protocol import RULES, Rules
 from evaluator.settings import Precision
@@ -60,6 +59,18 @@ def flatten_arguments(values: list[Any]) -> list[torch.Tensor]:
         if isinstance(value, list | tuple)
         for tensor in flatten_arguments(list(value))
     ]
+
+
+@contextmanager
+def buffers_kept(module: torch.nn.Module) -> Iterator[None]:
+    """Running statistics move in train mode; a judged call must not depend on earlier ones."""
+    saved = [buffer.detach().clone() for buffer in module.buffers()]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for buffer, value in zip(module.buffers(), saved, strict=True):
+                buffer.copy_(value)
 
 
 class Reference:
