@@ -1,7 +1,7 @@
 """Programs by an author who had not seen the judge's rules: each verdict, and each cause's name.
 
 `blind/causes.csv` says what was planted, and the pattern that must come first: one of several where
-that depends on the inputs, none for what is right.
+that depends on the inputs.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from problems.sizes import SizeClass
 
 FOLDER = Path(__file__).with_name("blind")
 PLANTED = list(csv.DictReader((FOLDER / "causes.csv").read_text().splitlines()))
-ON_A_GPU = {"20": "runtime_error"}
-"""Its packed weights are neither parameters nor buffers: moving the module leaves them behind."""
 
 
 @pytest.fixture(
@@ -57,8 +55,7 @@ def test_it_is_judged_rightly_and_its_cause_named(executor, device, planted) -> 
             settings=Settings(device=device, timing_seconds=0.2, audit="never"),
         )
     )
-    expected = planted["expected"] if device == "cpu" else ON_A_GPU.get(number, planted["expected"])
+    expected = planted["expected"]
     assert evaluation.status == expected, evaluation.message
-    if expected == "incorrect":
-        found = evaluation.correctness.mismatch.patterns[0]
-        assert found in planted["pattern"].split(), evaluation.correctness.mismatch
+    found = evaluation.correctness.mismatch.patterns[0]
+    assert found in planted["pattern"].split(), evaluation.correctness.mismatch
