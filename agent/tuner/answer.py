@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from agent.tuner.cpp import program as cpp
-from agent.tuner.cuda import program as cuda
 from agent.tuner.errors import CannotTrace
+from agent.tuner.kernel_text import cpp, cuda
 from agent.tuner.module_file import write
 from agent.tuner.planning.fused import Fused
 from agent.tuner.planning.partition import Program, partition
 from agent.tuner.planning.policy import choose
 from agent.tuner.planning.prompt import read
-from agent.tuner.planning.rewrite import fewest_passes
 from agent.tuner.planning.schedule import Schedule, space
 from agent.tuner.tracing.trace import trace
 
@@ -50,22 +48,16 @@ def answer(
             "the module's work is in operators that I leave to PyTorch, and nothing follows them "
             "that I could fuse"
         )
-    rewritten = partition(fewest_passes(traced.graph))
 
     def kernels(schedule: Schedule) -> str:
-        return EMITTERS[request.backend](_variant(program, rewritten, schedule).kernels, schedule)
+        return EMITTERS[request.backend](program.kernels, schedule)
 
     known = space(request.backend, program.family)
     schedule, reason = choose(request, known, temperature, seed, kernels)
-    variant = _variant(program, rewritten, schedule)
-    text = write(schedule.plan(), traced.tree, variant, kernels(schedule))
+    text = write(schedule.plan(), traced.tree, program, kernels(schedule))
     if request.bottleneck == "library":
         reason += "; most of the time is that of PyTorch's own kernels, which I can't shorten"
-    return f"{_described(variant)} Schedule: {reason}.\n\n```python\n{text}```\n"
-
-
-def _variant(exact: Program, rewritten: Program, schedule: Schedule) -> Program:
-    return rewritten if schedule.choices.get("passes") == "fewest" else exact
+    return f"{_described(program)} Schedule: {reason}.\n\n```python\n{text}```\n"
 
 
 def _decline(why: str) -> str:
@@ -83,4 +75,4 @@ def _described(program: Program) -> str:
     operations = "1 operation goes" if fused == 1 else f"{fused} operations go"
     into = "one kernel" if len(kernels) == 1 else f"{len(kernels)} kernels"
     rest = f"; {left} stay with PyTorch" if left else ""
-    return f"{operations} into {into} ({', '.join(k.nest for k in kernels[:8])}){rest}."
+    return f"{operations} into {into} ({', '.join(k.family for k in kernels[:8])}){rest}."

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from math import prod
 
 from agent.tuner.tracing.graph import Kind, Node, Shape, ordered
@@ -17,17 +16,6 @@ from agent.tuner.tracing.graph import Kind, Node, Shape, ordered
 
 class Unfusable(Exception):  # noqa: N818 (a verdict on a set of nodes, not an error of ours)
     """These nodes don't fit into one kernel."""
-
-
-class Nest(StrEnum):
-    """Which loops a kernel needs; also the name of its family of schedules."""
-
-    MAP = "map"
-    """No reduction: a row is what every operand walks contiguously or not at all."""
-    ROWS = "rows"
-    """Reductions over trailing dimensions, which are a row."""
-    TOTAL = "total"
-    """Reductions over everything in one pass over one row; the results are numbers."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +34,6 @@ class Fused:
     """A kernel."""
 
     name: str
-    nest: Nest
     outer: Shape
     """Sizes after merging neighbours that every operand walks alike."""
     width: int
@@ -57,9 +44,14 @@ class Fused:
     body: tuple[Node, ...]
     """The POINTWISE and REDUCE nodes, operands before users."""
     full: frozenset[Node]
-    """The values that vary along a row; the others are one number a row (MAP: every body node)."""
+    """The values that vary along a row; the others are one number a row."""
     level: dict[Node, int]
     """How many passes over the row must have ended before a value is known."""
+
+    @property
+    def family(self) -> str:
+        """Which schedules are for it: `rows` where it reduces, else `map`."""
+        return "rows" if self.reductions else "map"
 
     @property
     def rows(self) -> int:
@@ -125,20 +117,17 @@ def fuse(name: str, body: Iterable[Node], outputs: Sequence[Node]) -> Fused:
     groups = _merge(space, reduced, [_aligned(n.shape, rank) for n in [*reads, *outputs]])
     if reduced and len(groups) > 1 and groups[-2][0] >= reduced[0]:
         raise Unfusable("an operand that is broadcast along a part of the row")
-    nest = Nest.MAP if not reduced else Nest.ROWS if len(groups) > 1 else Nest.TOTAL
-    level = _levels(order)
-    if nest is Nest.TOTAL and (max(level.values()) > 1 or any(n in full for n in outputs)):
-        raise Unfusable("one row that is needed again once it is reduced")
+    if reduced and len(groups) == 1:
+        raise Unfusable("a single row")
     return Fused(
         name=name,
-        nest=nest,
         outer=tuple(prod(space[d] for d in g) for g in groups[:-1]),
         width=prod(space[d] for d in groups[-1]) if groups else 1,
         operands=tuple(_operand(n, groups, rank) for n in reads),
         outputs=tuple(outputs),
         body=tuple(order),
         full=frozenset(full),
-        level=level,
+        level=_levels(order),
     )
 
 

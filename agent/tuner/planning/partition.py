@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from agent.tuner.errors import CannotTrace
-from agent.tuner.planning.fused import Fused, Nest, Unfusable, fuse
+from agent.tuner.planning.fused import Fused, Unfusable, fuse
 from agent.tuner.tracing.graph import Graph, Kind, Node, users
 
 Step = Fused | Node
@@ -28,9 +28,8 @@ class Program:
 
     @property
     def family(self) -> str:
-        """Which schedules are for it: those of its heaviest kernel that reduces, or of MAP."""
-        reducing = [k for k in self.kernels if k.nest is not Nest.MAP]
-        return max(reducing or self.kernels, key=lambda k: k.traffic).nest
+        """Which schedules are for it: those for reductions if a kernel has any."""
+        return max(k.family for k in self.kernels)
 
 
 def partition(graph: Graph) -> Program:

@@ -104,83 +104,57 @@ class Schedule:
         return tuple(sorted(self.choices.items()))
 
 
-def _cpp(family: str) -> tuple[Knob, ...]:
-    reducing = family != "map"
-    knobs = [
-        # 32 lanes exist on no x86 CPU: the compiler refuses.
-        Knob("vec", ("1", "4", "8", "16", "32"), "4", (1, 2, 4, 4, 1), frozenset({"32"})),
-        Knob("threads", ("one", "half", "all"), "one", (1, 1, 3)),
-        # Elements (map, total) or rows (rows), in units of 1024 elements or single rows.
-        Knob("chunk", ("1", "4", "16", "64", "256"), "4"),
-        Knob("unroll", ("off", "on"), "off"),
-        # libm: one call an element; crude: 7 bits of the mantissa only.
-        Knob("maths", ("libm", "poly", "crude"), "libm", (1, 3, 1), frozenset({"crude"})),
-        Knob("stores", ("plain", "stream"), "plain"),
-    ]
-    if reducing:
-        knobs += [
-            # stack: a row's intermediate values lie in an array on the stack.
-            Knob("stage", ("none", "stack"), "none", (), frozenset({"stack"})),
-            # fewest: rewrite for fewer passes over a row (variance from the sum of squares).
-            Knob("passes", ("exact", "fewest"), "exact", (2, 1), frozenset({"fewest"})),
-            Knob("acc", ("fp32", "blocked", "fp64"), "blocked", (1, 2, 2), frozenset({"fp32"})),
-        ]
-    return tuple(knobs)
-
-
-def _cuda(family: str) -> tuple[Knob, ...]:
-    knobs = [
-        # Elements of one access; the largest power of two in them that divides a row is used.
-        Knob("vec", ("1", "2", "4", "8"), "1", (1, 1, 3, 1)),
-        # No device launches blocks of 2048.
-        Knob(
-            "threads",
-            ("32", "64", "128", "256", "512", "1024", "2048"),
-            "256",
-            (1, 1, 3, 4, 3, 1, 1),
-            frozenset({"2048"}),
-        ),
-        # flags: --use_fast_math; fast: the special-function unit; crude: by half precision.
-        Knob(
-            "maths",
-            ("libm", "fast", "flags", "crude"),
-            "libm",
-            (3, 3, 1, 1),
-            frozenset({"flags", "crude"}),
-        ),
-        Knob("loads", ("plain", "ldg", "once"), "plain"),
-        Knob("stores", ("plain", "stream"), "plain"),
-        # Blocks that an SM shall hold at once: registers are capped accordingly.
-        Knob("min", ("1", "2", "4", "8"), "1", (4, 2, 1, 1)),
-        # Vectors that a thread has in flight.
-        Knob("items", ("1", "2", "4", "8"), "1"),
-    ]
-    if family == "map":
-        # waves: as many blocks as the device can hold, which walk on.
-        knobs.append(Knob("grid", ("full", "waves"), "full", (2, 1)))
-    else:
-        knobs.append(Knob("passes", ("exact", "fewest"), "exact", (1, 1), frozenset({"fewest"})))
-        # fp32: a thread that adds up thousands of numbers loses digits.
-        knobs.append(Knob("acc", ("fp32", "fp64"), "fp64", (2, 1), frozenset({"fp32"})))
-    if family == "rows":
-        # Threads a row. fix: past 48 KiB (227 KiB for CUDA 13) it doesn't build; smem: past what
-        # an SM has it doesn't launch; regs: past some 100 elements a thread they spill, and past
-        # 256 nothing is staged.
-        knobs.append(Knob("team", ("1", "8", "32", "all"), "all", (1, 1, 3, 4)))
-        knobs.append(
-            Knob(
-                "stage",
-                ("none", "regs", "smem", "fix"),
-                "none",
-                (2, 3, 2, 1),
-                frozenset({"smem", "fix"}),
-            )
-        )
-    if family == "total":
-        knobs.append(Knob("join", ("kernel", "last"), "kernel"))
-    return tuple(knobs)
+_CPP = (
+    # 32 lanes exist on no x86 CPU: the compiler refuses.
+    Knob("vec", ("1", "4", "8", "16", "32"), "4", (1, 2, 4, 4, 1), frozenset({"32"})),
+    Knob("threads", ("one", "half", "all"), "one", (1, 1, 3)),
+    # 1024 elements (map) or rows.
+    Knob("chunk", ("1", "4", "16", "64", "256"), "4"),
+    Knob("unroll", ("off", "on"), "off"),
+    # libm: one call an element; crude: 5 bits of the mantissa only.
+    Knob("maths", ("libm", "poly", "crude"), "libm", (1, 3, 1), frozenset({"crude"})),
+    Knob("stores", ("plain", "stream"), "plain"),
+)
+_CUDA = (
+    # Elements of one access; the largest power of two in them that divides a row is used.
+    Knob("vec", ("1", "2", "4", "8"), "1", (1, 1, 3, 1)),
+    # No device launches blocks of 2048.
+    Knob(
+        "threads",
+        ("32", "64", "128", "256", "512", "1024", "2048"),
+        "256",
+        (1, 1, 3, 4, 3, 1, 1),
+        frozenset({"2048"}),
+    ),
+    # flags: --use_fast_math; fast: the special-function unit.
+    Knob("maths", ("libm", "fast", "flags"), "libm", (3, 3, 1), frozenset({"flags"})),
+    # Blocks that an SM shall hold at once: registers are capped accordingly.
+    Knob("min", ("1", "2", "4", "8"), "1", (4, 2, 1, 1)),
+    # Vectors that a thread has in flight.
+    Knob("items", ("1", "2", "4", "8"), "1"),
+)
+_CPP_ROWS = (
+    # stack: a row's intermediate values lie in an array on the stack.
+    Knob("stage", ("none", "stack"), "none", (), frozenset({"stack"})),
+    Knob("acc", ("fp32", "fp64"), "fp64", (1, 2), frozenset({"fp32"})),
+)
+_CUDA_ROWS = (
+    # fp32: a thread that adds up thousands of numbers loses digits.
+    Knob("acc", ("fp32", "fp64"), "fp64", (2, 1), frozenset({"fp32"})),
+    # Threads a row.
+    Knob("team", ("1", "8", "32", "all"), "all", (1, 1, 3, 4)),
+    # smem: past 48 KiB it doesn't build; regs: past some 100 elements a thread they spill, and
+    # past 256 nothing is staged.
+    Knob("stage", ("none", "regs", "smem"), "none", (2, 3, 1), frozenset({"smem"})),
+)
+_KNOBS = {
+    ("cpp", "map"): _CPP,
+    ("cpp", "rows"): (*_CPP, *_CPP_ROWS),
+    ("cuda", "map"): _CUDA,
+    ("cuda", "rows"): (*_CUDA, *_CUDA_ROWS),
+}
 
 
 def space(backend: str, family: str) -> Space:
-    """The schedules known for `family` on `backend`; KeyError where none are."""
-    return Space(backend, family, {"cpp": _cpp, "cuda": _cuda}[backend](family))
+    """The schedules known for `family` (`map` or `rows`) on `backend`; KeyError where none are."""
+    return Space(backend, family, _KNOBS[backend, family])

@@ -21,27 +21,16 @@ HEAD = r"""
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __shared__ static
-#define __align__(n) __attribute__((aligned(n)))
 #define C10_CUDA_KERNEL_LAUNCH_CHECK()
-#define C10_CUDA_CHECK(...)
-struct uint2 { unsigned x, y; };
-struct uint4 { unsigned x, y, z, w; };
 struct Place { unsigned x; };
 static Place threadIdx, blockIdx, gridDim;
 using cudaStream_t = int;
-struct EmulatedProperties { int multiProcessorCount = 2; };
-static EmulatedProperties emulated_properties;
 namespace c10 { namespace cuda {
 struct CUDAGuard { template <class D> explicit CUDAGuard(D) {} };
 } }
 namespace at { namespace cuda {
 static int getCurrentCUDAStream() { return 0; }
-static EmulatedProperties* getCurrentDeviceProperties() { return &emulated_properties; }
 } }
-template <class T> T __ldg(const T* p) { return *p; }
-template <class T> T __ldcs(const T* p) { return *p; }
-template <class T> T __ldcg(const T* p) { return *p; }
-template <class T> void __stcs(T* p, T v) { *p = v; }
 static float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 #define __expf expf
 #define __logf logf
@@ -56,7 +45,6 @@ struct Fibre {
 static std::vector<Fibre> fibres(1024);
 static jmp_buf scheduler;
 static std::function<void()> emulated_kernel;
-static unsigned char emulated_pool[232448] __attribute__((aligned(16)));
 static char emulated_slots[2][1024][8];
 static void emulated_thread() {
   emulated_kernel();
@@ -64,12 +52,6 @@ static void emulated_thread() {
   _longjmp(scheduler, 1);
 }
 static void __syncthreads() { if (!_setjmp(fibres[threadIdx.x].here)) _longjmp(scheduler, 1); }
-static void __threadfence() {}
-static unsigned atomicInc(unsigned* p, unsigned last) {
-  const unsigned old = *p;
-  *p = old >= last ? 0 : old + 1;
-  return old;
-}
 template <class T> __attribute__((noinline)) T __shfl_xor_sync(unsigned, T value, int d) {
   const int turn = fibres[threadIdx.x].turn++ % 2;
   std::memcpy(emulated_slots[turn][threadIdx.x], &value, sizeof(T));
@@ -80,7 +62,7 @@ template <class T> __attribute__((noinline)) T __shfl_xor_sync(unsigned, T value
 }
 static void emulate(
     unsigned blocks, int threads, size_t shared, cudaStream_t, std::function<void()> kernel) {
-  TORCH_CHECK(threads <= 1024 && shared <= sizeof(emulated_pool), "invalid configuration");
+  TORCH_CHECK(threads <= 1024, "invalid configuration");
   gridDim.x = blocks;
   emulated_kernel = kernel;
   for (unsigned block = 0; block < blocks; ++block) {
@@ -115,13 +97,9 @@ static void emulate(
 
 def emulated(kernels: str) -> str:
     """The text of `cuda.load` with `cpp_sources` in place of `cuda_sources`."""
-    source = kernels.partition('SOURCE = r"""\n')[2].partition('"""')[0]
+    source = kernels.partition('CUDA_SOURCES = r"""\n')[2].partition('"""')[0]
     source = re.sub(r"^#include .*\n|^#pragma unroll.*\n", "", source, flags=re.M)
-    source = re.sub(
-        r"^( *)extern __shared__ .* raw\[\];", r"\1unsigned char* raw = emulated_pool;", source,
-        flags=re.M,
-    )  # fmt: skip
-    source = re.sub(r"(\w+)<V><<<(.*)>>>\((.*)\);", r"emulate(\2, [=] { \1<V>(\3); });", source)
+    source = re.sub(r"(\w+)<<<(.*)>>>\((.*)\);", r"emulate(\2, [=] { \1(\3); });", source)
     source = source.replace(".is_cuda()", ".defined()")
     names = re.findall(r"functions=\[(.*)\]", kernels)[0]
     return f'''\

@@ -7,7 +7,6 @@ from agent.tuner.answer import EMITTERS
 from agent.tuner.errors import CannotTrace
 from agent.tuner.module_file import write
 from agent.tuner.planning.partition import partition
-from agent.tuner.planning.rewrite import fewest_passes
 from agent.tuner.planning.schedule import Schedule, space
 from agent.tuner.tracing.trace import trace
 from evaluator.ipc.build_request import BuildRequest
@@ -50,8 +49,6 @@ def candidate(
     """The answer's file."""
     traced = trace(reference)
     program = partition(traced.graph)
-    if schedule.choices.get("passes") == "fewest":
-        program = partition(fewest_passes(traced.graph))
     text = EMITTERS[backend](program.kernels, schedule)
     return write(schedule.plan(), traced.tree, program, emulated(text) if emulate else text)
 
@@ -66,7 +63,7 @@ def written(reference: str, **choices: str) -> str:
 def request(reference: str, schedule: Schedule) -> BuildRequest:
     """What the CUDA candidate will ask of the builder; nothing but `load_inline` is executed."""
     text = candidate(reference, schedule)
-    begin = text.index("DECLARATIONS = ")
+    begin = text.index("CPP_SOURCES = ")
     asked: dict[str, Any] = {}
     scope = {"load_inline": lambda **given: asked.update(given)}
     exec(text[begin : text.index("class ModelNew", begin)].rpartition(")\n")[0] + ")", scope)

@@ -1,8 +1,8 @@
 """The pointwise operations of the graph, and how C++ and CUDA spell them.
 
-Functions that end in an underscore (`exp_`, `tanh_`, ...) take and give `float`; each emitter's
-prelude defines them as its schedule asks. The rest is plain C. Formulas of activations are
-PyTorch's documentation's.
+Functions that end in an underscore (`exp_`, `tanh_`, ...) take and give `float`; `maths.py` defines
+them as the schedule asks. The rest is plain C. Formulas of activations are PyTorch's
+documentation's.
 """
 
 from __future__ import annotations

@@ -1,0 +1,221 @@
+"""Fused kernels as CUDA: a team of threads for each row, or for each piece of a long one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import gcd
+
+from agent.tuner.kernel_text.expression import CTYPES
+from agent.tuner.kernel_text.maths import prelude
+from agent.tuner.kernel_text.text import KernelText, Target, declaration, loading
+from agent.tuner.planning.fused import Fused
+from agent.tuner.planning.schedule import Schedule
+from agent.tuner.tracing.graph import Node
+
+FAR = 2**31 - 2**26
+"""Elements from which indices are 64 bits wide; the rest is room for threads past the end."""
+MOST_HELD = 256
+"""Staged values a thread: no more registers exist, and what spills had better be read again."""
+FLAGS: Mapping[str, tuple[str, ...]] = {
+    "flags": ("--use_fast_math",),
+    "fast": ("-prec-div=false", "-prec-sqrt=false"),
+}
+"""What a style of maths passes to nvcc."""
+
+_HEAD = """\
+#include <torch/extension.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+template <typename T, int V>
+struct alignas(sizeof(T) * V < 16 ? sizeof(T) * V : 16) Pack { T v[V]; };
+template <int V, typename T>
+__device__ __forceinline__ Pack<T, V> load(const T* from) {
+  return *reinterpret_cast<const Pack<T, V>*>(from);
+}
+template <int V, typename T>
+__device__ __forceinline__ void store(T* to, const Pack<T, V>& pack) {
+  *reinterpret_cast<Pack<T, V>*>(to) = pack;
+}
+"""
+
+_REDUCE = """\
+struct Sum { template <class T> static __device__ T of(T a, T b) { return a + b; } };
+struct Max { template <class T> static __device__ T of(T a, T b) { return b > a ? b : a; } };
+struct Min { template <class T> static __device__ T of(T a, T b) { return b < a ? b : a; } };
+
+// Every thread of the team gets the result, the same bits in every run.
+template <int TEAM, class Op, class T>
+__device__ __forceinline__ T team_reduce(T value) {
+#pragma unroll
+  for (int d = (TEAM < 32 ? TEAM : 32) / 2; d > 0; d /= 2)
+    value = Op::of(value, __shfl_xor_sync(0xffffffffu, value, d));
+  if constexpr (TEAM > 32) {
+    __shared__ T parts[TEAM / 32];
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = parts[0];
+#pragma unroll
+    for (int w = 1; w < TEAM / 32; ++w) value = Op::of(value, parts[w]);
+  }
+  return value;
+}
+"""
+
+
+class CudaKernel(KernelText):
+    """One device function and the host function that launches it.
+
+    A thread has vectors of V neighbouring elements, and the same ones in every pass: staging needs
+    no barrier. A thread adds up what it sees in the type that the schedule says; threads are joined
+    by a tree in the same type, so a row's sum has the same bits in every run.
+    """
+
+    # Vectors need pointers to multiples of 16 bytes, which a slice may not be.
+    CHECK = (
+        "TORCH_CHECK(t{i}.is_cuda() && t{i}.numel() == {n}, "
+        '"{name}: operand {i} is no CUDA tensor of {n} elements");\n'
+        "t{i} = t{i}.contiguous();\n"
+        "if (reinterpret_cast<uintptr_t>(t{i}.data_ptr()) % 16 != 0) t{i} = t{i}.clone();"
+    )
+
+    def __init__(self, kernel: Fused, schedule: Schedule) -> None:
+        super().__init__(kernel, schedule)
+        self.threads, self.items = schedule.number("threads"), schedule.number("items")
+        self.vector = gcd(schedule.number("vec"), kernel.width)
+        sizes = [n.numel for n in (*(o.node for o in kernel.operands), *kernel.outputs)]
+        self.index = "int" if max(sizes) < FAR else "int64_t"
+        most = self.vector * self.items
+        self.pieces = 1 if kernel.reductions else -(-kernel.width // (self.threads * most))
+        if kernel.reductions:
+            team = self.choice("team")
+            self.team = self.threads if team == "all" else min(int(team), self.threads)
+        else:
+            enough = -(-kernel.width // most)
+            self.team = min(self.threads, 1 << (enough - 1).bit_length())
+        self.teams = self.threads // self.team
+        self.whole = kernel.rows % self.teams == 0
+        """Whether the teams of all blocks have a row each."""
+        self.guard = f"if (lane == 0{'' if self.whole else ' && live'}) "
+        held = -(-kernel.width // (self.team * self.vector)) * self.vector * len(self.buffers)
+        self.stage = self.choice("stage")
+        if self.stage == "regs" and held > MOST_HELD:
+            self.kept, self.buffers = {}, []
+        self.in_registers = self.stage == "regs" and bool(self.buffers)
+        self.staged_at = "g{g}[k * V + j]" if self.in_registers else "g{g}[i + j]"
+
+    def text(self) -> str:
+        """Both functions."""
+        kernel = self.kernel
+        scalars = {i for i, o in enumerate(kernel.operands) if o.node.op == "scalar"}
+        given = [
+            f"float s{i}" if i in scalars else f"const {CTYPES[o.node.dtype]}* __restrict__ a{i}"
+            for i, o in enumerate(kernel.operands)
+        ]
+        given += [f"{CTYPES[n.dtype]}* __restrict__ o{i}" for i, n in enumerate(kernel.outputs)]
+        bounds = f"__launch_bounds__({self.threads}, {self.choice('min')})"
+        self.put(f"__global__ void {bounds} {kernel.name}_kernel({', '.join(given)}) {{")
+        self.put(f"constexpr int V = {self.vector}, TEAM = {self.team};")
+        self.put(f"constexpr {self.index} ROW = {kernel.width};")
+        self._open_row()
+        self._buffers()
+        self.row()
+        self.put("}", "", f"{declaration(kernel)} {{")
+        self.take_arguments()
+        first = next(i for i in range(len(kernel.operands)) if i not in scalars)
+        self.put(f"const c10::cuda::CUDAGuard guard(t{first}.device());")
+        self.make_results()
+        self.put("const cudaStream_t stream = at::cuda::getCurrentCUDAStream();")
+        blocks = -(-kernel.rows // self.teams) * self.pieces
+        arguments = ", ".join(words.split()[-1] for words in given)
+        self.put(f"{kernel.name}_kernel<<<{blocks}, {self.threads}, 0, stream>>>({arguments});")
+        self.put("C10_CUDA_KERNEL_LAUNCH_CHECK();")
+        self.give_results()
+        self.put("}")
+        return "\n".join(self.lines) + "\n"
+
+    def _open_row(self) -> None:
+        """Which row, and which elements of it."""
+        self.begin, self.end = "lane * V", "ROW"
+        if self.teams == 1:
+            self.put("const int lane = threadIdx.x;")
+            block = f"blockIdx.x / {self.pieces}" if self.pieces > 1 else "blockIdx.x"
+            self.put(f"const {self.index} row = {block};")
+            if self.pieces > 1:
+                piece = self.threads * self.vector * self.items
+                place = f"({self.index})(blockIdx.x % {self.pieces}) * {piece}"
+                self.put(f"const {self.index} begin = {place};")
+                self.put(f"const {self.index} end = begin + {piece} < ROW ? begin + {piece} : ROW;")
+                self.begin, self.end = "begin + lane * V", "end"
+            return
+        self.put("const int lane = threadIdx.x % TEAM;")
+        mine = f"({self.index})blockIdx.x * {self.teams} + threadIdx.x / TEAM"
+        # All threads of a warp take part in its reductions: a team without a row repeats the last.
+        self.put(f"const {self.index} mine = {mine};")
+        self.put(f"const bool live = mine < {self.kernel.rows};")
+        self.put(f"const {self.index} row = live ? mine : {self.kernel.rows - 1};")
+
+    def _buffers(self) -> None:
+        """Staged values lie in registers, or in shared memory where each thread left its own."""
+        staged, size = range(len(self.buffers)), self.kernel.width * self.teams
+        if self.in_registers:
+            self.put("constexpr int K = (ROW / V + TEAM - 1) / TEAM;")
+            self.put(*(f"float g{g}[K * V];" for g in staged))
+        elif staged:
+            self.put(f"__shared__ float pool[{size * len(staged)}];")
+            self.put(
+                *(f"float* g{g} = pool + {g * size} + threadIdx.x / TEAM * ROW;" for g in staged)
+            )
+
+    def worth_staging(self, node: Node) -> bool:
+        return self.kernel.level.get(node, 0) == 0
+
+    def open_walk(
+        self, loads: Sequence[int], before: Sequence[str], reductions: Sequence[Node]
+    ) -> None:
+        if self.in_registers:
+            self.put("#pragma unroll (K * V <= 128 ? K : 1)")
+            self.put("for (int k = 0; k < K; ++k) {", "const int i = (lane + k * TEAM) * V;")
+            self.put("if (ROW % (V * TEAM) != 0 && i >= ROW) continue;")
+        else:
+            self.put(f"#pragma unroll {self.items}")
+            walk = f"{self.index} i = {self.begin}; i < {self.end}; i += TEAM * V"
+            self.put(f"for ({walk}) {{")
+        nodes = [(i, self.kernel.operands[i].node) for i in loads]
+        self.put(*before, *(f"const auto w{i} = load<V>(p{i} + i);" for i, _ in nodes))
+        self.put("#pragma unroll", "for (int j = 0; j < V; ++j) {")
+        self.put(*(f"const {CTYPES[n.dtype]} x{i} = w{i}.v[j];" for i, n in nodes))
+
+    def close_walk(self, after: Sequence[str]) -> None:
+        self.put("}", *after, "}")
+
+    def joined(self, node: Node) -> str:
+        return f"team_reduce<TEAM, {node.op.title()}>(c{self.number[node]})"
+
+    def target(self, position: int, node: Node) -> Target:
+        i, live = position, "" if self.whole else "if (live) "
+        return Target(
+            f"Pack<{CTYPES[node.dtype]}, V> y{i};", f"y{i}.v[j]", f"{live}store<V>(q{i} + i, y{i});"
+        )
+
+
+def load(kernels: Sequence[Fused], schedule: Schedule) -> str:
+    """The Python text that builds the kernels."""
+    body = "\n".join(CudaKernel(k, schedule).text() for k in kernels)
+    reduce = _REDUCE if any(k.reductions for k in kernels) else ""
+    functions = prelude("cuda", schedule["maths"], body)
+    declared = "\n".join(f"{declaration(k)};" for k in kernels)
+    sources = {
+        "cpp_sources": f"#include <torch/extension.h>\n{declared}\n",
+        "cuda_sources": "\n".join(part for part in (_HEAD, functions, reduce, body) if part),
+    }
+    flags = {
+        "extra_cflags": ["-O2"],
+        "extra_cuda_cflags": ["-O3", *FLAGS.get(schedule["maths"], ())],
+    }
+    return loading(kernels, sources, flags)

@@ -1,0 +1,285 @@
+"""The text of one fused kernel: what C++ and CUDA write in the same words.
+
+A kernel walks rows in passes: one for each level of its reductions, and one that stores. Values are
+called `v<n>` by their position in the body, their running results `c<n>`, operands `a<n>`
+(pointer), `p<n>` (its row) and `x<n>` (value), outputs `o<n>`, their rows `q<n>` and blocks `y<n>`,
+staged values `g<n>`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
+from typing import ClassVar, NamedTuple
+
+from agent.tuner.kernel_text.expression import CTYPES, literal, spell
+from agent.tuner.kernel_text.staging import plan_staging
+from agent.tuner.planning.fused import Fused
+from agent.tuner.planning.schedule import Schedule
+from agent.tuner.tracing.graph import Kind, Node
+
+TORCH_TYPES = {"float32": "torch::kFloat32", "bool": "torch::kBool"}
+START = {"sum": "0", "max": "-INFINITY", "min": "INFINITY"}
+"""Of a running result."""
+
+
+class Target(NamedTuple):
+    """Where a full output goes: declared before a block of elements, stored after it."""
+
+    before: str
+    element: str
+    after: str
+
+
+def declaration(kernel: Fused) -> str:
+    """The C++ signature, without its semicolon."""
+    result = "torch::Tensor" if len(kernel.outputs) == 1 else "std::vector<torch::Tensor>"
+    words = [
+        f"double a{i}" if o.node.op == "scalar" else f"torch::Tensor t{i}"
+        for i, o in enumerate(kernel.operands)
+    ]
+    return f"{result} {kernel.name}({', '.join(words)})"
+
+
+def loading(
+    kernels: Sequence[Fused], sources: Mapping[str, str], flags: Mapping[str, Sequence[str]]
+) -> str:
+    """The Python text that builds `sources` with `load_inline` and calls the module `kernels`.
+
+    `sources` and `flags` are by argument of `load_inline`.
+    """
+    digest = hashlib.sha256(f"{sources}{flags}".encode()).hexdigest()[:12]
+    texts = "\n".join(f'{name.upper()} = r"""\n{text}"""\n' for name, text in sources.items())
+    options = [f"{name}=[{name.upper()}]," for name in sources]
+    options.append(f"functions={[k.name for k in kernels]},")
+    options += [f"{name}={list(words)}," for name, words in flags.items()]
+    lines = "\n    ".join([f'name="tuned_{digest}",', *options]).replace("'", '"')
+    return (
+        "from torch.utils.cpp_extension import load_inline\n\n"
+        f"{texts}\nkernels = load_inline(\n    {lines}\n)"
+    )
+
+
+class KernelText:
+    """Lines, names and expressions; a backend says how rows and elements are walked."""
+
+    CHECK: ClassVar[str]
+    """What an operand must pass: a pattern over `i` and `n`, the number of elements."""
+    staged_at: str
+    """The address of a staged value: a pattern over its number `g`."""
+    guard: str = ""
+    """The condition under which a row's number is stored."""
+
+    def __init__(self, kernel: Fused, schedule: Schedule) -> None:
+        self.kernel = kernel
+        self.schedule = schedule
+        self.lines: list[str] = []
+        self.depth = 0
+        self.number = {n: i for i, n in enumerate(kernel.body)}
+        self.kept = plan_staging(kernel, self.worth_staging) if self.choice("stage") else {}
+        self.buffers = [n for values in self.kept.values() for n in values]
+        """All staged values; their numbers are their places here."""
+        self.staged: set[Node] = set()
+        """Values that an earlier pass has left behind."""
+
+    def choice(self, knob: str) -> str:
+        """The schedule's choice; empty for `none` and for a knob that the family lacks."""
+        chosen = self.schedule.choices.get(knob, "")
+        return "" if chosen == "none" else chosen
+
+    def put(self, *lines: str) -> None:
+        """Append lines; braces at their ends set the indentation."""
+        for line in lines:
+            if line.startswith("}"):
+                self.depth -= 1
+            self.lines.append(line if line.startswith("#") else "  " * self.depth + line)
+            if line.endswith("{"):
+                self.depth += 1
+
+    # What a backend decides -----------------------------------------------------------------------
+
+    def worth_staging(self, node: Node) -> bool:
+        """Whether it is faster to keep that value of each element than to compute it again."""
+        raise NotImplementedError
+
+    def open_walk(
+        self, loads: Sequence[int], before: Sequence[str], reductions: Sequence[Node]
+    ) -> None:
+        """Open the loop over a row's elements and load those operands; `before` a block of them."""
+        raise NotImplementedError
+
+    def close_walk(self, after: Sequence[str]) -> None:
+        """Close what `open_walk` opened; `after` each block."""
+        raise NotImplementedError
+
+    def joined(self, node: Node) -> str:
+        """A reduction's result, once its pass is over."""
+        raise NotImplementedError
+
+    def target(self, position: int, node: Node) -> Target:
+        """Where a full output goes."""
+        raise NotImplementedError
+
+    # Host -----------------------------------------------------------------------------------------
+
+    def take_arguments(self) -> None:
+        """Check the operands and point at them."""
+        for i, operand in enumerate(self.kernel.operands):
+            node = operand.node
+            if node.op == "scalar":
+                self.put(f"const float s{i} = (float)a{i};")
+                continue
+            ctype = CTYPES[node.dtype]
+            self.put(*self.CHECK.format(i=i, n=node.numel, name=self.kernel.name).split("\n"))
+            self.put(f"const {ctype}* __restrict__ a{i} = t{i}.data_ptr<{ctype}>();")
+
+    def make_results(self) -> None:
+        """Allocate the outputs and point at them."""
+        first = next(i for i, o in enumerate(self.kernel.operands) if o.node.op != "scalar")
+        for i, node in enumerate(self.kernel.outputs):
+            ctype = CTYPES[node.dtype]
+            sizes = ", ".join(map(str, node.shape))
+            options = f"t{first}.options().dtype({TORCH_TYPES[node.dtype]})"
+            self.put(f"auto r{i} = torch::empty({{{sizes}}}, {options});")
+            self.put(f"{ctype}* __restrict__ o{i} = r{i}.data_ptr<{ctype}>();")
+
+    def give_results(self) -> None:
+        """Return the outputs."""
+        names = [f"r{i}" for i in range(len(self.kernel.outputs))]
+        self.put(f"return {names[0] if len(names) == 1 else '{' + ', '.join(names) + '}'};")
+
+    # A row ----------------------------------------------------------------------------------------
+
+    def row(self) -> None:
+        """All passes over the row `row`."""
+        self._point_at_row()
+        self.put(*map(self.define, self.kernel.row_values(0)))
+        for level in range(1, self.kernel.passes + 1):
+            self._reduce(level)
+            self.put(*map(self.define, self.kernel.row_values(level)))
+        for i, node in enumerate(self.kernel.outputs):
+            if node not in self.kernel.full:
+                self.put(f"{self.guard}o{i}[row] = {self.name(node)};")
+        if self.kernel.stored:
+            self._store()
+
+    def _point_at_row(self) -> None:
+        """Pointers to the row of each operand; values of those that are constant along it."""
+        for i, operand in enumerate(self.kernel.operands):
+            if operand.node.op == "scalar":
+                continue
+            ctype, offset = CTYPES[operand.node.dtype], self._offset(operand.outer)
+            if operand.along:
+                self.put(f"const {ctype}* __restrict__ p{i} = a{i} + {offset};")
+            else:
+                self.put(f"const {ctype} x{i} = a{i}[{offset}];")
+
+    def _offset(self, strides: Sequence[int]) -> str:
+        """Offset of an operand for the flattened outer index `row`."""
+        sizes = self.kernel.outer
+        natural = [prod(sizes[d + 1 :]) for d in range(len(sizes))]
+        if any(strides) and all(
+            s == n * strides[-1] for s, n in zip(strides, natural, strict=True)
+        ):
+            return f"row * {strides[-1]}"
+        terms = []
+        for d, stride in enumerate(strides):
+            if stride:
+                index = f"row / {natural[d]}" if natural[d] > 1 else "row"
+                index = f"{index} % {sizes[d]}" if d > 0 else index
+                terms.append(f"{index} * {stride}")
+        return " + ".join(terms) or "0"
+
+    def _reduce(self, level: int) -> None:
+        """The reductions of one level, and the values that this pass leaves for later ones."""
+        found, kept = self.kernel.found(level), self.kept.get(level, [])
+        self.put(*(f"{self.total_type(n)} c{self.number[n]} = {START[n.op]};" for n in found))
+        values = [n.args[0] for n in found]
+        lines = [f"{self._place(n)} = {self.name(n)};" for n in kept]
+        for node, value in zip(found, values, strict=True):
+            total = f"c{self.number[node]}"
+            lines.append(f"{total} = {_combined(node.op, total, self.name(value))};")
+        self._walk([*values, *kept], lines, reductions=found)
+        self.put(*(f"const float v{self.number[n]} = (float){self.joined(n)};" for n in found))
+        self.staged.update(kept)
+
+    def _store(self) -> None:
+        """Compute the full outputs and store them."""
+        targets = {i: self.target(i, node) for i, node in self.kernel.stored}
+        for i, node in self.kernel.stored:
+            at = f"o{i} + row * {self.kernel.width}"
+            self.put(f"{CTYPES[node.dtype]}* __restrict__ q{i} = {at};")
+        self._walk(
+            [node for _, node in self.kernel.stored],
+            [f"{targets[i].element} = {self.name(node)};" for i, node in self.kernel.stored],
+            [t.before for t in targets.values() if t.before],
+            [t.after for t in targets.values() if t.after],
+        )
+
+    def _walk(
+        self,
+        roots: Sequence[Node],
+        lines: Sequence[str],
+        before: Sequence[str] = (),
+        after: Sequence[str] = (),
+        reductions: Sequence[Node] = (),
+    ) -> None:
+        """One pass: the loads and expressions that `roots` need at each element, then `lines`."""
+        demanded = self._demand(roots)
+        read = {a for n in demanded if n not in self.staged for a in n.args} | set(roots)
+        along = [i for i, o in enumerate(self.kernel.operands) if o.along and o.node in read]
+        leaves = {i: self.kernel.operands[i].node for i in along}
+        self.open_walk([i for i in along if leaves[i] not in self.staged], before, reductions)
+        for node in [n for n in leaves.values() if n in self.staged] + demanded:
+            if node in self.staged:
+                self.put(f"const float {self.name(node)} = {self._place(node)};")
+            else:
+                self.put(self.define(node))
+        self.put(*lines)
+        self.close_walk(after)
+
+    def _demand(self, roots: Iterable[Node]) -> list[Node]:
+        """Full body nodes to be computed for `roots`, operands before users; staged ones end it."""
+        wanted: set[Node] = set()
+        stack = list(roots)
+        while stack:
+            node = stack.pop()
+            if node in wanted or node not in self.kernel.full or node not in self.number:
+                continue
+            wanted.add(node)
+            if node not in self.staged:
+                stack.extend(node.args)
+        return [n for n in self.kernel.body if n in wanted]
+
+    # Values ---------------------------------------------------------------------------------------
+
+    def total_type(self, node: Node) -> str:
+        """C type of a running result."""
+        return "double" if node.op == "sum" and self.schedule["acc"] == "fp64" else "float"
+
+    def name(self, node: Node) -> str:
+        """How a value is called where it is used."""
+        if node.kind is Kind.CONST:
+            return literal(node)
+        if node in self.number:
+            return f"v{self.number[node]}"
+        return f"{'s' if node.op == 'scalar' else 'x'}{self.kernel.operand(node)}"
+
+    def define(self, node: Node) -> str:
+        """A value as a constant."""
+        text = spell(node, self.name)
+        text = text[1:-1] if re.fullmatch(r"\([^()]*\)", text) else text
+        return f"const {CTYPES[node.dtype]} v{self.number[node]} = {text};"
+
+    def _place(self, node: Node) -> str:
+        """A staged value's element."""
+        return self.staged_at.format(g=self.buffers.index(node))
+
+
+def _combined(op: str, total: str, value: str) -> str:
+    """The C expression that takes one more value into a running result."""
+    if op == "sum":
+        return f"{total} + {value}"
+    return f"{value} {'>' if op == 'max' else '<'} {total} ? {value} : {total}"
