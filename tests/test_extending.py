@@ -26,20 +26,6 @@ base = turn(0, profile=profile().model_copy(update={"kernels": (kernel_share(),)
 (section,) = measured_sections(spec, base, (), None)
 assert "- launches a call: 4" in section.text
 """,
-    "Another kernel to refine": """
-from pathlib import Path
-
-from agent.config.options import check_options
-from agent.config.run_config import RunConfig
-from agent.prompt.feedback import remember
-from tests.agent.made_records import correct, turn
-
-assert check_options({"start_from": "second_best"}).start_from == "second_best"
-config = RunConfig(start_from="second_best", output=Path("run"))
-turns = [turn(0, correct(2.0)), turn(1, correct(3.0)), turn(2, correct(1.0))]
-memory = remember(config, turns)
-assert (memory.base, memory.which) == (turns[0], "the second best so far")
-""",
     "An option of the command": r"""
 import json
 import subprocess
