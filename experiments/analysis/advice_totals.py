@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from agent.record.run_files import RunFiles
 from experiments.analysis.statistics import Interval, interval_of, wilson
-from experiments.runs import read_records, run_folders
-from problems.errors import UsageError
+from experiments.runs import run_folders
 from tools.advice.score import time_change
 from tools.profiling.advice import AdviceScore
 
@@ -59,12 +59,12 @@ def total_advice(paths: Iterable[Path]) -> AdviceTotals:
     silent = []
     for folder in folders:
         in_run = advised = 0
-        for number, record in read_records(folder):
+        for record in RunFiles(folder).turns():
             in_run += 1
-            for rule in _given(record):
-                given[rule] = given.get(rule, 0) + 1
+            for piece in record.profile.advice if record.profile else ():
+                given[piece.rule] = given.get(piece.rule, 0) + 1
                 advised += 1
-            for score in _scores(folder, number, record):
+            for score in record.advice_scores:
                 scores.setdefault(score.rule, []).append(score)
         turns += in_run
         if in_run and not advised:
@@ -76,23 +76,6 @@ def total_advice(paths: Iterable[Path]) -> AdviceTotals:
         rules=tuple(sorted(rules, key=lambda total: (-total.given, -total.followed, total.rule))),
         silent=tuple(silent),
     )
-
-
-def _given(record: dict[str, object]) -> list[str]:
-    profile = record.get("profile")
-    advice = profile.get("advice", ()) if isinstance(profile, dict) else ()
-    return [str(piece["rule"]) for piece in advice]
-
-
-def _scores(folder: Path, number: int, record: dict[str, object]) -> list[AdviceScore]:
-    found = record.get("advice_scores", ())
-    if not isinstance(found, list | tuple):
-        raise UsageError(f"{folder} line {number} holds no list of scores; remove that line")
-    try:
-        return [AdviceScore.model_validate(score) for score in found]
-    except ValueError as error:
-        words = " ".join(str(error).split())
-        raise UsageError(f"{folder} line {number} holds no score of advice ({words})") from error
 
 
 def _total(rule: str, given: int, scores: list[AdviceScore]) -> RuleTotal:

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 Unit = Literal["share", "ratio", "tokens", "usd", "seconds", "calls"]
-Rival = Literal["compile", "pytorch", "bound"]
-RIVAL_NAMES: dict[Rival, str] = {
-    "compile": "torch.compile",
-    "pytorch": "the faster of eager and torch.compile",
-    "bound": "the bound",
+Rival = Literal["eager", "compile", "pytorch", "bound"]
+RIVALS: dict[Rival, tuple[str, str]] = {
+    "eager": ("", ""),
+    "compile": ("_compile", " torch.compile"),
+    "pytorch": ("_pytorch", " the faster of eager and torch.compile"),
+    "bound": ("_bound", " the bound"),
 }
+"""The end of a measure's key, and of its label."""
 THRESHOLDS = (1.0, 1.5, 2.0)
 
 
@@ -59,48 +61,26 @@ class Measure:
         return [Estimate(e.value, max(e.low, 0.0), e.high) for e in estimates]
 
 
-def _faster(p: float) -> Measure:
-    what = "a correct kernel" if p == 0 else f"correct and > {p:g}x"
-    return Measure(
-        f"fast_{p:g}",
-        f"fast_{p:g}: {what}",
-        "share",
-        lambda outcomes: outcomes.faster(p).astype(float),
-    )
+def share_above(p: float, rival: Rival = "eager", *, clearly: bool = False) -> Measure:
+    """The best kernel is more than `p` times as fast as `rival`, or above that fraction of the
+    bound; `clearly`: the whole interval of its speedup is."""
+    key = f"{'clear' if clearly else 'fast'}_{p:g}{RIVALS[rival][0]}"
+    more = f"> {p:g}x{RIVALS[rival][1]}"
+    if clearly:
+        label = f"clearly {more} (whole interval)"
+    elif rival == "bound":
+        label = f"{key}: correct and above {100 * p:g} % of the speed of light"
+    else:
+        label = f"{key}: correct and {more}" if p else f"{key}: a correct kernel"
 
+    def table(outcomes: Outcomes) -> FloatArray:
+        if rival == "eager":
+            hits = outcomes.clearly_faster(p) if clearly else outcomes.faster(p)
+            return hits.astype(float)
+        values = _over(outcomes, rival, low=clearly)
+        return np.where(np.isnan(values), np.nan, (values > p).astype(float))
 
-def _clearly_faster(p: float) -> Measure:
-    return Measure(
-        f"clear_{p:g}",
-        f"clearly > {p:g}x (whole interval)",
-        "share",
-        lambda outcomes: outcomes.clearly_faster(p).astype(float),
-    )
-
-
-def _faster_than(p: float, rival: Rival) -> Measure:
-    what = (
-        f"correct and above {100 * p:g} % of the speed of light"
-        if rival == "bound"
-        else f"correct and > {p:g}x {RIVAL_NAMES[rival]}"
-    )
-    return Measure(
-        f"fast_{p:g}_{rival}",
-        f"fast_{p:g}_{rival}: {what}",
-        "share",
-        lambda outcomes: _above(_over(outcomes, rival), p),
-        absent="left out",
-    )
-
-
-def _clearly_faster_than(p: float, rival: Rival) -> Measure:
-    return Measure(
-        f"clear_{p:g}_{rival}",
-        f"clearly > {p:g}x {RIVAL_NAMES[rival]} (whole interval)",
-        "share",
-        lambda outcomes: _above(_over(outcomes, rival, low=True), p),
-        absent="left out",
-    )
+    return Measure(key, label, "share", table, absent="never" if rival == "eager" else "left out")
 
 
 def _over(outcomes: Outcomes, rival: Rival, *, low: bool = False) -> FloatArray:
@@ -111,10 +91,6 @@ def _over(outcomes: Outcomes, rival: Rival, *, low: bool = False) -> FloatArray:
     if rival == "compile":
         return compiled
     return np.minimum(compiled, outcomes.best_low if low else outcomes.best)
-
-
-def _above(values: FloatArray, p: float) -> FloatArray:
-    return np.where(np.isnan(values), np.nan, (values > p).astype(float))
 
 
 def _correct_share(outcomes: Outcomes) -> FloatArray:
@@ -150,12 +126,12 @@ def _price(key: str, label: str, unit: Unit) -> Measure:
 
 
 KEPT = Measure("speedup_kept", "geometric mean speedup, at least 1 (eager kept)", "ratio", _kept)
-FAST_0, FAST_1, *FASTER = (_faster(p) for p in (0.0, *THRESHOLDS))
+FAST_0, FAST_1, *FASTER = (share_above(p) for p in (0.0, *THRESHOLDS))
 MEASURES: tuple[Measure, ...] = (
     FAST_0,
     FAST_1,
     *FASTER,
-    *(_clearly_faster(p) for p in THRESHOLDS),
+    *(share_above(p, clearly=True) for p in THRESHOLDS),
     Measure("correct_answers", "correct answers, of all calls", "share", _correct_share),
     KEPT,
     Measure(
@@ -209,11 +185,8 @@ def measure_of(key: str) -> Measure:
             f"{key!r} is no outcome; write fast_P or clear_P with a number P (and _compile or"
             f" _pytorch behind it), fast_P_bound, or one of {', '.join(_plain_names())}"
         )
-    p, rival = float(found[2]), found[3]
-    if rival is None:
-        return _faster(p) if found[1] == "fast" else _clearly_faster(p)
-    against = next(each for each in RIVAL_NAMES if each == rival)
-    return (_faster_than if found[1] == "fast" else _clearly_faster_than)(p, against)
+    rival = next(name for name in RIVALS if name == (found[3] or "eager"))
+    return share_above(float(found[2]), rival, clearly=found[1] == "clear")
 
 
 def _plain_names() -> list[str]:

@@ -11,15 +11,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pydantic import ValidationError
-
 from agent.record.confirmation import Confirmation
 from agent.record.progress import best_of
 from agent.record.run_files import RunFiles, StoredCompletion
 from agent.record.turn import TurnRecord
 from evaluator.evaluation import Evaluation, Status
-from experiments.runs import FILE, load_runs, read_confirmations, read_records, run_folders
-from problems.errors import UsageError
+from experiments.runs import FILE, load_runs, run_folders
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,23 +127,15 @@ def has_ended(folder: Path) -> bool:
 
 
 def _recorded_run(folder: Path, table: pd.DataFrame) -> RecordedRun:
-    records: dict[tuple[str, int, int], TurnRecord] = {}
-    try:
-        for _, content in read_records(folder):
-            record = TurnRecord.model_validate(content)
-            records.setdefault((record.problem, record.sample, record.turn), record)
-        seconds = {
-            (second.problem, second.candidate): second
-            for second in map(Confirmation.model_validate, read_confirmations(folder).values())
-        }
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise UsageError(
-            f"{folder} holds a record of another version ({where}: {first['msg']});"
-            " read it with the version that wrote it"
-        ) from error
     files = RunFiles(folder)
+    records: dict[tuple[str, int, int], TurnRecord] = {}
+    for record in files.turns():
+        records.setdefault((record.problem, record.sample, record.turn), record)
+    seconds = {
+        (problem, second.candidate): second
+        for problem in table["problem"].unique()
+        for second in files.confirmations(problem)
+    }
     turns = []
     for row in table.to_dict("records"):
         record = records[row["problem"], row["sample"], row["turn"]]

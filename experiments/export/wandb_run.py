@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from experiments.analysis.measures import MEASURES
-from experiments.analysis.outcomes import outcomes
-from experiments.analysis.run_facts import facts_of
+from experiments.analysis.run_facts import LoadedRun, facts_of
+from experiments.analysis.run_report import report_on
 from experiments.export.recorded_run import RecordedRun
 from problems.errors import UsageError
 
@@ -47,7 +44,9 @@ class WandbSink:
 
     def close(self) -> None:
         for key, logged in self._open.items():
-            logged.summary.update(figures(self._latest[key]))
+            table = self._latest[key].table
+            figures = report_on(LoadedRun(table, facts_of(table))).figures
+            logged.summary.update({f.figure: f.estimate.value for f in figures if f.estimate})
             logged.finish()
         self._open.clear()
 
@@ -83,16 +82,3 @@ class WandbSink:
                 f"W&B can't begin a run ({' '.join(str(error).split())}); log in with"
                 " `wandb login`, or set WANDB_MODE=offline"
             ) from error
-
-
-def figures(run: RecordedRun) -> dict[str, Any]:
-    """What `experiments.report` says of the run after its last call, by the measure's key."""
-    reached = outcomes(run.table)
-    found = {}
-    for measure in MEASURES:
-        table = measure.table(reached)
-        values = table[measure.covered(table), -1]
-        if values.size and not np.isnan(values).any():
-            mean = float(values.mean())
-            found[measure.key] = float(np.exp(mean)) if measure.unit == "ratio" else mean
-    return found

@@ -33,7 +33,7 @@ from experiments.plot_style import line_styles
 from experiments.study.answer import Answer
 from experiments.study.condition_report import THRESHOLDS
 from experiments.study.curves import Curve
-from experiments.study.report_text import figure_table, study_text
+from experiments.study.report_text import figure_table, run_text, study_text
 from experiments.study.study_folder import StudyFolder
 from experiments.study.study_report import study_report
 from tools.profiling.profile_facts import count_words
@@ -133,7 +133,9 @@ def _of_runs(sources: Sources, columns: Sequence[Column]) -> _Told:
     models = dict.fromkeys(run.facts.model for run in runs)
     flags = dict.fromkeys(run.facts.eager_flags for run in runs if run.facts.eager_flags)
     return _Told(
-        notes=tuple(_notes(runs)),
+        notes=tuple(
+            f"{told.facts.run}: {note}." for told in reports for note in run_text(told).notes
+        ),
         circumstances=(
             *(model_label(model) for model in models if model_note(model)),
             *(f"Speedups are over eager ({flag})." for flag in flags),
@@ -189,17 +191,6 @@ def _of_run(told: RunReport, label: str) -> Finding:
         ),
         planned=None,
     )
-
-
-def _notes(runs: Sequence[LoadedRun]) -> Iterator[str]:
-    for run in runs:
-        facts = run.facts
-        if facts.unbegun:
-            yield f"{facts.run}: no turn yet of {count_words(len(facts.unbegun), 'problem')}."
-        short = sum(len(turns) < facts.budget for _, turns in _by_problem(run))
-        if short:
-            on = count_words(short, "problem")
-            yield f"{facts.run}: fewer than {facts.budget} calls on {on}."
 
 
 def _page_table(title: str, table: Table, lines: Sequence[str] = ()) -> PageTable:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.record.archive import unpacked
+from agent.record.run_files import RunFiles
 from agent.record.turn import TurnRecord
 from experiments.runs import FILE, read_records, run_folders
 from experiments.study.study_folder import FILE as STUDY_FILE
@@ -65,14 +66,7 @@ class Sources:
 def read_trajectories(folder: Path) -> dict[str, list[TurnRecord]]:
     """The turns of each problem of a run, by call. Raises `UsageError`."""
     found: dict[str, dict[tuple[int, int], TurnRecord]] = {}
-    for number, told in read_records(folder):
-        try:
-            record = TurnRecord.model_validate(told)
-        except ValueError as error:
-            raise UsageError(
-                f"{folder} line {number} is not a turn of this version; read it with the version"
-                " that wrote it"
-            ) from error
+    for record in RunFiles(folder).turns():
         found.setdefault(record.problem, {}).setdefault((record.sample, record.turn), record)
     return {
         problem: sorted(turns.values(), key=lambda record: record.call)

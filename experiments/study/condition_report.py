@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -12,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from agent.config.feedback_spec import Component, Control
 from experiments.analysis.advice_totals import RuleTotal, total_advice
 from experiments.analysis.equal_budget import UNITS, Currency, spent_by_call
-from experiments.analysis.measures import BUILT, MEASURES, SOL, Rival, Unit, measure_of
+from experiments.analysis.measures import BUILT, MEASURES, SOL, Rival, Unit, share_above
 from experiments.analysis.outcomes import Outcomes
 from experiments.analysis.run_report import (
     AtK,
@@ -36,7 +35,7 @@ class FastP(BaseModel):
 
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
-    rival: Literal["eager"] | Rival
+    rival: Rival
     """`pytorch`: the faster of eager and torch.compile. `bound`: the speed of light, and `p` is a
     fraction of it."""
     p: float
@@ -157,20 +156,19 @@ def _known_figures(reached: Sequence[Outcomes], seed: int) -> Iterator[FigureRep
 
 
 def _fast_p(reached: Sequence[Outcomes], thresholds: Sequence[float], seed: int) -> Iterator[FastP]:
-    measured: list[Literal["eager"] | Rival] = ["eager"]
+    measured: list[Rival] = ["eager"]
     if any((each.rivals["compile_speedup"] > 0).any() for each in reached):
         measured += ["compile", "pytorch"]
     if any((each.rivals["sol_fraction"] > 0).any() for each in reached):
         measured.append("bound")
     for rival in measured:
-        behind = "" if rival == "eager" else f"_{rival}"
         for p in OF_THE_BOUND if rival == "bound" else thresholds:
             if p == 0 and rival != "eager":
                 continue
-            found = figure_report(reached, measure_of(f"fast_{p:g}{behind}"), seed)
+            found = figure_report(reached, share_above(p, rival), seed)
             clear = None
             if p > 0 and rival != "bound":
-                clear = figure_report(reached, measure_of(f"clear_{p:g}{behind}"), seed)
+                clear = figure_report(reached, share_above(p, rival, clearly=True), seed)
             yield FastP(
                 rival=rival,
                 p=p,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from evaluator.command.command_line import Line
 from experiments.analysis.equal_budget import NOUNS, UNITS
-from experiments.analysis.measures import KEPT, measure_of
+from experiments.analysis.measures import KEPT, share_above
 from experiments.analysis.run_report import (
     AtK,
     FigureReport,
@@ -189,13 +189,11 @@ def _fast_p(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Tabl
     for each in conditions:
         told: dict[str, str] = {}
         for found in each.fast_p:
-            behind = "" if found.rival == "eager" else f"_{found.rival}"
             some = "" if found.problems == each.problems else f" ({found.problems} problems)"
-            told[measure_of(f"fast_{found.p:g}{behind}").label + some] = interval(
-                found.by_estimate, "share"
-            )
+            label = share_above(found.p, found.rival).label
+            told[label + some] = interval(found.by_estimate, "share")
             if found.by_interval is not None:
-                label = measure_of(f"clear_{found.p:g}{behind}").label
+                label = share_above(found.p, found.rival, clearly=True).label
                 told[label + some] = interval(found.by_interval, "share")
         cells.append(told)
     return Table(("best kernel", *names), _rows(cells))

@@ -111,4 +111,6 @@ def test_the_command_prints_a_table_or_json(run: Path) -> None:
 def test_what_is_no_run_or_no_score_is_refused(tmp_path: Path) -> None:
     assert "holds no run" in refused("experiments.advice", tmp_path)
     broken = written(tmp_path / "run", [(made_turn("level1_1_a", 0, 1.5), [{"rule": 3}])])
-    assert "line 1 holds no score of advice" in refused("experiments.advice", broken)
+    assert "line 1 is not a turn of this version (advice_scores" in refused(
+        "experiments.advice", broken
+    )

@@ -1,7 +1,6 @@
-// Which view is shown, the keys, the theme, and what is new in a run that goes on.
+// Which view is shown, the keys, and what is new in a run that goes on.
 
 const LIVE_SECONDS = 2;
-const THEMES = ['auto', 'light', 'dark'];
 
 class App {
   constructor() {
@@ -15,7 +14,13 @@ class App {
     addEventListener('hashchange', () => this.route());
     addEventListener('keydown', (event) => this.key(event));
     byId('help-button').addEventListener('click', () => byId('help').showModal());
-    this.startTheme();
+    const paint = (scheme) => {
+      document.documentElement.style.colorScheme = scheme;
+      this.overview.draw();
+    };
+    addEventListener('beforeprint', () => paint('light'));
+    addEventListener('afterprint', () => paint(''));
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.overview.draw());
   }
 
   async start() {
@@ -121,25 +126,6 @@ class App {
     location.hash = '#turns';
     setTimeout(() => this.turns.text.focus());
   }
-
-  startTheme() {
-    const set = (theme) => {
-      document.documentElement.dataset.theme = theme;
-      byId('theme').textContent = `Theme: ${theme}`;
-      this.overview.draw();
-    };
-    addEventListener('beforeprint', () => set('light'));
-    addEventListener('afterprint', () => set(theme));
-    let theme = recall('theme');
-    if (!THEMES.includes(theme)) theme = 'auto';
-    set(theme);
-    byId('theme').addEventListener('click', () => {
-      theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
-      remember('theme', theme);
-      set(theme);
-    });
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.overview.draw());
-  }
 }
 
 function hashParts() {
@@ -147,23 +133,6 @@ function hashParts() {
     return location.hash.slice(1).split('/').map(decodeURIComponent);
   } catch {
     return ['']; // not an address of ours
-  }
-}
-
-// A browser may refuse storage to a local file.
-function recall(name) {
-  try {
-    return localStorage.getItem(`kernel-refinery ${name}`);
-  } catch {
-    return null;
-  }
-}
-
-function remember(name, value) {
-  try {
-    localStorage.setItem(`kernel-refinery ${name}`, value);
-  } catch {
-    // Then it holds until the page is closed.
   }
 }
 
