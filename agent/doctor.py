@@ -74,7 +74,6 @@ class Finding:
 
 
 def examine() -> Iterator[Finding]:
-    """Everything there is to say about this machine, group by group."""
     yield from _software()
     yield from _compilers()
     yield from _gpus()
@@ -277,7 +276,6 @@ def _version(path: str | None) -> str:
 
 
 def finding_lines(findings: Iterable[Finding]) -> Iterator[Line]:
-    """A person's view of the findings."""
     styles = {"yes": "green", "no": "red", "note": "dim"}
     for group, members in groupby(findings, key=lambda finding: finding.group):
         yield "bold", group

@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from agent.config.run_config import RunConfig
 from agent.prompt.prompt import Prompt
 from agent.record import figures
 from agent.record.run_files import RunFiles
 from agent.resolution import Resolution
-from evaluator.command.command_line import USAGE_ERROR, Line, print_lines
-from evaluator.errors import InfrastructureError
+from evaluator.command.command_line import Line, print_lines
 from problems.problem import Problem
-
-if TYPE_CHECKING:
-    from agent.loop.problem_setup import ProblemCheck
 
 FEEDBACK_TOKENS = 30_000
 """Assumed at most for what the feedback adds to a first prompt."""
-_NOTHING = "nothing was asked, written or measured"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run would do. Nothing has been asked, written or measured."""
-
     config: RunConfig
     problems: tuple[Problem, ...]
     prompt: Prompt
@@ -95,62 +85,16 @@ def _most_usd(config: RunConfig, problems: int, prompt_tokens: int) -> float | N
     return min(calls, (config.budget_usd + one) * problems)
 
 
-def show_plan(resolution: Resolution, *, as_json: bool, check: bool = False) -> int:
-    """Print the plan on stdout: it is what was asked for. `check`: also have the judge set each
-    problem up. The exit code is returned."""
+def show_plan(resolution: Resolution, *, as_json: bool) -> None:
+    """Print the plan on stdout: it is what was asked for."""
     found = plan(resolution)
-    if not as_json:
-        print_lines(plan_lines(found, resolution.notes))
-    reasons = _checked(found, show=not as_json) if check else {}
     if as_json:
-        checks = {"checks": {name: reason or None for name, reason in reasons.items()}}
-        print(json.dumps(plan_json(found) | (checks if check else {})))
+        print(json.dumps(plan_json(found)))
     else:
-        asked = "no model was asked, nothing was written" if check else _NOTHING
-        print_lines([("dim", asked)])
-    return USAGE_ERROR if any(reasons.values()) else 0
-
-
-def _checked(found: Plan, *, show: bool) -> dict[str, str]:
-    """Why each problem cannot be judged, by id; empty where it can. `show`: print each result."""
-    from agent.config.feedback_spec import FeedbackSpec
-    from agent.loop.deps import settings_of
-    from agent.loop.judging import open_judging
-    from agent.loop.problem_setup import ProblemCheck
-
-    config, settings, problems = found.config, settings_of(found.config), found.problems
-    width = max(len(problem.id) for problem in problems)
-    reasons = {}
-    if show:
-        print_lines([("bold", f"check of each problem on {config.device}")])
-    with ExitStack() as stack:
-        # Nothing will be profiled, so no profiler needs to start.
-        unprofiled = config.model_copy(update={"feedback": FeedbackSpec()})
-        executor = stack.enter_context(open_judging(unprofiled)).executor
-        pool = ThreadPoolExecutor(config.workers, thread_name_prefix="checks")
-        stack.callback(pool.shutdown, cancel_futures=True)
-        checks = [ProblemCheck(executor, problem, settings) for problem in problems]
-        for problem, reason in zip(problems, pool.map(_failure, checks), strict=True):
-            reasons[problem.id] = reason
-            style, text = ("red", f"cannot be judged: {reason}") if reason else ("green", "ready")
-            if show:
-                print_lines([(style, f"  {problem.id:<{width}}  {text}")])
-    return reasons
-
-
-def _failure(check: ProblemCheck) -> str:
-    """What keeps a problem from being judged, after the retries that a run makes."""
-    from agent.loop.nodes import with_retries
-
-    try:
-        with_retries(check.run)
-    except InfrastructureError as error:
-        return str(error) or type(error).__name__
-    return ""
+        print_lines(plan_lines(found, resolution.notes))
 
 
 def plan_json(found: Plan) -> dict[str, object]:
-    """The plan as JSON values."""
     return {
         "config": found.config.model_dump(mode="json"),
         "problems": [
@@ -167,7 +111,6 @@ def plan_json(found: Plan) -> dict[str, object]:
 
 
 def plan_lines(found: Plan, notes: tuple[str, ...] = ()) -> Iterator[Line]:
-    """The plan for a person."""
     import yaml
 
     yield "bold", "settings (a file for -c)"
@@ -199,6 +142,7 @@ def plan_lines(found: Plan, notes: tuple[str, ...] = ()) -> Iterator[Line]:
         yield "yellow", f"note: {note}"
     if found.config.model == figures.TUNER:
         yield "dim", f"{figures.TUNER_NOTE}."
+    yield "dim", "nothing was asked, written or measured"
 
 
 def _cost(found: Plan) -> str:

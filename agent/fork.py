@@ -36,7 +36,6 @@ class Fork:
 
     @property
     def words(self) -> str:
-        """Which turns are taken over, and from where."""
         taken = "Turn 0 was" if self.turn == 1 else f"Turns 0 to {self.turn - 1} were"
         return f"{taken} taken over from {self.run.path}"
 

@@ -17,8 +17,6 @@ PROBLEMS = Path("runs") / "problems"
 
 @dataclass(frozen=True)
 class Result:
-    """What refining one problem came to."""
-
     best_source: str | None
     """Python source that defines `ModelNew`; None where no kernel is correct."""
     best_path: Path | None

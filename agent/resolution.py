@@ -32,7 +32,7 @@ RUNS = Path("runs")
 
 @dataclass(frozen=True)
 class Resolution:
-    """What will be run, with what a reader should be told about how it was arrived at."""
+    """What will be run, with notes for the user on how it was resolved."""
 
     config: RunConfig
     problems: tuple[Problem, ...]

@@ -37,13 +37,6 @@ def run(
             "call nothing.",
         ),
     ] = False,
-    check: Annotated[
-        bool,
-        Option(
-            "--check",
-            help="With --dry-run: have the judge set each problem up and call its reference.",
-        ),
-    ] = False,
     redo: Annotated[
         bool, Option("--redo", help="Start over: remove what the run directory holds.")
     ] = False,
@@ -84,10 +77,6 @@ def run(
         return
     from agent.resolution import resolve
 
-    if check and not dry_run:
-        from problems.errors import UsageError
-
-        raise UsageError("--check goes with --dry-run; a run checks each problem by itself")
     layers = config or []
     if given.get("fork"):
         from agent.fork import Fork
@@ -97,7 +86,8 @@ def run(
     if dry_run:
         from agent.dry_run import show_plan
 
-        raise typer.Exit(show_plan(resolution, as_json=as_json, check=check))
+        show_plan(resolution, as_json=as_json)
+        return
     from agent.job import run_job
     from agent.view.display import view_mode
     from agent.view.summary import tell

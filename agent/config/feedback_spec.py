@@ -13,7 +13,7 @@ from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 
 class Component(StrEnum):
-    """What a prompt can tell of an earlier kernel, by the letter that names it, in prompt order."""
+    """What a prompt can show of an earlier kernel, by its letter, in prompt order."""
 
     KERNEL = "G"
     """Its source."""
@@ -106,7 +106,6 @@ class FeedbackSpec:
         return self.control_of(component) is not None
 
     def only(self, control: Control) -> FeedbackSpec:
-        """The items with one control."""
         return FeedbackSpec(tuple(item for item in self.items if item.control is control))
 
     @property

@@ -104,7 +104,6 @@ class RunOptions(RunSettings):
     """Of a saved configuration; no option of its own."""
 
     def given(self) -> dict[str, object]:
-        """Only what was set."""
         return {key: value for key, value in self if key in self.model_fields_set}
 
 

@@ -88,15 +88,6 @@ class RunSettings(JudgeOptions):
         str | None,
         CommandOption("The device that the prompt describes, if not the present one.", "NAME"),
     ] = None
-    examples: Annotated[
-        Literal["none", "one", "few"],
-        CommandOption(
-            "Example kernels in the prompt: one (fused GELU) or few (also tiled matmul and "
-            "online-softmax attention).",
-            "none|one|few",
-        ),
-    ] = "none"
-    """Whole kernel files, beside the short one that shows the form."""
     prompts: Annotated[
         Path | None,
         CommandOption("A folder with prompt templates that replace those of the same name.", "DIR"),

@@ -34,7 +34,6 @@ class Schedule:
         return 1 + len(range(self.drafts, self.budget, self.refined))
 
     def place(self, call: int, kept: Sequence[int]) -> Place:
-        """Where a call belongs."""
         if call < self.drafts:
             return call, 0
         turn, rank = divmod(call - self.drafts, self.refined)
@@ -54,7 +53,6 @@ class Schedule:
 
 
 def schedule_of(config: RunConfig) -> Schedule:
-    """The schedule of each problem of a run."""
     if config.strategy is Strategy.SAMPLE:
         return Schedule(drafts=config.budget, refined=1, budget=config.budget)
     return Schedule(config.drafts or 1, config.refine_best or 1, config.budget)

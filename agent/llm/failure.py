@@ -53,11 +53,11 @@ class ModelRefusedError(ModelError, UsageError):
 
 
 class PromptRefusedError(ModelError):
-    """The provider refuses this prompt (too long, or against its content policy), not others."""
+    """The provider rejects this prompt (too long, or against its content policy), not others."""
 
 
 class ModelInterruptedError(ModelError):
-    """The run is stopping: the wait for an answer was given up."""
+    """The run is stopping, so the wait for an answer was given up."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ from problems.errors import UsageError
 
 
 def replay_client(name: str, stop: threading.Event) -> ModelClient:
-    """The client for the recording at `name`. Raises `UsageError` where there is none."""
     return ReplayClient(load_recording(Path(name)))
 
 
@@ -38,7 +37,6 @@ class ReplayClient:
     def complete(
         self, request: CompletionRequest, tell: Tell = unheard, so_far: Tell = unheard
     ) -> Completion:
-        """The answer of that place. Raises `ModelRefusedError` where none was recorded."""
         place = (request.problem, request.sample, request.turn)
         found = self._recording.answers.get(place)
         if found is None:
@@ -68,7 +66,6 @@ class TunerClient:
     def complete(
         self, request: CompletionRequest, tell: Tell = unheard, so_far: Tell = unheard
     ) -> Completion:
-        """Ask `agent.tuner`."""
         from agent.tuner import answer
 
         began = time.monotonic()
@@ -90,8 +87,6 @@ class TunerClient:
 
 @dataclass(frozen=True)
 class Provider:
-    """One of them."""
-
     client: Callable[[str, threading.Event], ModelClient]
     """What answers for a name, safe to share between threads. The event, once set, ends every wait.
     Raises `UsageError` where that name can't answer."""

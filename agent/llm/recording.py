@@ -19,8 +19,6 @@ Key = tuple[str, int, int]
 
 
 class RecordedAnswer(BaseModel):
-    """One line of a recording."""
-
     model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
 
     problem: str
@@ -36,7 +34,6 @@ class RecordedAnswer(BaseModel):
 
     @property
     def key(self) -> Key:
-        """(problem, sample, turn)."""
         return self.problem, self.sample, self.turn
 
 
@@ -77,7 +74,6 @@ def load_recording(path: Path) -> Recording:
 
 
 def save_recording(path: Path, answers: Iterable[RecordedAnswer]) -> None:
-    """Write `answers` as a recording, in the order of their keys."""
     lines = (a.model_dump_json() for a in sorted(answers, key=lambda answer: answer.key))
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 

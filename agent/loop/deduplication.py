@@ -5,29 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from agent.record.store import RunStore
 from agent.record.turn import Turn, Work
 from agent.record.turn_log import TurnKey, key_of
-from evaluator.evaluation import Evaluation
-from tools.profiling.profile_report import Profile
-
-
-@dataclass(frozen=True)
-class JudgedKernel:
-    """What is known of the first of several identical kernels."""
-
-    key: TurnKey
-    evaluation: Evaluation | None
-    profile: Profile | None
 
 
 class Deduplication:
     """Knows which turn of this run each kernel was judged, and profiled, with.
 
-    Names of turns only: what came of them stands in their records, or in the run directory while
-    they are pending. Safe for several threads.
+    It holds only the keys of turns. Their records, or the run directory while they are pending, say
+    the rest. Safe for several threads.
     """
 
     def __init__(self, store: RunStore) -> None:
@@ -51,25 +39,22 @@ class Deduplication:
                 self._changed.notify_all()
 
     def knows(self, problem: str, kernel: str, work: Work) -> bool:
-        """Whether `told` has something to tell."""
+        """Whether `earlier` would find a turn."""
         return (kernel, work) in self._of(problem)
 
-    def told(self, problem: str, kernel: str, work: Work) -> JudgedKernel | None:
-        """The turn whose evaluation (`Work.JUDGE`) or profile holds for this kernel too; None
-        where there is none."""
+    def earlier(self, problem: str, kernel: str, work: Work) -> tuple[TurnKey, Turn] | None:
+        """The turn whose evaluation (`Work.JUDGE`) or profile holds for this kernel too."""
         key = self._of(problem).get((kernel, work))
         if key is None:
             return None
         # In this order: a pending turn goes when the record is there.
         if (turn := self._store.pending_turn(key)) is not None:
-            return JudgedKernel(key, turn.evaluation, turn.profile)
+            return key, turn
         turns = self._store.log.of(key.problem, key.sample)
-        return next(
-            (JudgedKernel(key, t.evaluation, t.profile) for t in turns if key_of(t) == key), None
-        )
+        return next(((key, turn) for turn in turns if key_of(turn) == key), None)
 
     def learn(self, key: TurnKey, turn: Turn) -> None:
-        """What came of a turn, for those who come later with the same kernel."""
+        """Note the outcome of a turn, for later turns with the same kernel."""
         first = self._of(key.problem)
         with self._changed:
             _learn(first, key, turn)

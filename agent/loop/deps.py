@@ -52,7 +52,6 @@ class Deps:
 
     @property
     def settings(self) -> Settings:
-        """How candidates are judged in this run."""
         return settings_of(self.config)
 
     @property
@@ -62,6 +61,5 @@ class Deps:
 
 
 def settings_of(config: RunConfig) -> Settings:
-    """How candidates of a run are judged."""
     chosen = {name: getattr(config, name) for name in JudgeOptions.model_fields}
     return Settings(**chosen, device=config.first_device)

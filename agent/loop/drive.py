@@ -155,8 +155,6 @@ def _ledger(problems: Sequence[Problem], store: RunStore) -> Ledger:
 
 
 class _OneAtATime:
-    """Passes events on from several threads, one call at a time."""
-
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self._lock = threading.Lock()

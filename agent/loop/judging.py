@@ -24,8 +24,6 @@ Profiler = Callable[[EvaluationRequest, Evaluation], Profile]
 
 @dataclass(frozen=True)
 class Judging:
-    """What a run asks for verdicts and profiles."""
-
     executor: Executor
     profiler: Profiler
     place: Place | None = None

@@ -110,7 +110,7 @@ def _answered(deps: Deps, key: TurnKey, turn: PendingTurn) -> PendingTurn:
 
 
 def _build_ahead(deps: Deps, key: TurnKey, source: str) -> None:
-    """Begin to build a kernel while the model goes on writing; only the cache learns of it."""
+    """Begin to build a kernel while the answer still streams; only the cache keeps it."""
     candidate = Candidate(source=source, backend=deps.config.backend)
     if not deps.deduplication.knows(key.problem, candidate.hash, Work.JUDGE):
         deps.executor.build_ahead(evaluation_request(deps.problem, candidate, deps.settings))
@@ -142,13 +142,14 @@ def execute(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
 def _judged(
     runtime: Runtime[Deps], key: TurnKey, candidate: Candidate, turn: PendingTurn
 ) -> PendingTurn:
-    """Have a kernel judged, or take over what was said of an identical one."""
+    """Have a kernel judged, or take over the evaluation of an identical one."""
     deps = runtime.context
     with deps.store.in_flight(key, turn, Work.JUDGE) as turn:
-        earlier = deps.deduplication.told(key.problem, candidate.hash, Work.JUDGE)
-        if earlier is not None and earlier.evaluation is not None:
+        if found := deps.deduplication.earlier(key.problem, candidate.hash, Work.JUDGE):
+            first, earlier = found
+            assert earlier.evaluation is not None
             verdict = earlier.evaluation.model_copy(update={"seconds": Seconds()})
-            turn = turn.updated(evaluation=verdict, judged_with=str(earlier.key))
+            turn = turn.updated(evaluation=verdict, judged_with=str(first))
             return deps.store.journal(key, turn)
         with _announcing_retries(runtime, key):
             verdict = judge(deps.executor, deps.problem, candidate, deps.settings)
@@ -160,7 +161,7 @@ def _judged(
 
 @contextmanager
 def _announcing_retries(runtime: Runtime[Deps], key: TurnKey) -> Iterator[None]:
-    """Report a failure of ours that passes through and after which the node is run again."""
+    """Report a failure of this system after which the node is run again."""
     try:
         yield
     except InfrastructureError as error:
@@ -191,9 +192,9 @@ def _profiled(deps: Deps, key: TurnKey, turn: PendingTurn) -> PendingTurn:
     assert verdict is not None and kernel is not None
     began, error = deps.clock(), ""
     with deps.store.in_flight(key, turn, Work.PROFILE) as turn:
-        earlier = deps.deduplication.told(key.problem, kernel, Work.PROFILE)
-        if earlier is not None and earlier.profile is not None:
-            turn = turn.updated(profile=earlier.profile, profiled_with=str(earlier.key))
+        if taken := deps.deduplication.earlier(key.problem, kernel, Work.PROFILE):
+            first, earlier = taken
+            turn = turn.updated(profile=earlier.profile, profiled_with=str(first))
             return deps.store.journal(key, turn)
         try:
             found = deps.profiler(_request_of(deps, kernel), verdict)
@@ -237,7 +238,7 @@ def worth_retrying(error: Exception) -> bool:
 
 
 def with_retries(call: Callable[[], T]) -> T:
-    """What `call` returns, after as many attempts as a node of the graph gets."""
+    """Call up to `ATTEMPTS` times, as a node of the graph is called."""
     for _ in range(ATTEMPTS - 1):
         try:
             return call()
@@ -304,7 +305,7 @@ def seconds_of(turn: PendingTurn, model: float = 0.0) -> TurnSeconds:
 
 
 def _advice_scores(deps: Deps, key: TurnKey, turn: PendingTurn) -> tuple[AdviceScore, ...]:
-    """What became of the advice that this turn's prompt gave: that of the kernel to refine."""
+    """Scores of the advice in this turn's prompt, which was given for the kernel to refine."""
     advised = deps.config.shown_feedback.control_of(Component.ADVICE) is Control.REAL
     if not advised or turn.profile is None:
         return ()

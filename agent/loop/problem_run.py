@@ -49,7 +49,7 @@ class ProblemRun:
             self.turns.close()
 
     def finish(self) -> None:
-        """Once no thread takes a turn, and none is left to begin."""
+        """Called once no thread takes a turn, and none is left to begin."""
         self._start()
         self._confirm()
         self._deps.watch.notice(ProblemFinished(self._deps.problem.id, self.result()))
@@ -66,7 +66,6 @@ class ProblemRun:
             deps.watch.notice(ProblemStarted(deps.problem.id, known.turns, best, cost))
 
     def _confirm(self) -> None:
-        """Have the best kernel judged again, and the next best where it fails."""
         if self._error or self._interrupted or self._deps.stop.is_set():
             return
         try:
@@ -75,7 +74,6 @@ class ProblemRun:
             self._error = f"confirming the best kernel: {str(error) or type(error).__name__}"
 
     def result(self) -> ProblemResult:
-        """What the problem has come to so far."""
         deps, problem = self._deps, self._deps.problem.id
         best = deps.store.keep_best(problem)
         confirmations = deps.store.confirmations(problem)

@@ -106,12 +106,10 @@ class ProblemTurns:
             return TurnKey(self.problem, *place)
 
     def close(self) -> None:
-        """Hand out no further turn."""
         self._closed = True
 
     @property
     def has_work(self) -> bool:
-        """Whether some turn is to be taken or finished."""
         return next(self._claimable(), None) is not None
 
     def call_of(self, key: TurnKey) -> int:

@@ -15,7 +15,6 @@ from agent.record.turn_log import TurnKey
 
 
 def new_turn(deps: Deps, key: TurnKey) -> PendingTurn:
-    """A turn with its prompt, rendered and stored."""
     config, store = deps.config, deps.store
     memory, shown = memory_before(deps, key), config.shown_feedback
     shuffled = choose(config, store.log, key, memory.base) if memory.base else None
@@ -48,7 +47,6 @@ def memory_before(deps: Deps, key: TurnKey) -> Memory:
 
 
 def request_of(deps: Deps, key: TurnKey, prompt: str) -> CompletionRequest:
-    """What is sent to the model."""
     config = deps.config
     return CompletionRequest(
         model=config.model,

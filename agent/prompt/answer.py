@@ -36,8 +36,6 @@ _parse_lock = threading.Lock()  # `warnings.catch_warnings` changes the whole pr
 
 @dataclass(frozen=True)
 class Extraction:
-    """What an answer held."""
-
     source: str | None
     """A Python file that defines `ModelNew`; None where the answer held none."""
     problem: str

@@ -129,7 +129,7 @@ def _execution(
 
 
 def _turn_block(turn: TurnRecord, source_of: SourceReader, rival: Rival) -> tuple[str, int]:
-    """What is said, and how many characters of it are left out."""
+    """The text, and how many characters of it are left out."""
     evaluation = turn.evaluation
     lines = [f"- turn: {turn.turn}", f"- status: {evaluation.status}"]
     source = source_of(turn.candidate) if turn.candidate else ""

@@ -30,8 +30,6 @@ _NOT_RAW = ("latency_us", "bound_us", "sol_fraction")
 
 @dataclass(frozen=True)
 class Subject:
-    """The kernel that sections tell of."""
-
     profile: Profile | None
     timing: Timing | None
     scores: Sequence[AdviceScore] = field(default_factory=tuple)

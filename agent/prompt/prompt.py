@@ -33,9 +33,6 @@ PRECISION_NOTES = {
     Precision.BF16: "inputs, parameters and outputs are bf16; accumulate sums in fp32",
 }
 
-EXAMPLES = {"none": (), "one": ("gelu",), "few": ("gelu", "matmul", "attention")}
-"""What `--examples` shows. The short file that shows the form of an answer always stands there."""
-
 NAME_WIDTH = 60
 """Of a kernel's name, in characters."""
 _RANDOM = re.compile(r"nn\.\w*Dropout|\bdropout|bernoulli|rand\w*_like", re.IGNORECASE)
@@ -132,9 +129,6 @@ def _pieces(
     yield Section("contract", contract)
     form = "" if shows_answer else templates.render(f"example_{backend}")
     yield Section("answer", templates.render("answer", example=form))
-    examples = [templates.render(f"{name}_{backend}") for name in EXAMPLES[config.examples]]
-    if examples:
-        yield Section("examples", templates.render("examples", examples=examples))
 
 
 def rival_words(rival: Rival, templates: Templates) -> str:

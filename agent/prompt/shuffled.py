@@ -1,4 +1,4 @@
-"""The other kernel that `shuffled:` tells of, as if it were the one to refine.
+"""The other kernel that `shuffled:` shows, as if it were the one to refine.
 
 Preferred is a kernel of another problem of this run, then another kernel of the same problem; where
 none was measured yet, a recorded one that comes with this program. The run's seed and the turn
@@ -21,11 +21,11 @@ from evaluator.evaluation import Timing
 from evaluator.record import Record
 from tools.profiling.profile_report import Profile
 
-FOLDER = Path(__file__).parent / "specimens"
+FOLDER = Path(__file__).parent / "fixtures"
 
 
-class Specimen(Record):
-    """A kernel that was measured when these files were made: `specimens/<rung>-<n>.yaml`."""
+class Fixture(Record):
+    """A kernel that was measured when these files were made: `fixtures/<tier>.yaml`."""
 
     source: str
     """The recorded run that it is from."""
@@ -39,15 +39,15 @@ class Specimen(Record):
 def choose(
     config: RunConfig, log: TurnLog, key: TurnKey, base: TurnRecord
 ) -> tuple[ShuffledKernel, Subject] | None:
-    """The kernel that shuffled components of the turn `key` tell of, in place of `base`; None
-    where nothing is shuffled, or nothing is known of `base` that could be told."""
+    """The kernel that shuffled components of the turn `key` show, in place of `base`; None where
+    nothing is shuffled, or nothing is known of `base` that could be shown."""
     shuffled = config.shown_feedback.only(Control.SHUFFLED)
     profiled = shuffled.needs_profile
     timed = Component.DISTANCE in shuffled
     if not (profiled and base.profile is not None) and not (timed and base.evaluation.timing):
         return None
     draw = random.Random(f"{config.seed} {key}")
-    rung = base.profile.rung if profiled and base.profile is not None else None
+    tier = base.profile.rung if profiled and base.profile is not None else None
     others = sorted(set(config.problems) - {key.problem})
     draw.shuffle(others)
     for problem in [*others, key.problem]:
@@ -57,11 +57,11 @@ def choose(
             if turn.candidate not in (None, base.candidate)
             and turn.evaluation.timing is not None
             and turn.evaluation.timing.sol_fraction is not None
-            and (rung is None or (turn.profile is not None and turn.profile.rung is rung))
+            and (tier is None or (turn.profile is not None and turn.profile.rung is tier))
         ]
         if fit:
             return _of_turn(draw.choice(fit))
-    return _of_specimen(draw.choice(_specimens(key.problem, base)))
+    return _of_fixture(base)
 
 
 def _turns(log: TurnLog, problem: str, key: TurnKey) -> Iterable[TurnRecord]:
@@ -73,26 +73,20 @@ def _turns(log: TurnLog, problem: str, key: TurnKey) -> Iterable[TurnRecord]:
 
 def _of_turn(turn: TurnRecord) -> tuple[ShuffledKernel, Subject]:
     assert turn.candidate is not None
-    rung = turn.profile.rung if turn.profile else None
-    shuffled = ShuffledKernel(kernel=turn.candidate, turn=str(key_of(turn)), rung=rung)
+    tier = turn.profile.rung if turn.profile else None
+    shuffled = ShuffledKernel(kernel=turn.candidate, turn=str(key_of(turn)), rung=tier)
     return shuffled, Subject(turn.profile, turn.evaluation.timing)
 
 
-def _of_specimen(specimen: Specimen) -> tuple[ShuffledKernel, Subject]:
-    shuffled = ShuffledKernel(
-        kernel=specimen.kernel, specimen=specimen.problem, rung=specimen.profile.rung
-    )
-    return shuffled, Subject(specimen.profile, specimen.timing)
-
-
-def _specimens(problem: str, base: TurnRecord) -> list[Specimen]:
-    """Of other problems and, where there are any, of the same profiler tier."""
+def _of_fixture(base: TurnRecord) -> tuple[ShuffledKernel, Subject]:
+    """Of the profiler tier of `base`, where there is one."""
     import yaml
 
-    found = [
-        Specimen.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
-        for file in sorted(FOLDER.glob("*.yaml"))
-    ]
-    strange = [s for s in found if s.problem != problem and s.kernel != base.candidate]
-    rung = base.profile.rung if base.profile else None
-    return [s for s in strange if s.profile.rung is rung] or strange
+    files = sorted(FOLDER.glob("*.yaml"))
+    found = [Fixture.model_validate(yaml.safe_load(file.read_text())) for file in files]
+    tier = base.profile.rung if base.profile else None
+    chosen = next((each for each in found if each.profile.rung is tier), found[0])
+    shuffled = ShuffledKernel(
+        kernel=chosen.kernel, specimen=chosen.problem, rung=chosen.profile.rung
+    )
+    return shuffled, Subject(chosen.profile, chosen.timing)

@@ -12,8 +12,6 @@ from evaluator.record import Record
 
 
 class Message(Record):
-    """One chat message."""
-
     role: Literal["system", "user"]
     content: str
 
@@ -47,8 +45,6 @@ class Sum(Record):
 
 
 class Usage(Sum):
-    """What one answer was billed."""
-
     prompt_tokens: int = 0
     completion_tokens: int = 0
     reasoning_tokens: int = 0
@@ -76,12 +72,10 @@ Tell = Callable[[str], None]
 
 
 def unheard(text: str) -> None:
-    """A `Tell` where nobody watches."""
+    """A `Tell` that ignores what it is given."""
 
 
 class ModelClient(Protocol):
-    """Where completions come from."""
-
     def complete(
         self, request: CompletionRequest, tell: Tell = unheard, so_far: Tell = unheard
     ) -> Completion:

@@ -41,7 +41,6 @@ class Confirmation(Record):
 
 
 def confirmation_of(record: TurnRecord, evaluation: Evaluation) -> Confirmation:
-    """The second verdict on a turn's kernel."""
     assert record.candidate is not None
     timing = record.evaluation.timing
     return Confirmation(

@@ -99,7 +99,7 @@ def append_whole(path: Path, line: str) -> int:
 
 
 def append_line(path: Path, line: str, *, wait: bool) -> int:
-    """What both of the above do: all or, where the disk refuses, nothing."""
+    """Append the line whole, or nothing where the disk refuses."""
     with disk_errors_told(path), _opened(path, "ab") as file:
         offset = file.seek(0, os.SEEK_END)
         try:

@@ -34,8 +34,6 @@ class ProblemStarted(Event):
 
 @dataclass(frozen=True)
 class TurnEvent(Event):
-    """Base of the events of one turn."""
-
     sample: int
     turn: int
 
@@ -59,14 +57,12 @@ class ModelAnswered(TurnEvent):
 
 @dataclass(frozen=True)
 class Evaluated(TurnEvent):
-    """The candidate has been judged."""
-
     evaluation: Evaluation
 
 
 @dataclass(frozen=True)
 class Profiled(TurnEvent):
-    """The profiler has spoken, or failed, which costs the turn its profile and nothing else."""
+    """The profiler has finished, or failed, which costs the turn its profile and nothing else."""
 
     profile: Profile | None
     error: str
@@ -98,8 +94,6 @@ class JudgingAgain(Event):
 
 @dataclass(frozen=True)
 class JudgedAgain(Event):
-    """A second verdict is on disk."""
-
     confirmation: Confirmation
 
 
@@ -119,7 +113,7 @@ class Watch(Protocol):
 
 
 class Unwatched:
-    """Nobody looks."""
+    """Ignores every event."""
 
     def notice(self, event: Event) -> None:
-        """Do nothing."""
+        pass

@@ -99,7 +99,6 @@ def properties(evaluation: Evaluation) -> str:
 
 
 def judged_again(confirmation: Confirmation) -> str:
-    """A second verdict beside the first one."""
     text = verdict(confirmation.evaluation)
     if findings := confirmation.evaluation.findings:
         text += f", {findings[0]}"

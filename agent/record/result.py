@@ -18,8 +18,6 @@ SCHEMA = 1
 
 
 class Stop(StrEnum):
-    """Why a problem got no further turn."""
-
     CALLS = "calls"
     TOKENS = "tokens"
     USD = "usd"
@@ -76,8 +74,6 @@ def spent_on(turns: Iterable[TurnRecord]) -> Spent:
 
 
 class ProblemResult(Record):
-    """What became of one problem."""
-
     problem: str
     best: TurnRecord | None
     """The correct kernel with the highest speedup over eager that was not struck; the earliest
@@ -129,5 +125,4 @@ class RunResult(Record):
 
     @property
     def failed(self) -> tuple[ProblemResult, ...]:
-        """The problems that ended with an error of ours or the provider's."""
         return tuple(problem for problem in self.problems if problem.stop is Stop.ERROR)

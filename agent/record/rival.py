@@ -39,11 +39,9 @@ class Rival(Record):
 
     @property
     def times_us(self) -> dict[str, float]:
-        """Those that are known, by what was run."""
         times = {"eager": self.eager_us, "torch.compile": self.compile_us}
         return {name: us for name, us in times.items() if us is not None}
 
     @property
     def longest(self) -> tuple[RivalKernel, ...]:
-        """The kernels that are shown."""
         return tuple(k for k in self.kernels[:_SHOWN] if k.share >= _LEAST_SHARE)

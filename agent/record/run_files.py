@@ -48,7 +48,10 @@ class RunFiles:
     def config(self) -> RunConfig:
         """The configuration that the run was made with. Raises `UsageError`."""
         try:
-            return RunConfig.model_validate(yaml.safe_load(self.config_path.read_text()))
+            settings = yaml.safe_load(self.config_path.read_text())
+            if isinstance(settings, dict):
+                settings.pop("examples", None)  # the frozen recordings name this former option
+            return RunConfig.model_validate(settings)
         except FileNotFoundError as error:
             raise UsageError(
                 f"{self.path} is not a run directory (it has no config.yaml); name a folder that"
@@ -72,36 +75,28 @@ class RunFiles:
         return RunResult.model_validate_json(path.read_text()) if path.exists() else None
 
     def turns(self) -> Iterator[TurnRecord]:
-        """All records, in the order written."""
         return read_turns(self.path)
 
     def kernel_path(self, candidate: str) -> Path:
-        """Where a kernel's source lies."""
         return self.path / "kernels" / f"{candidate}.py"
 
     def kernel(self, candidate: str) -> str:
-        """A kernel's source."""
         return self.kernel_path(candidate).read_text(encoding="utf-8")
 
     def prompt_path(self, prompt: str) -> Path:
-        """Where a prompt lies."""
         return self.path / "prompts" / f"{prompt}.txt"
 
     def prompt(self, prompt: str) -> str:
-        """A prompt's text."""
         return self.prompt_path(prompt).read_text(encoding="utf-8")
 
     def completion_path(self, completion: str) -> Path:
-        """Where an answer lies."""
         return self.path / "completions" / f"{completion}.json"
 
     def completion(self, completion: str) -> StoredCompletion:
-        """An answer."""
         text = self.completion_path(completion).read_text(encoding="utf-8")
         return StoredCompletion.model_validate_json(text)
 
     def profile_folder(self, candidate: str) -> Path:
-        """Where a kernel's profile lies."""
         return self.path / "profiles" / candidate
 
     def confirmations(self, problem: str) -> list[Confirmation]:
@@ -112,7 +107,6 @@ class RunFiles:
         return [Confirmation.model_validate_json(line) for line in lines if line.endswith(b"\n")]
 
     def confirmations_path(self, problem: str) -> Path:
-        """Where they lie."""
         return self.path / "confirmations" / f"{problem}.jsonl"
 
     def rival(self, problem: str) -> Rival | None:
@@ -121,7 +115,6 @@ class RunFiles:
         return Rival.model_validate_json(path.read_text()) if path.exists() else None
 
     def rival_path(self, problem: str) -> Path:
-        """Where that lies."""
         return self.path / "rivals" / f"{problem}.json"
 
     def best_path(self, problem: str) -> Path:

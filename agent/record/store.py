@@ -65,7 +65,6 @@ class RunStore(RunFiles):
         sweep(path)
 
     def close(self) -> None:
-        """Let go of the run directory."""
         self._lock.close()
 
     def __enter__(self) -> Self:
@@ -86,7 +85,6 @@ class RunStore(RunFiles):
         write_durably(self.path / "environment.json", text)
 
     def save_result(self, result: RunResult) -> None:
-        """Write `result.json`."""
         text = result.model_dump_json(by_alias=True, indent=2)
         write_durably(self.path / "result.json", text + "\n")
 
@@ -179,7 +177,6 @@ class RunStore(RunFiles):
         return completion
 
     def completion(self, completion: str) -> StoredCompletion:
-        """An answer."""
         return self._answers.get(completion) or super().completion(completion)
 
     def has_completion(self, completion: str) -> bool:
@@ -192,7 +189,6 @@ class RunStore(RunFiles):
         return candidate.hash
 
     def save_profile(self, candidate: str, profile: Profile) -> None:
-        """Keep a kernel's profile as a file of its own, beside what a profiler may leave there."""
         path = self.profile_folder(candidate) / "profile.json"
         write_whole(path, profile.model_dump_json(indent=2) + "\n")
 
@@ -205,11 +201,9 @@ class RunStore(RunFiles):
         self._answers.pop(record.completion, None)
 
     def save_rival(self, problem: str, rival: Rival) -> None:
-        """Keep what PyTorch itself does with a problem: every prompt of the run shows it."""
         write_durably(self.rival_path(problem), rival.model_dump_json(indent=2) + "\n")
 
     def confirmations(self, problem: str) -> list[Confirmation]:
-        """Second verdicts on a problem's best kernels, in the order written."""
         if problem not in self._confirmations:
             found = super().confirmations(problem)
             path = self.confirmations_path(problem)
@@ -219,7 +213,6 @@ class RunStore(RunFiles):
         return self._confirmations[problem]
 
     def save_confirmation(self, confirmation: Confirmation) -> None:
-        """Keep a second verdict."""
         known = self.confirmations(confirmation.problem)
         append_durably(
             self.confirmations_path(confirmation.problem),
@@ -236,7 +229,7 @@ class RunStore(RunFiles):
         return best_of([turn for turn in self.log.of(problem) if turn.candidate not in struck])
 
     def keep_best(self, problem: str) -> TurnRecord | None:
-        """Put a problem's best kernel where a person looks for it; returns its turn."""
+        """Write a problem's best kernel to `best/`; returns its turn."""
         with self._best_lock:
             best = self.best(problem)
             candidate = best.candidate if best is not None else None

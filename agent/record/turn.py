@@ -28,7 +28,7 @@ class PromptLedger(Record):
 
     tokens: dict[str, int]
     """By section, in their order: `introduction`, `task`, `reference`, `contract`, `answer`,
-    `examples`, then the headings of the feedback. They add up to the estimate for the prompt."""
+    then the headings of the feedback. They add up to the estimate for the prompt."""
     cut: dict[str, int] = Field(default_factory=dict)
     """Characters left out, of the sections that were too long."""
 
@@ -49,8 +49,6 @@ class PromptLedger(Record):
 
 
 class TurnSeconds(Sum):
-    """Where a turn's wall time went."""
-
     model: float = 0.0
     build: float = 0.0
     judge: float = 0.0
@@ -64,16 +62,14 @@ class ShuffledKernel(Record):
     kernel: str
     """Hash."""
     turn: str = ""
-    """`problem.sample.turn` of this run; empty for a specimen."""
+    """`problem.sample.turn` of this run; empty for a fixture."""
     specimen: str = ""
     """The problem of the recorded kernel that comes with this program; empty for one of the run."""
     rung: ProfilerTier | None
-    """None: it was not profiled, and only its distance to the speed of light was told."""
+    """None: it was not profiled, and only its distance to the speed of light was shown."""
 
 
 class Stage(IntEnum):
-    """How far a turn has come."""
-
     PROMPTED = 0
     """Its prompt is rendered; the answer may be there as well."""
     EXTRACTED = 1
@@ -94,7 +90,7 @@ class Turn(Record):
     """Hash of the kernel that the prompt asked to refine."""
     prompt_ledger: PromptLedger | None = None
     shuffled_with: ShuffledKernel | None = None
-    """None: the prompt told of no other kernel."""
+    """None: the prompt showed no other kernel."""
     candidate: str | None = None
     """Hash: `kernels/<hash>.py`; None before the answer is parsed, and for `no_code`."""
     plan: str = ""
@@ -123,7 +119,6 @@ class Turn(Record):
         return self.evaluation is not None and self.evaluation.status is Status.CORRECT
 
     def updated(self, **news: object) -> Self:
-        """The turn with `news`, which are checked like everything else that it holds."""
         return self.model_validate({**dict(self), **news})
 
     @model_validator(mode="after")

@@ -20,8 +20,6 @@ _BLOCK = 65536
 
 
 class TurnKey(NamedTuple):
-    """Names one turn of a run."""
-
     problem: str
     sample: int
     turn: int
@@ -31,7 +29,6 @@ class TurnKey(NamedTuple):
 
 
 def key_of(record: TurnRecord) -> TurnKey:
-    """The key of `record`."""
     return TurnKey(record.problem, record.sample, record.turn)
 
 
@@ -85,7 +82,6 @@ class TurnLog:
         self._repair()
 
     def _note(self, record: TurnRecord, offset: int) -> None:
-        """Remember where `record` lies, and what its problem has come to with it."""
         self._offsets.setdefault(record.problem, {})[record.sample, record.turn] = offset
         self._progress[record.problem] = self.progress(record.problem).after(record)
 
@@ -119,11 +115,9 @@ class TurnLog:
         return (key.sample, key.turn) in self._offsets.get(key.problem, ())
 
     def places(self, problem: str) -> Set[tuple[int, int]]:
-        """Sample and turn of each record of a problem."""
         return self._offsets.get(problem, {}).keys()
 
     def progress(self, problem: str) -> Progress:
-        """What the recorded turns of a problem come to."""
         return self._progress.get(problem, Progress())
 
     def of(self, problem: str, sample: int | None = None) -> list[TurnRecord]:

@@ -30,11 +30,7 @@ REFRESH_HZ = 4
 
 
 class Display(Watch, Protocol):
-    """A watch that can also say something of its own."""
-
-    def say(self, text: str) -> None:
-        """One line for the person, at once."""
-        ...
+    def say(self, text: str) -> None: ...
 
     def close(self) -> None:
         """Give the terminal back; more than once does no harm."""
@@ -43,7 +39,6 @@ class Display(Watch, Protocol):
 
 @contextmanager
 def open_display(mode: Mode, config: RunConfig) -> Iterator[Display]:
-    """The view that `mode` names, open until the end of the block."""
     if mode == "rich":
         from rich.console import Console
         from rich.live import Live
@@ -62,14 +57,13 @@ def open_display(mode: Mode, config: RunConfig) -> Iterator[Display]:
 
 
 class Silence(Unwatched):
-    """Shows no progress; what must be said is still said."""
+    """Shows no progress; messages are still printed."""
 
     def say(self, text: str) -> None:
-        """One line on stderr."""
         print(text, file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Nothing was taken."""
+        pass
 
 
 class PlainLines:
@@ -81,14 +75,12 @@ class PlainLines:
         self._width = max((len(problem) for problem in config.problems), default=0)
 
     def say(self, text: str) -> None:
-        """One line."""
         print(text, file=self._stream, flush=True)
 
     def close(self) -> None:
-        """Nothing was taken."""
+        pass
 
     def notice(self, event: Event) -> None:
-        """Write a line for what a reader of a log wants to know."""
         match event:
             case ProblemStarted(recorded=recorded) if recorded:
                 self._line(event, f"goes on after {recorded} recorded turns")

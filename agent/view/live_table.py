@@ -47,8 +47,6 @@ _VERDICT_STYLES = {Verdict.FASTER: "green", Verdict.SLOWER: "red"}
 
 @dataclass
 class ProblemRow:
-    """What the live table shows about one problem."""
-
     problem: str
     turn: int = 0
     last: Status | None = None
@@ -61,7 +59,6 @@ class ProblemRow:
     stop: Stop | None = None
 
     def enter(self, phase: str, now: float) -> None:
-        """Begin a phase of a turn."""
         self.phase, self.since = phase, now
 
 
@@ -87,7 +84,6 @@ class LiveTable:
             self.live.stop()
 
     def notice(self, event: Event) -> None:
-        """Keep the row up to date."""
         row = self.rows.setdefault(event.problem, ProblemRow(event.problem))
         now = time.monotonic()
         match event:
@@ -137,7 +133,6 @@ class LiveTable:
                 pass
 
     def __rich__(self) -> RenderableType:
-        """The view as it is now."""
         from rich.console import Group
         from rich.text import Text
 
@@ -209,7 +204,6 @@ def _most_interesting(rows: list[ProblemRow], room: int) -> list[ProblemRow]:
 
 
 def heading(config: RunConfig) -> str:
-    """What is being run, in one line."""
     temperature = "" if config.temperature is None else f" at {config.temperature:g}"
     return (
         f"{config.output}: {config.strategy} {config.feedback}, {config.model}{temperature},"

@@ -56,7 +56,6 @@ def check_command(kernel: Path, problem: Problem, config: RunConfig) -> str:
 def summary_lines(
     result: RunResult, config: RunConfig, problems: Sequence[Problem]
 ) -> Iterator[Line]:
-    """The summary, line by line."""
     by_id = {problem.id: problem for problem in problems}
     yield "", ""
     for entry in result.problems:

@@ -93,7 +93,6 @@ def rival_lines(rival: Rival | None, best: TurnRecord | None) -> Iterator[Line]:
 
 
 def by_problem(turns: Sequence[TurnRecord]) -> dict[str, list[TurnRecord]]:
-    """The records of each problem, by call."""
     problems: dict[str, list[TurnRecord]] = {}
     for turn in turns:
         problems.setdefault(turn.problem, []).append(turn)
@@ -188,10 +187,9 @@ def _block(title: str, text: str, style: str = "") -> Iterator[Line]:
 
 
 def _told(record: TurnRecord) -> Iterator[Line]:
-    """What the prompt was made of."""
     if (other := record.shuffled_with) is not None:
         whose = other.turn or f"{other.specimen}, recorded"
-        yield "yellow", f"  shuffled: the prompt told of kernel {other.kernel} ({whose})"
+        yield "yellow", f"  shuffled: the prompt showed kernel {other.kernel} ({whose})"
     if record.prompt_ledger is not None:
         for line in figures.ledger(record.prompt_ledger):
             yield "dim", f"  {line}"

@@ -24,7 +24,6 @@ OTHER = {
     "precision": "bf16",
     "protocol": "kernelbench",
     "hardware": "H200",
-    "examples": "few",
     "inputs": "recipe",
     "rival": "compile",
     "prompts": "elsewhere",

@@ -49,7 +49,6 @@ def test_a_saved_configuration_can_be_given_again(tmp_path: Path) -> None:
         ({"baselines": ["tensorrt"]}, "--baseline: 'tensorrt'"),
         ({"levels": ["one"]}, "--level: 'one'"),
         ({"stop_near_sol": "90"}, "--stop-near-sol: '90' should be less than or equal to 1"),
-        ({"examples": "many"}, "--examples: 'many' should be 'none', 'one' or 'few'"),
         ({"device": "tpu"}, "--device: 'tpu' is not one of auto, all, cpu, cuda, cuda:N"),
         ({"model_args": {"api_key": "x"}}, "set the provider's environment variable"),
         ({"model_args": {"aws_secret_access_key": "x"}}, "written into the run's record"),

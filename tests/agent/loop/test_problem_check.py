@@ -129,32 +129,6 @@ def test_only_the_problem_that_can_be_judged_is_billed(
     assert good["spent"]["cost_usd"] == pytest.approx(2 * (1000 * 1e-6 + 500 * 1e-5))
 
 
-@pytest.mark.thorough
-def test_the_check_alone_tells_of_each_problem(
-    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Of some problems: what is wrong with each kind is the same check's answer in a run."""
-    told = {name: BROKEN[name][2] for name in ("forward", "walled")}
-    for file in (suite / "level1").iterdir():
-        if file.stem.partition("_")[2] not in (*told, "good"):
-            file.unlink()
-    words = ["--suite", str(suite), "--level", "1", "--device", "cpu", "--dry-run", "--check"]
-    words += ["--output", str(tmp_path / "run")]
-    assert serve(app, "agent.run", [*words, "--json"]) == 2
-    *broken, good = json.loads(capsys.readouterr().out)["checks"].values()
-    assert good is None
-    for reason, expected in zip(broken, told.values(), strict=True):
-        assert expected in reason
-    assert serve(app, "agent.run", [*words, "--filter", "good"]) == 0
-    assert "level1_9_good  ready" in capsys.readouterr().out
-    assert not (tmp_path / "run").exists()
-
-
-def test_the_check_goes_with_a_dry_run(capsys: pytest.CaptureFixture[str]) -> None:
-    assert serve(app, "agent.run", ["--check"]) == 2
-    assert "--check goes with --dry-run" in capsys.readouterr().err
-
-
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return World(tmp_path)

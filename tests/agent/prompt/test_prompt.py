@@ -142,18 +142,13 @@ def test_every_limit_that_is_set_is_told_with_what_is_left_of_it() -> None:
     assert "at most 8 are left, within 0 tokens that remain." in alone
 
 
-@given(
-    texts=st.lists(st.text(max_size=200), max_size=5),
-    turn=st.integers(0, 9),
-    examples=st.sampled_from(["none", "few"]),
-)
-def test_the_ledger_adds_up_to_the_prompt(texts: list[str], turn: int, examples: str) -> None:
+@given(texts=st.lists(st.text(max_size=200), max_size=5), turn=st.integers(0, 9))
+def test_the_ledger_adds_up_to_the_prompt(texts: list[str], turn: int) -> None:
     feedback = [Section(f"Part {n}", text, left_out=n) for n, text in enumerate(texts)]
-    prompt = prompt_of(run(examples=examples), Frame(REFERENCE, HARDWARE), turn, feedback)
+    prompt = prompt_of(run(), Frame(REFERENCE, HARDWARE), turn, feedback)
     ledger = prompt.ledger
     assert ledger.total == estimated_tokens([prompt.text])
     pieces = ["introduction", "task", "reference", "contract", "answer"]
-    pieces += ["examples"] if examples == "few" else []
     assert list(ledger.tokens) == [*pieces, *(section.title for section in feedback)]
     assert ledger.cut == {f"Part {n}": n for n in range(1, len(texts))}
     for section in feedback:

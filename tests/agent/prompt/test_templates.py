@@ -60,7 +60,6 @@ def test_a_template_that_is_empty_leaves_its_part_out(folder: Path) -> None:
     [
         ("introdction.md.j2", "did you mean 'introduction.md.j2'"),
         ("task.md", "did you mean 'task.md.j2'"),
-        ("gelu_cpp.j2", "did you mean 'gelu_cpp.md.j2'"),
     ],
 )
 def test_an_unknown_name_is_refused_with_the_nearest(folder: Path, name: str, told: str) -> None:
