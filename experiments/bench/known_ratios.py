@@ -1,72 +1,92 @@
 """`python -m experiments.bench.known_ratios`: how often the verdict on speed is right.
 
-The reference repeats one operation 100 times, the candidate the same operation fewer times, as many
-times, or more, so the true ratio is known. Each run is one whole evaluation with a worker of its
-own. Results are appended to a file, so a long measurement can be made in parts.
+Both sides run a task's own module and then wait on the device: the reference for a tenth of the
+module's time, the candidate for as long as makes the ratio right. Results name tasks by their ids
+and hold nothing of their text.
 """
 
 from __future__ import annotations
 
 import math
-import random
+import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Annotated
 
 import typer
 
 from evaluator.command.command_line import serve
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Verdict
+from evaluator.evaluation import Evaluation, EvaluationRequest, Status, Timing, Verdict
+from evaluator.executor.executor import Executor
 from evaluator.record import Record
-from evaluator.settings import Settings
+from experiments.bench.suites.attempt import attempt
+from experiments.bench.suites.result_lines import Part, ResultLines
+from experiments.bench.suites.suite_run import (
+    Device,
+    LimitS,
+    Only,
+    Out,
+    Suite,
+    SuiteRun,
+    TimingSeconds,
+    suite_run,
+)
+from problems.problem import Problem
 
-REPEATS = 100
-_REPEATS_OF_CANDIDATES = (100, 98, 95, 102, 105)
-_ELEMENTS = {"cpu": 2**17, "cuda": 2**24}
+RATIOS = (1.10, 1.05, 1.0, 1 / 1.05, 1 / 1.10)
+_WAIT_SHARE = 0.1
+_SIDE = """{task}
 
-_REFERENCE = """
-import torch
-import torch.nn as nn
+import time as _time
 
-class Model(nn.Module):
-    def forward(self, x):
-        for _ in range({repeats}):
-            y = torch.sin(x)
-        return y
 
-def get_inputs():
-    return [torch.randn({elements})]
+def _wait(us):
+    end = _time.perf_counter() + us / 1e6
+    while _time.perf_counter() < end:
+        pass
 
-def get_init_inputs():
-    return []
+
+class {name}(torch.nn.Module):
+    def __init__(self, *args):
+        super().__init__()
+        self.task = TaskModel(*args)
+
+    def forward(self, *args):
+        out = self.task(*args)
+        {wait}
+        return out
 """
 
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-class Run(Record):
-    """One evaluation of a candidate whose speed is known."""
 
-    device: str
+class RatioRow(Record):
+    """One evaluation of a task's own module, made slower or faster by a known ratio."""
+
+    problem: str
+    nominal: float
+    """One of `RATIOS`."""
     true_ratio: float
-    """Of the reference's work over the candidate's."""
+    """What the waits come to: the reference's work over the candidate's."""
     verdict: Verdict
     speedup: float
     speedup_low: float
     speedup_high: float
     pairs: int
-    disturbed_blocks: int
-    stopped: str
+    wall_s: float
+    notes: tuple[str, ...] = ()
+    """Of the evaluation, such as why streams could not be held."""
 
     @property
     def right(self) -> bool | None:
         """Whether the verdict is true; None where it abstained."""
         if self.verdict is Verdict.UNCLEAR:
             return None
-        if self.true_ratio == 1.0:
+        if self.nominal == 1.0:
             return self.verdict is Verdict.SAME
-        return self.verdict is (Verdict.FASTER if self.true_ratio > 1.0 else Verdict.SLOWER)
+        return self.verdict is (Verdict.FASTER if self.nominal > 1.0 else Verdict.SLOWER)
 
     @property
     def covered(self) -> bool:
@@ -74,39 +94,133 @@ class Run(Record):
         return self.speedup_low <= self.true_ratio <= self.speedup_high
 
 
-def request(repeats: int, settings: Settings) -> EvaluationRequest:
-    """A candidate that does `repeats` times what the reference does `REPEATS` times."""
-    elements = _ELEMENTS[settings.device.partition(":")[0]]
-    source = _REFERENCE.format(repeats=repeats, elements=elements)
-    return EvaluationRequest(
-        problem_id="known_ratio",
-        reference=_REFERENCE.format(repeats=REPEATS, elements=elements),
-        candidate=Candidate(
-            source=source.replace("class Model(", "class ModelNew("), backend=Backend.CPP
-        ),
-        settings=settings,
+@app.command()
+def known_ratios(
+    suite: Suite = None,
+    device: Device = "auto",
+    only: Only = None,
+    each: Annotated[int, typer.Option(help="Evaluations of each ratio, for each task.")] = 1,
+    timing_seconds: TimingSeconds = 1.0,
+    limit_s: LimitS = None,
+    out: Out = None,
+) -> None:
+    """Judge candidates whose speedup is known. Exit code 0: all tasks were reached; 1: go on."""
+    run = suite_run(suite, device, only, timing_seconds, limit_s, None)
+    lines = ResultLines(out, RatioRow)
+    left = run.waiting({row.problem for row in lines.rows})
+    reached = measure(run, left, each, lines)
+    lines.sum_up(markdown(lines.parts, lines.rows))
+    raise typer.Exit(0 if reached == len(left) else 1)
+
+
+def measure(
+    run: SuiteRun, problems: Sequence[Problem], each: int, lines: ResultLines[RatioRow]
+) -> int:
+    """Judge each task's candidates while there is time; how many tasks were reached."""
+    reached = 0
+    for executor, problem in run.until_time_is_up(problems, lines):
+        reached += 1
+        for row in _rows(run, executor, problem, each):
+            lines.add(row)
+            typer.echo(
+                f"{row.problem} {row.true_ratio:.4f}: {row.speedup:.4f} "
+                f"[{row.speedup_low:.4f}, {row.speedup_high:.4f}] {row.verdict}",
+                err=True,
+            )
+    return reached
+
+
+def _rows(run: SuiteRun, executor: Executor, problem: Problem, each: int) -> Iterator[RatioRow]:
+    """Of one task; none where it cannot be judged."""
+    plain = _judged(run, executor, problem, 0.0, 0.0, 1.0)
+    if plain is None:
+        return
+    task_us = plain[1].latency_us
+    wait_us = _WAIT_SHARE * task_us
+    clock_mhz = float(plain[0].conditions.get("timed_sm_clock_high_mhz") or 1.0)
+    for nominal in RATIOS * each:
+        mine_us = max(0.0, (task_us + wait_us) / nominal - task_us)
+        found = _judged(run, executor, problem, wait_us, mine_us, clock_mhz)
+        if found is None:
+            continue
+        evaluation, timing, wall_s = found
+        yield RatioRow(
+            problem=problem.id,
+            nominal=nominal,
+            true_ratio=(task_us + wait_us) / (task_us + mine_us),
+            verdict=timing.verdict,
+            speedup=timing.speedup,
+            speedup_low=timing.speedup_low,
+            speedup_high=timing.speedup_high,
+            pairs=next(iter(timing.baselines.values())).pairs,
+            wall_s=wall_s,
+            notes=evaluation.notes,
+        )
+
+
+def _judged(
+    run: SuiteRun,
+    executor: Executor,
+    problem: Problem,
+    reference_us: float,
+    candidate_us: float,
+    clock_mhz: float,
+) -> tuple[Evaluation, Timing, float] | None:
+    """The evaluation and its seconds; None, with a line on stderr, where it was not timed.
+
+    `reference_us`, `candidate_us`: how long each waits.
+    """
+    on_gpu = run.settings.device.startswith("cuda")
+    task = run.reference(problem)
+    source = side(task, "ModelNew", candidate_us, clock_mhz, on_gpu=on_gpu)
+    request = EvaluationRequest(
+        problem_id=problem.id,
+        reference=side(task, "Model", reference_us, clock_mhz, on_gpu=on_gpu),
+        candidate=run.request(source, problem).candidate,
+        settings=run.settings,
+    )
+    made = attempt(executor, request)
+    evaluation = made.evaluation
+    if evaluation is None or evaluation.status is not Status.CORRECT or evaluation.timing is None:
+        said = made.failure if evaluation is None else f"{evaluation.reason} {evaluation.message}"
+        typer.echo(f"{problem.id}: {said[:200]}", err=True)
+        return None
+    return evaluation, evaluation.timing, made.wall_s
+
+
+def side(task: str, name: str, wait_us: float, clock_mhz: float, *, on_gpu: bool) -> str:
+    """A source whose class `name` runs the task's module and then waits."""
+    cycles = int(wait_us * clock_mhz)
+    return _SIDE.format(
+        task=re.sub(r"\bModel\b", "TaskModel", task),
+        name=name,
+        wait=f"torch.cuda._sleep({cycles})" if on_gpu else f"_wait({wait_us!r})",
     )
 
 
-def table(runs: Sequence[Run]) -> str:
-    """A Markdown table, one row for each true ratio."""
+def markdown(parts: Sequence[Part], rows: Sequence[RatioRow]) -> str:
+    """How often the verdict was right and the interval held the truth, by ratio."""
     lines = [
-        "| true ratio | runs | faster | same | slower | unclear | wrong "
-        "| wrong, at most (95 %) | measured, median | its 95 % intervals hold the truth |",
-        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "# Known ratios",
+        "",
+        *dict.fromkeys(map(str, parts)),
+        "",
+        "| ratio | tasks | runs | faster | same | slower | unclear | wrong "
+        "| wrong, at most (95 %) | measured, median | its interval holds the truth |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for ratio in sorted({run.true_ratio for run in runs}):
-        mine = [run for run in runs if run.true_ratio == ratio]
-        count: Counter[str] = Counter(run.verdict for run in mine)
-        wrong = sum(run.right is False for run in mine)
+    for ratio in sorted({row.nominal for row in rows}):
+        mine = [row for row in rows if row.nominal == ratio]
+        count: Counter[str] = Counter(row.verdict for row in mine)
+        wrong = sum(row.right is False for row in mine)
         lines.append(
-            f"| {ratio:.3f} | {len(mine)} | {count['faster']} | {count['same']} "
-            f"| {count['slower']} | {count['unclear']} | {wrong} "
-            f"| {100 * at_most(wrong, len(mine)):.1f} % "
-            f"| {median(run.speedup for run in mine):.4f} "
-            f"| {100 * sum(run.covered for run in mine) / len(mine):.0f} % |"
+            f"| {ratio:.3f} | {len({row.problem for row in mine})} | {len(mine)} "
+            f"| {count['faster']} | {count['same']} | {count['slower']} | {count['unclear']} "
+            f"| {wrong} | {100 * at_most(wrong, len(mine)):.1f} % "
+            f"| {median(row.speedup for row in mine):.4f} "
+            f"| {100 * sum(row.covered for row in mine) / len(mine):.0f} % |"
         )
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"
 
 
 def at_most(wrong: int, runs: int) -> float:
@@ -122,69 +236,6 @@ def at_most(wrong: int, runs: int) -> float:
         chance = sum(math.comb(runs, k) * p**k * (1 - p) ** (runs - k) for k in range(wrong + 1))
         low, high = (p, high) if chance > 0.05 else (low, p)
     return high
-
-
-def measure(settings: Settings, repeats: Sequence[int], out: Path) -> None:
-    """Judge one candidate for each entry and append each result to `out`, a JSON object a line.
-
-    Raises `InfrastructureError` where a candidate is refused: all of these are right.
-    """
-    from evaluator.errors import InfrastructureError
-    from evaluator.executor.local import LocalExecutor
-
-    with LocalExecutor(settings.device) as executor, out.open("a") as file:
-        for number, count in enumerate(repeats):
-            evaluation = executor.evaluate(request(count, settings))
-            timing = evaluation.timing
-            if timing is None:
-                raise InfrastructureError(
-                    f"a right candidate was refused: {evaluation.reason} {evaluation.message}"
-                )
-            run = Run(
-                device=evaluation.device,
-                true_ratio=REPEATS / count,
-                verdict=timing.verdict,
-                speedup=timing.speedup,
-                speedup_low=timing.speedup_low,
-                speedup_high=timing.speedup_high,
-                pairs=timing.baselines[next(iter(timing.baselines))].pairs,
-                disturbed_blocks=timing.disturbed_blocks,
-                stopped=timing.stopped,
-            )
-            file.write(run.model_dump_json() + "\n")
-            file.flush()
-            print(
-                f"{number + 1}/{len(repeats)}: {run.true_ratio:.3f} measured {run.speedup:.4f} "
-                f"[{run.speedup_low:.4f}, {run.speedup_high:.4f}] {run.verdict}",
-                file=sys.stderr,
-                flush=True,
-            )
-
-
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-
-
-@app.command()
-def main(
-    out: Annotated[Path, typer.Option(help="File of results; more are appended to it.")],
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
-    runs: Annotated[int, typer.Option(help="Of each ratio but 1.")] = 20,
-    equal: Annotated[
-        int, typer.Option(help="Of equal candidates. With 0 runs as well: the table only.")
-    ] = 100,
-    seconds: Annotated[float, typer.Option(help="Longest time of timing in each run.")] = 2.0,
-) -> None:
-    """Measure how often the verdict on speed is right; a Markdown table on stdout."""
-    from evaluator.hardware.device_choice import resolve_device
-
-    settings = Settings(device=resolve_device(device), timing_seconds=seconds)
-    order = [REPEATS] * equal + [
-        count for count in _REPEATS_OF_CANDIDATES if count != REPEATS for _ in range(runs)
-    ]
-    random.SystemRandom().shuffle(order)
-    measure(settings, order, out)
-    results = [Run.model_validate_json(line) for line in out.read_text().splitlines()]
-    print(table(results))
 
 
 if __name__ == "__main__":

@@ -14,9 +14,8 @@ from typing import Any
 import typer
 from pydantic import Field
 
-from agent.record.durable import write_whole
 from evaluator.command.command_line import serve
-from evaluator.evaluation import Evaluation, Status, Verdict
+from evaluator.evaluation import Status, Verdict
 from evaluator.record import Record
 from experiments.bench.suites.attempt import Attempt, attempt
 from experiments.bench.suites.result_lines import Part, ResultLines
@@ -31,7 +30,6 @@ from experiments.bench.suites.suite_run import (
     TimingSeconds,
     suite_run,
 )
-from problems.problem import Problem
 from tools.execute import own_module
 
 CANNOT_BE_JUDGED = "cannot be judged"
@@ -82,30 +80,17 @@ def tasks(
     run = suite_run(suite, device, only, timing_seconds, limit_s, shrink)
     lines = ResultLines(out, TaskRow)
     judge_tasks(run, lines)
-    table = markdown(lines.parts, lines.rows)
-    if out is not None:
-        write_whole(out.with_suffix(".md"), table)
-    typer.echo(table)
-    raise typer.Exit(0 if not waiting(run, lines.rows) else 1)
-
-
-def waiting(run: SuiteRun, rows: Sequence[TaskRow]) -> list[Problem]:
-    """The tasks that have no row."""
-    done = {row.problem for row in rows}
-    return [problem for problem in run.problems if problem.id not in done]
+    lines.sum_up(markdown(lines.parts, lines.rows))
+    raise typer.Exit(1 if run.waiting({row.problem for row in lines.rows}) else 0)
 
 
 def judge_tasks(run: SuiteRun, lines: ResultLines[TaskRow]) -> None:
     """Judge those that have no row yet, while there is time."""
-    left = waiting(run, lines.rows)
-    if not left:
-        return
-    lines.begin(run.part())
-    with run.executor() as executor:
-        for problem in run.until_time_is_up(left):
-            source = own_module(run.reference(problem))
-            lines.add(_row(problem.id, attempt(executor, run.request(source, problem))))
-            typer.echo(_line(lines.rows[-1]), err=True)
+    left = run.waiting({row.problem for row in lines.rows})
+    for executor, problem in run.until_time_is_up(left, lines):
+        source = own_module(run.reference(problem))
+        lines.add(_row(problem.id, attempt(executor, run.request(source, problem))))
+        typer.echo(_line(lines.rows[-1]), err=True)
 
 
 def _row(problem: str, made: Attempt) -> TaskRow:
@@ -136,14 +121,8 @@ def _row(problem: str, made: Attempt) -> TaskRow:
         wall_s=made.wall_s,
         verdict_s=made.wall_s - seconds.timing - seconds.audit,
         seconds=seconds.model_dump(),
-        memory=memory_of(evaluation),
+        memory=evaluation.model_dump(mode="json").get("memory"),
     )
-
-
-def memory_of(evaluation: Evaluation) -> dict[str, Any] | None:
-    """Peak bytes of each process, where the record has them."""
-    memory = evaluation.model_dump(mode="json").get("memory")
-    return memory if isinstance(memory, dict) else None
 
 
 def _line(row: TaskRow) -> str:

@@ -15,7 +15,6 @@ from typing import Annotated
 
 import typer
 
-from agent.record.durable import write_whole
 from evaluator.command.command_line import serve
 from evaluator.evaluation import Status
 from evaluator.executor.executor import Executor
@@ -105,36 +104,27 @@ def wrong(
     lines = ResultLines(out, WrongRow)
     count = len(Kind) if every else versions
     judge_wrong(run, lines, count)
-    table = markdown(lines.parts, lines.rows)
-    if out is not None:
-        write_whole(out.with_suffix(".md"), table)
-    typer.echo(table)
+    lines.sum_up(markdown(lines.parts, lines.rows))
     good = {Outcome.REFUSED, Outcome.EQUIVALENT, Outcome.NOT_MADE}
-    left = any(next(_left(problem, lines.rows, n, count), None) for n, problem in _numbered(run))
+    left = any(
+        next(_left(problem, lines.rows, n, count), None) for n, problem in enumerate(run.problems)
+    )
     raise typer.Exit(1 if left or any(row.outcome not in good for row in lines.rows) else 0)
 
 
 def judge_wrong(run: SuiteRun, lines: ResultLines[WrongRow], count: int) -> None:
     """Judge `count` versions of each task, while there is time; those with a row are done."""
-    numbers = {problem.id: number for number, problem in _numbered(run)}
+    numbers = {problem.id: number for number, problem in enumerate(run.problems)}
 
     def left(problem: Problem) -> Iterator[Kind]:
         return _left(problem, lines.rows, numbers[problem.id], count)
 
     waiting = [problem for problem in run.problems if next(left(problem), None)]
-    if not waiting:
-        return
-    lines.begin(run.part())
-    with run.executor() as executor:
-        for problem in run.until_time_is_up(waiting):
-            for kind in left(problem):
-                row = _Version(run, executor, problem, kind).row()
-                lines.add(row)
-                typer.echo(f"{row.problem} {row.kind}: {row.outcome} {row.why}", err=True)
-
-
-def _numbered(run: SuiteRun) -> list[tuple[int, Problem]]:
-    return list(enumerate(run.problems))
+    for executor, problem in run.until_time_is_up(waiting, lines):
+        for kind in left(problem):
+            row = _Version(run, executor, problem, kind).row()
+            lines.add(row)
+            typer.echo(f"{row.problem} {row.kind}: {row.outcome} {row.why}", err=True)
 
 
 def _left(problem: Problem, rows: list[WrongRow], number: int, count: int) -> Iterator[Kind]:

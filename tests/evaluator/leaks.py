@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-
-from experiments.bench.serving.process_family import open_files, process_family
 
 _PAGE_KIB = 4
 
@@ -36,3 +35,26 @@ def holdings(judge: int) -> Holdings:
 
 def _scratch_folders() -> list[Path]:
     return list(Path(tempfile.gettempdir()).glob("refinery-*"))
+
+
+def process_family(root: int) -> list[int]:
+    """The process with this pid and all below it."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):  # others come and go while we look
+                parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
+                children.setdefault(int(parent), []).append(int(entry.name))
+    family, queue = [], [root]
+    while queue:
+        pid = queue.pop()
+        family.append(pid)
+        queue += children.get(pid, [])
+    return family
+
+
+def open_files(pid: int) -> int:
+    """How many files a process has open; 0 for one that has ended."""
+    with contextlib.suppress(OSError):
+        return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    return 0

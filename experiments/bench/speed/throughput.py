@@ -21,7 +21,6 @@ from evaluator.executor.local import LocalExecutor
 from evaluator.record import Record
 from evaluator.settings import Settings
 from experiments.bench.speed.catalogue import BenchCandidate, catalogue, own_modules, runnable
-from experiments.bench.speed.plain_path import plain_run
 from experiments.bench.speed.warm_up import set_up, warm_up
 from experiments.bench.suites.machine import Machine, machine
 from problems.errors import UsageError
@@ -89,12 +88,8 @@ class ThroughputFigures(Record):
     """On the first device."""
     one_by_one: OneByOne
     """Through the same executor."""
-    plain_one_by_one: OneByOne | None
-    """Through PyTorch's own `load_inline`, a process a candidate."""
     gain: float
     """The batch's rate over that of one by one, which is extrapolated from the sample."""
-    plain_gain: float | None
-    """The same over plain one by one."""
     larger: tuple[Batch, ...]
     """On 2, 4, ... and all devices, if there are several; as many candidates for each."""
 
@@ -105,7 +100,6 @@ def measure_throughput(
     kernels: Sequence[BenchCandidate] = (),
     candidates: int = 100,
     sample: int = 10,
-    plain_sample: int = 0,
     timing_seconds: float = 1.0,
     keep: Callable[[ThroughputFigures], None] = lambda _: None,
 ) -> ThroughputFigures:
@@ -123,7 +117,6 @@ def measure_throughput(
         with LocalExecutor(devices[0], cache=cache) as executor:
             warm_up_s = _warm_up(executor, 1, settings, kernels)
             slow = _one_by_one(list(islice(fresh, sample)), executor, settings)
-            plain = _plain(list(islice(fresh, plain_sample)), devices[0])
             batch = _batch(list(islice(fresh, candidates)), executor, devices[:1], settings)
         figures = ThroughputFigures(
             machine=here,
@@ -132,9 +125,7 @@ def measure_throughput(
             warm_up_s=warm_up_s,
             batch=batch,
             one_by_one=slow,
-            plain_one_by_one=plain,
             gain=batch.per_minute / slow.per_minute,
-            plain_gain=batch.per_minute / plain.per_minute if plain else None,
             larger=(),
         )
         keep(figures)
@@ -204,18 +195,9 @@ def _one_by_one(
     begin = time.monotonic()
     for candidate in candidates:
         _judged(candidate, executor, settings)
-    return _rate(len(candidates), time.monotonic() - begin)
-
-
-def _plain(candidates: Sequence[BenchCandidate], device: str) -> OneByOne | None:
-    if not candidates:
-        return None
-    runs = [plain_run(candidate, device) for candidate in candidates]
-    return _rate(len(runs), sum(run.seconds for run in runs))
-
-
-def _rate(candidates: int, seconds: float) -> OneByOne:
-    return OneByOne(candidates=candidates, seconds=seconds, per_minute=60.0 * candidates / seconds)
+    seconds = time.monotonic() - begin
+    rate = 60.0 * len(candidates) / seconds
+    return OneByOne(candidates=len(candidates), seconds=seconds, per_minute=rate)
 
 
 def _batch(
@@ -304,11 +286,4 @@ def told(figures: ThroughputFigures) -> list[str]:
         f"one by one: {slow.candidates} in {slow.seconds:.1f} s, {slow.per_minute:.1f} a minute"
         f" (extrapolated): at once is {figures.gain:.1f}x that"
     )
-    if figures.plain_one_by_one is not None and figures.plain_gain is not None:
-        plain = figures.plain_one_by_one
-        lines.append(
-            f"plain one by one: {plain.candidates} in {plain.seconds:.1f} s,"
-            f" {plain.per_minute:.2f} a minute (extrapolated): at once is"
-            f" {figures.plain_gain:.1f}x that"
-        )
     return lines

@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 from typing import Generic, TypeVar
 
+import typer
 from pydantic import ValidationError
 
-from agent.record.durable import append_whole
+from agent.record.durable import append_whole, write_whole
 from evaluator.record import Record
 from experiments.bench.suites.machine import Machine
 from problems.errors import UsageError
@@ -64,6 +65,12 @@ class ResultLines(Generic[Row]):
         """Keep one more row, at once."""
         self.rows.append(row)
         self._append(row)
+
+    def sum_up(self, table: str) -> None:
+        """Print the table, and keep it beside the file."""
+        if self._path is not None:
+            write_whole(self._path.with_suffix(".md"), table)
+        typer.echo(table)
 
     def _append(self, record: Record) -> None:
         if self._path is not None:

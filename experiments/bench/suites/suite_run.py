@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -18,12 +17,14 @@ from evaluator.hardware.device_choice import resolve_device
 from evaluator.settings import Settings
 from experiments.bench.speed.warm_up import start
 from experiments.bench.suites.machine import machine
-from experiments.bench.suites.result_lines import Part
+from experiments.bench.suites.result_lines import Part, ResultLines, Row
 from experiments.bench.suites.shrunk import shrunk
 from problems.loader import load_suite, select
 from problems.problem import Problem
 
-Suite = Annotated[Path, typer.Option(help="A folder of tasks in KernelBench's format.")]
+Suite = Annotated[
+    Path | None, typer.Option(help="A folder of tasks in KernelBench's format. [our problems]")
+]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda:N.")]
 Only = Annotated[str | None, typer.Option(help="A regular expression, searched for in ids.")]
 TimingSeconds = Annotated[float, typer.Option(help="Longest time spent on timing, each.")]
@@ -59,35 +60,35 @@ class SuiteRun:
         """The task's source as the judge sees it."""
         return self.request("", problem).reference
 
-    def until_time_is_up(self, problems: list[Problem]) -> Iterator[Problem]:
-        """One task after the other, while the next, if it takes as long as the longest so far,
-        ends in time."""
-        longest = 0.0
-        for problem in problems:
-            begin = time.monotonic()
-            if self.limit_s is not None and begin - self._begin + longest > self.limit_s:
-                return
-            yield problem
-            longest = max(longest, time.monotonic() - begin)
+    def waiting(self, done: Collection[str]) -> list[Problem]:
+        return [problem for problem in self.problems if problem.id not in done]
 
-    @contextmanager
-    def executor(self) -> Iterator[LocalExecutor]:
-        """A fresh judge whose processes have started, kept over all tasks."""
-        with LocalExecutor(self.settings.device) as executor:
-            start(executor, self.settings)
-            yield executor
+    def until_time_is_up(
+        self, problems: Sequence[Problem], lines: ResultLines[Row]
+    ) -> Iterator[tuple[LocalExecutor, Problem]]:
+        """One task after the other, with a judge that is kept over all of them.
 
-    def part(self) -> Part:
-        """Where and how this command measures."""
-        return Part(
-            machine=machine([self.settings.device]),
-            timing_seconds=self.settings.timing_seconds,
-            shrink=self.shrink,
+        No task is begun that, if it takes as long as the longest so far, would not end in time.
+        """
+        if not problems:
+            return
+        device, timing_seconds = self.settings.device, self.settings.timing_seconds
+        lines.begin(
+            Part(machine=machine([device]), timing_seconds=timing_seconds, shrink=self.shrink)
         )
+        longest = 0.0
+        with LocalExecutor(device) as executor:
+            start(executor, self.settings)
+            for problem in problems:
+                begin = time.monotonic()
+                if self.limit_s is not None and begin - self._begin + longest > self.limit_s:
+                    return
+                yield executor, problem
+                longest = max(longest, time.monotonic() - begin)
 
 
 def suite_run(
-    suite: Path,
+    suite: Path | None,
     device: str,
     only: str | None,
     timing_seconds: float,

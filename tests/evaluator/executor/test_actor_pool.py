@@ -18,7 +18,7 @@ import pytest
 from evaluator.executor.builders import builders_for
 from evaluator.executor.ray import RayExecutor
 from evaluator.walls.environment import python_path
-from experiments.bench.serving.local_cluster import LocalCluster, local_cluster
+from tests.evaluator.executor.local_cluster import LocalCluster, local_cluster
 
 pytestmark = pytest.mark.thorough
 

@@ -25,8 +25,8 @@ from evaluator.executor.ray import RayExecutor
 from evaluator.executor.ray_driver import ATTEMPTS
 from evaluator.executor.ray_judge import Place
 from evaluator.settings import Settings
-from experiments.bench.serving.local_cluster import LocalCluster, local_cluster
 from problems.errors import UsageError
+from tests.evaluator.executor.local_cluster import LocalCluster, local_cluster
 from tests.evaluator.executor.test_local import request
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 from tests.evaluator.processes import descendants, still_running

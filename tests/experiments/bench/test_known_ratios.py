@@ -1,25 +1,31 @@
-"""Kernels whose speed is known: what the command measures, counts and prints."""
+"""Candidates whose speed is known: what each side does, what is counted and printed."""
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import pytest
+import torch
 
 from evaluator.evaluation import Verdict
-from experiments.bench.known_ratios import Run, at_most, table
-from tests.command import command
+from experiments.bench.known_ratios import RATIOS, RatioRow, at_most, markdown, measure, side
+from experiments.bench.suites.result_lines import ResultLines
+from experiments.bench.suites.suite_run import suite_run
+from tests.experiments.bench.test_tasks import TASK, suite
 
 
-def run(true_ratio: float, verdict: Verdict, speedup: float = 1.0) -> Run:
-    return Run(
-        device="made up",
-        true_ratio=true_ratio,
+def row(nominal: float, verdict: Verdict, speedup: float = 1.0) -> RatioRow:
+    return RatioRow(
+        problem="level3_1_net",
+        nominal=nominal,
+        true_ratio=nominal,
         verdict=verdict,
         speedup=speedup,
         speedup_low=speedup - 0.01,
         speedup_high=speedup + 0.01,
         pairs=30,
-        disturbed_blocks=0,
-        stopped="precise",
+        wall_s=3.0,
     )
 
 
@@ -28,15 +34,15 @@ def run(true_ratio: float, verdict: Verdict, speedup: float = 1.0) -> Run:
     [
         (1.0, Verdict.SAME, True),
         (1.0, Verdict.FASTER, False),
-        (1.02, Verdict.FASTER, True),
-        (1.02, Verdict.SAME, False),
-        (0.98, Verdict.SLOWER, True),
-        (0.98, Verdict.FASTER, False),
-        (0.98, Verdict.UNCLEAR, None),
+        (1.05, Verdict.FASTER, True),
+        (1.05, Verdict.SAME, False),
+        (1 / 1.05, Verdict.SLOWER, True),
+        (1 / 1.05, Verdict.FASTER, False),
+        (1 / 1.05, Verdict.UNCLEAR, None),
     ],
 )
 def test_a_verdict_is_right_wrong_or_withheld(ratio, verdict, right):
-    assert run(ratio, verdict).right is right
+    assert row(ratio, verdict).right is right
 
 
 def test_the_bound_on_the_share_of_wrong_verdicts():
@@ -47,21 +53,34 @@ def test_the_bound_on_the_share_of_wrong_verdicts():
 
 
 def test_the_table_counts_each_ratio():
-    runs = [run(1.0, Verdict.SAME)] * 3 + [run(1.0, Verdict.FASTER, 1.05)]
-    rows = table([*runs, run(1.05, Verdict.FASTER, 1.05)]).splitlines()
-    assert rows[2].startswith("| 1.000 | 4 | 1 | 3 | 0 | 0 | 1 |")
-    assert "| 75 % |" in rows[2]
-    assert rows[3].startswith("| 1.050 | 1 | 1 | 0 | 0 | 0 | 0 |")
+    rows = [row(1.0, Verdict.SAME)] * 3 + [row(1.0, Verdict.FASTER, 1.05)]
+    lines = markdown([], [*rows, row(1.05, Verdict.FASTER, 1.05)]).splitlines()
+    assert lines[-2].startswith("| 1.000 | 1 | 4 | 1 | 3 | 0 | 0 | 1 |")
+    assert "| 75 % |" in lines[-2]
+    assert lines[-1].startswith("| 1.050 | 1 | 1 | 1 | 0 | 0 | 0 | 0 |")
+
+
+def test_a_side_runs_the_module_and_waits():
+    task = TASK.format(forward="self.calls = getattr(self, 'calls', 0) + 1\n        return x * 2")
+    namespace: dict[str, object] = {}
+    exec(side(task, "ModelNew", 2e4, 1.0, on_gpu=False), namespace)
+    module = namespace["ModelNew"](8)  # type: ignore[operator]
+    begin = time.perf_counter()
+    assert torch.equal(module(torch.ones(2, 8)), torch.full((2, 8), 2.0))
+    assert time.perf_counter() - begin >= 0.02
+    assert module.task.calls == 1
+    assert "torch.cuda._sleep(39600)" in side(task, "Model", 20.0, 1980.0, on_gpu=True)
 
 
 @pytest.mark.slow
-def test_the_command_measures_appends_and_prints_a_table(tmp_path):
-    out = tmp_path / "runs.jsonl"
-    words = ("--device", "cpu", "--runs", "0", "--equal", "1", "--seconds", "0.1")
-    for count in (1, 2):
-        done = command("experiments.bench.known_ratios", "--out", out, *words)
-        assert done.returncode == 0, done.stderr
-        assert f"| 1.000 | {count} |" in done.stdout
-    measured = Run.model_validate_json(out.read_text().splitlines()[0])
-    assert 0.2 < measured.speedup < 5
-    assert measured.pairs >= 9
+def test_each_ratio_is_judged_and_its_truth_kept(tmp_path: Path):
+    run = suite_run(
+        suite(tmp_path / "suite", good="return self.linear(x).relu()"), "cpu", None, 0.1, None, None
+    )
+    lines = ResultLines(tmp_path / "ratios.jsonl", RatioRow)
+    assert measure(run, run.problems, 1, lines) == 1
+    assert [each.nominal for each in lines.rows] == list(RATIOS)
+    for each in lines.rows:
+        assert each.true_ratio == pytest.approx(each.nominal, rel=0.02)
+        assert each.pairs >= 9
+    assert ResultLines(tmp_path / "ratios.jsonl", RatioRow).rows == lines.rows

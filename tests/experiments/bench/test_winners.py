@@ -7,12 +7,18 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from evaluator.evaluation import Verdict
+from evaluator.evaluation import Timing, Verdict
 from evaluator.hardware.devices import describe
 from experiments.bench.winners import Again, Pair, Winner, app, lines
 from problems.errors import UsageError
+from tests.evaluator.made_evaluations import timing as made_timing
 from tests.evaluator.made_requests import evaluation_request
-from tests.experiments.bench.test_repeats import timing
+
+
+def timing(speedup: float, half: float, verdict: Verdict) -> Timing:
+    low, high = speedup * (1 - half), speedup * (1 + half)
+    return made_timing(speedup, 500.0, low=low, high=high, verdict=verdict)
+
 
 REQUEST = evaluation_request(timing_seconds=0.2, audit="never")
 WINNER = Winner(

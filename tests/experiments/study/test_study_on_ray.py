@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from agent.record.run_files import RunFiles
-from experiments.bench.serving.local_cluster import LocalCluster, local_cluster
 from experiments.runs import load_runs
 from tests.agent.llm.provider_server import ProviderServer, answer
+from tests.evaluator.executor.local_cluster import LocalCluster, local_cluster
 from tests.experiments.study.test_matrix import PROBLEMS, begin
 
 pytestmark = pytest.mark.slow

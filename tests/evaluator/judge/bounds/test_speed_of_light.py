@@ -11,7 +11,6 @@ from evaluator.judge.bounds.ceilings import Ceilings, measure_ceilings
 from evaluator.judge.bounds.speed_of_light import bounds
 from evaluator.judge.bounds.work import Work, count_work
 from evaluator.settings import Precision
-from problems.loader import load_problem
 from tests.evaluator.judge.correctness.calibration import rand, randn
 
 
@@ -347,17 +346,6 @@ def test_the_floor_holds_for_real_kernels_on_a_gpu():
     assert found.floor_us is not None
     assert found.floor_us < start.elapsed_time(stop) * 1e3
     assert found.floor_us < found.bound_us
-
-
-@pytest.mark.gpu
-def test_libraries_come_near_the_bound_and_do_not_beat_it(tmp_path):
-    from experiments.bench.bound_check import faults, measure, read
-
-    rows = tmp_path / "rows.jsonl"
-    measure("cuda:0", [load_problem("level1_1_swish")], rows, compiled=False, limit_s=300)
-    found = read(rows)
-    assert {row.kind for row in found} == {"copy", "matmul", "problem"}
-    assert list(faults(found)) == []
 
 
 def test_probing_takes_integer_inputs():

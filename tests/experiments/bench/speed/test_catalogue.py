@@ -42,7 +42,7 @@ def executor() -> Iterator[LocalExecutor]:
 
 def test_there_are_as_many_as_there_should_be():
     counts = Counter(candidate.backend for candidate in catalogue())
-    assert counts[Backend.CUDA] >= 10
+    assert counts[Backend.CUDA] >= 8
     assert counts[Backend.TRITON] >= 3
     assert counts[Backend.CPP] >= 8
     generated = [
@@ -50,7 +50,7 @@ def test_there_are_as_many_as_there_should_be():
         for candidate in catalogue()
         if "#include <torch/extension.h>" in candidate.source and "load_inline(" in candidate.source
     ]
-    assert len(generated) >= 12
+    assert len(generated) >= 10
 
 
 def test_some_are_wrong_and_some_do_not_compile():

@@ -88,6 +88,6 @@ def test_a_small_measurement_on_the_cpu():
     batch = figures.batch
     assert (batch.candidates, batch.correct, batch.built) == (3, 3, 3)
     assert 0.0 < batch.device_share < batch.busy_share <= 1.001
-    assert figures.larger == () and figures.plain_one_by_one is None
+    assert figures.larger == ()
     assert batch.scaling == 1.0
     assert "3 candidates at once" in "\n".join(told(figures))

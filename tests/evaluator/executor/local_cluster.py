@@ -1,6 +1,6 @@
 """A Ray cluster of several nodes on this machine, on loopback, to try what a lost node does.
 
-`python -m experiments.bench.serving.local_cluster FD FOLDER` ends with the process that started it;
+`python -m tests.evaluator.executor.local_cluster FD FOLDER` ends with the process that started it;
 `LocalCluster` is that process as seen from outside. Its nodes share the machine, so figures from it
 say nothing about how fast a cluster is.
 """
@@ -62,7 +62,7 @@ def local_cluster(nodes: int) -> Iterator[LocalCluster]:
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     }
     with tempfile.TemporaryDirectory(prefix="refinery-ray-") as folder, _environment(settings):
-        process = Service("experiments.bench.serving.local_cluster", folder)
+        process = Service("tests.evaluator.executor.local_cluster", folder)
         try:
             cluster = LocalCluster(process, process.ask(b"address").decode())
             for _ in range(nodes):
