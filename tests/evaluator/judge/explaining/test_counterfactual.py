@@ -12,6 +12,7 @@ from torch import Tensor
 
 from evaluator.judge.explaining import counterfactual
 from evaluator.judge.explaining.counterfactual import Counterfactual, find_counterfactual
+from evaluator.judge.explaining.reference_modes import to_tf32
 from evaluator.judge.problem.reference import Reference
 from evaluator.judge.problem.variation import fresh_seed
 from evaluator.settings import Precision
@@ -130,3 +131,11 @@ def test_errors_in_few_rows_are_none_of_rounding():
     errors[:3] = torch.randn(3, right.shape[1])
     for power in range(6, 13):
         assert looked_for(reference, values, right + 2.0**-power * errors) is None
+
+
+def test_tf32_keeps_ten_bits_of_mantissa() -> None:
+    x = torch.randn(10000) * torch.exp(3 * torch.randn(10000))
+    rounded = to_tf32(x)
+    off = ((rounded - x) / x).abs()
+    assert 2**-12 < float(off.max()) <= 2**-11
+    assert torch.equal(to_tf32(rounded), rounded)
