@@ -71,7 +71,7 @@ def memory_finding(text: str) -> Finding | None:
     summaries = list(_SUMMARY.finditer(text))
     if not errors and not summaries:
         return None
-    # A long stack may have pushed the beginning out of the log: the summary stands at its end.
+    # A long stack may have pushed the beginning out of the log: the summary is at its end.
     report = text[errors[-1].start() :] if errors else text
     words = errors[-1]["words"] if errors else ""
     kind = next((name for spoken, name in _SPOKEN.items() if words.startswith(spoken)), "")
@@ -102,7 +102,7 @@ def undefined_findings(text: str) -> tuple[Finding, ...]:
     """
     found: dict[tuple[str, int], Finding] = {}
     for match in map(_UNDEFINED.match, text.splitlines()):
-        # Headers, ours and PyTorch's, are named by their whole path.
+        # The judge's headers and PyTorch's are named by their whole path.
         if match is None or match["file"].startswith("/"):
             continue
         words = _ADDRESS.sub("...", match["text"])[:_MOST_TEXT]

@@ -45,7 +45,7 @@ _OPTIONS = {
     "alloc_dealloc_mismatch": 0,
     "new_delete_type_mismatch": 0,
     "allocator_may_return_null": 1,
-    # Ours, not the worker's own handler, which would tell less.
+    # Not the worker's own handler, which would report less.
     "handle_segv": 2,
     "handle_sigbus": 2,
     "handle_sigfpe": 2,

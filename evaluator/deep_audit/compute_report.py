@@ -48,8 +48,9 @@ def findings_of(
 
     Errors of memcheck and racecheck refuse where they lie in one of the candidate's own kernels.
     racecheck knows the plain barriers of a block and a warp; with any others
-    (`plain_barriers=False`) it sees races where there are none, and only tells. initcheck takes
-    padding that nobody uses for an error, and synccheck what some devices allow: these only tell.
+    (`plain_barriers=False`) it sees races where there are none, so they are only reported.
+    initcheck takes unused padding for an error, and synccheck what some devices allow. Their
+    findings are only reported, too.
     """
     found: dict[tuple[str, ...], Finding] = {}
     for block in _blocks(text):
@@ -99,7 +100,7 @@ def ended_properly(text: str) -> bool:
     return re.search(r"^========= (?:\w+ )?SUMMARY: ", text, re.MULTILINE) is not None
 
 
-def errors_told(text: str) -> bool:
+def counts_errors(text: str) -> bool:
     """Whether a summary counts errors: none of them read means that they were made unreadable."""
     return re.search(r"SUMMARY: [1-9]", text) is not None
 
@@ -134,7 +135,7 @@ def _place(block: list[str]) -> re.Match[str] | None:
 
 
 def _kernels(place: re.Match[str] | None, block: list[str]) -> list[str]:
-    """Where it happened, then who called that, names without parameters."""
+    """The function in which it happened, then its callers, without parameters."""
     found = [place["kernel"]] if place else []
     found += [match["kernel"] for line in block if (match := _DEVICE_FRAME.match(line))]
     return list(dict.fromkeys(base_name(name) for name in found if name.strip()))

@@ -16,8 +16,8 @@ from evaluator.collect.target.target_request import write_request
 from evaluator.deep_audit.compiled_text import with_lines
 from evaluator.deep_audit.compute_report import (
     assertion_findings,
+    counts_errors,
     ended_properly,
-    errors_told,
     findings_of,
 )
 from evaluator.deep_audit.own_code import OwnCode
@@ -91,7 +91,7 @@ def _watch(
         found += assertion_findings(text)
     findings = tuple(with_lines(each, code.texts) for each in found)
     note = "" if ended_properly(text) else "the tool printed no summary"
-    if not note and not findings and errors_told(text):
+    if not note and not findings and counts_errors(text):
         note = "the tool counted errors of which none can be read"
     return SanitizerRun(
         tool=tool,

@@ -65,12 +65,12 @@ class CrashLook:
             runs, notes = [], (*evaluation.notes, f"the crash was not looked into: {error}")
         seconds = time.monotonic() - begin
         audit = DeepAudit(occasion="crash", sanitizers=tuple(runs), seconds=seconds)
-        told = {
+        update = {
             "audit": audit,
             "notes": notes,
             "seconds": evaluation.seconds.model_copy(update={"audit": seconds}),
         }
-        return evaluation.model_copy(update=told)
+        return evaluation.model_copy(update=update)
 
     def _runs(self, request: EvaluationRequest) -> list[SanitizerRun]:
         on_cpu = request.settings.device == "cpu"

@@ -54,7 +54,7 @@ class DeepAuditor:
     def audited(self, request: EvaluationRequest, evaluation: Evaluation) -> Evaluation:
         """The evaluation, with an audit or a look at a crash where there is occasion for one.
 
-        Nothing is raised: where our side breaks, the verdict stands and a note says so.
+        Nothing is raised: where the judge fails, the verdict is kept and a note says so.
         """
         if crashed(evaluation, request.settings):
             return self._crash_look.taken(request, evaluation)
@@ -103,7 +103,7 @@ class DeepAuditor:
         return judged
 
     def _life(self, request: EvaluationRequest, *, as_constructed: bool) -> tuple[LifeTrial, ...]:
-        """What module life showed; a failure of ours is reported, and costs nothing else."""
+        """What module life showed; an infrastructure error is reported and has no other effect."""
         try:
             with self._judge.holding(request.settings.device):
                 context = self._judge.context_for(request)
@@ -138,7 +138,7 @@ def with_audit(
     evaluation: Evaluation, audit: DeepAudit, origin: Origin, *, require: str = "any"
 ) -> Evaluation:
     """The evaluation with what the audit found, refused where that asks for it."""
-    told: dict[str, object] = {
+    update: dict[str, object] = {
         "audit": audit,
         "provenance": origin.label,
         "notes": (*evaluation.notes, *([origin.note] if origin.note else [])),
@@ -146,7 +146,7 @@ def with_audit(
     }
     if audit.refusing:
         tool, finding = audit.refusing[0]
-        told |= {
+        update |= {
             "status": Status.RUNTIME_ERROR,
             "reason": Reason.RACE if tool is Tool.RACECHECK else Reason.MEMORY_ERROR,
             "message": f"right by luck: {_NAMES[tool]} found {finding}",
@@ -154,21 +154,21 @@ def with_audit(
             "timing": None,
         }
     elif require == "custom" and origin.label is not Provenance.CUSTOM:
-        told |= {
+        update |= {
             "status": Status.INTEGRITY,
             "reason": Reason.NOT_CUSTOM if origin.label else Reason.PROVENANCE_UNKNOWN,
             "message": _required(origin),
             "timing": None,
         }
     elif require == "kept_results" and audit.overwrites_results:
-        told |= {
+        update |= {
             "status": Status.INTEGRITY,
             "reason": Reason.RESULT_OVERWRITTEN,
             "message": "kept results are required, and the next call overwrites its result",
             "timing": None,
         }
     # Not model_copy, which would not check that the payload fits the status.
-    return Evaluation.model_validate(dict(evaluation) | told)
+    return Evaluation.model_validate(dict(evaluation) | update)
 
 
 def _required(origin: Origin) -> str:

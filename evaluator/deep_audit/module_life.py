@@ -102,8 +102,8 @@ class _Lives:
                 if trial.runner is not None:
                     trial.runner.close()
                 if isinstance(error, Rejection):
-                    told = f"judged once more, it is refused: {error.message}"
-                    raise _NotTriedError(told) from None
+                    message = f"judged once more, it is refused: {error.message}"
+                    raise _NotTriedError(message) from None
                 raise
             assert trial.runner is not None
             self._trial = trial

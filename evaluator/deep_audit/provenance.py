@@ -61,12 +61,12 @@ def origin_of(
 
 
 def label_of(shares: Shares, code: OwnCode, *, fell_back: bool) -> Provenance | None:
-    """The label for these shares; None where too much of the time can't be told.
+    """The label for these shares; None where too much of the time is unaccounted for.
 
     `fell_back`: a build failed, or the reference's class does the work.
     """
     if shares.own >= CUSTOM_FROM:
-        # Its own functions call a library where no trace sees it: how much, nobody knows.
+        # Its own functions call a library for an unknown time that no trace sees.
         return Provenance.MIXED if shares.imports else Provenance.CUSTOM
     if code.exists and shares.other > _UNKNOWN_ABOVE:
         return None
@@ -130,8 +130,8 @@ def _traced(request: EvaluationRequest, code: OwnCode) -> Shares:
 
 
 def _other_us(call: CallShares) -> float:
-    told = sum(call.own_us.values()) + sum(call.library_us.values()) + call.neutral_us
-    return max(0.0, call.wall_us - told - _PYTHON_US)
+    known = sum(call.own_us.values()) + sum(call.library_us.values()) + call.neutral_us
+    return max(0.0, call.wall_us - known - _PYTHON_US)
 
 
 def _own_share(call: CallShares, other_us: float) -> float:

@@ -14,24 +14,22 @@ def uses_reference(candidate: str, reference: str) -> bool:
     instantiated, or its forward called. A `ModelNew` that copies the reference word for word is
     not meant: that one calls operators like any other.
     """
-    ours, theirs = candidate_tree(candidate), candidate_tree(reference)
-    if ours is None or theirs is None:
+    own, given = candidate_tree(candidate), candidate_tree(reference)
+    if own is None or given is None:
         return False
-    wanted = [_forward(each) for each in _classes(theirs) if each.name == "Model"]
+    wanted = [_forward(each) for each in _classes(given) if each.name == "Model"]
     copies = {
         each.name
-        for each in _classes(ours)
+        for each in _classes(own)
         if each.name != "ModelNew" and _forward(each) is not None and _forward(each) in wanted
     }
     if not copies:
         return False
-    for each in _classes(ours):
+    for each in _classes(own):
         inherits = any(isinstance(base, ast.Name) and base.id in copies for base in each.bases)
         if each.name == "ModelNew" and inherits and _defers(each):
             return True
-    return any(
-        isinstance(node, ast.Call) and _named(node.func) in copies for node in ast.walk(ours)
-    )
+    return any(isinstance(node, ast.Call) and _named(node.func) in copies for node in ast.walk(own))
 
 
 def _defers(each: ast.ClassDef) -> bool:
@@ -68,5 +66,5 @@ def _forward(each: ast.ClassDef) -> str | None:
 def _without_words(body: list[ast.stmt]) -> list[ast.stmt]:
     """A function's body without its docstring."""
     first = body[0] if body else None
-    told = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    return body[1:] if told and isinstance(first.value.value, str) else body  # type: ignore[union-attr]
+    is_constant = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    return body[1:] if is_constant and isinstance(first.value.value, str) else body  # type: ignore[union-attr]

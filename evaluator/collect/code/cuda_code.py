@@ -117,7 +117,7 @@ def inspect_kernels(libraries: Sequence[Path]) -> KernelTrace:
 
 
 def as_trace(kernels: dict[str, KernelCode]) -> KernelTrace:
-    """The same as a trace. Of instances of one template, the longest stands for all."""
+    """The same as a trace. The longest instance of a template represents all."""
     ordered = sorted(kernels.items(), key=lambda item: -item[1].instructions["instructions"])
     named: dict[str, KernelCode] = {}
     for mangled, code in ordered:
@@ -152,9 +152,9 @@ def read_kernels(usage: str, sass: str) -> dict[str, KernelCode]:
     }
 
 
-def _own_shared(capability: Capability, told: int) -> int:
+def _own_shared(capability: Capability, printed: int) -> int:
     # From 9.0 on, the size that cuobjdump prints includes what the driver reserves.
-    return told - RESERVED_SHARED if told and capability >= (9, 0) else told
+    return printed - RESERVED_SHARED if printed and capability >= (9, 0) else printed
 
 
 def _instructions(sass: str) -> dict[str, Counter[str]]:

@@ -13,7 +13,7 @@ _BLOCKS_PER_SM: dict[Capability, int] = {(7, 5): 16, (8, 6): 16, (8, 9): 24, (12
 """32 elsewhere."""
 _WARP = 32
 _REGISTER_UNIT = 256
-"""Registers are given to a warp in pieces of so many."""
+"""Registers are allocated to a warp in units of this size."""
 _WARP_UNIT = 4
 """Warps are spread evenly over the four parts of a multiprocessor."""
 _SHARED_UNIT = 128

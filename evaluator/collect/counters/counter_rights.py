@@ -1,4 +1,4 @@
-"""Who may read a GPU's performance counters, by the driver's word."""
+"""Which users may read a GPU's performance counters, as the driver says."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CONTROL = Path("/dev/nvidiactl")
 def for_administrators() -> bool | None:
     """Whether the driver keeps them from other users, as it comes; None where there is no driver.
 
-    Raises `OSError` where it can't be told: a container may lack the driver's word alone.
+    Raises `OSError` where it is unknown: a container may lack only the driver's parameters.
     """
     try:
         return "RmProfilingAdminOnly: 0" not in _PARAMETERS.read_text()

@@ -1,7 +1,7 @@
 """For which lines of a kernel's source its warps waited: Nsight Compute's source page.
 
 The page repeats each instruction below the lines that it comes from. An instruction of an inlined
-function stands below its own line and below the line of each call.
+function is printed below its own line and below the line of each call.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from evaluator.collect.nsight.scoreboard import Code
 _LEAST_SHARE = 0.05
 _MOST_LINES = 12
 _DEFINED = re.compile(
-    # CUDA's, whose bounds may stand on either side of its type; Triton's, with its decorators.
+    # CUDA's, whose bounds may be on either side of its type; Triton's, with its decorators.
     r"(?:__global__[\s\w]*?(?:__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)[\s\w]*?)?\b"
     r"|@triton\.jit\b.*\n(?:\s*@.*\n)*\s*def\s+)(\w+)\s*\("
 )

@@ -21,7 +21,7 @@ _ENDING_S = 10.0
 
 
 def run(command: Sequence[str], folder: Path, *, timeout_s: float, name: str = "") -> str:
-    """Run a command of ours in `folder` and return what it printed.
+    """Run a trusted command in `folder` and return what it printed.
 
     Raises `ProfilerError` if it takes too long or fails.
     """

@@ -22,7 +22,7 @@ import torch
 
 from evaluator.collect.collected import Collected, Work
 from evaluator.collect.own_functions import mark_own_functions
-from evaluator.collect.target.owner import Owner, connect_to_owner
+from evaluator.collect.target.broker_client import BrokerClient, connect_to_broker
 from evaluator.collect.target.target import COLLECTED, Mode, handed_over
 from evaluator.collect.target.target_request import read_request
 from evaluator.collect.target.walled import LAYERS
@@ -63,7 +63,7 @@ def main(folder: Path, mode: Mode) -> None:
     since = handed_over(folder)
     if since is None:
         return
-    owner = connect_to_owner(folder)
+    broker = connect_to_broker(folder)
     stages = Stages(since)
     stages.end("start")
     request = read_request(folder)
@@ -77,9 +77,9 @@ def main(folder: Path, mode: Mode) -> None:
         torch.backends.cuda.matmul.allow_tf32 = tf32
         torch.backends.cudnn.allow_tf32 = tf32
     # Only from here on is it needed.
-    owner.hold_device()
+    broker.hold_device()
     stages.end("wait")
-    collected = _collect(folder, mode, request, owner, stages)
+    collected = _collect(folder, mode, request, broker, stages)
     stages.end("collect")
     (folder / COLLECTED).write_text(collected.after(stages.seconds).model_dump_json())
 
@@ -88,7 +88,7 @@ def _collect(
     folder: Path,
     mode: Mode,
     request: EvaluationRequest,
-    owner: Owner,
+    broker: BrokerClient,
     stages: Stages,
 ) -> Collected:
     settings = request.settings
@@ -108,7 +108,7 @@ def _collect(
         resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
         layers.append("memory_limit")
     stages.end("prepare")
-    module = _candidate(request, reference, state, owner)
+    module = _candidate(request, reference, state, broker)
     stages.end("build")
     values = reference.fresh_inputs(_SEED + 1)
 
@@ -129,7 +129,7 @@ def _collect(
             threads=threads,
             output_bytes=output_bytes,
             flush_bytes=max(2 * cache_bytes(settings.device), 2**24),
-            count=owner.count,
+            count=broker.count,
         )
         collected = collected.model_copy(update={"cpu": cpu})
     elif mode == "shares":
@@ -165,10 +165,10 @@ def _candidate(
     request: EvaluationRequest,
     reference: Reference,
     state: dict[str, torch.Tensor],
-    owner: Owner,
+    broker: BrokerClient,
 ) -> torch.nn.Module:
     settings = request.settings
-    build_stub.install(owner.build)
+    build_stub.install(broker.build)
     if settings.device == "cpu":
         mark_own_functions()
     else:

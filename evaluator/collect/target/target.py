@@ -26,7 +26,7 @@ from typing import IO, Literal
 
 from evaluator.collect.collected import Collected
 from evaluator.collect.target.broker import Broker
-from evaluator.collect.target.owner import listening
+from evaluator.collect.target.broker_client import listening
 from evaluator.collect.target.program import Program, last_line
 from evaluator.collect.target.target_request import REQUEST
 from evaluator.errors import ProfilerError
@@ -69,7 +69,7 @@ class Target:
             "evaluator.collect.target.walled", str(folder), str(os.getpid()), mode, *prefix
         )
         variables = clean_environment(folder) | dict(environment or {})
-        # Nothing in its environment leads to anything else of ours.
+        # Its environment names no other folder of the judge.
         variables["KERNEL_REFINERY_CACHE"] = str(folder / _CACHE)
         # libgomp's idle threads would spin and count as processor time.
         variables["OMP_WAIT_POLICY"] = "passive"
@@ -80,7 +80,7 @@ class Target:
             os.mkfifo(folder / _GATE)
             # The process that will wait there; no other one comes into the folder.
             (folder / _GATE).chmod(0o644)
-            # Reading as well: so opening waits for nobody, and writing can't fail.
+            # For reading too: opening does not wait for a reader, and writing cannot fail.
             self._gate = os.open(folder / _GATE, os.O_RDWR | os.O_CLOEXEC)
             try:
                 self._program = Program(
@@ -142,7 +142,7 @@ class Target:
                 os.fchmod(file.fileno(), 0o644)
                 file.write((folder / REQUEST).read_bytes())
         except FileExistsError as error:
-            raise ProfilerError("somebody has written into the folder of the spare") from error
+            raise ProfilerError("another process wrote into the folder of the spare") from error
         with listening(self._folder) as door:
             os.write(self._gate, f"{begin!r}\n".encode())
             try:
@@ -179,8 +179,8 @@ class Target:
 
 
 def _name_packages(folder: Path) -> None:
-    """Where ours are to be found: the folder that they lie in can't be looked through from behind
-    the walls, and they need not be installed."""
+    """Links to our packages: behind the walls their folder cannot be listed, and they need not be
+    installed."""
     folder.mkdir()
     for package in PACKAGES:
         (folder / package.name).symlink_to(package)
@@ -207,7 +207,7 @@ def _lend_ceilings(folder: Path) -> None:
 def handed_over(folder: Path) -> float | None:
     """Wait until there is a request in `folder`: when that was, by `time.monotonic`.
 
-    None: the owner is gone without one. Then nobody else will remove the folder: it is gone too.
+    None: the owner is gone without one. The folder is removed then, as no other process will.
     """
     try:
         # Where the owner died before this, there is no writer and never will be: opening must not

@@ -3,8 +3,8 @@
 What follows is `ncu` or a sanitizer with its options: this process becomes that program, which
 starts the target (`run.py`). Without one the target runs in this process. They are a worker's
 walls, with two exceptions below such a program. The driver's threads get their names through
-/proc, in a process whose number is not known yet, so all of /proc may be written to, by a user who
-owns nothing there. And where performance counters are for administrators, root's right to watch
+/proc, in a process whose number is not known yet, so a user that owns nothing there may write to
+all of /proc. And where performance counters are for administrators, root's right to watch
 performance is kept for `ncu`; everything else of root's is gone, and so is root.
 """
 
@@ -29,7 +29,7 @@ from evaluator.walls.scratch import remove
 from evaluator.worker.zygote import import_ahead
 
 LAYERS = "KERNEL_REFINERY_WALLS"
-"""Tells the target which walls stand, with commas between them."""
+"""The names of the active walls, separated by commas."""
 _CPU_SECONDS = 3600
 _TARGET = "evaluator.collect.target.run"
 
@@ -38,7 +38,7 @@ def main(folder: Path, owner: int, mode: str, watcher: list[str]) -> NoReturn:
     """Ends as the target or its `watcher` does. `owner`: the process that started this one, and
     owns `folder`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # An owner may ignore it, and then nobody could wait for a child.
+    # An owner may ignore it, and then a child could not be waited for.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     environment = dict(os.environ)
     program = Path(shutil.which((watcher or [sys.executable])[0]) or watcher[0])

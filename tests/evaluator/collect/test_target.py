@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-import threading
 import time
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from evaluator.collect.collected import Collected
 from evaluator.collect.target import program
 from evaluator.collect.target.broker import Broker
-from evaluator.collect.target.target import COLLECTED, Target, handed_over
+from evaluator.collect.target.target import COLLECTED, Target
 from evaluator.collect.target.target_request import REQUEST
 from evaluator.errors import ProfilerError
 from tests.evaluator.processes import descendants, is_running, still_running
@@ -137,23 +136,3 @@ def test_a_program_that_is_not_there_leaves_nothing(folder: Path) -> None:
         ),
     ):
         collected(target, folder)
-
-
-def test_an_owner_that_goes_while_it_waits(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / GATE)
-    gate = os.open(tmp_path / GATE, os.O_RDWR)
-    said: list[float | None] = []
-    waiting = threading.Thread(target=lambda: said.append(handed_over(tmp_path)))
-    waiting.start()
-    waiting.join(0.2)
-    os.close(gate)
-    waiting.join(20)
-    assert said == [None]
-    assert not tmp_path.exists()
-
-
-def test_an_owner_that_went_before(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / GATE)
-    assert handed_over(tmp_path) is None
-    assert not tmp_path.exists()
-    assert handed_over(tmp_path) is None

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -83,32 +84,41 @@ def test_a_tool_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert all("not installed" in run.note for run in runs)
 
 
-def stand_in(folder: Path, printed: str) -> None:
-    """A program of the tool's name, which prints what the tool would."""
+CODE = OwnCode(libraries=1, kernels=frozenset({"scale_kernel"}))
+ERROR = """\
+========= Invalid __global__ read of size 4 bytes
+=========     at scale_kernel(float const*)+0x70
+"""
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Makes a shell script the program of the tool's name."""
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     # Another user will start it.
-    folder.chmod(0o755)
-    program = folder / "compute-sanitizer"
-    program.write_text(f"#!/bin/sh\necho 'asked: '\"$@\"\ncat <<'END'\n{printed}END\nexit 1\n")
-    program.chmod(0o755)
+    tmp_path.chmod(0o755)
+
+    def made(script: str) -> None:
+        program = tmp_path / "compute-sanitizer"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+
+    return made
 
 
-def test_what_the_tool_prints_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    code = OwnCode(libraries=1, kernels=frozenset({"scale_kernel"}))
-    stand_in(
-        tmp_path,
-        "========= Invalid __global__ read of size 4 bytes\n"
-        "=========     at scale_kernel(float const*)+0x70\n"
-        "========= ERROR SUMMARY: 1 error\n",
-    )
-    runs = run_compute_sanitizer(request(KERNEL), code)
+def test_what_the_tool_prints_is_read(stand_in: Callable[[str], None]) -> None:
+    stand_in(f"printf '{ERROR}========= ERROR SUMMARY: 1 error'; exit 1")
+    runs = run_compute_sanitizer(request(KERNEL), CODE)
     assert [run.outcome for run in runs] == ["findings"] * 4
     refusing = {run.tool for run in runs if any(finding.refuses for finding in run.findings)}
     assert refusing == {Tool.MEMCHECK, Tool.RACECHECK}
-    stand_in(tmp_path, "========= ERROR SUMMARY: 0 errors\n")
-    assert {run.outcome for run in run_compute_sanitizer(request(KERNEL), code)} == {"clean"}
-    stand_in(tmp_path, "Segmentation fault\n")
-    assert {run.outcome for run in run_compute_sanitizer(request(KERNEL), code)} == {"inconclusive"}
+    for printed, outcome in (
+        ("========= ERROR SUMMARY: 0 errors", "clean"),
+        ("Segmentation fault", "inconclusive"),
+    ):
+        stand_in(f"echo '{printed}'; exit 1")
+        (run,) = run_compute_sanitizer(request(KERNEL), CODE, tools=(Tool.MEMCHECK,))
+        assert run.outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -121,41 +131,29 @@ def test_what_the_tool_prints_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path:
     ids=["drowned", "joined", "killed"],
 )
 def test_who_hides_what_the_tool_found_is_not_clean(
-    act: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    act: str, stand_in: Callable[[str], None]
 ) -> None:
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    code = OwnCode(libraries=1, kernels=frozenset({"scale_kernel"}))
-    error = "========= Invalid __global__ read of size 4 bytes\\n"
-    error += "=========     at scale_kernel(float const*)+0x70\\n"
-    tmp_path.chmod(0o755)
-    program = tmp_path / "compute-sanitizer"
-    program.write_text(f"#!/bin/sh\nprintf '{error}' > found\n{act}\n")
-    program.chmod(0o755)
-    (run,) = run_compute_sanitizer(request(KERNEL), code, tools=(Tool.MEMCHECK,))
+    stand_in(f"printf '{ERROR}' > found\n{act}")
+    (run,) = run_compute_sanitizer(request(KERNEL), CODE, tools=(Tool.MEMCHECK,))
     assert run.outcome == "inconclusive", run
 
 
 @pytest.mark.parametrize("failure", [DeviceError("no such device"), OSError("no such device")])
-def test_a_tool_that_our_side_fails_leaves_what_another_found(
-    failure: Exception, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_a_tool_that_the_judge_fails_leaves_what_another_found(
+    failure: Exception, monkeypatch: pytest.MonkeyPatch, stand_in: Callable[[str], None]
 ) -> None:
     def no_lock(device: str) -> None:
         raise failure
 
     monkeypatch.setattr("evaluator.collect.target.broker.device_lock", no_lock)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    code = OwnCode(libraries=1, kernels=frozenset({"scale_kernel"}))
-    tmp_path.chmod(0o755)
-    program = tmp_path / "compute-sanitizer"
     # The second one asks for the device, as every target does.
-    program.write_text(
-        '#!/bin/sh\ncase "$*" in *memcheck*) printf \'========= Invalid read\\n=========     at '
-        "scale_kernel(int)+0x7\\n========= ERROR SUMMARY: 1 error\\n'; exit 1;; esac\n"
-        f'while [ "$1" != {sys.executable} ]; do shift; done\nexec "$@"\n'
+    found = f"{ERROR}========= ERROR SUMMARY: 1 error"
+    stand_in(
+        f"case \"$*\" in *memcheck*) printf '{found}'; exit 1;; esac\n"
+        f'while [ "$1" != {sys.executable} ]; do shift; done\nexec "$@"'
     )
-    program.chmod(0o755)
     tools = (Tool.MEMCHECK, Tool.RACECHECK)
-    first, second = run_compute_sanitizer(request(KERNEL), code, tools=tools)
+    first, second = run_compute_sanitizer(request(KERNEL), CODE, tools=tools)
     assert [finding.refuses for finding in first.findings] == [True]
     assert (second.outcome, second.note) == ("inconclusive", "no such device")
 

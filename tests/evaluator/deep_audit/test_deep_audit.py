@@ -24,7 +24,6 @@ from tests.evaluator.deep_audit.programs import (
     INDEX_TOO_LARGE,
     OWN,
     OWN_PLAIN_C,
-    PLAIN_C_READS_TOO_FAR,
     READS_TOO_FAR,
     SHIFTS_TOO_FAR,
     program,
@@ -64,13 +63,6 @@ def test_a_clean_kernel_of_its_own_stays_correct(evaluate, source):
     ("source", "tool", "kind", "text"),
     [
         (READS_TOO_FAR, Tool.ADDRESS, "heap-buffer-overflow", "READ of size 4"),
-        pytest.param(
-            PLAIN_C_READS_TOO_FAR,
-            Tool.ADDRESS,
-            "heap-buffer-overflow",
-            "READ of size 4",
-            marks=pytest.mark.slow,
-        ),
         (INDEX_TOO_LARGE, Tool.UNDEFINED, "index-out-of-bounds", "index 4 out of bounds"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The process that started a target, as that one sees it: whom it asks for what it may not do."""
+"""The target's end of the line to its `Broker`, which does what a target may not do itself."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ from evaluator.worker import build_stub
 _SOCKET = "broker"
 
 
-class Owner:
-    """The target's end of the line to a `Broker`."""
-
+class BrokerClient:
     def __init__(self, end: socket.socket) -> None:
         self._channel = Channel(end, takes_fds=True)
         self.build = build_stub.over(self._channel)
 
     def count(self, mark: Mark) -> bool:
-        """Tell where a call to be counted begins and ends. False: nothing is counted."""
+        """Say where a counted call begins and ends. False: nothing is counted."""
         self._channel.send(Kind.COUNT, bytes([mark]))
         return bool(self._channel.receive().payload)
 
@@ -32,21 +30,21 @@ class Owner:
         self._channel.receive()
 
 
-def connect_to_owner(folder: Path) -> Owner:
-    """The owner, who listens in `folder`; raises `OSError`."""
+def connect_to_broker(folder: Path) -> BrokerClient:
+    """To the broker that listens in `folder`. Raises `OSError`."""
     end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with _short(folder) as name:
         end.connect(name)
-    return Owner(end)
+    return BrokerClient(end)
 
 
 def listening(folder: Path) -> socket.socket:
-    """The owner's socket in `folder`, for `connect_to_owner`; raises `OSError`."""
+    """The broker's socket in `folder`, for `connect_to_broker`. Raises `OSError`."""
     end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with _short(folder) as name:
             end.bind(name)
-        # The folder is the target's user's by now, or its owner's: nobody else comes in.
+        # The folder belongs to the target's user by now: no other user can enter it.
         (folder / _SOCKET).chmod(0o666)
         end.listen(1)
     except BaseException:
