@@ -79,13 +79,13 @@ def _values(name: str, found: Mismatch, correctness: Correctness) -> list[str]:
     for position, code in enumerate(found.patterns[:3]):
         word = "It looks like this" if position == 0 else "Or"
         lines.append(f"{word}: {code}. {code.look} {code.check}")
-    told = [
-        text.format(*(_told(key, found.details[key]) for key in keys))
+    figures = [
+        text.format(*(_shown(key, found.details[key]) for key in keys))
         for keys, text in _DETAILS
         if all(key in found.details for key in keys)
     ]
-    if told:
-        lines.append("In figures: " + "; ".join(told) + ".")
+    if figures:
+        lines.append("In figures: " + "; ".join(figures) + ".")
     if found.examples:
         lines += ["", "| index | expected | got |", "|---|---|---|"]
         lines += [
@@ -95,7 +95,7 @@ def _values(name: str, found: Mismatch, correctness: Correctness) -> list[str]:
     return lines
 
 
-def _told(key: str, value: float | int | str) -> float | int | str:
+def _shown(key: str, value: float | int | str) -> float | int | str:
     return 100 * value if key.endswith("_share") and not isinstance(value, str) else value
 
 

@@ -34,7 +34,7 @@ from evaluator.reason import Reason
 from evaluator.settings import BaselineName
 
 _CALLS_OF_ANOTHER = 2
-"""Of each further worker so many are verified before it is timed."""
+"""How many of each further worker are verified before it is timed."""
 _JUDGED_TWICE = (
     " (judged twice: with the reference's weights copied into it, and as constructed from a seed)"
 )
@@ -183,7 +183,7 @@ class EvaluationRun:
             self._hold_against(context, Reason.INPUT_MODIFIED, WRITES_TO_INPUTS)
 
     def _note_kept_address(self, context: ProblemContext, runner: ModuleRunner) -> None:
-        """Where its inputs always lie in one place, as KernelBench's do, nothing tells of it."""
+        """Where its inputs always lie in one place, as KernelBench's do, nothing else shows it."""
         draw, _, sealed, _ = self._call(context, runner, context.draws.elsewhere())
         actual, beside = _parted(context, runner, sealed)
         if not self.verified.is_right(context, runner, actual, draw, beside):
@@ -386,7 +386,7 @@ class EvaluationRun:
         before: Sequence[Sampling],
         several: bool,
     ) -> Sampling:
-        """Calls of one of the candidate's workers beside the baselines', timed for so many seconds,
+        """Calls of one of the candidate's workers beside the baselines', timed for `seconds`,
         after those of the workers before it. `several`: it is one of several. Raises
         `Rejection`."""
 
@@ -398,7 +398,7 @@ class EvaluationRun:
                 self._hold_against(context, Reason.WRONG_LATER, message)
 
         # On a busy machine one of two workers may get its processor late for a whole short sample,
-        # hardly twice. Of the first nothing counts, so nobody gains by being early in it alone.
+        # hardly twice. Of the first nothing counts, so being early in it alone is no gain.
         for _ in range(2):
             sampling = sample(
                 context,

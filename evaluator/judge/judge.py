@@ -159,7 +159,7 @@ class Judge:
     @contextmanager
     def holding(self, device: str) -> Iterator[None]:
         """Hold a device alone. After the block a warm worker is made for the next candidate, and
-        nothing of ours goes on there once the device is given back."""
+        the judge does nothing there once the device is given back."""
         with ExitStack() as held:
             held.enter_context(device_lock(device))
             try:

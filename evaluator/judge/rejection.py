@@ -1,4 +1,4 @@
-"""Why a candidate's judgement ended early: unwound as an exception, told as data."""
+"""Why a candidate's judgement ended early: unwound as an exception, reported as data."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ def rejected_as_writing(
 ) -> Rejection | None:
     """Why a candidate whose call ended in this way is refused, if it wrote into its inputs."""
     # A write to memory that is mapped read-only ends in one of these.
-    told = crash.message + crash.detail
-    is_fault = crash.reason in (Reason.SEGFAULT, Reason.SIGBUS) or "illegal memory access" in told
+    report = crash.message + crash.detail
+    is_fault = crash.reason in (Reason.SEGFAULT, Reason.SIGBUS) or "illegal memory access" in report
     if not is_fault or context.reference.changes_inputs:
         return None
     if not _wrote_to_inputs(context, candidate, draw, build):

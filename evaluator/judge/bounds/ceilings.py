@@ -39,7 +39,7 @@ class Ceilings:
         return 2.0 / (1.0 / self.read_bytes_s + 1.0 / self.write_bytes_s)
 
     def moving_s(self, read: float, written: float) -> float:
-        """Seconds in which so many bytes can be read and written."""
+        """Seconds in which that many bytes can be read and written."""
         return read / self.read_bytes_s + written / self.write_bytes_s
 
 

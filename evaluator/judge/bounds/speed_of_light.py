@@ -1,4 +1,4 @@
-"""How fast the device could do it: a floor nobody can undercut, and a bound worth aiming at."""
+"""How fast the device could do it: a floor for any kernel, and a bound worth aiming at."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def bounds(
     rates = {kind: MARGIN * rate for kind, rate in measured.items()} | published
     empty_us = ceilings.empty_call_us if ceilings is not None else 0.0
     bound_us = max(bytes_us, _operations_us(work, rates), empty_us)
-    told: Rates = "measured" if peaks is None else "published"
+    source: Rates = "measured" if peaks is None else "published"
     if ceilings is None:
-        return Bounds(floor_us, bound_us, bytes_us, told)
+        return Bounds(floor_us, bound_us, bytes_us, source)
     moving_us = 1e6 * ceilings.moving_s(work.bytes_soft - work.bytes_out, work.bytes_out)
     attainable_us = max(moving_us, _operations_us(work, measured), empty_us)
-    return Bounds(floor_us, bound_us, bytes_us, told, attainable_us)
+    return Bounds(floor_us, bound_us, bytes_us, source, attainable_us)
 
 
 def _bytes_us(work: Work, peaks: DevicePeaks | None, ceilings: Ceilings | None) -> float | None:

@@ -12,7 +12,7 @@ MOST_BUILDS = 128
 """Every process that a candidate is judged in asks again, though what is cached comes at once: for
 twenty extensions there is room at five sizes."""
 MOST_TIMES = 4
-"""All builds together may take so many times as long as one compiler."""
+"""How many times as long as one compiler all builds together may take."""
 
 
 class BuildAllowance:

@@ -1,4 +1,4 @@
-"""What came of a candidate before its turn on a device, as the process that builds it tells."""
+"""What came of a candidate before its turn on a device, as the process that builds it reports."""
 
 from __future__ import annotations
 

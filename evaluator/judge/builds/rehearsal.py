@@ -80,7 +80,7 @@ class Rehearsal:
             if late or rejection.reason in _FINAL:
                 refused = self._rejected(rejection)
         except UnusableReferenceError as error:
-            # The judge meets it as well, and tells it.
+            # The judge meets it as well, and reports it.
             print(error, file=sys.stderr)
         finally:
             self._runner.close()

@@ -90,7 +90,7 @@ class Baselines:
         return self._runners[BaselineName.EAGER] if number == 0 else self._others[number]
 
     def start_eager(self, first: int, count: int = 1) -> None:
-        """See that so many workers of eager run, with numbers from `first` on, and number 0; the
+        """Have `count` workers of eager run, with numbers from `first` on, and number 0; the
         others start together."""
         self.get(BaselineName.EAGER)
         if missing := self.missing_eager(first, count):
@@ -130,8 +130,8 @@ class Baselines:
         return self._runners.get(name)
 
     def wanted_bytes(self, workers: int) -> int:
-        """What so many workers of a candidate, one of eager beside each, the other baselines, as
-        far as they do not run yet, and verifying one call take of a GPU's memory."""
+        """What `workers` workers of a candidate, one of eager beside each, the other baselines, if
+        they do not run yet, and verifying one call take of a GPU's memory."""
         missing = self.missing + len(self.missing_eager(1, workers - 1))
         return (workers + missing) * self._setup.worker_bytes + self._setup.bytes_to_verify()
 

@@ -11,7 +11,7 @@ from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.workers.module_runner import ModuleRunner
 
 MOST_CALLS = 8
-"""After so many a module is constructed anew: each verified call costs as many of the reference."""
+"""A module is constructed anew after these: each verified call costs as many of the reference."""
 _KEPT = 2
 
 

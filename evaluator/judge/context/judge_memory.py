@@ -57,7 +57,7 @@ class JudgeMemory:
         return self._most_bytes
 
     def has_free(self, size: int) -> bool:
-        """Whether workers can have so many bytes. Where they could not, what PyTorch keeps for the
+        """Whether workers can have `size` bytes. Where they could not, what PyTorch keeps for the
         judge's next tensors is given back."""
         # Asking the driver takes milliseconds while contexts are made on the host's GPUs.
         if not self._on_gpu or size <= 0 or self._free_bytes() >= size:
@@ -69,7 +69,7 @@ class JudgeMemory:
         return not self._on_gpu or self._total_bytes() >= size
 
     def can_take(self, size: int) -> bool:
-        """Whether the judge can have so many bytes, of those that are free and those that PyTorch
+        """Whether the judge can have `size` bytes, of those that are free and those that PyTorch
         keeps for its next tensors."""
         return not self._on_gpu or self._free_bytes() + self._unused_bytes() >= size
 

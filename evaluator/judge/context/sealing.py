@@ -44,5 +44,5 @@ def rejected_as_borrowed(
         what = "an output is a view with several elements at one address"
     else:
         return None
-    told = f"{what}, which the reference's is not; return a copy"
-    return Rejection(Status.INTEGRITY, Reason.BORROWED_OUTPUT, told)
+    message = f"{what}, which the reference's is not; return a copy"
+    return Rejection(Status.INTEGRITY, Reason.BORROWED_OUTPUT, message)

@@ -95,7 +95,7 @@ def compare(
         assumed_errors: RMSE(L-R) over rms(R) of each output, known from other calls; None counts
             as 0. Then L stands in for R, and one unit of m is taken off: what passes would pass
             beside such an R.
-        describing: False where nobody will ask how wrong values are wrong, which takes far longer
+        describing: False where it is of no use how wrong values are wrong, which takes far longer
             to find out than that they are.
     """
     if len(actual) != len(expected):
@@ -147,10 +147,10 @@ def compare(
             if not ok and describing:
                 allowance = _allowance(matrix, law, one.shared)
         if not ok and describing:
-            told = describe(
+            mismatch = describe(
                 index, k, right, wrong=wrong, allowance=allowance, inputs=inputs, poison=poison
             )
-            return replace(verdict, ok=False, mismatch=told, excusable=excusable)
+            return replace(verdict, ok=False, mismatch=mismatch, excusable=excusable)
         if not ok:
             return replace(verdict, ok=False, excusable=excusable)
     return verdict

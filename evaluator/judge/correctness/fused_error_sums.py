@@ -18,7 +18,7 @@ _WIDEST_TILE = 512
 _TILE = 2048
 """Elements that one program looks at together."""
 _PROGRAMS = 4096
-"""About so many share the work; each goes on over the rows below its first ones."""
+"""Programs that share the work, about; each goes on over the rows below its first ones."""
 
 
 def fused_error_sums(

@@ -21,7 +21,7 @@ from evaluator.worker.values import dtype_name
 CHUNK = 2**22
 SAMPLE = 2**16
 EXAMPLES = 4
-"""So many of the first wrong elements are shown, and so many of the worst ones."""
+"""How many of the first wrong elements are shown, and how many of the worst ones."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def describe(
         actual: the candidate's, any shape and dtype.
         expected: the same shape; fp64 for floating outputs where it exists; any device.
         wrong: bool, same shape: the wrong elements, where they are known.
-        allowance: what tells wrong elements from right ones otherwise. Where the refusal rests on
+        allowance: how far elements may be off otherwise. Where the refusal rests on
             an average and no element exceeds it, it is narrowed until some do.
         inputs: the call's input tensors, flattened list.
         poison: what the slot was filled with: bytes that repeat (1, 2, 4 or 8 of them), or the

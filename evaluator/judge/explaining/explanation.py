@@ -55,7 +55,7 @@ class Explanation:
     actual: the call's sealed outputs.
     is_right: whether outputs are right for a draw, by the rule that the verdict follows.
     earlier: draws of earlier calls that were right.
-    word: what memory that nobody had written held in the call; None: not known.
+    word: what unwritten memory held in the call; None: not known.
     """
 
     context: ProblemContext
@@ -159,11 +159,11 @@ class Explanation:
             return None
         most = max(1, int(((got - expected).abs() > near).sum())) * _MOST_OF_THE_WRONG
         if int(((got - FILL_VALUE - expected).abs() <= near).sum()) >= most:
-            told = float(expected.abs().mean()) > torch.finfo(dtype).eps * FILL_VALUE
+            is_seen = float(expected.abs().mean()) > torch.finfo(dtype).eps * FILL_VALUE
             words = "it adds to memory that it has not set to zero"
             return (
                 Pattern.UNWRITTEN,
-                words if told else f"{words}, or does not write it at all",
+                words if is_seen else f"{words}, or does not write it at all",
             )
         kept = int((got == FILL_VALUE).sum())
         if kept >= most:
@@ -240,7 +240,7 @@ class Explanation:
     def _outputs(
         self, draw: Draw, step: Step | None = None, *, word: int | None = None
     ) -> list[torch.Tensor]:
-        """`word`: what memory that nobody has written holds; without one, as in the wrong call."""
+        """`word`: what unwritten memory holds; without one, as in the wrong call."""
         word = FILL_WORDS.get(step, self.word) if word is None else word
         steps = () if step is None else (step,)
         reference, count = self.runner.has_reference, len(self.context.facts.outputs)

@@ -66,7 +66,7 @@ class Samples:
         with what is `beside_us` than without it: a worker may leave its work out of some of its
         calls' times. Neither follows the calls that a busy host delays, as long as some are not.
         """
-        whole = [told + more for told, more in zip(self.total_us, beside_us, strict=True)]
+        whole = [own + more for own, more in zip(self.total_us, beside_us, strict=True)]
         longer = median_interval(whole).low - median(self.total_us) - usual_us
         return max(median_interval(beyond_us).low, longer)
 

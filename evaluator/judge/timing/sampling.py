@@ -32,7 +32,7 @@ _LEAST_BLOCKS_OF_SEVERAL = 6
 """Of each of several workers: with fewer, work before the start is neither found nor charged."""
 _MOST_BLOCKS = 400
 _ALTERNATING_BLOCKS = 18
-"""So many blocks of the first worker are by turns of others and of held calls; then, and in further
+"""Blocks of the first worker that alternate between others and held calls; then, and in further
 workers, one in four is of others."""
 HOLD_S = 0.5
 """A call that is not enqueued by then waits for the device, or makes more launches than fit."""
@@ -190,7 +190,7 @@ class _Sampler:
         quiet = len(self._called[None].total_us) >= least
         called = self._called if quiet else self._all_called
         is_held = None in self._held
-        # A candidate that cannot be held is called as eager is while nobody is held.
+        # A candidate that cannot be held is called as eager is while none is held.
         alike = called if self._held and not is_held else samples
         hidden_us = {name: median(each.hidden_us) for name, each in samples.items()}
         candidate, left_out_us = self._charged(samples, alike, is_held=is_held)

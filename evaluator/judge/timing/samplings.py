@@ -46,7 +46,7 @@ class Samplings:
         return sum(len(s.beside(name)[1].total_us) for s in self.each)
 
     def called(self, fewest: int) -> list[tuple[Samples, Samples]]:
-        """Candidate and eager as they are called, of workers with so many blocks of it."""
+        """Candidate and eager as called, of workers with at least `fewest` blocks of it."""
         both = [(s.called[None], s.called[BaselineName.EAGER]) for s in self.each if s.called]
         return [pair for pair in both if len(pair[0].total_us) >= fewest]
 

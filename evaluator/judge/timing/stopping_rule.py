@@ -10,7 +10,7 @@ from evaluator.settings import Settings
 
 FEWEST_BLOCKS = 10
 CLEAR_RATIO = 1.5
-"""A kernel that is so many times faster or slower needs no narrow interval."""
+"""A kernel that is this many times faster or slower needs no narrow interval."""
 PAIRS_DIFFER = 0.05
 """Twice the standard deviation that the speedup of most kernels has between pairs of workers, on a
 GPU whose streams can be held (`experiments/results/README.md`)."""
@@ -42,7 +42,7 @@ def early_stop(
 
 
 def is_slow(ratios: Sequence[float], settings: Settings) -> bool:
-    """Whether a kernel is slower by far more than pairs of workers differ, so that one pair tells
+    """Whether a kernel is slower by far more than pairs of workers differ, so that one pair says
     enough. There is no such rule for faster ones: further workers verify their calls as well.
     """
     narrow = median_interval(ratios).relative_width < settings.clear_width

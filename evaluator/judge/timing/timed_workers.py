@@ -1,7 +1,7 @@
 """A candidate timed in several fresh workers, beside as many of eager's.
 
 Where a process's memory happens to lie, and what an autotuner picks, differs from process to
-process: within one pair of workers nothing tells of it. So each pair is one measurement.
+process: one pair of workers does not show it. So each pair is one measurement.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class TimedCandidate(Protocol):
         before: Sequence[Sampling],
         several: bool,
     ) -> Sampling:
-        """Calls of one worker beside the baselines', timed for so many seconds, after those of the
+        """Calls of one worker beside the baselines', timed for `seconds`, after those of the
         workers before it. `several`: it is one of several."""
 
     def further_workers(
@@ -147,7 +147,7 @@ def _room_for(context: ProblemContext, runner: ModuleRunner, timed: int, wanted:
 
 
 def _has_room(context: ProblemContext, runner: ModuleRunner, timed: int, more: int) -> bool:
-    """Whether so many more workers of the candidate find memory, with one of eager beside each,
+    """Whether `more` workers of the candidate find memory, with one of eager beside each,
     and the judge finds enough to verify calls."""
     eager = context.baselines.eager(0)
     missing = len(context.baselines.missing_eager(timed, more))

@@ -70,7 +70,7 @@ def timing_of(
     if launch_bound:
         notes.append(
             f"eager's {over_eager.latency_us:.1f} us are mostly the calling of its {operators} "
-            "operators: at these sizes a speedup tells how many are called, not how fast they are"
+            "operators: at these sizes a speedup shows how many are called, not how fast they are"
         )
     if called is not None:
         launch_bound = (
@@ -171,7 +171,7 @@ def _clock_notes(sampling: Sampling, settings: Settings) -> list[str]:
     notes = []
     if None not in sampling.held:
         notes.append(
-            f"the kernel {waits}: its time as called, launching included, stands against the "
+            f"the kernel {waits}: its time as called, launching included, is compared with the "
             "baselines' time on the device"
         )
     for name in sampling.baselines:

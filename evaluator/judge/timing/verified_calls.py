@@ -8,14 +8,14 @@ _FIRST = 10
 """So many of the first worker are all verified: with few calls, a share of them would leave cheats
 a chance."""
 _FIRST_OF_ANOTHER, _EARLY_SHARE = 4, 0.5
-"""In a further worker so many, and of the others up to the tenth this share. A cheat has to be
+"""In a further worker these, and of the others up to the tenth this share. A cheat has to be
 wrong in half of all calls to move the median, and its worker may end after six."""
 _SHARE = 0.25
 _LEAST_SHARE = 0.2
 
 
 class VerifiedCalls:
-    """Draws for one call after another. Nothing tells of it before a call is made."""
+    """Draws for one call after another. Nothing shows it before a call is made."""
 
     def __init__(self, *, is_another: bool) -> None:
         """`is_another`: of a further worker of a candidate."""

@@ -82,12 +82,12 @@ class Conversation:
         )
         if outcome.timed_out:
             raise self._unbuilt()
-        told = replace(outcome, library="").encode()
+        answer = replace(outcome, library="").encode()
         if fd is None:
-            self.send(Kind.BUILT, told)
+            self.send(Kind.BUILT, answer)
             return
         try:
-            self.send(Kind.BUILT, told, (fd,))
+            self.send(Kind.BUILT, answer, (fd,))
         finally:
             os.close(fd)
 

@@ -38,6 +38,6 @@ class WorkerMemory:
             free, total = torch.cuda.mem_get_info(self._device)
             return int(total - free - torch.cuda.memory_reserved(self._device))
         name = "VmHWM" if most else "VmRSS"
-        told = read_text(Path(f"/proc/{self._pid}/status"))
-        found = re.search(rf"^{name}:\s+(\d+) kB$", told, re.MULTILINE)
+        status = read_text(Path(f"/proc/{self._pid}/status"))
+        found = re.search(rf"^{name}:\s+(\d+) kB$", status, re.MULTILINE)
         return 1024 * int(found[1]) if found else None

@@ -77,7 +77,7 @@ class ModuleRunner:
         *,
         poisons: bool = True,
     ) -> None:
-        """`poisons`: memory of a GPU that nobody has written holds another word at each call."""
+        """`poisons`: unwritten memory of a GPU holds another word at each call."""
         self.worker = worker
         self.device = device
         self.fit: Fit = "none"
@@ -95,7 +95,7 @@ class ModuleRunner:
         self.poison: int | None = None
         """The byte that the slot was filled with before the last call; None: it has no slot."""
         self.word: int | None = None
-        """What memory that nobody has written held in the last call; None: not known."""
+        """What unwritten memory held in the last call; None: not known."""
         words = random.SystemRandom().sample(POISONS, len(POISONS))
         self._words = itertools.cycle(words if poisons and device.type == "cuda" else [None])
         self.has_reference = False
@@ -221,8 +221,8 @@ class ModuleRunner:
         """Call the module once on inputs that reach the worker at the start; raises `Rejection`.
 
         `random_seed`: the worker seeds PyTorch's generators with it before. `steps`: what it does
-        to the module before. `result`: which result it returns. `word`: what memory that nobody
-        has written holds, on a GPU; without one, the next of `POISONS`. `reference`: the reference
+        to the module before. `result`: which result it returns. `word`: what unwritten
+        memory holds, on a GPU; without one, the next of `POISONS`. `reference`: the reference
         runs there before the module, and its outputs come after the module's.
 
         On a GPU: `flush`, memory that is written once the inputs lie there, so that no cache holds
@@ -358,15 +358,15 @@ class ModuleRunner:
         """Have every thread of the worker stand still until its next call; raises `Rejection`."""
         self._hold()
         if not quiescence.wait_until_held(self.worker.pid):
-            told = "a thread of the candidate could not be stopped"
-            raise Rejection(Status.INTEGRITY, Reason.NEVER_RESTS, told)
+            message = "a thread of the candidate could not be stopped"
+            raise Rejection(Status.INTEGRITY, Reason.NEVER_RESTS, message)
 
     def stand_still(self) -> None:
         """See that nothing of a held worker runs on: a thread may be in a long system call, in
         which it cannot be stopped. Raises `Rejection`."""
         if self.device.type == "cpu" and not quiescence.stands_still(self.worker.pid):
-            told = "threads or processes of the candidate could not be stopped"
-            raise Rejection(Status.INTEGRITY, Reason.NEVER_RESTS, told)
+            message = "threads or processes of the candidate could not be stopped"
+            raise Rejection(Status.INTEGRITY, Reason.NEVER_RESTS, message)
 
     def _look_again(self, reply: Reply) -> None:
         """Look for work after the return, on a sample of the calls. Raises `Rejection`."""

@@ -55,7 +55,7 @@ class WorkerProcess:
     ) -> None:
         """`init`: the first process of the PID namespace that the worker lives in, if any.
 
-        `reap`: its parent's word on how a process ended, None if it still runs after so many
+        `reap`: its parent's word on how a process ended, None if it still runs after that many
         seconds. `group`: what limits the memory of the worker and its children together.
         """
         self.pid = pid

@@ -144,18 +144,18 @@ def _stat(folder: str) -> list[str] | None:
     try:
         file = os.open(f"{folder}/stat", os.O_RDONLY)
         try:
-            told = os.read(file, _MOST_STAT_BYTES)
+            stat = os.read(file, _MOST_STAT_BYTES)
         finally:
             os.close(file)
     except OSError:
         return None
-    return told.rpartition(b")")[2].decode().split()
+    return stat.rpartition(b")")[2].decode().split()
 
 
 def works_early(mine_us: list[float], baseline_us: list[float]) -> bool:
     """Whether a worker takes too long to get ready, by what a baseline's takes for the same calls.
 
-    Both run the same few lines of ours then, but a candidate may have put its work there. Three
+    Both run the same few trusted lines then, but a candidate may have put its work there. Three
     quarters of its calls must be slower than anything that the baseline showed: on a loaded machine
     single calls of either are late, not most of one's and none of the other's.
     """

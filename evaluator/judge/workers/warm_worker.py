@@ -162,7 +162,7 @@ class WarmPool:
 
     def begin(self, limits: WorkerLimits, count: int = 1) -> None:
         """Begin to make warm workers for later forks with these limits, without a GPU's context,
-        until there are so many."""
+        until there are `count`."""
         if not self._may_wait():
             return
         for waiting in list(self._waiting):
@@ -188,7 +188,7 @@ class WarmPool:
                 first.finish(after.pop_all().close)
 
     def settle(self) -> None:
-        """Wait until nothing is in the making: nothing of ours disturbs what is timed now."""
+        """Wait until nothing is in the making: it would disturb what is timed now."""
         for waiting in self._waiting:
             waiting.settle()
 

@@ -102,8 +102,8 @@ class Zygote:
                 try:
                     self._channel.receive(START_TIMEOUT_S)
                 except WireError as error:
-                    told = f"the worker's zygote did not start: {error!r}"
-                    raise InfrastructureError(told) from None
+                    message = f"the worker's zygote did not start: {error!r}"
+                    raise InfrastructureError(message) from None
                 self._held = self._try_walls(self._probe_bytes)
             except BaseException:
                 self.close()
