@@ -7,7 +7,6 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -62,18 +61,6 @@ def test_one_that_is_closed_while_its_judge_starts_leaves_nothing(
         below = descendants_once("evaluator.worker.zygote", judge)
     assert not still_running({judge, *below})
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
-
-
-@pytest.mark.thorough
-def test_callers_side_by_side_each_get_their_own_verdict(executor: LocalExecutor) -> None:
-    wrong = HONEST.replace("* 2.0", "* 2.5")
-    sources = [HONEST, wrong, "x = (", wrong, HONEST]
-    with ThreadPoolExecutor(len(sources)) as pool:
-        verdicts = list(pool.map(lambda source: executor.evaluate(request(source)), sources))
-    assert [verdict.status for verdict in verdicts] == [
-        *(Status.CORRECT, Status.INCORRECT, Status.RUNTIME_ERROR),
-        *(Status.INCORRECT, Status.CORRECT),
-    ]
 
 
 @pytest.mark.thorough
