@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from agent.tuner.errors import CannotTrace
 from agent.tuner.kernel_text import cpp, cuda
 from agent.tuner.module_file import write
 from agent.tuner.planning.fused import Fused
@@ -16,6 +15,7 @@ from agent.tuner.planning.partition import Program, partition
 from agent.tuner.planning.policy import choose
 from agent.tuner.planning.prompt import read
 from agent.tuner.planning.schedule import Schedule, space
+from agent.tuner.tracing.graph import CannotTrace
 from agent.tuner.tracing.trace import trace
 
 EMITTERS: Mapping[str, Callable[[Sequence[Fused], Schedule], str]] = {

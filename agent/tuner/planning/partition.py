@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
-from agent.tuner.errors import CannotTrace
 from agent.tuner.planning.fused import Fused, Unfusable, fuse
-from agent.tuner.tracing.graph import Graph, Kind, Node, users
+from agent.tuner.tracing.graph import CannotTrace, Graph, Kind, Node
 
 Step = Fused | Node
 """A kernel, or one node that PyTorch carries out."""
@@ -46,7 +45,10 @@ class _Partition:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.nodes = graph.nodes()
-        self.readers: Mapping[Node, list[Node]] = users(self.nodes)
+        self.readers: dict[Node, list[Node]] = {}
+        for node in self.nodes:
+            for argument in node.args:
+                self.readers.setdefault(argument, []).append(node)
         self.group: dict[Node, frozenset[Node]] = {}
 
     def program(self) -> Program:

@@ -1,8 +1,8 @@
 """Which schedule comes next: from the prior without feedback, by hill climbing with it.
 
-What each letter allows. G: the kernel's plan, so a change to it instead of a fresh draw. E: which
-changes failed or were slower, so they are undone and not tried again, and when to leave a kernel
-that small changes no longer make faster. P: which knobs to turn.
+What each component allows. G: the kernel's plan, so a change to it instead of a fresh draw. E:
+which changes failed or were slower, so they are undone and not tried again, and when to leave a
+kernel that small changes no longer make faster. P: which knobs to turn.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from math import log
+from operator import itemgetter
 from random import Random
 from typing import NamedTuple
 
-from agent.tuner.planning.effects import Effects, fit
 from agent.tuner.planning.moves import BLAME, MOVES
 from agent.tuner.planning.prompt import Request, Trial
-from agent.tuner.planning.schedule import Knob, Schedule, Space
+from agent.tuner.planning.schedule import Schedule, Space
 
 
 class Choice(NamedTuple):
@@ -28,10 +28,7 @@ class Choice(NamedTuple):
 
 
 Emit = Callable[[Schedule], str]
-"""What a schedule comes to: two that give the same kernels are one."""
-
-Pair = tuple[str, str]
-"""A knob and one of its choices."""
+"""The text of a schedule's kernels: two schedules of the same text are one."""
 
 _PATIENCE = 3
 """Turns without a gain after which a climb starts again elsewhere."""
@@ -55,31 +52,82 @@ def choose(
     def new(schedule: Schedule) -> bool:
         return emit(schedule) not in tried
 
-    mine = next((t for t in trials if t.schedule.key() == base.key()), None)
+    mine = next((t for t in trials if t.schedule == base), None)
     if mine is not None and mine.failed:
         return _back_out(space, base, mine.status, new, random)
     banned = _banned(base, trials, space)
-    effects = fit([(t.schedule, t.speedup) for t in trials if t.speedup and not t.failed])
 
     def allowed(moved: Schedule) -> bool:
-        return new(moved) and not banned & _differences(base, moved)
+        return new(moved) and not banned & moved.differences(base)
 
+    draws = (d for d in (space.draw(random) for _ in range(_DRAWS)) if allowed(d))
     if _turns_without_gain(trials) >= _PATIENCE:
         # What is known of the choices, and luck for what isn't.
-        drawn = [d for d in (space.draw(random) for _ in range(_DRAWS)) if allowed(d)]
-        if drawn:
-            best = max(drawn, key=lambda d: effects.gain(base, d) + 0.3 * heat * random.random())
+        luck = [(gain(trials, base, d) + 0.3 * heat * random.random(), d) for d in draws]
+        if luck:
+            _, best = max(luck, key=itemgetter(0))
             return Choice(best, f"{_PATIENCE} turns without a gain: a fresh start")
-    for move in MOVES.get(space.backend, {}).get(request.bottleneck, ()):
+    for move in MOVES[space.backend].get(request.bottleneck, ()):
         moved = _apply(space, base, move)
-        if moved is not None and allowed(moved) and effects.gain(base, moved) > -_NOISE:
-            return Choice(moved, f"the bottleneck is {request.bottleneck}: {_said(base, moved)}")
-    for moved in _ranked(space, base, trials, effects, random, heat):
+        if allowed(moved) and gain(trials, base, moved) > -_NOISE:
+            return Choice(moved, f"the bottleneck is {request.bottleneck}: {_changes(base, moved)}")
+    for moved in _ranked(space, base, trials, random, heat):
         if allowed(moved):
-            return Choice(moved, f"one change: {_said(base, moved)}")
-    others = (space.draw(random) for _ in range(_DRAWS))
-    other = next((d for d in others if allowed(d)), base)
-    return Choice(other, "every single change has been tried: a fresh draw")
+            return Choice(moved, f"one change: {_changes(base, moved)}")
+    return Choice(next(draws, base), "every single change has been tried: a fresh draw")
+
+
+def _random(request: Request, temperature: float | None, seed: int | None) -> Random:
+    text = f"{request.text}\0{temperature}\0{seed}".encode()
+    return Random(int.from_bytes(hashlib.sha256(text).digest()[:8], "big"))
+
+
+def _fresh(request: Request, space: Space, heat: float, random: Random) -> Choice:
+    """No kernel was shown: the prior, more careful after a failure, or the profiler's move."""
+    hot = [k.name for k in space.knobs if random.random() < heat]
+    schedule, reason = space.default().adopting(space.draw(random), hot), "a first draft"
+    if any(r.status != "correct" for r in request.reports):
+        schedule = schedule.adopting(space.default(), space.risks(schedule))
+        reason = "the last one failed: nothing risky"
+    for move in MOVES[space.backend].get(request.bottleneck, ())[:1]:
+        moved = _apply(space, schedule, move)
+        if moved != schedule:
+            return Choice(moved, f"the bottleneck was {request.bottleneck}")
+    return Choice(schedule, reason)
+
+
+def known_trials(request: Request, space: Space) -> list[Trial]:
+    """Earlier schedules, with what E said about them."""
+    trials = [*request.attempts]
+    shown = [(request.kernel, request.report(request.kernel_turn))]
+    if request.reports:
+        last = request.reports[0]
+        shown.append((request.last, last))
+        if request.last is None and request.kernel_turn in (None, last.turn):
+            shown[0] = (request.kernel, last)
+    for plan, report in shown:
+        if plan is not None:
+            status, speedup = (report.status, report.speedup) if report else ("", None)
+            trials.append(Trial(plan, status, speedup))
+    # The table and the reports may speak of the same turn: the last word on a schedule counts.
+    adopted = [t._replace(schedule=space.adopt(t.schedule)) for t in trials]
+    return list({t.schedule.plan(): t for t in adopted}.values())
+
+
+def gain(trials: Sequence[Trial], old: Schedule, new: Schedule) -> float:
+    """Expected logarithm of how many times faster `new` is than `old`.
+
+    Each choice counts by the mean of the trials that had it, over the mean of all, held back as by
+    one more trial in which it changed nothing.
+    """
+    logs = [(t.schedule, log(t.speedup)) for t in trials if t.speedup and not t.failed]
+    mean = sum(value for _, value in logs) / max(len(logs), 1)
+
+    def worth(knob: str, choice: str) -> float:
+        held = [value - mean for schedule, value in logs if schedule[knob] == choice]
+        return sum(held) / (len(held) + 1)
+
+    return sum(worth(k, c) - worth(k, old[k]) for k, c in new.differences(old))
 
 
 def _turns_without_gain(trials: Sequence[Trial]) -> int:
@@ -92,144 +140,66 @@ def _turns_without_gain(trials: Sequence[Trial]) -> int:
     return since if best else 0
 
 
-def _random(request: Request, temperature: float | None, seed: int | None) -> Random:
-    text = f"{request.text}\0{temperature}\0{seed}".encode()
-    return Random(int.from_bytes(hashlib.sha256(text).digest()[:8], "big"))
-
-
-def _fresh(request: Request, space: Space, heat: float, random: Random) -> Choice:
-    """No kernel was shown: the prior, more careful after a failure, or the profiler's move."""
-    default = space.default()
-    chosen = {k.name: k.draw(random) if random.random() < heat else k.default for k in space.knobs}
-    schedule, reason = Schedule(space.family, chosen), "a first draft"
-    if any(r.status != "correct" for r in request.reports):
-        for knob in space.knobs:
-            if schedule[knob.name] in knob.risky:
-                schedule = schedule.replace(knob.name, default[knob.name])
-        reason = "the last one failed: nothing risky"
-    for move in MOVES.get(space.backend, {}).get(request.bottleneck, ())[:1]:
-        moved = _apply(space, schedule, move)
-        if moved is not None:
-            return Choice(moved, f"the bottleneck was {request.bottleneck}")
-    return Choice(schedule, reason)
-
-
-def known_trials(request: Request, space: Space) -> list[Trial]:
-    """Earlier schedules, with what E said about them."""
-    trials = [a._replace(schedule=space.adopt(a.schedule)) for a in request.attempts]
-    shown = [(request.kernel, request.report(request.kernel_turn))]
-    if request.reports:
-        last = request.reports[0]
-        shown.append((request.last, last))
-        if request.last is None and request.kernel_turn in (None, last.turn):
-            shown[0] = (request.kernel, last)
-    for plan, report in shown:
-        if plan is not None:
-            status, speedup = (report.status, report.speedup) if report else ("", None)
-            trials.append(Trial(space.adopt(plan), status, speedup))
-    # The table and the reports may tell of the same turn: the last word on a schedule stands.
-    return list({t.schedule.key(): t for t in trials}.values())
-
-
 def _back_out(
-    space: Space,
-    base: Schedule,
-    status: str,
-    new: Callable[[Schedule], bool],
-    random: Random,
+    space: Space, base: Schedule, status: str, new: Callable[[Schedule], bool], random: Random
 ) -> Choice:
     """Nothing correct yet: undo what most likely broke this one, then anything risky, then all."""
-    suspects = [space.knob(n) for n in BLAME.get(status, ())]
-    risky = [k for k in suspects if k and base[k.name] in k.risky]
-    others = [k for k in suspects if k and k not in risky and base[k.name] != k.default]
-    steps: list[Sequence[Knob]] = [[k] for k in risky]
-    steps += [risky, [k for k in space.knobs if base[k.name] in k.risky]]
-    steps += [[k] for k in others] + [space.knobs]
-    for knobs in steps:
-        back = base
-        for knob in knobs:
-            back = back.replace(knob.name, knob.default)
+    risks, default = space.risks(base), space.default()
+    blamed = [name for name in BLAME.get(status, ()) if name in base.choices]
+    steps = [[name] for name in blamed if name in risks]
+    steps += [risks, *([name] for name in blamed), list(base.choices)]
+    for names in steps:
+        back = base.adopting(default, names)
         if new(back):
-            return Choice(back, f"the last one ended as {status}: {_said(base, back)}")
-    safe = [
-        space.default().replace(k.name, c)
-        for k in space.knobs
-        for c in k.choices
-        if c not in k.risky
-    ]
-    left = [s for s in safe if new(s)]
-    picked = random.choice(left) if left else space.default()
+            return Choice(back, f"the last one ended as {status}: {_changes(base, back)}")
+    careful = [s for s in space.neighbours(default) if not space.risks(s) and new(s)]
+    picked = random.choice(careful) if careful else default
     return Choice(picked, f"the last one ended as {status}: another careful one")
 
 
-def _banned(base: Schedule, trials: Iterable[Trial], space: Space) -> set[Pair]:
+def _banned(base: Schedule, trials: Iterable[Trial], space: Space) -> set[tuple[str, str]]:
     """Choices that broke a kernel: the only difference from one that works, or the suspect's."""
-    banned: set[Pair] = set()
+    banned: set[tuple[str, str]] = set()
     good = [base] + [t.schedule for t in trials if t.status == "correct"]
     for trial in trials:
-        if not trial.failed:
-            continue
-        changed = min((_differences(g, trial.schedule) for g in good), key=len)
-        if len(changed) > 1:
-            blamed = set(BLAME.get(trial.status, ()))
-            changed = {
-                (n, c) for n, c in changed if n in blamed and (k := space.knob(n)) and c in k.risky
-            }
-        banned |= changed
+        if trial.failed:
+            changed = min((trial.schedule.differences(g) for g in good), key=len)
+            suspects = set(BLAME.get(trial.status, ())) & set(space.risks(trial.schedule))
+            banned |= (
+                changed if len(changed) == 1 else {(n, c) for n, c in changed if n in suspects}
+            )
     return banned
 
 
-def _differences(good: Schedule, other: Schedule) -> set[Pair]:
-    return {(k, v) for k, v in other.choices.items() if good.choices.get(k) != v}
-
-
-def _apply(space: Space, base: Schedule, move: str) -> Schedule | None:
-    """`base` with that move, as far as this space has it; None where that changes nothing."""
-    moved = base
-    for name, choice in re.findall(r"(\w+)=(\w+)", move):
-        knob = space.knob(name)
-        if knob is not None and choice in knob.choices:
-            moved = moved.replace(name, choice)
-    return moved if moved.key() != base.key() else None
+def _apply(space: Space, base: Schedule, move: str) -> Schedule:
+    """`base` with that move, as far as this space has it."""
+    return space.adopt(
+        Schedule(base.family, {**base.choices, **dict(re.findall(r"(\w+)=(\w+)", move))})
+    )
 
 
 def _ranked(
-    space: Space,
-    base: Schedule,
-    trials: Sequence[Trial],
-    effects: Effects,
-    random: Random,
-    heat: float,
+    space: Space, base: Schedule, trials: Sequence[Trial], random: Random, heat: float
 ) -> list[Schedule]:
     """Every single change, the most promising first.
 
     Promising: by the trials that had that choice, and by how much likelier the prior holds it than
     the present one. A knob tried to no avail waits.
     """
-    spent = {
-        name: sum(1 for t in trials if t.schedule[name] != base[name]) for name in base.choices
-    }
 
-    def promise(move: tuple[Knob, str]) -> float:
-        knob, choice = move
-        evidence = effects.gain(base, base.replace(knob.name, choice))
-        weights = dict.fromkeys(knob.choices, 1.0) | dict(
-            zip(knob.choices, knob.weights, strict=False)
-        )
-        prior = log(weights[choice] / weights[base[knob.name]])
-        risk = -0.5 if choice in knob.risky else 0.0
+    def promise(moved: Schedule) -> float:
+        ((name, choice),) = moved.differences(base)
+        prior = log(space.weight(name, choice) / space.weight(name, base[name]))
+        risk = -0.5 if name in space.risks(moved) else 0.0
+        spent = sum(t.schedule[name] != base[name] for t in trials)
         noise = random.random() * (0.1 + 0.6 * heat)
-        return 3.0 * evidence + 0.7 * prior + risk - 0.3 * spent[knob.name] + noise
+        return 3.0 * gain(trials, base, moved) + 0.7 * prior + risk - 0.3 * spent + noise
 
-    moves = [(k, c) for k in space.knobs for c in k.neighbours(base[k.name])]
-    if any(t.status for t in trials):
-        moves.sort(key=promise, reverse=True)
-    else:
-        # Without E nothing is known of any of them: a change is made blindly.
-        random.shuffle(moves)
-    return [base.replace(knob.name, choice) for knob, choice in moves]
+    moves = space.neighbours(base)
+    random.shuffle(moves)
+    # Without E all of them are alike: a change is made blindly.
+    return sorted(moves, key=promise, reverse=True) if any(t.status for t in trials) else moves
 
 
-def _said(old: Schedule, new: Schedule) -> str:
-    changes = [f"{k} {old[k]} -> {v}" for k, v in new.choices.items() if old.choices.get(k) != v]
-    return ", ".join(changes)
+def _changes(old: Schedule, new: Schedule) -> str:
+    return ", ".join(f"{k} {old[k]} -> {c}" for k, c in new.choices.items() if old[k] != c)

@@ -1,6 +1,6 @@
 """Reads a turn's prompt the way a model would: by its headings, its fences and its lines.
 
-Only what stands in the message is used. A section that is missing stays None or empty: its letter
+Only what is in the message is used. A section that is missing stays None or empty: its component
 was off.
 """
 
@@ -14,7 +14,6 @@ from typing import NamedTuple
 from agent.tuner.planning.schedule import Schedule
 
 _BULLET = re.compile(r"^- ([\w ]+): (.*)$", re.MULTILINE)
-_SPEEDUP = re.compile(r"(\d+(?:\.\d+)?)\s*x")
 
 
 class Report(NamedTuple):
@@ -46,23 +45,18 @@ class Request:
     reference: str
     backend: str
     precision: str
-    hidden_sizes: bool = False
+    hidden_sizes: bool
     """Whether the kernel must be right at sizes that the prompt doesn't show."""
-    kernel: Schedule | None = None
+    kernel: Schedule | None
     """The plan of the kernel to refine (G)."""
-    kernel_turn: int | None = None
-    last: Schedule | None = None
+    kernel_turn: int | None
+    last: Schedule | None
     """The plan of the last kernel, shown apart where it failed (G)."""
-    reports: tuple[Report, ...] = ()
+    reports: tuple[Report, ...]
     """About the last turn first, then about the kernel to refine where that is another (E)."""
-    attempts: tuple[Trial, ...] = ()
-    bottleneck: str = ""
+    attempts: tuple[Trial, ...]
+    bottleneck: str
     """As the profiler named it (P)."""
-
-    @property
-    def feedback(self) -> bool:
-        """Whether any letter left a trace."""
-        return bool(self.kernel or self.reports or self.attempts or self.bottleneck)
 
     def report(self, turn: int | None) -> Report | None:
         """What is known about a turn."""
@@ -75,22 +69,19 @@ def read(messages: Sequence[Mapping[str, str]]) -> Request:
     sections = split(text)
     task = sections.get("Task", "")
     refined = sections.get("The kernel to refine", "")
-    turn = re.search(r"turn (\d+)", refined.partition("```")[0])
-    bottleneck = re.search(
-        r"^- bottleneck: (\w+)", sections.get("What the profiler said", ""), re.M
-    )
+    turn = _found(r"turn (\d+)", refined.partition("```")[0])
     return Request(
         text=text,
         reference=fenced(sections.get("Reference", "")),
-        backend=_ticked(task, "Backend"),
-        precision=_ticked(task, "Precision"),
+        backend=_found(r"^- Backend: `([^`]+)`", task),
+        precision=_found(r"^- Precision: `([^`]+)`", task),
         hidden_sizes="right for other sizes" in sections.get("What counts", ""),
         kernel=Schedule.parse(fenced(refined)),
-        kernel_turn=int(turn.group(1)) if turn else None,
+        kernel_turn=int(turn) if turn else None,
         last=Schedule.parse(fenced(sections.get("The last kernel", ""))),
         reports=_reports(sections.get("What execution said", "")),
         attempts=_attempts(sections.get("Earlier attempts", "")),
-        bottleneck=bottleneck.group(1) if bottleneck else "",
+        bottleneck=_found(r"^- bottleneck: (\w+)", sections.get("What the profiler said", "")),
     )
 
 
@@ -118,47 +109,45 @@ def fenced(text: str) -> str:
     return found.group(2) if found else ""
 
 
-def _ticked(text: str, label: str) -> str:
-    found = re.search(rf"^- {label}: `([^`]+)`", text, re.M)
+def _found(pattern: str, text: str) -> str:
+    """The group of the first match, or nothing."""
+    found = re.search(pattern, text, re.M)
     return found.group(1) if found else ""
 
 
-def _number(text: str) -> float | None:
-    found = _SPEEDUP.search(text)
-    return float(found.group(1)) if found else None
+def _speedup(text: str) -> float | None:
+    number = _found(r"(\d+(?:\.\d+)?)\s*x", text)
+    return float(number) if number else None
 
 
 def _reports(text: str) -> tuple[Report, ...]:
     """One for each block that names a status."""
-    blocks = re.split(r"^Turn \d+, the kernel to refine:\s*$", text, flags=re.M)
-    titles = [int(t) for t in re.findall(r"^Turn (\d+), the kernel to refine:", text, re.M)]
+    # A block, then the turn and the block of each kernel that has a heading of its own.
+    parts = re.split(r"^Turn (\d+), the kernel to refine:\s*$", text, flags=re.M)
     reports = []
-    for index, block in enumerate(blocks):
+    for title, block in zip(["", *parts[1::2]], parts[::2], strict=True):
         facts = dict(reversed(_BULLET.findall(block)))
-        if "status" not in facts:
-            continue
-        named = facts.get("turn", "")
-        turn = int(named) if named.isdigit() else titles[index - 1] if index else None
-        speedup = _number(facts.get("speedup over eager", ""))
-        reports.append(Report(turn, facts["status"].strip("` "), speedup))
+        if "status" in facts:
+            turn = _found(r"^(\d+)$", facts.get("turn", "")) or title
+            speedup = _speedup(facts.get("speedup over eager", ""))
+            reports.append(
+                Report(int(turn) if turn else None, facts["status"].strip("` "), speedup)
+            )
     return tuple(reports)
 
 
 def _attempts(text: str) -> tuple[Trial, ...]:
-    """The rows of the table of earlier attempts that tell a plan of ours."""
-    rows = [
+    """The rows of the table of earlier attempts that show a plan of the tuner."""
+    table = [
         [cell.strip() for cell in line.strip().strip("|").split(" | ")]
         for line in text.split("\n")
-        if line.strip().startswith("|") and not re.match(r"\s*\|[\s:|-]+\|\s*$", line)
+        if line.strip().startswith("|")
     ]
-    if not rows:
-        return ()
-    header = [cell.lower() for cell in rows[0]]
     attempts = []
-    for row in rows[1:]:
-        cells = dict(zip(header, row, strict=False))
+    for row in table[1:]:
+        cells = dict(zip(map(str.lower, table[0]), row, strict=False))
         plan = Schedule.parse(cells.get("plan", "").strip("` "))
-        status, speedup = cells.get("status", "").strip("` "), _number(cells.get("speedup", ""))
         if plan is not None:
-            attempts.append(Trial(plan, status, speedup))
+            status = cells.get("status", "").strip("` ")
+            attempts.append(Trial(plan, status, _speedup(cells.get("speedup", ""))))
     return tuple(attempts)

@@ -9,12 +9,15 @@ so whatever a user composes by hand and the ready-made operator look alike here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import prod
 
-from agent.tuner.errors import CannotTrace
+
+class CannotTrace(Exception):  # noqa: N818 (an honest limit, not an error)
+    """The module does something that the tuner doesn't understand; the message says what."""
+
 
 Shape = tuple[int, ...]
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
@@ -85,18 +88,11 @@ class Node:
 
     @property
     def numel(self) -> int:
-        """Number of elements."""
         return prod(self.shape)
 
     @property
     def is_leaf(self) -> bool:
-        """Nothing has to be computed for it."""
         return self.kind in (Kind.INPUT, Kind.WEIGHT, Kind.CONST)
-
-    def __repr__(self) -> str:
-        """Short enough to read in a failing test."""
-        label = self.op or self.name or self.call or (f"{self.value}" if not self.args else "")
-        return f"<{self.kind} {label} {list(self.shape)}>"
 
 
 Operand = Node | float
@@ -114,64 +110,33 @@ class Graph:
     """How forward returns: a format string over the outputs, e.g. `{0}` or `({0}, {1})`."""
 
     def nodes(self) -> list[Node]:
-        """Every node that an output needs, operands before users."""
         return ordered(self.outputs)
 
-    def rebuilt(self, rule: Callable[[Node, tuple[Node, ...]], Node]) -> Graph:
-        """The graph in which `rule` makes every node again over its new operands.
 
-        Nothing is computed twice: nodes that come out equal become one.
-        """
-        new: dict[Node, Node] = {}
-        for node in self.nodes():
-            new[node] = rule(node, tuple(new[a] for a in node.args))
-        roots = [new[o] for o in self.outputs]
-        made: dict[tuple[object, ...], Node] = {}
-        one: dict[Node, Node] = {}
-        for node in ordered(roots):
-            fresh = remake(node, tuple(one[a] for a in node.args))
-            key = (fresh.kind, fresh.shape, fresh.dtype, fresh.args, fresh.op, fresh.name)
-            one[node] = made.setdefault((*key, str(fresh.value), fresh.dims, fresh.call), fresh)
-        return replace(self, outputs=tuple(one[root] for root in roots))
-
-
-def remake(node: Node, args: tuple[Node, ...]) -> Node:
-    """`node` with other operands of the same shapes."""
-    if args == node.args:
-        return node
-    if node.kind is Kind.VIEW:
-        return view(args[0], node.shape)
-    return replace(node, args=args)
+def shared(roots: Iterable[Node]) -> dict[Node, Node]:
+    """Each node that `roots` need -> one node for all that are equal to it."""
+    made: dict[tuple[object, ...], Node] = {}
+    one: dict[Node, Node] = {}
+    for node in ordered(roots):
+        fresh = replace(node, args=tuple(one[a] for a in node.args))
+        key = (fresh.kind, fresh.shape, fresh.dtype, fresh.args, fresh.op, fresh.name)
+        one[node] = made.setdefault((*key, str(fresh.value), fresh.dims, fresh.call), fresh)
+    return one
 
 
 def ordered(roots: Iterable[Node]) -> list[Node]:
-    """Depth-first post-order from `roots`, each node once."""
-    seen: set[Node] = set()
-    order: list[Node] = []
+    """Every node that `roots` need, each once, operands before users."""
+    order: dict[Node, None] = {}
+
+    def visit(node: Node) -> None:
+        if node not in order:
+            for argument in node.args:
+                visit(argument)
+            order[node] = None
+
     for root in roots:
-        if root in seen:
-            continue
-        stack: list[tuple[Node, Iterator[Node]]] = [(root, iter(root.args))]
-        seen.add(root)
-        while stack:
-            current, pending = stack[-1]
-            argument = next((a for a in pending if a not in seen), None)
-            if argument is None:
-                order.append(current)
-                stack.pop()
-            else:
-                seen.add(argument)
-                stack.append((argument, iter(argument.args)))
-    return order
-
-
-def users(nodes: Iterable[Node]) -> Mapping[Node, list[Node]]:
-    """Who reads each node, among `nodes`."""
-    table: dict[Node, list[Node]] = {}
-    for node in nodes:
-        for argument in node.args:
-            table.setdefault(argument, []).append(node)
-    return table
+        visit(root)
+    return list(order)
 
 
 def broadcast(*shapes: Shape) -> Shape:
@@ -187,17 +152,14 @@ def broadcast(*shapes: Shape) -> Shape:
 
 
 def const(value: float) -> Node:
-    """A number."""
     return Node(Kind.CONST, (), value=float(value))
 
 
 def pointwise(op: str, *args: Node, dtype: str = "float32") -> Node:
-    """`op` over broadcast operands."""
     return Node(Kind.POINTWISE, broadcast(*(a.shape for a in args)), dtype, args, op)
 
 
 def reduce(op: str, value: Node, dims: Iterable[int]) -> Node:
-    """Reduce over `dims`, kept with size 1."""
     wanted = tuple(sorted(d % len(value.shape) for d in dims))
     shape = tuple(1 if d in wanted else n for d, n in enumerate(value.shape))
     return Node(Kind.REDUCE, shape, args=(value,), op=op, dims=wanted)
@@ -235,7 +197,6 @@ def _mask(value: Operand) -> Node:
 
 
 def unary(op: str, input: Operand) -> Node:
-    """`op(input)` in float32."""
     return pointwise(op, floating(input))
 
 

@@ -8,20 +8,20 @@ syntax tree is walked, so nothing in a reference can touch this process.
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
-from agent.tuner.errors import CannotTrace
-from agent.tuner.tracing import torch_names
-from agent.tuner.tracing.graph import Node
-from agent.tuner.tracing.operators import apply
-from agent.tuner.tracing.python_values import Instance, plainly
-from agent.tuner.tracing.torch_names import Dotted
+from agent.tuner.tracing.graph import CannotTrace, Kind, Node
+from agent.tuner.tracing.library import Layer, apply, sizes_of
 
 STEPS = 100_000
 """Expressions and statements walked before the tuner gives up."""
+FRESH = "(fresh)"
+"""The name of tensors that the file makes: only their shape counts."""
 
 ARITHMETIC: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -49,10 +49,89 @@ NAMED: dict[type[ast.AST], str] = {
     ast.NotEq: "ne",
 }
 """Operators on tensors that go by the name of PyTorch's function."""
+
+
+# Values besides plain Python's and tensors --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Dotted:
+    """A name in PyTorch or the standard library, e.g. `torch.nn.functional.relu`."""
+
+    path: str
+
+    def attribute(self, name: str) -> Any:
+        return getattr(math, name, None) if self.path == "math" else Dotted(f"{self.path}.{name}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What PyTorch would return; CannotTrace where the name is unknown."""
+        module, _, name = self.path.rpartition(".")
+        if name == "Parameter":
+            return args[0]
+        if name == "Sequential":
+            return Sequential(args)
+        if module == "torch.nn":
+            return Layer(name, args, kwargs)
+        if name == "tensor" and isinstance(args[0], (int, float)):
+            return Node(Kind.INPUT, (), name=FRESH)
+        if name in ("rand", "randn", "ones", "zeros", "full"):
+            sizes = args[0] if name == "full" else sizes_of(args)
+            return Node(Kind.INPUT, tuple(sizes), name=FRESH)
+        if not module.startswith("torch"):
+            raise CannotTrace(f"`{self.path}`")
+        return apply(name, args, kwargs)
+
+
+@dataclass(eq=False)
+class Instance:
+    """An instance of a class of the file, with its methods among the attributes."""
+
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.attributes["forward"](*args, **kwargs)
+
+
+@dataclass(eq=False)
+class Sequential:
+    """PyTorch's container of modules that follow each other."""
+
+    items: tuple[Any, ...]
+
+    def __call__(self, x: Any) -> Any:
+        for item in self.items:
+            x = item(x)
+        return x
+
+
+def place(value: Any, path: str) -> Any:
+    """`value` once it is known by which Python expression it is reached: tensors are weights."""
+    if isinstance(value, Node):
+        return Node(Kind.WEIGHT, value.shape, value.dtype, name=path)
+    if isinstance(value, Layer):
+        value.path = path
+    elif isinstance(value, Sequential):
+        value.items = tuple(place(item, f"{path}[{i}]") for i, item in enumerate(value.items))
+    elif isinstance(value, Instance):
+        for name, item in value.attributes.items():
+            value.attributes[name] = place(item, f"{path}.{name}")
+    return value
+
+
+def plainly(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Ordinary Python on ordinary values; what fails there is beyond us."""
+    try:
+        return function(*args, **kwargs)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise CannotTrace(f"a computation ({error})") from None
+
+
 BUILTINS: dict[str, Any] = {
     **{f.__name__: f for f in (len, range, int, float, bool, min, max, sum, tuple, list)},
     "super": Dotted("super"),
 }
+
+# The walk -----------------------------------------------------------------------------------------
 
 
 class _Return(Exception):  # noqa: N818
@@ -73,10 +152,7 @@ class Interpreter:
             with suppress(CannotTrace):
                 self.statement(statement, self.globals)
 
-    # Statements -----------------------------------------------------------------------------------
-
     def statement(self, node: ast.stmt, scope: dict[str, Any]) -> None:
-        """Carry out one statement."""
         self._tick()
         match node:
             case ast.Import() | ast.ImportFrom():
@@ -109,10 +185,10 @@ class Interpreter:
 
     def _import(self, node: ast.Import | ast.ImportFrom, scope: dict[str, Any]) -> None:
         for alias in node.names:
-            top = alias.name if alias.asname else alias.name.partition(".")[0]
             if isinstance(node, ast.ImportFrom):
                 scope[alias.asname or alias.name] = Dotted(f"{node.module}.{alias.name}")
             else:
+                top = alias.name if alias.asname else alias.name.partition(".")[0]
                 scope[alias.asname or top] = Dotted(top)
 
     def _assign(self, target: ast.expr, value: Any, scope: dict[str, Any]) -> None:
@@ -136,10 +212,7 @@ class Interpreter:
             case _:
                 raise CannotTrace(f"writing into `{ast.unparse(target)}`")
 
-    # Expressions ----------------------------------------------------------------------------------
-
     def value(self, node: ast.expr, scope: dict[str, Any]) -> Any:
-        """What an expression gives."""
         self._tick()
         match node:
             case ast.Constant():
@@ -163,8 +236,11 @@ class Interpreter:
                 return plainly(sign.get(type(node.op)), self.value(node.operand, scope))
             case ast.Attribute():
                 return self._attribute(self.value(node.value, scope), node.attr)
+            case ast.Slice():
+                ends = (node.lower, node.upper, node.step)
+                return slice(*(None if n is None else self.value(n, scope) for n in ends))
             case ast.Subscript():
-                owner, key = self.value(node.value, scope), self._key(node.slice, scope)
+                owner, key = self.value(node.value, scope), self.value(node.slice, scope)
                 if isinstance(owner, Node):
                     return apply("[]", (owner, key))
                 return plainly(operator.getitem, owner, key)
@@ -194,16 +270,6 @@ class Interpreter:
             raise CannotTrace(f"the operator {type(op).__name__}")
         return plainly(ARITHMETIC[type(op)], left, right)
 
-    def _key(self, node: ast.expr, scope: dict[str, Any]) -> Any:
-        if isinstance(node, ast.Tuple):
-            return tuple(self._key(n, scope) for n in node.elts)
-        if isinstance(node, ast.Slice):
-            ends = (node.lower, node.upper, node.step)
-            return slice(*(None if n is None else self.value(n, scope) for n in ends))
-        return self.value(node, scope)
-
-    # Attributes and calls -------------------------------------------------------------------------
-
     def _attribute(self, owner: Any, name: str) -> Any:
         match owner:
             case Dotted():
@@ -211,7 +277,7 @@ class Interpreter:
             case Instance() if name in owner.attributes:
                 return owner.attributes[name]
             case Node():
-                return torch_names.attribute(owner, name)
+                return _tensor_attribute(owner, name)
             case tuple() if name in getattr(owner, "_fields", ()):
                 return getattr(owner, name)
         raise CannotTrace(f"the attribute `{name}`")
@@ -262,6 +328,19 @@ class Interpreter:
             return instance
 
         return construct
+
+
+def _tensor_attribute(x: Node, name: str) -> Any:
+    match name:
+        case "shape":
+            return x.shape
+        case "size":
+            return lambda dim=None: x.shape if dim is None else x.shape[dim]
+        case "dim":
+            return lambda: len(x.shape)
+        case "T" | "mT":
+            return apply(name, (x,))
+    return lambda *args, **kwargs: apply(name, (x, *args), kwargs)
 
 
 def _not(value: Any) -> bool:

@@ -1,20 +1,19 @@
-"""Operators whose main loop stays with PyTorch, and those that only change a shape.
+"""Operators and modules whose main loop stays with PyTorch, and operators that only change a shape.
 
-For a library call the tuner only has to know the result's shape; formulas are those of PyTorch's
-documentation.
+For a call that stays with PyTorch the tuner only has to know the result's shape; formulas are those
+of PyTorch's documentation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Any
 
-from agent.tuner.errors import CannotTrace
-from agent.tuner.tracing.graph import Node, Shape, broadcast, library, view
-from agent.tuner.tracing.pointwise import Operator
-from agent.tuner.tracing.rowwise import mean
+from agent.tuner.tracing.graph import CannotTrace, Kind, Node, Shape, broadcast, library, view
+from agent.tuner.tracing.operators import FORMULAS, Operator, mean
 
 Size = int | Sequence[int]
 
@@ -28,7 +27,6 @@ def spread(value: Size, rank: int) -> tuple[int, ...]:
 
 
 def linear(x: Shape, in_features: int, out_features: int, bias: bool = True) -> Shape:
-    """Of `nn.Linear`."""
     if x[-1] != in_features:
         raise ValueError(f"{in_features} features of {list(x)}")
     return (*x[:-1], out_features)
@@ -45,7 +43,6 @@ def conv(
     groups: int = 1,
     bias: bool = True,
 ) -> Shape:
-    """Of a convolution of a batch."""
     rank = len(x) - 2
     k, s = spread(kernel_size, rank), spread(stride, rank)
     p, d = spread(padding, rank), spread(dilation, rank)
@@ -66,17 +63,11 @@ def conv_transpose(
     groups: int = 1,
     bias: bool = True,
 ) -> Shape:
-    """Of a transposed convolution of a batch."""
     rank = len(x) - 2
     k, s = spread(kernel_size, rank), spread(stride, rank)
     p, o = spread(padding, rank), spread(output_padding, rank)
     sizes = [(x[2 + i] - 1) * s[i] - 2 * p[i] + k[i] + o[i] for i in range(rank)]
     return (x[0], out_channels, *sizes)
-
-
-def pool(x: Shape, kernel_size: Size, stride: Size | None = None, padding: Size = 0) -> Shape:
-    """Of a pooling window over a batch."""
-    return conv(x, x[1], x[1], kernel_size, kernel_size if stride is None else stride, padding)
 
 
 # Calls --------------------------------------------------------------------------------------------
@@ -89,9 +80,12 @@ def call(name: str, shape: Shape, *args: Any, op: str = "") -> Node:
     return library(f"{name}({', '.join(words)})", nodes, shape, op)
 
 
-def functional(name: str, shape: Callable[..., Shape], input: Node, *args: Any) -> Node:
-    """`F.name(input, args...)`, whose result's shape is told by that of `input` and `args`."""
-    return call(f"F.{name}", shape(input.shape, *args), input, *args)
+def pool(
+    name: str, input: Node, kernel_size: Size, stride: Size | None = None, padding: Size = 0
+) -> Node:
+    steps, channels = kernel_size if stride is None else stride, input.shape[1]
+    shape = conv(input.shape, channels, channels, kernel_size, steps, padding)
+    return call(f"F.{name}", shape, input, kernel_size, stride, padding)
 
 
 def matmul(input: Node, other: Node) -> Node:
@@ -107,7 +101,6 @@ def matmul(input: Node, other: Node) -> Node:
 
 
 def diag(input: Node) -> Node:
-    """The diagonal matrix of a vector."""
     if len(input.shape) != 1:
         raise CannotTrace("the diagonal of a matrix")
     return call("torch.diag", input.shape * 2, input, op="diag")
@@ -144,26 +137,22 @@ def reshape(input: Node, *shape: Any) -> Node:
 
 
 def flatten(input: Node, start_dim: int = 0, end_dim: int = -1) -> Node:
-    """Neighbouring dimensions into one."""
     shape, rank = input.shape, len(input.shape)
     start, end = start_dim % rank, end_dim % rank
     return view(input, (*shape[:start], prod(shape[start : end + 1]), *shape[end + 1 :]))
 
 
 def unsqueeze(input: Node, dim: int) -> Node:
-    """One more dimension of size 1."""
     at = dim % (len(input.shape) + 1)
     return view(input, (*input.shape[:at], 1, *input.shape[at:]))
 
 
 def squeeze(input: Node, dim: int | None = None) -> Node:
-    """Without dimensions of size 1."""
     gone = range(len(input.shape)) if dim is None else [dim % len(input.shape)]
     return view(input, tuple(n for d, n in enumerate(input.shape) if n != 1 or d not in gone))
 
 
 def transpose(input: Node, dim0: int = -2, dim1: int = -1) -> Node:
-    """Two dimensions change places."""
     rank = len(input.shape)
     order = list(range(rank))
     order[dim0], order[dim1] = order[dim1], order[dim0]
@@ -172,7 +161,6 @@ def transpose(input: Node, dim0: int = -2, dim1: int = -1) -> Node:
 
 
 def chunk(input: Node, chunks: int, dim: int = 0) -> tuple[Node, ...]:
-    """Equal parts."""
     axis = dim % len(input.shape)
     size = input.shape[axis]
     part = -(-size // chunks)
@@ -182,7 +170,6 @@ def chunk(input: Node, chunks: int, dim: int = 0) -> tuple[Node, ...]:
 
 
 def _narrow(x: Node, axis: int, start: int, length: int) -> Node:
-    """A slice along one dimension."""
     if length == x.shape[axis]:
         return x
     shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
@@ -198,11 +185,12 @@ def index(input: Node, key: Any) -> Node:
     return view(input, (*(1 if p is None else next(sizes, 0) for p in parts), *sizes))
 
 
-LIBRARY: Mapping[str, Operator] = {
+OPERATORS: Mapping[str, Operator] = {
+    **FORMULAS,
     **dict.fromkeys(("matmul", "bmm", "mm"), matmul),
     "diag": diag,
-    **{f"avg_pool{n}d": partial(functional, f"avg_pool{n}d", pool) for n in (1, 2, 3)},
-    **{f"max_pool{n}d": partial(functional, f"max_pool{n}d", pool) for n in (1, 2, 3)},
+    **{f"avg_pool{n}d": partial(pool, f"avg_pool{n}d") for n in (1, 2, 3)},
+    **{f"max_pool{n}d": partial(pool, f"max_pool{n}d") for n in (1, 2, 3)},
     **{f"adaptive_avg_pool{n}d": partial(adaptive_avg_pool, n) for n in (1, 2, 3)},
     **dict.fromkeys(("view", "reshape"), reshape),
     "flatten": flatten,
@@ -213,4 +201,79 @@ LIBRARY: Mapping[str, Operator] = {
     "chunk": chunk,
     "[]": index,
 }
-"""Bare name -> what it does."""
+"""Bare name (`relu` of `torch.relu`, `F.relu`, `x.relu`) -> what it does."""
+
+
+def apply(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None) -> Any:
+    """Call an operator by its bare name; CannotTrace where it or its arguments are unknown."""
+    if name not in OPERATORS:
+        raise CannotTrace(f"the operator `{name}`")
+    try:
+        return OPERATORS[name](*args, **(kwargs or {}))
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise CannotTrace(f"`{name}` of these arguments ({error})") from None
+
+
+# Modules ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Layer:
+    """One instance of a ready-made module."""
+
+    name: str
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    path: str = ""
+    """The Python expression that names it, e.g. `self.net[0]`; known once the model stands."""
+
+    def __call__(self, *inputs: Any) -> Any:
+        """What its forward returns; CannotTrace where it is unknown or takes no such inputs."""
+        if self.name.lower() in ALIKE:
+            return apply(ALIKE[self.name.lower()], (*inputs, *self.args), self.kwargs)
+        if self.name not in MODULES and self.name not in LEFT:
+            raise CannotTrace(f"the module `nn.{self.name}`")
+        try:
+            if self.name in MODULES:
+                return MODULES[self.name](self, *inputs, *self.args, **self.kwargs)
+            shape = LEFT[self.name](inputs[0].shape, *self.args, **self.kwargs)
+            return library(f"{self.path}({{0}})", inputs, shape)
+        except (AttributeError, IndexError, TypeError, ValueError) as error:
+            raise CannotTrace(f"`nn.{self.name}` of these arguments ({error})") from None
+
+
+LEFT: Mapping[str, Callable[..., Shape]] = {
+    "Linear": linear,
+    **{f"Conv{n}d": conv for n in (1, 2, 3)},
+    **{f"ConvTranspose{n}d": conv_transpose for n in (1, 2, 3)},
+    "GroupNorm": lambda x, *_, **__: x,
+    **{f"BatchNorm{n}d": lambda x, *_, **__: x for n in (1, 2, 3)},
+}
+"""Modules that stay with PyTorch -> the shape of their result."""
+
+ALIKE = {op.replace("_", ""): op for op in OPERATORS if op not in ("layer_norm", "flatten")}
+"""Module in lower case -> the operator that takes what its constructor takes, after the tensors."""
+
+
+def _layer_norm(
+    layer: Layer,
+    x: Node,
+    normalized_shape: Size,
+    eps: float = 1e-5,
+    elementwise_affine: bool = True,
+) -> Any:
+    shape = spread(normalized_shape, 1)
+    names = ("weight", "bias") if elementwise_affine else ()
+    affine = [Node(Kind.WEIGHT, shape, name=f"{layer.path}.{name}") for name in names]
+    return apply("layer_norm", (x, shape, *affine), {"eps": eps})
+
+
+MODULES: Mapping[str, Callable[..., Any]] = {
+    "LayerNorm": _layer_norm,
+    **{
+        f"InstanceNorm{n}d": lambda _, x, features, eps=1e-5: apply("instance_norm", (x, eps))
+        for n in (1, 2, 3)
+    },
+    "Flatten": lambda _, x, start_dim=1, end_dim=-1: apply("flatten", (x, start_dim, end_dim)),
+}
+"""Modules with a formula of their own."""

@@ -6,11 +6,8 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from agent.tuner.errors import CannotTrace
-from agent.tuner.tracing.graph import Graph, Kind, Node, remake
-from agent.tuner.tracing.interpreter import Interpreter
-from agent.tuner.tracing.python_values import place, plainly
-from agent.tuner.tracing.torch_names import FRESH
+from agent.tuner.tracing.graph import CannotTrace, Graph, Kind, Node, shared
+from agent.tuner.tracing.interpreter import FRESH, Interpreter, place, plainly
 
 
 @dataclass(frozen=True)
@@ -28,7 +25,7 @@ def trace(source: str) -> Traced:
     except SyntaxError as error:
         raise CannotTrace(f"line {error.lineno}, which is not Python") from None
     try:
-        return Traced(tree, _graph(tree).rebuilt(remake))
+        return Traced(tree, _graph(tree))
     except RecursionError:
         raise CannotTrace("a computation this deep") from None
 
@@ -49,10 +46,10 @@ def _graph(tree: ast.Module) -> Graph:
     interpreter.forward = True
     outputs: list[Node] = []
     returns = _returns(plainly(model, *leaves), outputs)
-    graph = Graph(arguments, tuple(outputs), returns)
-    if any(n.name == FRESH for n in graph.nodes()):
+    one = shared(outputs)
+    if any(n.name == FRESH for n in one):
         raise CannotTrace("a tensor made inside `forward`")
-    return graph
+    return Graph(arguments, tuple(one[output] for output in outputs), returns)
 
 
 def _parameters(tree: ast.Module) -> tuple[str, ...]:

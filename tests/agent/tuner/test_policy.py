@@ -1,12 +1,14 @@
 """Feedback is used as far as it is there, and no further."""
 
 from collections.abc import Callable
+from math import exp, log
 
 import pytest
 
 from agent.tuner import answer
 from agent.tuner.planning.moves import MOVES
-from agent.tuner.planning.prompt import fenced
+from agent.tuner.planning.policy import gain
+from agent.tuner.planning.prompt import Trial, fenced
 from agent.tuner.planning.schedule import Schedule, space
 from evaluator.evaluation import Status
 from tests.agent.tuner.prompts import SOFTMAX, Turn, prompt
@@ -35,9 +37,9 @@ def test_the_same_request_gives_the_same_answer() -> None:
 
 
 def test_without_feedback_it_draws_by_seed_and_at_temperature_0_it_does_not() -> None:
-    drawn = {next_schedule(seed=s).key() for s in range(12)}
+    drawn = {next_schedule(seed=s).plan() for s in range(12)}
     assert len(drawn) > 8
-    assert {next_schedule(seed=s, temperature=0.0).key() for s in range(4)} == {BASE.key()}
+    assert {next_schedule(seed=s, temperature=0.0).plan() for s in range(4)} == {BASE.plan()}
 
 
 def test_none_cannot_know() -> None:
@@ -65,7 +67,7 @@ def test_g_alone_changes_one_thing_blindly() -> None:
 def test_e_backs_out_of_what_failed(knob: str, choice: str, status: str) -> None:
     broken = BASE.replace("chunk", "16").replace(knob, choice)
     new = next_schedule([Turn(broken, status)], "GE")
-    assert new[knob] == ROWS.knob(knob).default
+    assert new[knob] == BASE[knob]
     assert new["chunk"] == "16", "what is not to blame stays"
 
 
@@ -100,7 +102,7 @@ def test_e_climbs_and_never_repeats() -> None:
     gains = []
     for seed in range(8):
         run = climb(stand_in, seed)
-        assert len({t.schedule.key() for t in run}) == len(run)
+        assert len({t.schedule.plan() for t in run}) == len(run)
         best = max(t.speedup or 0.0 for t in run)
         gains.append(best / 1.7)
         assert run[-1].speedup or any(t.speedup for t in run)
@@ -151,6 +153,26 @@ def test_a_climb_that_is_stuck_starts_again_elsewhere() -> None:
 def test_without_e_nothing_is_known_to_be_stuck() -> None:
     turns = [Turn(BASE.replace("chunk", c)) for c in ("1", "16", "64", "256")] + [Turn(BASE)]
     assert len(changed(BASE, next_schedule(turns, "G", base=4))) == 1
+
+
+def test_one_difference_explains_the_gain_and_is_held_back() -> None:
+    faster = BASE.replace("vec", "8")
+    trials = [Trial(BASE, "correct", 1.0), Trial(faster, "correct", 2.0)]
+    assert 0.0 < gain(trials, BASE, faster) < log(2.0)
+    assert gain(trials, faster, BASE) == pytest.approx(-gain(trials, BASE, faster))
+    assert gain(trials, BASE, BASE.replace("chunk", "64")) == 0.0
+    assert gain([], BASE, faster) == 0.0
+
+
+def test_what_two_knobs_are_worth_is_kept_apart() -> None:
+    def speedup(schedule: Schedule) -> float:
+        return exp((schedule["vec"] == "8") * 1.0 - (schedule["maths"] == "poly") * 0.5)
+
+    grid = [BASE.replace("vec", v).replace("maths", m) for v in "48" for m in ("libm", "poly")]
+    trials = [Trial(s, "correct", speedup(s)) for s in grid * 4]
+    failed = [Trial(BASE.replace("vec", "8"), "incorrect", 0.01)]
+    assert gain(trials + failed, BASE, BASE.replace("vec", "8")) == pytest.approx(1.0, rel=0.2)
+    assert gain(trials, BASE, BASE.replace("maths", "poly")) == pytest.approx(-0.5, rel=0.2)
 
 
 @pytest.mark.parametrize("backend", list(MOVES))

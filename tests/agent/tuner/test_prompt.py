@@ -12,7 +12,8 @@ def test_without_feedback() -> None:
     request = read(prompt(SOFTMAX))
     assert (request.backend, request.precision) == ("cpp", "fp32")
     assert request.reference.strip() == SOFTMAX.strip()
-    assert not request.feedback
+    assert (request.kernel, request.last, request.kernel_turn) == (None, None, None)
+    assert (request.reports, request.attempts, request.bottleneck) == ((), (), "")
 
 
 def test_all_letters() -> None:

@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from agent.tuner.errors import CannotTrace
-from agent.tuner.tracing.graph import Kind
+from agent.tuner.tracing.graph import CannotTrace, Kind
 from agent.tuner.tracing.trace import trace
 from tests.agent.tuner.families import FAMILIES, module
 from tests.agent.tuner.prompts import POINTWISE

@@ -4,10 +4,10 @@ from random import Random
 from typing import Any
 
 from agent.tuner.answer import EMITTERS
-from agent.tuner.errors import CannotTrace
 from agent.tuner.module_file import write
 from agent.tuner.planning.partition import partition
 from agent.tuner.planning.schedule import Schedule, space
+from agent.tuner.tracing.graph import CannotTrace
 from agent.tuner.tracing.trace import trace
 from evaluator.ipc.build_request import BuildRequest
 from problems.loader import load_suite
@@ -37,10 +37,7 @@ def safe(reference: str, random: Random) -> Schedule:
     """A schedule of the prior that holds nothing risky."""
     known = space("cuda", family(reference))
     schedule = known.draw(random)
-    for knob in known.knobs:
-        while schedule[knob.name] in knob.risky:
-            schedule = schedule.replace(knob.name, knob.draw(random))
-    return schedule
+    return schedule.adopting(known.default(), known.risks(schedule))
 
 
 def candidate(
