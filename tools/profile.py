@@ -7,6 +7,7 @@ works is used, and which one it was, and why no better one, is part of the resul
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import tempfile
 import time
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _NCU_TIMEOUT_S = 600.0
 """Without the wait for the device, which the broker holds for it."""
 _TIMEOUT_S = 120.0
+MOST_BYTES = 64 * 2**20
+"""A larger report is not kept."""
 
 
 def profile(
@@ -39,7 +42,7 @@ def profile(
 ) -> Profile:
     """Profile a candidate that was judged correct. Blocks while its device is held by another.
 
-    `keep` is a folder for the profiler's own files (`tools.profiling.kept_report`). `session` is
+    `keep` is a folder for the profiler's own files and the figures read from them. `session` is
     for callers that profile again: the next profile's process is started ahead. Raises
     `ProfilerError` with one line when no profiler works.
     """
@@ -47,10 +50,8 @@ def profile(
     from evaluator.evaluation import Status
     from tools.advice.diagnosis import diagnose
     from tools.advice.figures import figures
-    from tools.profiling.kept_report import keep_report
     from tools.profiling.profile_report import Profile
     from tools.profiling.profile_summary import summary
-    from tools.profiling.stall_lines import stall_lines
 
     if evaluation.status is not Status.CORRECT:
         raise ProfilerError(f"only a correct kernel is profiled, this one is {evaluation.status}")
@@ -86,12 +87,38 @@ def profile(
             rung=rung,
             rung_reason=reason,
             missing=missing,
-            stalls=stall_lines(facts, request.candidate.source),
+            source=request.candidate.source,
         ),
         seconds=time.monotonic() - begin,
         isolation=collected.isolation,
         stages=collected.seconds,
     )
+
+
+def keep_report(folder: Path, collected: Collected, keep: Path) -> None:
+    """Copy the profiler's report from `folder` to `keep`, for a person who wants to open it."""
+    from evaluator.collect.nsight.read_report import REPORT
+    from evaluator.collect.target.target import COLLECTED, open_plain
+    from evaluator.collect.torch_trace import TRACE
+
+    keep.mkdir(parents=True, exist_ok=True)
+    (keep / COLLECTED).write_text(collected.model_dump_json())
+    for name in (REPORT, TRACE):
+        try:
+            report = open_plain(folder / name, MOST_BYTES)
+        except OSError:
+            continue  # this profiler leaves none of that name, or it is nothing to be kept
+        with report, (keep / name).open("wb") as kept:
+            shutil.copyfileobj(report, kept)
+
+
+def kept_reports(folder: Path) -> dict[str, int]:
+    """Sizes in bytes of the reports that are kept in `folder`, by name."""
+    from evaluator.collect.nsight.read_report import REPORT
+    from evaluator.collect.torch_trace import TRACE
+
+    paths = (folder / name for name in (REPORT, TRACE))
+    return {path.name: path.stat().st_size for path in paths if path.is_file()}
 
 
 def prepare(session: NcuSession, device: str) -> None:

@@ -36,7 +36,7 @@ from evaluator.reason import Reason
 from tools.advice.score import score
 from tools.execute import evaluation_request, size_class_of
 from tools.execute import execute as judge
-from tools.profiling.advice import AdviceScore
+from tools.profiling.profile_report import AdviceScore
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime

@@ -14,11 +14,10 @@ from agent.prompt.placebo import placebo
 from agent.prompt.section import LIMITS, Section
 from agent.record import figures
 from evaluator.evaluation import Timing
-from tools.advice.remainder import remainder
+from tools.advice.diagnosis import remainder
 from tools.advice.words import advice_lines, score_lines
-from tools.profiling.advice import AdviceScore
 from tools.profiling.profile_facts import shortened
-from tools.profiling.profile_report import KernelShare, Profile
+from tools.profiling.profile_report import AdviceScore, KernelShare, Profile
 
 RAW_KERNELS = 3
 """The hottest ones, whose figures R shows."""

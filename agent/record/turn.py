@@ -16,8 +16,7 @@ from agent.config.run_config import Strategy
 from agent.record.completion import Sum, Usage, estimated_tokens
 from evaluator.evaluation import Evaluation, Status
 from evaluator.record import Record
-from tools.profiling.advice import AdviceScore
-from tools.profiling.profile_report import Profile, ProfilerTier
+from tools.profiling.profile_report import AdviceScore, Profile, ProfilerTier
 
 SCHEMA = 1
 

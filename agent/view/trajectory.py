@@ -20,7 +20,7 @@ from agent.record.turn import TurnRecord
 from evaluator.command.command_line import Line
 from evaluator.evaluation import Status
 from tools.advice.words import in_vain
-from tools.profiling.kept_report import kept_reports
+from tools.profile import kept_reports
 from tools.profiling.profile_facts import byte_words, count_words
 
 DETAIL_LINES = 12

@@ -12,7 +12,7 @@ from agent.record.run_files import RunFiles
 from experiments.analysis.statistics import Interval, interval_of, wilson
 from experiments.runs import run_folders
 from tools.advice.score import time_change
-from tools.profiling.advice import AdviceScore
+from tools.profiling.profile_report import AdviceScore
 
 
 class RuleTotal(BaseModel):

@@ -1,24 +1,45 @@
-"""One kernel with a planted inefficiency and its mended twin, written as a unified diff.
+"""One kernel with a planted inefficiency and its fixed version, written as a unified diff.
 
 In `cuda` and `forward` a line that begins with `-` is in the planted kernel only, one that begins
-with `+` in the twin only, and any other begins with a space and is in both. So what differs is
+with `+` in the fixed one only, and any other begins with a space and is in both. So what differs is
 what is planted, and nothing else.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from evaluator.evaluation import Backend, Candidate, EvaluationRequest
 from evaluator.ipc.build_request import BuildRequest
 from evaluator.settings import Precision, Settings
-from tests.advice.job import Job
-from tests.advice.module import FORWARD, build_request, module
-from tests.advice.result import Side
 
-SIDES: tuple[Side, ...] = ("planted", "mended")
-_MARKS = {"planted": "-", "mended": "+"}
-_FORWARD = "".join(f" {line}\n" if line else "\n" for line in FORWARD.split("\n"))
+Side = Literal["planted", "fixed"]
+SIDES: tuple[Side, ...] = ("planted", "fixed")
+_MARKS = {"planted": "-", "fixed": "+"}
+_FORWARD = """
+     def forward(self, *inputs):
+         return ext.run(*inputs)
+"""
+_MODULE = '''import torch
+from torch.utils.cpp_extension import load_inline
+
+cuda_source = r"""
+#include <torch/extension.h>
+{cuda}"""
+
+ext = load_inline(
+    name="{name}",
+    cpp_sources="{declaration};",
+    cuda_sources=cuda_source,
+    functions=["run"],
+)
+
+
+class ModelNew(torch.nn.Module):
+{forward}'''
 
 
 @dataclass(frozen=True)
@@ -27,7 +48,7 @@ class Case:
 
     name: str
     fault: str
-    """What is planted, for the table."""
+    """What is planted."""
     rules: frozenset[str]
     """Rules of advice that name the fault; more than one only where they mean the same thing."""
     reference: str
@@ -40,18 +61,27 @@ class Case:
 
     def source(self, side: Side) -> str:
         """The candidate's file."""
-        return module(f"{self.name}_{side}", _only(self.cuda, side), _only(self.forward, side))
+        cuda, forward = _only(self.cuda, side), _only(self.forward, side)
+        declaration = re.search(r"^torch::Tensor run\([^)]*\)", cuda, re.MULTILINE)
+        assert declaration is not None, self.name
+        return _MODULE.format(
+            name=f"{self.name}_{side}",
+            cuda=cuda,
+            declaration=" ".join(declaration[0].split()),
+            forward=forward,
+        )
 
-    def candidate(self, side: Side) -> Candidate:
-        """As the judge gets it."""
-        return Candidate(source=self.source(side), backend=Backend.CUDA)
+    def digest(self, side: Side) -> str:
+        """A hash of what is computed and of how, without names."""
+        text = (self.reference, _only(self.cuda, side), _only(self.forward, side))
+        return hashlib.sha256("\0".join(text).encode()).hexdigest()[:16]
 
     def request(self, side: Side, device: str, timing_seconds: float) -> EvaluationRequest:
         """What the judge is asked."""
         return EvaluationRequest(
             problem_id=self.name,
             reference=self.reference,
-            candidate=self.candidate(side),
+            candidate=Candidate(source=self.source(side), backend=Backend.CUDA),
             settings=Settings(
                 device=device,
                 precision=self.precision,
@@ -60,14 +90,20 @@ class Case:
             ),
         )
 
-    def job(self, side: Side, device: str, timing_seconds: float) -> Job:
-        """What is run."""
-        request = self.request(side, device, timing_seconds)
-        return Job(self.name, side, request, self.build_request(side))
-
     def build_request(self, side: Side) -> BuildRequest:
-        """What the candidate will ask of the builder."""
-        return build_request(self.source(side))
+        """What the candidate will ask of the builder; only its `load_inline` is evaluated."""
+        source = self.source(side)
+        asked: dict[str, Any] = {}
+        scope = {"load_inline": lambda **given: asked.update(given)}
+        begin = source.index("cuda_source = ")
+        exec(source[begin : source.index("class ModelNew", begin)], scope)
+        return BuildRequest(
+            name=asked["name"],
+            cpp_sources=(asked["cpp_sources"],),
+            cuda_sources=(asked["cuda_sources"],),
+            functions=tuple((name, name) for name in asked["functions"]),
+            with_cuda=True,
+        )
 
 
 def _only(diff: str, side: Side) -> str:

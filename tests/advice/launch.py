@@ -29,52 +29,6 @@ FEW_BLOCKS = Case(
 """,
 )
 
-BLOCK_A_SAMPLE = Case(
-    name="block_a_sample",
-    fault="one block for each of 8 long samples",
-    rules=frozenset({"too_few_blocks"}),
-    reference=task("return (x * x).mean(1)", x="torch.randn(8, 4194304)"),
-    cuda=r"""
- __device__ float block_sum(float v) {
-   __shared__ float parts[32];
-   for (int d = 16; d > 0; d /= 2) v += __shfl_xor_sync(0xffffffffu, v, d);
-   if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = v;
-   __syncthreads();
-   v = threadIdx.x < blockDim.x / 32 ? parts[threadIdx.x % 32] : 0.f;
-   for (int d = 16; d > 0; d /= 2) v += __shfl_xor_sync(0xffffffffu, v, d);
-   return v;
- }
-
- __global__ void squares_k(const float4* __restrict__ x, float* __restrict__ y, int n,
-                           float scale) {
-   const float4* from = x + (size_t)blockIdx.x * n;
-   float sum = 0.f;
-   for (int i = threadIdx.x; i < n; i += blockDim.x) {
-     const float4 v = from[i];
-     sum += (v.x * v.x + v.y * v.y) + (v.z * v.z + v.w * v.w);
-   }
-   sum = block_sum(sum);
-   if (threadIdx.x == 0) y[blockIdx.x] = sum * scale;
- }
-+
-+__global__ void add_up_k(const float* __restrict__ parts, float* __restrict__ y) {
-+  const float sum = block_sum(parts[blockIdx.x * 256 + threadIdx.x]);
-+  if (threadIdx.x == 0) y[blockIdx.x] = sum;
-+}
-
- torch::Tensor run(torch::Tensor x) {
-   const int samples = x.size(0), n = x.size(1);
-   auto y = torch::empty({samples}, x.options());
-   const auto* from = reinterpret_cast<const float4*>(x.data_ptr<float>());
--  squares_k<<<samples, 1024>>>(from, y.data_ptr<float>(), n / 4, 1.f / n);
-+  auto parts = torch::empty({samples, 256}, x.options());
-+  squares_k<<<samples * 256, 256>>>(from, parts.data_ptr<float>(), n / 4 / 256, 1.f / n);
-+  add_up_k<<<samples, 256>>>(parts.data_ptr<float>(), y.data_ptr<float>());
-   return y;
- }
-""",
-)
-
 # z <- z - 0.01 z^3 over and over: arithmetic that no compiler can take together.
 DECAY = task(
     """
@@ -122,7 +76,7 @@ TINY_BLOCKS = Case(
     name="tiny_blocks",
     fault="blocks of 32 threads: an SM holds no more than 32 of them, half of its warps",
     # The same fault, seen from the block's size or from the limit that it meets.
-    rules=frozenset({"small_blocks", "occupancy_blocks"}),
+    rules=frozenset({"small_blocks"}),
     reference=task("return torch.softmax(x, 1)", x="torch.randn(524288, 64)"),
     cuda=r"""
  // A warp a row, two columns a lane.
@@ -238,5 +192,9 @@ MANY_LAUNCHES = Case(
 )
 
 CASES = (
-    FEW_BLOCKS, BLOCK_A_SAMPLE, TAIL_WAVE, TINY_BLOCKS, UNEVEN_ROWS, MANY_LAUNCHES,
-)  # fmt: skip
+    FEW_BLOCKS,
+    TAIL_WAVE,
+    TINY_BLOCKS,
+    UNEVEN_ROWS,
+    MANY_LAUNCHES,
+)

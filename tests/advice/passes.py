@@ -95,59 +95,6 @@ SOFTMAX_PASSES = Case(
 """,
 )
 
-UNFUSED_CHAIN = Case(
-    name="unfused_chain",
-    fault="four elementwise kernels one after another",
-    # Own kernels one after another over the same data are what makes its traffic redundant.
-    rules=frozenset({"unfused_kernels", "redundant_passes"}),
-    reference=ELEMENTWISE.format(expression="torch.relu(x * 1.5 - 0.25) + x"),
-    cuda=r"""
--__global__ void scale_k(const float4* __restrict__ x, float4* __restrict__ y) {
--  const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
--  const float4 v = x[i];
--  y[i] = make_float4(v.x * 1.5f, v.y * 1.5f, v.z * 1.5f, v.w * 1.5f);
--}
--__global__ void shift_k(const float4* __restrict__ x, float4* __restrict__ y) {
--  const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
--  const float4 v = x[i];
--  y[i] = make_float4(v.x - 0.25f, v.y - 0.25f, v.z - 0.25f, v.w - 0.25f);
--}
--__global__ void relu_k(const float4* __restrict__ x, float4* __restrict__ y) {
--  const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
--  const float4 v = x[i];
--  y[i] = make_float4(fmaxf(v.x, 0.f), fmaxf(v.y, 0.f), fmaxf(v.z, 0.f), fmaxf(v.w, 0.f));
--}
--__global__ void add_k(const float4* __restrict__ a, const float4* __restrict__ b,
--                      float4* __restrict__ y) {
--  const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
--  const float4 v = a[i], w = b[i];
--  y[i] = make_float4(v.x + w.x, v.y + w.y, v.z + w.z, v.w + w.w);
--}
-+__device__ float one(float v) { return fmaxf(v * 1.5f - 0.25f, 0.f) + v; }
-+__global__ void chain_k(const float4* __restrict__ x, float4* __restrict__ y) {
-+  const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-+  const float4 v = x[i];
-+  y[i] = make_float4(one(v.x), one(v.y), one(v.z), one(v.w));
-+}
-
- torch::Tensor run(torch::Tensor x) {
-   const int blocks = x.numel() / 4 / 256;
-   auto y = torch::empty_like(x);
-   const auto* from = reinterpret_cast<const float4*>(x.data_ptr<float>());
-   auto* to = reinterpret_cast<float4*>(y.data_ptr<float>());
--  auto s = torch::empty_like(x), t = torch::empty_like(x);
--  auto* first = reinterpret_cast<float4*>(s.data_ptr<float>());
--  auto* second = reinterpret_cast<float4*>(t.data_ptr<float>());
--  scale_k<<<blocks, 256>>>(from, first);
--  shift_k<<<blocks, 256>>>(first, second);
--  relu_k<<<blocks, 256>>>(second, first);
--  add_k<<<blocks, 256>>>(first, from, to);
-+  chain_k<<<blocks, 256>>>(from, to);
-   return y;
- }
-""",
-)
-
 FOUR_STATISTICS = Case(
     name="four_statistics",
     fault="one kernel reads the whole input once for each of four statistics",
@@ -240,4 +187,8 @@ AROUND_A_KERNEL = Case(
 """,
 )
 
-CASES = (SOFTMAX_PASSES, UNFUSED_CHAIN, FOUR_STATISTICS, AROUND_A_KERNEL)
+CASES = (
+    SOFTMAX_PASSES,
+    FOUR_STATISTICS,
+    AROUND_A_KERNEL,
+)

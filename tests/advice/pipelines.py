@@ -53,114 +53,6 @@ ONE_STAGE = Case(
 """,
 )
 
-ONE_BULK_STAGE = Case(
-    name="one_bulk_stage",
-    fault="bulk copies with an mbarrier into one buffer: all warps of a block wait for each row",
-    rules=frozenset({"memory_latency"}),
-    reference=task("return x.amax(1)", x="torch.randn(264, 256, 1024)"),
-    cuda=r"""
- #include <cstdint>
-
- constexpr int ROW = 1024;
--constexpr int STAGES = 1;
-+constexpr int STAGES = 8;
-
- __device__ unsigned place(const void* at) {
-   return static_cast<unsigned>(__cvta_generic_to_shared(at));
- }
-
- __device__ void fetch(float* to, const float* from, uint64_t* full) {
-   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
-                ::"r"(place(full)), "r"(ROW * 4) : "memory");
-   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
-                " [%0], [%1], %2, [%3];"
-                ::"r"(place(to)), "l"(from), "r"(ROW * 4), "r"(place(full)) : "memory");
- }
-
- __device__ void wait(uint64_t* full, unsigned parity) {
-   unsigned done;
-   do {
-     asm volatile("{\n.reg .pred p;\n"
-                  "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                  "selp.u32 %0, 1, 0, p;\n}"
-                  : "=r"(done) : "r"(place(full)), "r"(parity) : "memory");
-   } while (!done);
- }
-
- // A block a slice, a thread a column.
- __global__ void __launch_bounds__(1024)
- one_bulk_stage_k(const float* __restrict__ x, float* __restrict__ y, int rows) {
-   __shared__ __align__(128) float buffer[STAGES][ROW];
-   __shared__ __align__(8) uint64_t full[STAGES];
-   x += (size_t)blockIdx.x * rows * ROW;
-   if (threadIdx.x == 0) {
-     for (int s = 0; s < STAGES; ++s)
-       asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(place(full + s)) : "memory");
-     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-     for (int s = 0; s < STAGES; ++s) fetch(buffer[s], x + s * ROW, full + s);
-   }
-   __syncthreads();
-   float most = -INFINITY;
-   for (int r = 0; r < rows; ++r) {
-     const int s = r % STAGES;
-     wait(full + s, r / STAGES % 2);
-     most = fmaxf(most, buffer[s][threadIdx.x]);
-     __syncthreads();
-     if (threadIdx.x == 0 && r + STAGES < rows)
-       fetch(buffer[s], x + (size_t)(r + STAGES) * ROW, full + s);
-   }
-   y[blockIdx.x * ROW + threadIdx.x] = most;
- }
-
- torch::Tensor run(torch::Tensor x) {
-   const int slices = x.size(0), rows = x.size(1);
-   auto y = torch::empty({slices, ROW}, x.options());
-   one_bulk_stage_k<<<slices, ROW>>>(x.data_ptr<float>(), y.data_ptr<float>(), rows);
-   return y;
- }
-""",
-)
-
-PERSISTENT_TAIL = Case(
-    name="persistent_tail",
-    fault="a persistent block an SM: 146 large tiles for 132 blocks, so 14 blocks take two",
-    rules=frozenset({"uneven_work"}),
-    reference=task(
-        """
-        for _ in range(64):
-            x = x * 0.9 + 0.01
-        return x
-        """,
-        x="torch.randn(146, 131072)",
-    ),
-    cuda=r"""
--constexpr int TILE = 131072;
-+constexpr int TILE = 4096;
-
- __global__ void persistent_tail_k(const float* __restrict__ x, float* __restrict__ y, int tiles) {
-   for (int t = blockIdx.x; t < tiles; t += gridDim.x)
-     for (int i = threadIdx.x; i < TILE / 4; i += blockDim.x) {
-       float4 v = reinterpret_cast<const float4*>(x)[(size_t)t * (TILE / 4) + i];
- #pragma unroll
-       for (int k = 0; k < 64; ++k) {
-         v.x = fmaf(v.x, 0.9f, 0.01f);
-         v.y = fmaf(v.y, 0.9f, 0.01f);
-         v.z = fmaf(v.z, 0.9f, 0.01f);
-         v.w = fmaf(v.w, 0.9f, 0.01f);
-       }
-       reinterpret_cast<float4*>(y)[(size_t)t * (TILE / 4) + i] = v;
-     }
- }
-
- torch::Tensor run(torch::Tensor x) {
-   auto y = torch::empty_like(x);
-   const int tiles = (int)(x.numel() / TILE);
-   persistent_tail_k<<<132, 1024>>>(x.data_ptr<float>(), y.data_ptr<float>(), tiles);
-   return y;
- }
-""",
-)
-
 CLEARED_SCRATCH = Case(
     name="cleared_scratch",
     fault="scratch memory that the kernel overwrites is cleared before each call",
@@ -235,4 +127,8 @@ SHUFFLED_STATISTICS = Case(
 """,
 )
 
-CASES = (ONE_STAGE, ONE_BULK_STAGE, PERSISTENT_TAIL, CLEARED_SCRATCH, SHUFFLED_STATISTICS)
+CASES = (
+    ONE_STAGE,
+    CLEARED_SCRATCH,
+    SHUFFLED_STATISTICS,
+)

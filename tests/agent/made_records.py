@@ -12,9 +12,14 @@ from evaluator.evaluation import (
 )
 from tests.evaluator.made_evaluations import correct as correct
 from tests.evaluator.made_evaluations import timing as timing
-from tools.profiling.advice import Advice, Direction
-from tools.profiling.bottleneck import Bottleneck
-from tools.profiling.profile_report import KernelShare, Profile, ProfilerTier
+from tools.profiling.profile_report import (
+    Advice,
+    Bottleneck,
+    Direction,
+    KernelShare,
+    Profile,
+    ProfilerTier,
+)
 
 
 def incorrect() -> Evaluation:

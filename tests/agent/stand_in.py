@@ -33,9 +33,7 @@ from evaluator.evaluation import (
 )
 from problems.problem import Problem
 from tests.evaluator.made_evaluations import timing
-from tools.profiling.advice import Advice, Direction
-from tools.profiling.bottleneck import Bottleneck
-from tools.profiling.profile_report import Profile, ProfilerTier
+from tools.profiling.profile_report import Advice, Bottleneck, Direction, Profile, ProfilerTier
 
 
 def number(text: str, below: int) -> int:

@@ -9,7 +9,7 @@ from experiments.analysis.advice_totals import RuleTotal, total_advice
 from tests.agent.made_records import profile
 from tests.command import command, refused
 from tests.experiments.made_runs import made_turn
-from tools.profiling.advice import Advice, AdviceScore, Direction
+from tools.profiling.profile_report import Advice, AdviceScore, Direction
 
 PIECE = {"evidence": "It.", "change": "Do.", "direction": Direction.UP, "before": 1.0, "gain": 0.3}
 

@@ -18,11 +18,9 @@ from evaluator.ipc.service import Service
 from problems.cache_folder import cache_folder
 from tests.evaluator.made_requests import evaluation_request
 from tests.task import task
-from tools.profile import profile
+from tools.profile import kept_reports, profile
 from tools.profile_server import ProfileRequest
-from tools.profiling.bottleneck import Bottleneck
-from tools.profiling.kept_report import kept_reports
-from tools.profiling.profile_report import Profile, ProfilerTier
+from tools.profiling.profile_report import Bottleneck, Profile, ProfilerTier
 
 pytestmark = pytest.mark.gpu
 

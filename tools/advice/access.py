@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from tools.advice.matrix_product import has_product
-from tools.advice.rule import AdviceRule, Figures, Found
+from tools.advice.rule import AdviceRule, Figures, Found, has_product
 from tools.advice.thresholds import LIMITS
 from tools.advice.traffic import dram_headroom
-from tools.profiling.advice import Direction
-from tools.profiling.bottleneck import Bottleneck
 from tools.profiling.profile_facts import SECTOR_BYTES, percent
+from tools.profiling.profile_report import Bottleneck, Direction
 
 UP, DOWN = Direction.UP, Direction.DOWN
 _COALESCED_SECTORS = 4.0
@@ -60,7 +58,7 @@ def _scalar_access(f: Figures) -> Found | None:
     return Found(
         f"a {kind} of one warp moves {width:.0f} bytes, {width / 32:.0f} for each thread, where 512"
         " are possible.",
-        f["spare"] * weight,
+        f["headroom"] * weight,
         f"bytes_per_{kind}_request",
     )
 
@@ -77,27 +75,6 @@ def _bank_conflicts(f: Figures) -> Found | None:
         f"shared memory needs {ways:.1f} wavefronts for each one that the accesses ask for: the"
         " threads of a warp meet in the same banks.",
         (1.0 - 1.0 / ways) * weight,
-    )
-
-
-def _atomics_contention(f: Figures) -> Found | None:
-    share, count = f["atomic_share"], f["atomic_operations"]
-    if share < LIMITS.atomic_share:
-        return None
-    unit = f.get("atomic_pct", 0.0)
-    queue = f.get("stall_lg_throttle_share", 0.0) + f.get("stall_drain_share", 0.0)
-    waits = queue + f.get("stall_long_scoreboard_share", 0.0) + f.get("stall_membar_share", 0.0)
-    # One a block is what the advice comes to.
-    if unit < LIMITS.atomic_pct and (
-        waits < LIMITS.memory_stall_share
-        or f.get("dram_pct", 0.0) > LIMITS.dram_pct
-        or count <= f.get("grid", 0.0)
-    ):
-        return None
-    return Found(
-        f"{percent(share)} of the requests to global memory are atomics ({count:.0f} of warps),"
-        f" and the busiest part of L2 works on them {unit:.0f} % of the time.",
-        max(unit / 100.0, waits * f.get("spare", 1.0)),
     )
 
 
@@ -161,8 +138,6 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         " tile row by row into shared memory and turn it there, or store the data as a structure"
         " of arrays.",
         watch=(("load_efficiency", UP), ("sectors_per_load", DOWN)),
-        model="unused load bytes among all sectors, times memory time, at most what DRAM leaves if"
-        " it moves only what it must",
         source="ncu UncoalescedGlobalAccess; AKA C",
         find=lambda f: _scattered(f, "load"),
     ),
@@ -175,8 +150,6 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         change="Let thread i of a warp write element i: stage the result in shared memory and"
         " write it out row by row.",
         watch=(("store_efficiency", UP), ("sectors_per_store", DOWN)),
-        model="unused store bytes among all sectors, times memory time, at most what DRAM leaves if"
-        " it moves only what it must",
         source="ncu UncoalescedGlobalAccess; AKA D",
         find=lambda f: _scattered(f, "store"),
     ),
@@ -188,7 +161,6 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         change="Load and store 16 bytes a thread (float4, or uint4 for eight halves) with a scalar"
         " tail, and give each thread two to four such vectors.",
         watch=(("bytes_per_load_request", UP), ("bytes_per_store_request", UP)),
-        model="headroom times memory time",
         source="NVIDIA blog, vectorized memory access; own model",
         find=_scalar_access,
     ),
@@ -200,23 +172,8 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         change="Pad each row of the tile by one element (tile[32][33]) or swizzle the column with"
         " the row (column ^ row), so that the threads of a warp hit 32 different banks.",
         watch=(("conflict_ways", DOWN),),
-        model="1 - needed / actual wavefronts, times use of shared memory and its queue",
         source="ncu UncoalescedSharedAccess",
         find=_bank_conflicts,
-    ),
-    AdviceRule(
-        name="atomics_contention",
-        bottleneck=Bottleneck.CACHE_BANDWIDTH,
-        when="atomics are {atomic_share:.0%} of requests or more; L2's atomic unit busy"
-        " {atomic_pct:g} %, or {memory_stall_share:.0%} of stalls on memory with more than one"
-        " atomic a block",
-        change="Reduce before the atomic: over the warp (__shfl_xor_sync, __reduce_add_sync), then"
-        " over the block in shared memory, and only one atomic a block; or write partial results"
-        " and add them in a second step.",
-        watch=(("atomic_operations", DOWN),),
-        model="atomic unit's busy time, or stalls times headroom",
-        source="AKA G; own model",
-        find=_atomics_contention,
     ),
     AdviceRule(
         name="register_spills",
@@ -226,7 +183,6 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         change="Keep fewer values alive: smaller tiles for each thread, less unrolling, or more"
         " registers (a smaller block, a weaker __launch_bounds__).",
         watch=(("local_requests", DOWN),),
-        model="local access share times memory time",
         source="AKA K; ncu spill counts",
         find=_register_spills,
     ),
@@ -238,7 +194,6 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         change="Index arrays of a thread by constants only: unroll their loops fully (#pragma"
         " unroll, fixed bounds), or put the array into shared memory.",
         watch=(("local_requests", DOWN),),
-        model="local access share times memory time",
         source="CUDA C++ Programming Guide",
         find=_local_arrays,
     ),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from tools.advice.matrix_product import has_product, multiplies
-from tools.advice.rule import AdviceRule, Figures, Found
+from tools.advice.rule import AdviceRule, Figures, Found, multiplies
 from tools.advice.thresholds import LIMITS
-from tools.profiling.advice import Direction
-from tools.profiling.bottleneck import Bottleneck
 from tools.profiling.hot_kernel import stall_shares
 from tools.profiling.profile_facts import percent
+from tools.profiling.profile_report import Bottleneck, Direction
 
 UP, DOWN = Direction.UP, Direction.DOWN
 
@@ -44,22 +42,6 @@ def _no_tensor_cores(f: Figures) -> Found | None:
     )
 
 
-def _idle_tensor_cores(f: Figures) -> Found | None:
-    tensor, rate = f["tensor_pct"], f.get("flops_share", 0.0)
-    if not LIMITS.tensor_used_pct <= tensor < LIMITS.tensor_enough_pct:
-        return None
-    if not multiplies(f) or not _wants_tensor_cores(f) or _limited_by_memory(f):
-        return None
-    # Softmax or a conversion of the operands, and not the operands themselves.
-    beside = max(f.get(name, 0.0) for name in ("xu_pct", "alu_pct", "fma_pct", "issue_pct"))
-    if rate >= LIMITS.near_product_rate or beside >= LIMITS.compute_pct:
-        return None
-    return Found(
-        f"the tensor cores are busy {tensor:.0f} % of the time: they wait for their operands.",
-        min(1.0 - tensor / LIMITS.tensor_enough_pct, 1.0 - rate),
-    )
-
-
 def _fp64_arithmetic(f: Figures) -> Found | None:
     pipe, share = f.get("fp64_pct", 0.0), f.get("fp64_share", 0.0)
     if "fp64_pct" not in f and "fp64_share" not in f:
@@ -86,21 +68,6 @@ def _special_functions(f: Figures) -> Found | None:
         f"the unit for special functions (exp, log, sin, reciprocal, root) is busy {busy:.0f} %,"
         " more than DRAM and FMA.",
         min(0.5, _over_next(f, "xu_pct")),
-    )
-
-
-def _integer_arithmetic(f: Figures) -> Found | None:
-    share = f["integer_share"]
-    busy = max(f.get("alu_pct", 0.0), f.get("issue_pct", 0.0))
-    memory = max(f.get(name, 0.0) for name in ("dram_pct", "l2_pct", "l1_pct"))
-    if share < LIMITS.integer_share or busy < LIMITS.integer_pct or memory >= busy:
-        return None
-    if f.get("tensor_pct", 0.0) >= LIMITS.tensor_used_pct:
-        return None  # What they do is not counted among the arithmetic: addresses are all of it.
-    return Found(
-        f"{percent(share)} of the arithmetic is on integers, and issuing it keeps the SM"
-        f" {busy:.0f} % busy: addresses and index sums cost more than the work.",
-        (share - 0.3) * (1.0 - memory / busy),
     )
 
 
@@ -137,18 +104,6 @@ def _fp32_matrix(f: Figures) -> Found | None:
     )
 
 
-def _busy_fma(f: Figures) -> Found | None:
-    busy = f["fma_pct"]
-    if has_product(f):
-        return None  # its number of operations is fixed
-    if busy < LIMITS.compute_pct or busy < f.get("dram_pct", 0.0):
-        return None
-    return Found(
-        f"the FMA pipe is busy {busy:.0f} %: multiplications and additions limit it.",
-        min(0.25, _over_next(f, "fma_pct")),
-    )
-
-
 COMPUTE_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="no_tensor_cores",
@@ -159,22 +114,8 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
         " tiles in shared memory, fp32 accumulators; or leave the product to the library and fuse"
         " the rest.",
         watch=(("tensor_pct", UP), ("fma_pct", DOWN)),
-        model="1 - rate reached / rate measured, at most 0.9",
         source="AKA F; KernelAgent",
         find=_no_tensor_cores,
-    ),
-    AdviceRule(
-        name="idle_tensor_cores",
-        bottleneck=Bottleneck.COMPUTE,
-        when="a matrix product below {near_product_rate:.0%} of the rate measured here; tensor pipe"
-        " between {tensor_used_pct:g} and {tensor_enough_pct:g} %, DRAM and other pipes below"
-        " {dram_pct:g} %",
-        change="Feed them: larger tiles for each warp, two or three stages of asynchronous copies"
-        " (cp.async, TMA) so that the next tile arrives while this one is multiplied, conflict-free"
-        " layouts (ldmatrix).",
-        watch=(("tensor_pct", UP),),
-        model="1 - tensor / {tensor_enough_pct:g} %, at most 1 - rate reached / rate measured",
-        find=_idle_tensor_cores,
     ),
     AdviceRule(
         name="fp64_arithmetic",
@@ -184,7 +125,6 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
         change="Write constants with f (0.5f) and call the float functions (expf, sqrtf, fmaxf);"
         " accumulate in float, in several partial sums where accuracy needs it.",
         watch=(("fp64_share", DOWN), ("fp64_pct", DOWN)),
-        model="FP64 over the busiest unit, or share of fp64 and conversions",
         source="AKA L",
         find=_fp64_arithmetic,
     ),
@@ -196,21 +136,8 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
         " accuracy allows it, exp2f with the factor folded in, one reciprocal for a row in place of"
         " divisions, a polynomial on the FMA pipe.",
         watch=(("xu_pct", DOWN),),
-        model="distance to the next busiest unit, at most half",
         source="ncu HighPipeUtilization; own model",
         find=_special_functions,
-    ),
-    AdviceRule(
-        name="integer_arithmetic",
-        bottleneck=Bottleneck.COMPUTE,
-        when="{integer_share:.0%} integer arithmetic and no tensor cores; issue or ALU at"
-        " {integer_pct:g} % or more, above DRAM and caches",
-        change="Take index arithmetic out of the inner loop: no division or modulo (use grid"
-        " dimensions, shifts, or running counters), 32-bit indices, pointers that advance; several"
-        " elements for each index.",
-        watch=(("integer_share", DOWN), ("alu_pct", DOWN)),
-        model="integer share above 30 %, times issue's lead over memory",
-        find=_integer_arithmetic,
     ),
     AdviceRule(
         name="fp32_matrix",
@@ -222,18 +149,6 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
         " memory, a grid of whole waves. Or leave the product to the library and fuse what follows"
         " it.",
         watch=(("flops_share", UP),),
-        model="1 - rate reached / rate measured, at most 0.9",
         find=_fp32_matrix,
-    ),
-    AdviceRule(
-        name="busy_fma",
-        bottleneck=Bottleneck.COMPUTE,
-        when="no matrix product; FMA pipe at {compute_pct:g} % or more, above DRAM",
-        change="Do less arithmetic for each element: factor out what does not change, and use"
-        " cheaper formulas.",
-        watch=(("fma_pct", DOWN),),
-        model="distance to the next busiest unit, at most a quarter",
-        source="ncu HighPipeUtilization",
-        find=_busy_fma,
     ),
 )

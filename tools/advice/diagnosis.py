@@ -7,18 +7,18 @@ next.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tools.advice.cpu import CPU_ADVICE
-from tools.advice.remainder import products_words
 from tools.advice.rules import GPU_ADVICE, advise
 from tools.advice.thresholds import LIMITS
-from tools.profiling.advice import Advice
-from tools.profiling.bottleneck import Bottleneck
 from tools.profiling.hot_kernel import busiest_pipe, stall_shares
 from tools.profiling.profile_facts import percent
+from tools.profiling.profile_report import Advice, Bottleneck
 
+_SHOWN = 0.01
+"""Share of the call, from which a part is reported."""
 _HEADINGS = {rule.name: rule.bottleneck for rule in (*GPU_ADVICE, *CPU_ADVICE)}
 
 
@@ -30,7 +30,7 @@ class Diagnosis:
     headline: str
     """One sentence that names the bottleneck and the figure that shows it."""
     advice: tuple[Advice, ...]
-    """At most `MOST` pieces, the one with most to gain first."""
+    """At most `MOST_ADVICE` pieces, the one with most to gain first."""
 
 
 def diagnose(figures: Mapping[str, float], subject: str = "") -> Diagnosis:
@@ -90,7 +90,15 @@ def _on_gpu(f: Mapping[str, float], subject: str) -> tuple[Bottleneck, str]:
 
 
 def _on_cpu(f: Mapping[str, float]) -> tuple[Bottleneck, str]:
-    """Vectorised code on all threads: what the work asks for tells memory from arithmetic."""
+    """Which part of the call is slow; in vectorised code on all threads, memory or arithmetic."""
+    library = f.get("library_share", 0.0)
+    # Products that run at the measured rate are left to the library.
+    if library >= LIMITS.library and f.get("flops_share", 0.0) < LIMITS.product_rate:
+        return (
+            Bottleneck.LIBRARY,
+            f"{f['operators']:.0f} operators a call, and {percent(library)} of the time in"
+            " PyTorch's own.",
+        )
     share, intensity = f.get("bandwidth_share"), f.get("intensity")
     if share is None or intensity is None or f["wall_us"] < LIMITS.threadable_us:
         return _UNKNOWN
@@ -133,3 +141,37 @@ _UNKNOWN = (
     Bottleneck.UNKNOWN,
     "No figure that this profiler gives stands out: nothing can be named.",
 )
+
+
+def remainder(bottleneck: Bottleneck, figures: Mapping[str, float], beaten_by: str = "") -> str:
+    """A sentence or two: whether to stop, and where the rest of the time goes. `beaten_by`: what
+    is faster than the kernel, so that it should not stop."""
+    parts = "; ".join(_parts(figures))
+    if bottleneck is Bottleneck.AT_THE_BOUND:
+        stop = beaten_by or "Stop here, unless the last per cents matter"
+        return f"{stop}: {parts}." if parts else f"{stop}."
+    nothing = "No rule of advice applies to these figures"
+    return f"{nothing}. What there is to look at: {parts}." if parts else f"{nothing}."
+
+
+def _parts(f: Mapping[str, float]) -> Iterator[str]:
+    if (idle := 1.0 - f.get("busy_share", 1.0)) >= _SHOWN:
+        yield f"{percent(idle)} of the call passes outside its kernels (launches and gaps)"
+    products = f.get("product_share", 0.0)
+    if _SHOWN <= products < LIMITS.library:  # else it is the headline
+        yield products_words(f)
+    if "hot_share" in f and "busy_share" in f:
+        others = f["busy_share"] * (1.0 - products) - f["hot_share"]
+        if others >= _SHOWN:
+            yield f"{percent(others)} of it is kernels besides the slowest of your own"
+    if (tail := f.get("tail_share", 0.0)) >= _SHOWN:
+        yield f"{percent(tail)} of all slots for blocks stay empty, since the last wave is not full"
+    if (dram := f.get("dram_pct", 0.0)) >= LIMITS.dram_pct and products < LIMITS.library:
+        yield f"DRAM runs at {dram:.0f} % of its peak, of which copies reach about 93 %"
+
+
+def products_words(f: Mapping[str, float]) -> str:
+    """How much of the time a library's products take, and how well they run."""
+    rate = f.get("product_rate")
+    at = f", at {percent(rate)} of the rate measured here" if rate is not None else ""
+    return f"{percent(f['product_share'])} of the device time is the library's matrix products{at}"

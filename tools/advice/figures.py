@@ -6,14 +6,26 @@ numbers only, so that a rule can be tried again on a stored profile.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tools.advice.kernel_figures import kernel_figures
 from tools.advice.thresholds import LIMITS
-from tools.profiling.cpu_counts import counted
-from tools.profiling.cpu_figures import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
-from tools.profiling.library_product import is_product
+from tools.profiling.cpu_facts import (
+    bandwidth_share,
+    busy_threads,
+    counted,
+    cpu_shares,
+    estimated_traffic,
+)
 from tools.profiling.profile_facts import Facts
+
+_PRODUCT = re.compile(
+    r"gemm|gemv|fprop|dgrad|wgrad|winograd|implicit|cutlass|nvjet|convolve|fmha|flash"
+    r"|^Kernel2$|cublas|splitK|fft[12]d|nchwTo|nhwcTo",
+    re.IGNORECASE,
+)
+"""In the names that cuBLAS, cuDNN and CUTLASS give them, and their transforms and last steps."""
 
 
 def figures(facts: Facts) -> dict[str, float]:
@@ -71,7 +83,11 @@ def _gpu(facts: Facts) -> Iterator[tuple[str, float]]:
         "library_share",
         sum(k.time_us for k in trace.kernels if k.name not in facts.own) / busy_us,
     )
-    products_us = sum(k.time_us for k in trace.kernels if is_product(k.name, facts.own))
+    products_us = sum(
+        k.time_us
+        for k in trace.kernels
+        if k.name not in facts.own and _PRODUCT.search(k.name) is not None
+    )
     yield "product_share", products_us / busy_us
     rate = facts.implied_flops(products_us)
     # Beyond what the device can do: then other kernels do the task's products.
@@ -104,7 +120,7 @@ def _cpu(facts: Facts) -> Iterator[tuple[str, float]]:
         yield "bandwidth_share", share
     if (share := facts.implied_flops(trace.wall_us)) is not None:
         yield "flops_share", share
-    yield from counted(trace.counts, facts.work.bytes if facts.work is not None else 0.0)
+    yield from counted(trace.counts)
     if (loops := trace.loops) is not None:
         yield "libm_calls", float(len(loops.calls))
         yield "widest_bits", float(loops.widest_bits)

@@ -45,7 +45,7 @@ def _busy(known: dict[str, float]) -> Iterator[tuple[str, float]]:
     units = [known[name] for name in (*_UNITS, *PIPES) if name in known]
     if units:
         yield "busiest_pct", max(units)
-        yield "spare", max(0.0, 1.0 - max(units) / 100.0)
+        yield "headroom", max(0.0, 1.0 - max(units) / 100.0)
     stalls = {n: v for n, v in known.items() if n.startswith("stall_") and n not in _NO_STALLS}
     total = sum(stalls.values())
     # Shared memory and shuffles keep L1 busy, and cost no bytes.
@@ -83,12 +83,6 @@ def _global_accesses(known: dict[str, float], must_bytes: float) -> Iterator[tup
         # A kernel of a chain, or one that scatters its stores, tells nothing about the input.
         if "l2_read_sectors" in known and read_bytes > 0.1 * must_bytes > 0:
             yield "load_ratio", known["l2_read_sectors"] * SECTOR_BYTES / read_bytes
-    atomics = known.get("atomic_requests", 0.0) + known.get("reduction_requests", 0.0)
-    if "atomic_requests" in known or "reduction_requests" in known:
-        yield "atomic_operations", atomics
-        others = known.get("load_requests", 0.0) + known.get("store_requests", 0.0)
-        if others + atomics > 0:
-            yield "atomic_share", atomics / (others + atomics)
 
 
 def _shared_accesses(known: dict[str, float], launches: int) -> Iterator[tuple[str, float]]:

@@ -1,16 +1,45 @@
-"""Rules of advice about what warps wait for. Most of these are symptoms: causes explain them."""
+"""Rules of advice about what keeps warps off an SM, and what those on it wait for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tools.advice.rule import AdviceRule, Figures, Found
+from tools.advice.rule import AdviceRule, Figures, Found, multiplies
 from tools.advice.thresholds import LIMITS
-from tools.profiling.advice import Direction
-from tools.profiling.bottleneck import Bottleneck
 from tools.profiling.profile_facts import percent
+from tools.profiling.profile_report import Bottleneck, Direction
 
 UP, DOWN = Direction.UP, Direction.DOWN
+_LIMITERS = {
+    "limit_warps": "blocks",
+    "limit_blocks": "blocks",
+    "limit_registers": "registers",
+    "limit_shared": "shared",
+}
+"""Of those that allow as few blocks, the first one is named: registers do not limit an SM that
+holds the most blocks it can, and the driver takes shared memory for each block."""
+
+
+def _limited_by(limiter: str, words: Callable[[Figures], str]) -> Callable[[Figures], Found | None]:
+    def find(f: Figures) -> Found | None:
+        possible = f["occupancy_limit_pct"]
+        known = [name for name in _LIMITERS if name in f]
+        fewest = min(known, key=lambda name: f[name], default="")
+        if possible > LIMITS.occupancy_limit_pct or _LIMITERS.get(fewest) != limiter:
+            return None
+        # With little to wait for, few warps are enough; products live on large tiles.
+        if f.get("busiest_pct", 0.0) >= LIMITS.busy_pct or multiplies(f):
+            return None
+        # Asynchronous copies are no loads, and the size of their buffers is what is in flight.
+        if limiter == "shared" and f.get("load_sectors", 1.0) < 0.5 * f.get("l2_read_sectors", 0.0):
+            return None
+        return Found(
+            f"{words(f)} let only {possible:.0f} % of the warps of an SM run at once, and no unit"
+            " is busy.",
+            (1.0 - possible / 100.0) * f.get("headroom", 1.0),
+        )
+
+    return find
 
 
 def _stall(reasons: Sequence[str], least: float, words: str) -> Callable[[Figures], Found | None]:
@@ -31,7 +60,7 @@ def _stall(reasons: Sequence[str], least: float, words: str) -> Callable[[Figure
         return Found(
             f"{percent(share)} of the stalled warps wait for {words}, and no unit is above"
             f" {f['busiest_pct']:.0f} %.",
-            share * f["spare"],
+            share * f["headroom"],
             worst,
         )
 
@@ -42,18 +71,6 @@ _loads = _stall(["stall_long_scoreboard"], LIMITS.memory_stall_share, "loads")
 _MIO = ("stall_mio_throttle", "stall_short_scoreboard")
 _shared = _stall(_MIO, LIMITS.stall_share, "shared memory or special functions")
 _shuffles = _stall(_MIO, LIMITS.stall_share, "shuffles, conversions or special functions")
-_chain = _stall(["stall_wait"], LIMITS.memory_stall_share, "the result of the instruction before")
-_queue = _stall(
-    ["stall_lg_throttle", "stall_tex_throttle"],
-    LIMITS.stall_share,
-    "room in the queue of global memory instructions",
-)
-_fetches = _stall(
-    ["stall_no_instruction", "stall_constant"],
-    LIMITS.fetch_share,
-    "instructions or constants to be fetched",
-)
-_WIDTHS = ("bytes_per_load_request", "bytes_per_store_request")
 _SHARED_ACCESSES = ("shared_load_wavefronts", "shared_store_wavefronts", "shared_wavefronts")
 
 
@@ -68,23 +85,6 @@ def _waiting_bytes(f: Figures) -> float:
     """Of one load for each warp of an SM that waits for one; 0 where its size is not known."""
     warps = f.get("occupancy_pct", 0.0) / 100.0 * LIMITS.sm_threads / 32.0
     return warps * f["stall_long_scoreboard_share"] * f.get("bytes_per_load_request", 0.0)
-
-
-def _dependency_chain(f: Figures) -> Found | None:
-    # Another warp issues while one waits for its last instruction.
-    return _chain(f) if f.get("eligible_warps", 0.0) < LIMITS.eligible_warps else None
-
-
-def _memory_queue(f: Figures) -> Found | None:
-    # The queue of wide accesses is full because many bytes are under way.
-    widths = [f[name] for name in _WIDTHS if name in f]
-    return None if widths and min(widths) >= LIMITS.wide_bytes else _queue(f)
-
-
-def _instruction_fetch(f: Figures) -> Found | None:
-    # Each launch fetches its code anew: that is most of what a short kernel waits for.
-    launch_us = f.get("hot_us", float("inf")) / max(1.0, f.get("hot_launches", 1.0))
-    return _fetches(f) if launch_us >= LIMITS.tiny_kernel_us else None
 
 
 def _accesses_shared_memory(f: Figures) -> bool:
@@ -137,7 +137,35 @@ def _divergence(f: Figures) -> Found | None:
     )
 
 
+_WHEN_LIMITED = (
+    "no matrix product; at most {occupancy_limit_pct:g} % of warps fit, no unit above"
+    " {busy_pct:g} %, limit: "
+)
+
 LATENCY_RULES: tuple[AdviceRule, ...] = (
+    AdviceRule(
+        name="occupancy_registers",
+        bottleneck=Bottleneck.OCCUPANCY,
+        when=f"{_WHEN_LIMITED}registers",
+        change="Use fewer registers a thread: smaller tiles, less unrolling, or"
+        " __launch_bounds__(threads, blocks) with the number of blocks that should fit, as long as"
+        " nothing spills.",
+        watch=(("occupancy_limit_pct", UP), ("occupancy_pct", UP)),
+        source="ncu TheoreticalOccupancy",
+        find=_limited_by("registers", lambda f: f"{f['registers']:.0f} registers a thread"),
+    ),
+    AdviceRule(
+        name="occupancy_shared",
+        bottleneck=Bottleneck.OCCUPANCY,
+        when=f"{_WHEN_LIMITED}shared memory, not filled by asynchronous copies",
+        change="Use less shared memory a block: smaller or fewer tiles, narrower types, a buffer"
+        " used twice; keep in registers what only one thread reads.",
+        watch=(("occupancy_limit_pct", UP), ("occupancy_pct", UP)),
+        source="ncu TheoreticalOccupancy",
+        find=_limited_by(
+            "shared", lambda f: f"{f['shared_bytes']:.0f} bytes of shared memory a block"
+        ),
+    ),
     AdviceRule(
         name="divergence",
         bottleneck=Bottleneck.LATENCY,
@@ -147,7 +175,6 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
         " by thread, sort or group the work, compute both sides and select, and give each row a"
         " whole warp.",
         watch=(("threads_per_instruction", UP),),
-        model="idle threads, times issue over the busiest unit",
         source="ncu ThreadDivergence; AKA N",
         find=_divergence,
     ),
@@ -160,7 +187,6 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
         " warp own its row, use smaller blocks, or double-buffer tiles so that one barrier a step"
         " is enough.",
         watch=(("stall_barrier", DOWN),),
-        model="stalls times headroom",
         source="AKA I; ncu CPIStall",
         find=_stall(["stall_barrier"], LIMITS.stall_share, "the rest of the block"),
     ),
@@ -173,33 +199,8 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
         " before it uses the first (unroll, process several elements), or prefetch the next tile"
         " (cp.async) while this one is used.",
         watch=(("stall_long_scoreboard", DOWN), ("dram_pct", UP)),
-        model="stalls times headroom",
         source="AKA E, M; ncu CPIStall",
         find=_memory_latency,
-    ),
-    AdviceRule(
-        name="dependency_chain",
-        bottleneck=Bottleneck.LATENCY,
-        when="{memory_stall_share:.0%} of stalls on the previous instruction, no unit above"
-        " {latency_busy_pct:g} %, under {eligible_warps:g} warp that could issue",
-        change="Break the chain: keep two to four independent accumulators and add them at the"
-        " end, work on several elements at once, unroll; or keep more warps active.",
-        watch=(("stall_wait", DOWN), ("stall_short_scoreboard", DOWN)),
-        model="stalls times headroom",
-        source="ncu CPIStall; own threshold",
-        find=_dependency_chain,
-    ),
-    AdviceRule(
-        name="memory_queue",
-        bottleneck=Bottleneck.LATENCY,
-        when="{stall_share:.0%} of stalls on the global memory queue; loads or stores under"
-        " {wide_bytes:g} bytes",
-        change="Issue fewer, wider accesses to memory (16 bytes a thread), and spread them between"
-        " arithmetic.",
-        watch=(("stall_lg_throttle", DOWN), ("stall_tex_throttle", DOWN)),
-        model="stalls times headroom",
-        source="ncu CPIStall",
-        find=_memory_queue,
     ),
     AdviceRule(
         name="shared_memory_queue",
@@ -209,7 +210,6 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
         change="Access shared memory less often and wider: float4 reads, values kept in registers"
         " over several steps (register tiles), warp shuffles in place of shared memory.",
         watch=(("stall_mio_throttle", DOWN), ("stall_short_scoreboard", DOWN)),
-        model="stalls times headroom",
         source="AKA H; ncu CPIStall",
         find=_shared_memory_queue,
     ),
@@ -226,19 +226,6 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
             ("stall_short_scoreboard", DOWN),
             ("shared_pct", DOWN),
         ),
-        model="stalls times headroom, or distance to the next busiest unit, at most half",
         find=_shuffle_queue,
-    ),
-    AdviceRule(
-        name="instruction_fetch",
-        bottleneck=Bottleneck.LATENCY,
-        when="{fetch_share:.0%} of stalls on instructions or constants, in a kernel of"
-        " {tiny_kernel_us:g} us or more",
-        change="Make the code smaller: unroll less (#pragma unroll 4), fewer template variants in"
-        " one kernel, no large switch; read tables of constants by one address for a whole warp.",
-        watch=(("stall_no_instruction", DOWN), ("stall_constant", DOWN)),
-        model="stalls times headroom",
-        source="ncu CPIStall; own threshold",
-        find=_instruction_fetch,
     ),
 )

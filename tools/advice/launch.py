@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 
-from tools.advice.matrix_product import has_product
-from tools.advice.rule import AdviceRule, Figures, Found
+from tools.advice.rule import AdviceRule, Figures, Found, has_product
 from tools.advice.thresholds import LIMITS
-from tools.profiling.advice import Direction
-from tools.profiling.bottleneck import Bottleneck
 from tools.profiling.profile_facts import percent
+from tools.profiling.profile_report import Bottleneck, Direction
 
 UP, DOWN = Direction.UP, Direction.DOWN
 
@@ -122,7 +120,7 @@ def _too_few_blocks(f: Figures) -> Found | None:
     return Found(
         f"{f['grid']:.0f} blocks fill {waves:.2f} of a wave: {reached:.0f} % of the warps that the"
         " SMs can hold are there.",
-        (1.0 - waves) * f["spare"] * 0.5,
+        (1.0 - waves) * f["headroom"] * 0.5,
     )
 
 
@@ -133,7 +131,7 @@ def _tail_wave(f: Figures) -> Found | None:
     return Found(
         f"the blocks make {f['waves']:.2f} waves: the last one fills only part of the SMs, and"
         f" {percent(tail)} of all slots stay empty.",
-        min(tail, f.get("spare", 1.0)),
+        min(tail, f.get("headroom", 1.0)),
     )
 
 
@@ -148,7 +146,7 @@ def _small_blocks(f: Figures) -> Found | None:
     return Found(
         f"blocks of {block:.0f} threads: an SM can hold {percent(possible)} of its warps"
         + (f", and {percent(idle)} of each last warp has no thread." if idle else "."),
-        max(idle, (1.0 - possible) * f.get("spare", 1.0)),
+        max(idle, (1.0 - possible) * f.get("headroom", 1.0)),
     )
 
 
@@ -183,7 +181,7 @@ def _uneven_work(f: Figures) -> Found | None:
     return Found(
         f"{reached:.0f} % of the warps are active where {possible:.0f} % could be: some warps or"
         " blocks end long before others.",
-        (1.0 - reached / possible) * f.get("spare", 1.0),
+        (1.0 - reached / possible) * f.get("headroom", 1.0),
         "occupancy_pct",
     )
 
@@ -198,7 +196,6 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         change="Do all of it in one kernel, or in few: fuse neighbouring steps, handle all slices"
         " in one launch (a grid over them), and leave no tensor operation in Python.",
         watch=(("launches", DOWN), ("busy_share", UP)),
-        model="idle share of the call, or {launch_us:g} us for each launch but one",
         source="KernelSkill; assumed launch cost",
         find=_launch_bound,
     ),
@@ -212,7 +209,6 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         change="Fuse the kernels: compute the next step on the value while it is in a register"
         " (or shared memory), and write only the final result.",
         watch=(("traffic_ratio", DOWN), ("launches", DOWN)),
-        model="excess traffic; without counters half of the time outside the longest kernel",
         find=_unfused_kernels,
     ),
     AdviceRule(
@@ -225,7 +221,6 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         change="Write the longest of these operators yourself, fused with what comes before and"
         " after it; keep a library's matrix product only where fusing gains nothing.",
         watch=(("library_share", DOWN),),
-        model="that share times excess traffic; half of it without excess",
         find=_library_time,
     ),
     AdviceRule(
@@ -235,8 +230,6 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         change="Split the work into more blocks: smaller tiles, one block for each row or slice,"
         " or several blocks for each result and a second step that combines (split-K).",
         watch=(("blocks_per_sm", UP),),
-        model="share of SMs without a block, at most what DRAM and L2 leave, or half of the missing"
-        " wave",
         source="ncu LaunchConfiguration; AKA A",
         find=_too_few_blocks,
     ),
@@ -247,7 +240,6 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         change="Choose a block size or tile that makes the number of blocks a multiple of what the"
         " device holds at once, or launch exactly that many blocks and loop (grid stride).",
         watch=(("tail_share", DOWN),),
-        model="(ceil W - W) / ceil W for W waves, at most headroom",
         source="ncu LaunchConfiguration; AKA B",
         find=_tail_wave,
     ),
@@ -259,7 +251,6 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         change="Use 128 to 256 threads a block, a multiple of 32; let several rows or tiles share"
         " a block where one is too small.",
         watch=(("block", UP), ("occupancy_limit_pct", UP)),
-        model="warps that do not fit times headroom, or idle threads",
         source="CUDA C++ Best Practices Guide",
         find=_small_blocks,
     ),
@@ -271,7 +262,6 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         change="Give all blocks and warps equal shares: split long rows, hand out work in small"
         " pieces (an atomic counter or a grid-stride loop), start the longest pieces first.",
         watch=(("uneven_share", DOWN), ("occupancy_pct", UP)),
-        model="idle SM time, or missing warps times headroom",
         source="ncu workload imbalance; AKA J",
         find=_uneven_work,
     ),

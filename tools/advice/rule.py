@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Never
 
-from tools.profiling.advice import Direction
-from tools.profiling.bottleneck import Bottleneck
+from tools.advice.thresholds import LIMITS
+from tools.profiling.profile_report import Bottleneck, Direction
 
 Scope = Literal["kernel", "call"]
 """What a gain is a share of: the time of the hottest kernel, or that of the whole call."""
@@ -22,6 +22,20 @@ class Figures(dict[str, float]):
 
     def __missing__(self, name: str) -> Never:
         raise UnknownFigureError(name)
+
+
+def has_product(f: Figures) -> bool:
+    """Whether the task multiplies matrices enough for their data to be reused."""
+    return f.get("matrix_intensity", 0.0) >= LIMITS.matrix_intensity
+
+
+def multiplies(f: Figures) -> bool:
+    """Whether the candidate's hottest kernel does the product.
+
+    It does not where a library's kernels took about as long as the whole product takes: their rate
+    is known then. What is hottest of the candidate's own comes before or after it.
+    """
+    return has_product(f) and f.get("product_rate", 0.0) <= 0.0
 
 
 @dataclass(frozen=True)
@@ -52,7 +66,5 @@ class AdviceRule:
     """What to do about it."""
     watch: tuple[tuple[str, Direction], ...]
     """Figures that should move."""
-    model: str
-    """How the gain is estimated."""
     source: str = "own model"
     find: Callable[[Figures], Found | None]

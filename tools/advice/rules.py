@@ -1,41 +1,41 @@
 """The table of rules, and the pieces of advice that a profile's figures lead to.
 
+`python -m tools.advice.rules` prints the tables of `docs/advice.md`.
+
 Causes come before symptoms: `EXPLAINS` says which rule accounts for what another one saw. A rule
 that is explained by one that holds is not given, unless it promises several times as much.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from tools.advice.access import ACCESS_RULES
 from tools.advice.compute import COMPUTE_RULES
 from tools.advice.cpu import CPU_ADVICE
 from tools.advice.latency import LATENCY_RULES
 from tools.advice.launch import LAUNCH_RULES
-from tools.advice.occupancy import OCCUPANCY_RULES
 from tools.advice.rule import AdviceRule, Figures, UnknownFigureError
 from tools.advice.thresholds import LIMITS
 from tools.advice.traffic import TRAFFIC_RULES
-from tools.profiling.advice import MOST, Advice
+from tools.profiling.profile_report import MOST_ADVICE, Advice
 
 GPU_ADVICE: tuple[AdviceRule, ...] = (
     *LAUNCH_RULES,
     *TRAFFIC_RULES,
     *ACCESS_RULES,
-    *OCCUPANCY_RULES,
     *LATENCY_RULES,
     *COMPUTE_RULES,
 )
-_WAITS = ("memory_latency", "memory_queue", "dependency_chain")
-_OCCUPANCY = ("occupancy_registers", "occupancy_shared", "occupancy_blocks")
-_BYTES = ("dram_bound", "dram_rate", "cache_bandwidth", "poor_l1_reuse", "poor_l2_reuse",
-          "redundant_passes")  # fmt: skip
-_FEW_WARPS = ("memory_latency", "memory_queue", "dependency_chain", "scalar_access")
+_OCCUPANCY = ("occupancy_registers", "occupancy_shared")
+_BYTES = ("dram_bound", "dram_rate", "poor_l1_reuse", "poor_l2_reuse", "redundant_passes")
+_WAITS = ("memory_latency", "scalar_access")
 """What few warps in flight look like: the number of warps is the cause, and easier to change."""
 
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
-    # Gaps between kernels: fusing removes them, and a kernel so short tells nothing about itself.
+    # Gaps between kernels: fusing removes them, and so short a kernel says nothing about itself.
     "launch_bound": (
         "unfused_kernels", *(rule.name for rule in GPU_ADVICE if rule.scope == "kernel"),
     ),
@@ -43,50 +43,33 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "library_time": ("redundant_passes",),
     # A device that is half empty waits for everything.
     "too_few_blocks": ("tail_wave", "uneven_work", "small_blocks", "barrier_wait", "scalar_access",
-                       "memory_latency", "memory_queue", "instruction_fetch", "fp32_matrix",
-                       "idle_tensor_cores", *_OCCUPANCY),
-    "tail_wave": ("uneven_work", "fp32_matrix", "idle_tensor_cores"),
-    "small_blocks": ("occupancy_blocks", *_FEW_WARPS),
-    "uneven_work": ("memory_latency", "dependency_chain", "barrier_wait"),
-    "occupancy_registers": _FEW_WARPS,
-    "occupancy_shared": (*_FEW_WARPS, "barrier_wait"),
-    "occupancy_blocks": _FEW_WARPS,
+                       "memory_latency", "fp32_matrix", *_OCCUPANCY),
+    "tail_wave": ("uneven_work", "fp32_matrix"),
+    "small_blocks": _WAITS,
+    "uneven_work": ("memory_latency", "barrier_wait"),
+    "occupancy_registers": _WAITS,
+    "occupancy_shared": (*_WAITS, "barrier_wait"),
     # Sectors fetched in vain fill DRAM, the caches and the queues.
-    "uncoalesced_loads": (*_BYTES, *_WAITS, "scalar_access", "fp32_matrix"),
-    "uncoalesced_stores": (*_BYTES, *_WAITS, "scalar_access"),
-    "scalar_access": ("memory_latency", "memory_queue", "dram_bound", "dram_rate",
-                      "integer_arithmetic"),
-    "redundant_passes": ("dram_bound", "dram_rate", "cache_bandwidth"),
-    "poor_l1_reuse": ("cache_bandwidth", "memory_latency", "memory_queue", "fp32_matrix"),
+    "uncoalesced_loads": (*_BYTES, *_WAITS, "fp32_matrix"),
+    "uncoalesced_stores": (*_BYTES, *_WAITS),
+    "scalar_access": ("memory_latency", "dram_bound", "dram_rate"),
+    "redundant_passes": ("dram_bound", "dram_rate"),
+    "poor_l1_reuse": ("memory_latency", "fp32_matrix"),
     "poor_l2_reuse": ("dram_bound", "fp32_matrix"),
-    "cache_bandwidth": ("memory_latency", "memory_queue", "fp32_matrix"),
-    "bank_conflicts": ("shared_memory_queue", "cache_bandwidth", "barrier_wait", "scalar_access",
-                       "fp32_matrix"),
-    "atomics_contention": ("uneven_work", "scalar_access", "uncoalesced_stores", "barrier_wait",
-                           "cache_bandwidth", *_WAITS),
-    "register_spills": ("cache_bandwidth", "redundant_passes", "uncoalesced_stores", "dram_bound",
-                        "dram_rate", "scalar_access", "fp32_matrix", *_OCCUPANCY, *_WAITS),
-    "local_arrays": ("cache_bandwidth", "redundant_passes", "uncoalesced_stores", "dram_bound",
-                     "dram_rate", "scalar_access", "fp32_matrix", *_WAITS),
-    "divergence": ("uneven_work", "instruction_fetch", "dependency_chain"),
-    "barrier_wait": ("memory_latency", "scalar_access"),
-    # The arithmetic that should not be there is what fills the pipes and the chains.
-    "no_tensor_cores": ("busy_fma", "integer_arithmetic", "shared_memory_queue", "scalar_access",
-                        *_BYTES, *_WAITS),
-    "idle_tensor_cores": ("busy_fma", *_WAITS),
-    "fp64_arithmetic": ("special_functions", "integer_arithmetic", "busy_fma", "dependency_chain",
-                        "shared_memory_queue"),
-    "special_functions": ("shared_memory_queue", "shuffle_queue", "dependency_chain"),
-    # Integer multiplications run on the FMA pipe.
-    "integer_arithmetic": ("special_functions", "dependency_chain", "busy_fma"),
+    "bank_conflicts": ("shared_memory_queue", "barrier_wait", "scalar_access", "fp32_matrix"),
+    "register_spills": ("redundant_passes", "uncoalesced_stores", "dram_bound", "dram_rate",
+                        "fp32_matrix", *_OCCUPANCY, *_WAITS),
+    "local_arrays": ("redundant_passes", "uncoalesced_stores", "dram_bound", "dram_rate",
+                     "fp32_matrix", *_WAITS),
+    "divergence": ("uneven_work",),
+    "barrier_wait": _WAITS,
+    # The arithmetic that should not be there fills the pipes and the queues.
+    "no_tensor_cores": ("shared_memory_queue", *_BYTES, *_WAITS),
+    "fp64_arithmetic": ("special_functions", "shared_memory_queue"),
+    "special_functions": ("shared_memory_queue", "shuffle_queue"),
     # CPU
-    "libm_calls": ("not_vectorised", "narrow_vectors", "busy_arithmetic", "branch_misses"),
-    "not_vectorised": ("narrow_vectors", "busy_arithmetic"),
-    "branch_misses": ("not_vectorised", "narrow_vectors", "busy_arithmetic"),
-    "cache_lines": ("memory_bound", "busy_arithmetic"),
-    "temporaries": ("page_faults", "memory_bound"),
-    "page_faults": ("memory_bound",),
-    "library_operators": ("temporaries", "page_faults", "python_glue"),
+    "libm_calls": ("not_vectorised", "narrow_vectors"),
+    "not_vectorised": ("narrow_vectors",),
 }  # fmt: skip
 """A cause, and the symptoms that it accounts for."""
 
@@ -95,7 +78,7 @@ def advise(
     figures: Mapping[str, float],
     subject: str = "",
 ) -> tuple[Advice, ...]:
-    """At most `MOST` pieces of advice, the one with most to gain first.
+    """At most `MOST_ADVICE` pieces of advice, the one with most to gain first.
 
     `subject` is the name of the hottest kernel, for the sentences. None are given within
     `at_the_bound` of the speed of light, nor for less than `least_gain` of the time.
@@ -119,7 +102,7 @@ def advise(
     # No advice gains more than what is left to the bound.
     left = 1.0 - fraction
     capped = [advice.model_copy(update={"gain": min(advice.gain, left)}) for advice in given]
-    return tuple(capped[:MOST])
+    return tuple(capped[:MOST_ADVICE])
 
 
 def _try(rule: AdviceRule, figures: Figures, subject: str) -> Advice | None:
@@ -159,3 +142,27 @@ def _most(figures: Figures) -> float:
 
 def _capital(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
+
+
+def markdown() -> str:
+    """The tables of rules that `docs/advice.md` holds."""
+    lines = []
+    limits = asdict(LIMITS)
+    for device, rules in (("a GPU", GPU_ADVICE), ("a CPU", CPU_ADVICE)):
+        lines += [
+            f"### On {device}",
+            "",
+            "| rule | bottleneck | gain of | when | should change | source |",
+            "|---|---|---|---|---|---|",
+        ]
+        for rule in rules:
+            when = re.sub(r"(?<=\d)%", " %", rule.when.format(**limits))
+            watch = ", ".join(f"`{figure}` {direction}" for figure, direction in rule.watch)
+            cells = (f"`{rule.name}`", rule.bottleneck, rule.scope, when, watch, rule.source)
+            lines.append(f"| {' | '.join(cells)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(markdown())

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tools.advice.units import unit
-from tools.profiling.advice import Advice, AdviceScore, Direction
+from tools.profiling.profile_report import Advice, AdviceScore, Direction, Profile
 
-if TYPE_CHECKING:
-    from tools.profiling.profile_report import Profile
+
+def has_moved(advice: Advice, after: float) -> bool:
+    """Whether the figure changed as predicted, by more than the margin of its unit."""
+    change = after - advice.before
+    forward = change if advice.direction is Direction.UP else -change
+    return forward > unit(advice.figure).margin(advice.before)
 
 
 def score(advice: Advice, before: Profile, after: Profile) -> AdviceScore:
     """Compare two profiles of one problem, the later of which followed the advice, or did not.
 
-    A figure has moved when it changed as predicted by more than the margin of its unit. Figures
-    of two different tiers are not compared: `moved` is None.
+    Figures of two different tiers are not compared: `moved` is None.
     """
     found = after.figures.get(advice.figure) if before.rung is after.rung else None
-    moved = None
-    if found is not None:
-        change = found - advice.before
-        forward = change if advice.direction is Direction.UP else -change
-        moved = forward > unit(advice.figure).margin(advice.before)
     return AdviceScore(
         rule=advice.rule,
         figure=advice.figure,
         direction=advice.direction,
         before=advice.before,
         after=found,
-        moved=moved,
+        moved=None if found is None else has_moved(advice, found),
         latency_before_us=before.latency_us,
         latency_after_us=after.latency_us,
         predicted_gain=advice.gain,

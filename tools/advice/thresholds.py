@@ -53,8 +53,6 @@ class Thresholds:
     intensity: float = 1.5
     """Operations for each byte (a transcendental one counts 20) above which arithmetic can limit
     vectorised code on all threads of a CPU."""
-    glue: float = 0.5
-    """Share of a CPU call outside of operators and own functions: Python and dispatch."""
     least_gain: float = 0.05
     """Less is not worth a turn."""
     cause_share: float = 0.3
@@ -116,17 +114,12 @@ class Thresholds:
     best_dram_pct: float = 93.0
     """Assumed: what the best streaming kernels reach of the peak."""
     cache_advice_pct: float = 60.0
-    cache_over_dram: float = 1.5
-    """Plain streams keep L2 about 1.2 times as busy as DRAM (an elementwise kernel on an H200)."""
     memory_weight: float = 0.35
     """Share of the time that memory must cost before accesses are worth changing."""
     conflict_ways: float = 1.3
     shared_access_pct: float = 5.0
     """How busy loads and stores must keep shared memory: reductions over a block came to 3 % on an
     H200, tiles to 9 % and more."""
-    atomic_share: float = 0.05
-    """Atomics among all requests to global memory."""
-    atomic_pct: float = 30.0
     local_share: float = 0.05
     """Local accesses among all requests to memory off the SM."""
     local_per_instruction: float = 0.01
@@ -142,11 +135,8 @@ class Thresholds:
     stall_share: float = 0.2
     """Of the warps stalled for each instruction, by one reason."""
     memory_stall_share: float = 0.4
-    fetch_share: float = 0.15
     active_threads: float = 24.0
     """Threads active an instruction, of 32."""
-    eligible_warps: float = 1.0
-    """Warps that could issue, for each scheduler, from which fixed latencies are hidden."""
     # arithmetic
     tensor_used_pct: float = 3.0
     """Plain arithmetic reads up to 2 % where the chip has no finer counter."""
@@ -157,24 +147,10 @@ class Thresholds:
     """Of arithmetic thread instructions."""
     fp64_used_pct: float = 1.0
     xu_pct: float = 35.0
-    integer_share: float = 0.6
-    integer_pct: float = 40.0
     # CPU
     libm_gain: float = 0.6
     """Assumed: vectorised polynomials take 0.4 of the time of one call for each element."""
-    fresh_memory: float = 0.1
-    """Share of the processor time that mapping memory must take."""
-    many_faults: float = 200.0
     simd_bits: float = 256.0
-    cpu_bandwidth: float = 0.4
-    """Share of the copy bandwidth from which memory limits vectorised code on all threads."""
-    miss_cost: float = 0.1
-    """Share of the cycles that wrong guesses, or misses of L1, must cost."""
-    branch_miss_cycles: float = 15.0
-    """Assumed: about the length of the pipeline that is emptied."""
-    l1_miss_cycles: float = 10.0
-    """Assumed: about what L2 takes to answer, some of it hidden."""
-    extra_lines: float = 4.0
 
 
 LIMITS = Thresholds()

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from tools.advice.matrix_product import has_product, multiplies
-from tools.advice.rule import AdviceRule, Figures, Found
+from tools.advice.rule import AdviceRule, Figures, Found, has_product, multiplies
 from tools.advice.thresholds import LIMITS
-from tools.profiling.advice import Direction
-from tools.profiling.bottleneck import Bottleneck
-from tools.profiling.profile_facts import SECTOR_BYTES
+from tools.profiling.profile_report import Bottleneck, Direction
 
 UP, DOWN = Direction.UP, Direction.DOWN
 _FEWER_BYTES = (
@@ -117,29 +114,6 @@ def _poor_l1_reuse(f: Figures) -> Found | None:
     )
 
 
-def _cache_bandwidth(f: Figures) -> Found | None:
-    level = max(("l2_pct", "l1_pct"), key=lambda name: f.get(name, 0.0))
-    busy, dram = f[level], f.get("dram_pct", 0.0)
-    if busy < LIMITS.cache_advice_pct or busy < LIMITS.cache_over_dram * dram:
-        return None
-    # Shared memory lies in the same unit: tiles are what this rule asks for.
-    if level == "l1_pct" and f.get("shared_pct", 0.0) >= 0.5 * busy:
-        return None
-    figure = "load_sectors" if level == "l1_pct" else "l2_read_sectors"
-    # Stores, and operands that tensor cores read from shared memory, keep the same units busy.
-    if figure in f and "must_bytes" in f:
-        input_bytes = f["must_bytes"] - f.get("store_sectors", 0.0) * SECTOR_BYTES
-        if f[figure] * SECTOR_BYTES < LIMITS.least_traffic * input_bytes:
-            return None
-    pipes = max((f.get(name, 0.0) for name in ("fma_pct", "tensor_pct", "alu_pct")), default=0.0)
-    return Found(
-        f"{level[:2].upper()} is busy {busy:.0f} % while DRAM runs at {dram:.0f} %: the same data"
-        " is fetched through the caches again and again.",
-        min(0.5, 1.0 - max(dram, pipes) / busy),
-        figure if figure in f else level,
-    )
-
-
 TRAFFIC_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="redundant_passes",
@@ -150,8 +124,6 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
         " between the steps, or combine the passes (online softmax, Welford), and use no"
         " temporary tensor.",
         watch=(("traffic_ratio", DOWN), ("load_ratio", DOWN)),
-        model="excess traffic times DRAM use; {cached_pass:.0%} of that for passes that L2 serves,"
-        " at most what DRAM leaves",
         find=_redundant_passes,
     ),
     AdviceRule(
@@ -160,7 +132,6 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
         when="DRAM at {dram_pct:g} % of its peak or more",
         change=f"{_FEWER_BYTES}16-byte accesses with several independent loads in flight.",
         watch=(("traffic_ratio", DOWN), ("dram_pct", UP)),
-        model="1 - DRAM / {best_dram_pct:g} %, the assumed best",
         source="KernelSkill; own model",
         find=_dram_bound,
     ),
@@ -173,7 +144,6 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
         " independent loads in flight, choose a grid of whole waves, and store what is not read"
         " again with __stcs.",
         watch=(("dram_pct", UP),),
-        model="1 - DRAM / {best_dram_pct:g} %, the assumed best",
         find=_dram_rate,
     ),
     AdviceRule(
@@ -184,7 +154,6 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
         change="Order the blocks so that those which run at the same time share rows and columns"
         " (swizzled or grouped tiles), or make the tiles larger.",
         watch=(("l2_hit_pct", UP), ("traffic_ratio", DOWN)),
-        model="excess traffic times DRAM use",
         find=_poor_l2_reuse,
     ),
     AdviceRule(
@@ -195,25 +164,7 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
         change="Tile it: load a tile into shared memory once for the whole block, and let each"
         " thread compute several results in registers (4x4 or 8x8) from it.",
         watch=(("load_ratio", DOWN), ("l2_pct", DOWN)),
-        model="half of L2's busy time",
         source="own model; CUDA C++ Best Practices Guide",
         find=_poor_l1_reuse,
-    ),
-    AdviceRule(
-        name="cache_bandwidth",
-        bottleneck=Bottleneck.CACHE_BANDWIDTH,
-        when="L1 or L2 busy {cache_advice_pct:g} % or more and {cache_over_dram} times as much as"
-        " DRAM, not through shared memory, and more loaded than the input",
-        change="Keep what is used again in registers: let each thread compute several results from"
-        " one load, share tiles through shared memory, load 16 bytes at a time.",
-        watch=(
-            ("load_sectors", DOWN),
-            ("l2_read_sectors", DOWN),
-            ("l1_pct", DOWN),
-            ("l2_pct", DOWN),
-        ),
-        model="distance to the next busiest unit, at most half",
-        source="ncu SOLBottleneck; own model",
-        find=_cache_bandwidth,
     ),
 )

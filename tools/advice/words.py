@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from tools.advice.score import time_change
 from tools.advice.units import unit
-from tools.profiling.advice import Advice, AdviceScore
-
-if TYPE_CHECKING:
-    pass
+from tools.profiling.profile_report import Advice, AdviceScore
 
 FASTER = -0.02
 """A change of time closer to 0 than this is reported as none."""
@@ -28,44 +24,28 @@ ACTIONS: Mapping[str, str] = {
     "dram_rate": "used more of the bandwidth",
     "poor_l2_reuse": "used more of what lies in L2",
     "poor_l1_reuse": "loaded less from L2",
-    "cache_bandwidth": "fetched less through the caches",
     "uncoalesced_loads": "coalesced the loads",
     "uncoalesced_stores": "coalesced the stores",
     "scalar_access": "widened the loads and stores",
     "bank_conflicts": "took out bank conflicts",
-    "atomics_contention": "issued fewer atomics",
     "register_spills": "spilled fewer registers",
     "local_arrays": "moved arrays out of local memory",
     "occupancy_registers": "used fewer registers",
     "occupancy_shared": "used less shared memory",
-    "occupancy_blocks": "chose blocks that fit",
     "divergence": "kept warps together",
     "barrier_wait": "waited less at barriers",
     "memory_latency": "hid more of the latency of loads",
-    "dependency_chain": "broke up dependent instructions",
-    "memory_queue": "issued fewer accesses",
     "shared_memory_queue": "used shared memory less",
     "shuffle_queue": "shuffled less",
-    "instruction_fetch": "made the code smaller",
     "no_tensor_cores": "used the tensor cores",
-    "idle_tensor_cores": "fed the tensor cores",
     "fp64_arithmetic": "left double precision",
     "special_functions": "called fewer special functions",
-    "integer_arithmetic": "took out index arithmetic",
     "fp32_matrix": "brought the product nearer to the library's rate",
-    "busy_fma": "took out arithmetic",
     "single_thread": "spread the work over threads",
     "libm_calls": "took out calls of libm",
     "not_vectorised": "vectorised the loops",
     "narrow_vectors": "used wider vectors",
     "temporaries": "took out temporaries",
-    "page_faults": "mapped less fresh memory",
-    "python_glue": "left less to Python",
-    "library_operators": "replaced PyTorch's operators",
-    "memory_bound": "used more of the bandwidth",
-    "busy_arithmetic": "took out arithmetic",
-    "branch_misses": "took out branches",
-    "cache_lines": "fetched fewer cache lines",
 }
 """By rule, what its figure shows to have been done once it has moved."""
 

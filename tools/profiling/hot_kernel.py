@@ -1,8 +1,12 @@
-"""The hottest kernel's metrics in words: busiest unit, limit of its occupancy, stalls."""
+"""The hottest kernel in words: its busiest unit, what limits its occupancy, where warps wait."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+from evaluator.collect.collected import SourceLine
+from tools.diagnosis.source_map import SourceMap
+from tools.profiling.profile_facts import Facts, percent, shortened
 
 Metrics = Mapping[str, float | None]
 """By the names of `evaluator.collect.nsight.ncu_metrics`; None: not known on this chip."""
@@ -39,6 +43,9 @@ STALL_WORDS = {
 }
 """What warps wait for, by the names of metrics; in brackets what Nsight Compute calls it."""
 
+_MOST_LINES = 3
+_QUOTED = 80
+_TRITON_FILE = "candidate.py"
 _LEAST_STALLS = 0.5
 """Warps stalled for an instruction issued, by all reasons; fewer are not reported."""
 
@@ -80,3 +87,42 @@ def stall_shares(metrics: Metrics) -> list[tuple[str, float]]:
         ((STALL_WORDS[name], value / whole) for name, value in waits.items()),
         key=lambda pair: -pair[1],
     )
+
+
+def stall_lines(facts: Facts, source: str) -> list[str]:
+    """The candidate's lines at which its kernel waits, in words, the worst first.
+
+    Empty where the profiler knows no lines. A line of another file (one given to `load()`) is left
+    out; what is inlined from a header counts for the call.
+    """
+    if facts.collected.gpu is None:
+        return []
+    mapped = SourceMap(source)
+    lines = []
+    for line in facts.hot.lines:
+        number = _number(line.file, line.line, mapped)
+        if number is not None:
+            called = _also(", called at line", line.file, line.called_at, mapped)
+            used = _also(", used at line", line.file, line.used_at, mapped)
+            lines.append(
+                f"line {number} `{shortened(mapped.line(number).strip(), _QUOTED)}`{called}:"
+                f" {percent(line.share)} of the stalls, {_words(line)}{used}"
+            )
+    return lines[:_MOST_LINES]
+
+
+def _words(line: SourceLine) -> str:
+    words = STALL_WORDS.get(line.reason)
+    name = words[words.rindex("(") + 1 : -1] if words else line.reason.removeprefix("stall_")
+    return f"{name} on {line.producer}" if line.producer else name
+
+
+def _also(words: str, file: str, line: int | None, mapped: SourceMap) -> str:
+    number = _number(file, line, mapped) if line is not None else None
+    return f"{words} {number}" if number is not None else ""
+
+
+def _number(file: str, line: int, mapped: SourceMap) -> int | None:
+    if file == _TRITON_FILE:
+        return line if mapped.line(line) else None
+    return mapped.locate(file, line)

@@ -7,8 +7,9 @@ from enum import StrEnum
 from pydantic import Field
 
 from evaluator.record import Record
-from tools.profiling.advice import Advice
-from tools.profiling.bottleneck import Bottleneck
+
+MOST_ADVICE = 3
+"""Pieces of advice a turn."""
 
 
 class ProfilerTier(StrEnum):
@@ -18,6 +19,65 @@ class ProfilerTier(StrEnum):
     TORCH_TRACE = "torch_trace"
     STATIC = "static"
     CPU = "cpu"
+
+
+class Bottleneck(StrEnum):
+    """What limits a candidate most. No two of these are ever described in the same words."""
+
+    MEMORY_BANDWIDTH = "memory_bandwidth"
+    CACHE_BANDWIDTH = "cache_bandwidth"
+    COMPUTE = "compute"
+    LATENCY = "latency"
+    OCCUPANCY = "occupancy"
+    TOO_FEW_BLOCKS = "too_few_blocks"
+    LAUNCH_OVERHEAD = "launch_overhead"
+    LIBRARY = "library"
+    REDUNDANT_TRAFFIC = "redundant_traffic"
+    SINGLE_THREAD = "single_thread"
+    NOT_VECTORISED = "not_vectorised"
+    AT_THE_BOUND = "at_the_bound"
+    UNKNOWN = "unknown"
+
+
+class Direction(StrEnum):
+    """Which way a figure should move."""
+
+    UP = "up"
+    DOWN = "down"
+
+
+class Advice(Record):
+    """What to change, on which figures that rests, and what would show that it worked."""
+
+    rule: str
+    """Its name in the table of rules."""
+    evidence: str
+    """What the figures say, in one sentence."""
+    change: str
+    """What to do about it, in one or two sentences."""
+    figure: str
+    """Name in `Profile.figures` of what should move."""
+    direction: Direction
+    before: float
+    """That figure as it is."""
+    gain: float = Field(ge=0.0, le=1.0)
+    """Estimated share of the call's time that it could save. They are ranked by it."""
+
+
+class AdviceScore(Record):
+    """Whether a piece of advice, given with one profile, came true in the next."""
+
+    rule: str
+    figure: str
+    direction: Direction
+    before: float
+    after: float | None
+    """None: the next profile does not know the figure."""
+    moved: bool | None
+    """The figure moved as predicted, by more than it varies by itself; None: not known."""
+    latency_before_us: float | None
+    latency_after_us: float | None
+    predicted_gain: float
 
 
 class KernelShare(Record):

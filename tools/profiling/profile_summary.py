@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from evaluator.collect.collected import DeviceTimeline
-from tools.profiling.bottleneck import Bottleneck
-from tools.profiling.cpu_counts import counted_words
-from tools.profiling.cpu_figures import bandwidth_share, busy_threads, cpu_shares, estimated_traffic
-from tools.profiling.hot_kernel import busiest_pipe, occupancy_limiter, stall_shares
+from tools.profiling.cpu_facts import (
+    bandwidth_share,
+    busy_threads,
+    counted_words,
+    cpu_shares,
+    estimated_traffic,
+)
+from tools.profiling.hot_kernel import busiest_pipe, occupancy_limiter, stall_lines, stall_shares
 from tools.profiling.profile_facts import (
     SECTOR_BYTES,
     Facts,
@@ -17,7 +19,7 @@ from tools.profiling.profile_facts import (
     percent,
     shortened,
 )
-from tools.profiling.profile_report import KernelShare, ProfilerTier
+from tools.profiling.profile_report import Bottleneck, KernelShare, ProfilerTier
 
 MAX_LINES = 25
 _TOP = 4
@@ -54,11 +56,11 @@ def summary(
     rung: ProfilerTier,
     rung_reason: str = "",
     missing: tuple[str, ...] = (),
-    stalls: Sequence[str] = (),
+    source: str = "",
 ) -> str:
     """Text for the prompt; its first line is `- bottleneck: ` and the code.
 
-    `stalls`: lines of the candidate's source at which its kernel waits, as text.
+    `source`: the candidate's file, whose lines are quoted.
     """
     on_gpu = facts.collected.gpu is not None
     because = f", because {rung_reason}" if rung_reason else ""
@@ -67,7 +69,7 @@ def summary(
         f"- {headline}",
         *_distance(facts),
         *(_gpu_figures(facts) if on_gpu else _cpu_figures(facts)),
-        *(f"- {line}" for line in stalls),
+        *(f"- {line}" for line in stall_lines(facts, source)),
     ]
     if because or rung is not ProfilerTier.NCU:
         lines.append(f"- measured by: {_TIERS[rung]}{because}")

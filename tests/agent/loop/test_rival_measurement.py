@@ -19,8 +19,7 @@ from tests.agent.stand_in import StandInExecutor
 from tests.agent.world import World
 from tests.evaluator.made_evaluations import baseline, correct, timing
 from tools.execute import own_module
-from tools.profiling.bottleneck import Bottleneck
-from tools.profiling.profile_report import KernelShare, Profile, ProfilerTier
+from tools.profiling.profile_report import Bottleneck, KernelShare, Profile, ProfilerTier
 
 ONE = {"problems": ("first",), "budget": 2, "rival": "compile"}
 KERNELS = (

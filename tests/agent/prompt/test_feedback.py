@@ -18,7 +18,7 @@ from evaluator.evaluation import BuildReport, Correctness, Evaluation, Status
 from evaluator.settings import BaselineName
 from tests.agent.made_records import advice, incorrect, kernel_share, profile, turn
 from tests.evaluator.made_evaluations import baseline, correct
-from tools.profiling.bottleneck import Bottleneck
+from tools.profiling.profile_report import Bottleneck
 
 SUBSETS = [frozenset(part) for size in range(7) for part in itertools.combinations("GEPASR", size)]
 

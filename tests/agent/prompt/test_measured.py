@@ -16,8 +16,7 @@ from agent.tuner.planning.prompt import read
 from tests.agent.made_records import advice, kernel_share, profile, turn
 from tests.evaluator.made_evaluations import correct, timing
 from tools.advice.words import score_lines
-from tools.profiling.advice import AdviceScore, Direction
-from tools.profiling.bottleneck import Bottleneck
+from tools.profiling.profile_report import AdviceScore, Bottleneck, Direction
 
 SUMMARY = (
     "- bottleneck: memory_bandwidth\n- It moves 3.2 GB.\n- time: 812.3 us a call, the bound is"

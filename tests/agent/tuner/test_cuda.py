@@ -18,7 +18,7 @@ from tests.agent.tuner.test_numerics import failures, run
 from tests.agent.tuner.variants import renamed, resized
 from tests.agent.tuner.written import candidate, chosen, claimed, request, safe
 from tests.nvcc import needs_nvcc
-from tools.profiling.bottleneck import Bottleneck
+from tools.profiling.profile_report import Bottleneck
 
 EVEN = {"129": "136", "19)": "24)", "517": "516", "70001": "70008", "31)": "32)"}
 """Sizes that vectors divide in place of those that they don't."""

@@ -12,7 +12,7 @@ from agent.tuner.planning.prompt import Trial, fenced
 from agent.tuner.planning.schedule import Schedule, space
 from evaluator.evaluation import Status
 from tests.agent.tuner.prompts import SOFTMAX, Turn, prompt
-from tools.profiling.bottleneck import Bottleneck
+from tools.profiling.profile_report import Bottleneck
 
 ROWS = space("cpp", "rows")
 BASE = ROWS.default()

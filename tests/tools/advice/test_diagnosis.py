@@ -21,9 +21,8 @@ from evaluator.collect.nsight.raw_page import parse_raw
 from tools.advice.diagnosis import Diagnosis, diagnose
 from tools.advice.figures import figures
 from tools.profile import _shares as shares
-from tools.profiling.bottleneck import Bottleneck
 from tools.profiling.profile_facts import Facts
-from tools.profiling.profile_report import ProfilerTier
+from tools.profiling.profile_report import Bottleneck, ProfilerTier
 from tools.profiling.profile_summary import MAX_LINES, summary
 
 DATA = Path(__file__).parents[2] / "data" / "ncu"
@@ -132,7 +131,6 @@ CPU_CASES: dict[Bottleneck, Callable[[], Facts]] = {
     Bottleneck.MEMORY_BANDWIDTH: lambda: cpu(bytes_per_s=80e9),
     Bottleneck.REDUNDANT_TRAFFIC: lambda: cpu(allocated=96_000_000),
     Bottleneck.LIBRARY: lambda: cpu(own_us=100.0, library_us=800.0),
-    Bottleneck.LAUNCH_OVERHEAD: lambda: cpu(own_us=300.0, library_us=20.0),
     Bottleneck.COMPUTE: cpu,
     Bottleneck.AT_THE_BOUND: lambda: cpu(bound_us=900.0),
     Bottleneck.UNKNOWN: lambda: cpu(
@@ -183,7 +181,6 @@ def test_no_two_bottlenecks_read_the_same(cases: dict[Bottleneck, Callable[[], F
 
 
 AGREED = {
-    Bottleneck.CACHE_BANDWIDTH: "cache_bandwidth",
     Bottleneck.COMPUTE: "special_functions",
     Bottleneck.LATENCY: "memory_latency",
     Bottleneck.OCCUPANCY: "occupancy_registers",
@@ -261,6 +258,13 @@ def test_mapping_fresh_memory_is_memory_whatever_the_arithmetic() -> None:
     assert finding.bottleneck is Bottleneck.MEMORY_BANDWIDTH
     assert "50 % of the processor time" in finding.headline
     assert "1000 page faults" in finding.headline
+
+
+def test_products_at_the_rate_of_the_library_are_left_to_it() -> None:
+    slow = figures(CPU_CASES[Bottleneck.LIBRARY]()) | {"flops_share": 0.3}
+    assert diagnose(slow).bottleneck is Bottleneck.LIBRARY
+    assert "80 % of the time in PyTorch's own" in diagnose(slow).headline
+    assert diagnose(slow | {"flops_share": 0.9}).bottleneck is not Bottleneck.LIBRARY
 
 
 def test_temporaries_that_stay_in_the_cache_do_not_count() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from evaluator.collect.nsight.raw_page import parse_raw
 from tests.tools.advice.test_diagnosis import DATA, WORK, cpu, gpu, kernel
 from tools.advice.figures import figures
 from tools.advice.rules import advise
+from tools.profiling.cpu_facts import counted_words
 from tools.profiling.profile_facts import Facts
 
 
@@ -43,7 +46,6 @@ def test_accesses_to_global_memory() -> None:
     known = of(
         load_sectors=3200.0, load_requests=100.0, load_bytes_per_sector=4.0,
         store_sectors=400.0, store_requests=100.0, store_bytes_per_sector=32.0,
-        atomic_requests=0.0, reduction_requests=50.0,
     )  # fmt: skip
     assert known["sectors_per_load"] == 32
     assert known["load_efficiency"] == 0.125
@@ -51,8 +53,6 @@ def test_accesses_to_global_memory() -> None:
     assert known["bytes_per_store_request"] == 128
     assert known["store_efficiency"] == 1.0
     assert known["load_sector_share"] == pytest.approx(8 / 9)
-    assert known["atomic_operations"] == 50
-    assert known["atomic_share"] == pytest.approx(0.2)
 
 
 def test_bytes_read_again_are_measured_against_the_input() -> None:
@@ -160,6 +160,25 @@ def test_figures_of_a_cpu() -> None:
     assert known["busy_threads"] == pytest.approx(1.0)
     assert known["packed_share"] == pytest.approx(12 / 14)
     assert advise(known)[0].rule == "single_thread"
+
+
+def test_counters_of_a_cpu_become_ratios() -> None:
+    counts = {
+        "cycles": 1e6, "instructions": 8e5, "cache_references": 4e4, "cache_misses": 1e4,
+        "branches": 1e5, "branch_misses": 5e3, "l1_loads": 3e5, "l1_misses": 6e4,
+    }  # fmt: skip
+    assert counted_words(counts) == (
+        "0.80 instructions a cycle; missed: 20 % of L1 loads, 25 % of accesses to the last cache,"
+        " 5 % of branches"
+    )
+    assert counted_words({}) == ""
+    assert counted_words({"cycles": 0.0, "instructions": 0.0, "branches": 0.0}) == ""
+    assert counted_words({"cycles": 2.0, "instructions": 3.0}) == "1.50 instructions a cycle"
+    facts = cpu()
+    trace = facts.cpu.model_copy(update={"counts": counts})
+    collected = facts.collected.model_copy(update={"cpu": trace})
+    assert figures(replace(facts, collected=collected))["cycle_instructions"] == pytest.approx(0.8)
+    assert "cycle_instructions" not in figures(facts)
 
 
 def test_real_export_of_an_h200() -> None:

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.advice.diagnosis import Diagnosis, diagnose
-from tools.advice.remainder import remainder
-from tools.profiling.bottleneck import Bottleneck
+from tools.advice.diagnosis import Diagnosis, diagnose, remainder
+from tools.profiling.profile_report import Bottleneck
 
 LINES = (Path(__file__).parents[2] / "data" / "advice" / "relay_h100.jsonl").read_text()
 FIGURES = {line["task"]: line["figures"] for line in map(json.loads, LINES.splitlines())}

@@ -4,9 +4,14 @@ import pytest
 
 from tools.advice.score import score
 from tools.advice.words import advice_lines, score_lines
-from tools.profiling.advice import Advice, AdviceScore, Direction
-from tools.profiling.bottleneck import Bottleneck
-from tools.profiling.profile_report import Profile, ProfilerTier
+from tools.profiling.profile_report import (
+    Advice,
+    AdviceScore,
+    Bottleneck,
+    Direction,
+    Profile,
+    ProfilerTier,
+)
 
 WIDER = Advice(
     rule="scalar_access",

@@ -345,7 +345,7 @@ class TestWithoutTheSource:
 
 def test_no_code_says_what_to_send() -> None:
     evaluation = Evaluation(
-        status=Status.NO_CODE, reason="no_fence", message="The answer was cut off."
+        status=Status.NO_CODE, reason="no_code", message="The answer was cut off."
     )
     text = explain(evaluation, "")
     assert "cut off" in text

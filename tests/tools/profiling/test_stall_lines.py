@@ -13,8 +13,8 @@ from tests.evaluator.collect.test_source_page import COLUMN_SUMS, DATA
 from tests.tools.test_profile import correct, request
 from tools.diagnosis.source_map import SourceMap
 from tools.profile import profile
+from tools.profiling.hot_kernel import stall_lines
 from tools.profiling.profile_facts import Facts
-from tools.profiling.stall_lines import MOST, stall_lines
 
 CUDA = '''import torch
 from torch.utils.cpp_extension import load_inline
@@ -60,7 +60,7 @@ def test_lines_of_other_files_are_left_out_and_few_are_told() -> None:
         ]
     )
     told = stall_lines(facts(of_triton), CUDA)
-    assert len(told) == MOST
+    assert len(told) == 3
     assert told[0] == "line 1 `import torch`: 30 % of the stalls, drain"
     assert "stalls, new_in_this_chip" in told[1]
 
