@@ -29,6 +29,7 @@ def _limited_by_memory(f: Figures) -> bool:
 
 
 def _no_tensor_cores(f: Figures) -> Found | None:
+    # No recorded run has seen it: their tasks are in fp32, where it cannot apply.
     if not multiplies(f) or not _wants_tensor_cores(f) or _limited_by_memory(f):
         return None
     if f["tensor_pct"] >= min(LIMITS.tensor_used_pct, f.get("fma_pct", 100.0)):
