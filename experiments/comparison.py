@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from experiments.analysis.common_ground import common_ground
@@ -17,7 +16,6 @@ from experiments.analysis.run_facts import RunFacts, load_run
 from experiments.analysis.statistics import (
     DRAWS,
     LEVEL,
-    Estimate,
     Interval,
     Resamples,
     difference,
@@ -123,14 +121,10 @@ def _rows(
             problems=int(covered.sum()),
             a=interval_of(first[place]),
             b=interval_of(second[place]),
-            difference=interval_of(_in_unit(gap.estimate, measure.unit)) if gap else None,
+            difference=interval_of(measure.in_unit(gap.estimate)) if gap else None,
             chance=gap.chance if gap else None,
             verdict=_verdict(gap.sign, measure.better) if gap else "unknown",
         )
-
-
-def _in_unit(estimate: Estimate, unit: Unit) -> Estimate:
-    return estimate.map(lambda value: float(np.exp(value))) if unit == "ratio" else estimate
 
 
 def _verdict(sign: int, better: Literal["higher", "lower"]) -> Side:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from experiments.analysis.label import model_label, model_note
 from experiments.analysis.run_facts import LoadedRun, RunFacts
 from experiments.analysis.statistics import FEWEST, LEVEL
 from problems.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SAME = ("device", "precision", "protocol", "size_class")
 
@@ -79,16 +83,20 @@ def _problems(a: RunFacts, b: RunFacts, *, common: bool) -> tuple[tuple[str, ...
     return both, tuple(f"left out: {what}" for what in told)
 
 
+def unconfirmed(turns: pd.DataFrame) -> set[str]:
+    """Solved problems whose best kernel was measured once only: it is too fast on average."""
+    again = turns["confirmed_speedup"].notna() | turns["struck"]
+    solved = set(turns.loc[turns["status"] == "correct", "problem"])
+    return solved - set(turns.loc[again, "problem"])
+
+
 def _unconfirmed(runs: Sequence[LoadedRun], problems: Sequence[str]) -> Iterator[str]:
-    """How many best kernels were measured once only: their speedups are too high on average."""
     for side, run in zip("AB", runs, strict=True):
         turns = run.turns[run.turns["problem"].isin(problems)]
-        judged_again = turns["confirmed_speedup"].notna() | turns["struck"]
-        solved = set(turns.loc[turns["status"] == "correct", "problem"])
-        lacking = solved - set(turns.loc[judged_again, "problem"])
-        if lacking:
+        if lacking := unconfirmed(turns):
+            solved = turns.loc[turns["status"] == "correct", "problem"].nunique()
             yield (
-                f"{side}: {len(lacking)} of {len(solved)} best kernels were not judged again;"
+                f"{side}: {len(lacking)} of {solved} best kernels were not judged again;"
                 " their speedups are those of the search"
             )
 

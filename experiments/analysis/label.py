@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,15 +41,18 @@ _SAME_CONDITION = ["model", "strategy", "feedback", "temperature", "backend", "d
 def conditions(turns: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """With a label, the turns of runs that have the same model, policy, device and budget, and
     different seeds.
-
-    The label is the policy, or the name of the first run where two conditions have the same.
     """
     parts: list[pd.DataFrame] = []
     for _, part in turns.groupby(_SAME_CONDITION, sort=False, dropna=False):
         runs = part.groupby("path", sort=False)
         parts += [part] if runs["run_seed"].first().is_unique else [run for _, run in runs]
+    return list(zip(telling_labels(parts), parts, strict=True))
+
+
+def telling_labels(parts: Sequence[pd.DataFrame]) -> list[str]:
+    """The policy of each, or the name of its first run where two have the same policy."""
     labels = [policy_label(*part[["strategy", "feedback"]].iloc[0]) for part in parts]
     return [
-        (label if labels.count(label) == 1 else str(part["run"].iloc[0]), part)
+        label if labels.count(label) == 1 else str(part["run"].iloc[0])
         for label, part in zip(labels, parts, strict=True)
     ]

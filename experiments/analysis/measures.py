@@ -50,13 +50,17 @@ class Measure:
         missing = np.any([np.isnan(table[:, -1]) for table in tables], axis=0)
         return ~missing if self.absent == "left out" else np.ones_like(missing)
 
+    def in_unit(self, difference: Estimate) -> Estimate:
+        """Of two values of the table: a quotient where these are logarithms."""
+        return difference.exp() if self.unit == "ratio" else difference
+
     def estimates(self, table: FloatArray, resamples: Resamples) -> list[Estimate]:
         """The figure after each call, from `table`; NaN where it is unknown."""
         if self.unit == "share":
             return resamples.shares(table)
         estimates = resamples.means(table)
         if self.unit == "ratio":
-            return [estimate.map(lambda value: float(np.exp(value))) for estimate in estimates]
+            return [estimate.exp() for estimate in estimates]
         # No cost is below 0; one problem alone would have it without end.
         return [Estimate(e.value, max(e.low, 0.0), e.high) for e in estimates]
 

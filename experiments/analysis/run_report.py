@@ -180,7 +180,7 @@ def at_k_figures(runs: Sequence[Outcomes], seed: int) -> Iterator[AtK]:
             k=k,
             correct=interval_of(resamples.share(correct)),
             faster=interval_of(resamples.share(faster)),
-            best=interval_of(resamples.mean(best).map(lambda value: float(np.exp(value)))),
+            best=interval_of(resamples.mean(best).exp()),
         )
 
 

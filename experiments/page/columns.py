@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.analysis.label import policy_label
+from experiments.analysis.label import telling_labels
 from experiments.analysis.outcomes import Outcomes
 from experiments.analysis.run_facts import LoadedRun, facts_of, load_all
 from experiments.page.sources import Sources
@@ -41,7 +41,8 @@ def columns_of(sources: Sources, record: StudyRecord | None) -> list[Column]:
     if sources.study is not None and record is not None:
         return _of_study(record, sources.study)
     runs = load_all(folders) if (folders := sources.runs()) else []
-    return [_of_run(run, label) for run, label in zip(runs, _labels(runs), strict=True)]
+    labels = telling_labels([run.turns for run in runs])
+    return [_of_run(run, label) for run, label in zip(runs, labels, strict=True)]
 
 
 def curves_of_runs(columns: Sequence[Column], seed: int = 0) -> list[Curve]:
@@ -77,12 +78,3 @@ def _of_run(run: LoadedRun, label: str) -> Column:
     asked = len(problems) + len(facts.unbegun)
     cell = CellResults(facts.run, 0, asked, frozenset(problems), run.turns)
     return Column(label, ConditionResults("", label, (cell,)), (run,), problems)
-
-
-def _labels(runs: Sequence[LoadedRun]) -> list[str]:
-    """Of each run the shortest label that tells it apart."""
-    labels = [policy_label(run.facts.strategy, run.facts.feedback) for run in runs]
-    return [
-        label if labels.count(label) == 1 else run.facts.run
-        for label, run in zip(labels, runs, strict=True)
-    ]

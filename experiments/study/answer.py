@@ -15,7 +15,6 @@ from experiments.analysis.measures import Measure, Unit, last_values, measure_of
 from experiments.analysis.statistics import (
     LEVEL,
     Difference,
-    Estimate,
     Interval,
     Resamples,
     difference,
@@ -94,7 +93,7 @@ class Asked:
             of_problems=self.of_problems,
             seeds=self.seeds,
             unit=self.measure.unit,
-            difference=interval_of(self._in_unit(found.estimate)) if found else None,
+            difference=interval_of(self.measure.in_unit(found.estimate)) if found else None,
             chance=found.chance if found else 1.0,
             holm=holm,
             better={1: self.contrast.b, -1: self.contrast.a, 0: ""}[better],
@@ -104,10 +103,6 @@ class Asked:
             effect=found.effect if found else None,
             note=self.note,
         )
-
-    def _in_unit(self, estimate: Estimate) -> Estimate:
-        ratio = self.measure.unit == "ratio"
-        return estimate.map(lambda value: float(np.exp(value))) if ratio else estimate
 
 
 def ask(

@@ -113,9 +113,7 @@ def curves_of(
             first, second = (
                 values_at(measure, runs[name], currency, budgets).mean(axis=2) for name in (a, b)
             )
-            found = resamples.means(second - first)
-            if measure.unit == "ratio":
-                found = [each.map(lambda value: float(np.exp(value))) for each in found]
+            found = [measure.in_unit(each) for each in resamples.means(second - first)]
             points = _points(budgets, found, np.maximum(ended[a], ended[b]))
             yield curve(b, measure, currency, points, over=a)
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agent.config.feedback_spec import Control
 from agent.record.archive import unpacked
+from experiments.analysis.common_ground import unconfirmed
 from experiments.analysis.label import model_label
 from experiments.analysis.measures import KEPT
 from experiments.analysis.run_facts import RunFacts, facts_of
@@ -198,17 +199,9 @@ def _notes(
                 f"{model}: with fewer than {FEWEST} problems no difference can be clear at"
                 f" {LEVEL:.0%}"
             )
-        unconfirmed = [each.condition for each in group if _is_unconfirmed(each, problems)]
-        if unconfirmed:
+        lacking = [each.condition for each in group if any(map(unconfirmed, each.turns(problems)))]
+        if lacking:
             yield (
-                f"{model}: best kernels were not all judged again under {', '.join(unconfirmed)};"
+                f"{model}: best kernels were not all judged again under {', '.join(lacking)};"
                 " their speedups are those of the search, and a little too high"
             )
-
-
-def _is_unconfirmed(results: ConditionResults, problems: Sequence[str]) -> bool:
-    for turns in results.turns(problems):
-        again = set(turns.loc[turns["confirmed_speedup"].notna() | turns["struck"], "problem"])
-        if set(turns.loc[turns["status"] == "correct", "problem"]) - again:
-            return True
-    return False
