@@ -19,7 +19,7 @@ def new_turn(deps: Deps, key: TurnKey) -> PendingTurn:
     memory, shown = memory_before(deps, key), config.shown_feedback
     shuffled = choose(config, store.log, key, memory.base) if memory.base else None
     other = shuffled[1] if shuffled else None
-    feedback = sections(shown, memory, store.kernel, other, deps.rival.get())
+    feedback = tuple(sections(shown, memory, store.kernel, other, deps.rival.get()))
     frame = Frame(
         reference=deps.reference,
         hardware=deps.hardware,

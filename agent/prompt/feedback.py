@@ -48,7 +48,7 @@ def remember(config: RunConfig, turns: Sequence[TurnRecord]) -> Memory:
         return Memory()
     with_code = [turn for turn in turns if turn.candidate is not None]
     base, which = (with_code[-1] if with_code else None), "the last"
-    # Which kernel is the best is something that execution said: without E nobody may know.
+    # Which kernel is the best is something that execution said: without E it is unknown.
     knows_best = config.start_from == "best" and Component.EXECUTION in feedback
     if knows_best and (best := best_of(turns)) is not None:
         base, which = best, "the best so far"
@@ -62,22 +62,12 @@ def sections(
     read_source: SourceReader,
     other: Subject | None = None,
     rival: Rival | None = None,
-) -> tuple[Section, ...]:
+) -> Iterator[Section]:
     """The feedback sections of a prompt, in their order; none without components or earlier turns.
 
-    `other` is the kernel that `shuffled:` tells of (`agent.prompt.shuffled`).
+    `other` is the kernel that `shuffled:` shows (`agent.prompt.shuffled`).
     """
-    return tuple(_sections(feedback, memory, read_source, other, rival or Rival()))
-
-
-def _sections(
-    feedback: FeedbackSpec,
-    memory: Memory,
-    read_source: SourceReader,
-    other: Subject | None,
-    rival: Rival,
-) -> Iterator[Section]:
-    base, last = memory.base, memory.last
+    base, last, rival = memory.base, memory.last, rival or Rival()
     if last is None:
         return
     if Component.KERNEL in feedback and base is not None and base.candidate is not None:

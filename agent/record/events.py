@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -117,3 +118,13 @@ class Unwatched:
 
     def notice(self, event: Event) -> None:
         pass
+
+
+class Display(Unwatched):
+    """The base of all views: it shows no progress, and prints messages on stderr."""
+
+    def say(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Give the terminal back; may be called more than once."""

@@ -78,13 +78,8 @@ def place(record: TurnRecord) -> str:
             return f"draft {record.sample}" + (f".{record.turn}" if record.turn else "")
 
 
-def outcome(record: TurnRecord) -> str:
-    """What became of a turn, in half a line: its speedup and verdict, or why there is none."""
-    return verdict(record.evaluation)
-
-
-def verdict(evaluation: Evaluation) -> str:
-    """The same of any verdict on a kernel."""
+def outcome(evaluation: Evaluation) -> str:
+    """An evaluation in half a line: its speedup and verdict, or why there is none."""
     if (timing := evaluation.timing) is not None:
         return f"{speedup(timing)} over {rival(timing)}, {timing.verdict}"
     if not evaluation.reason:
@@ -99,7 +94,7 @@ def properties(evaluation: Evaluation) -> str:
 
 
 def judged_again(confirmation: Confirmation) -> str:
-    text = verdict(confirmation.evaluation)
+    text = outcome(confirmation.evaluation)
     if findings := confirmation.evaluation.findings:
         text += f", {findings[0]}"
     if confirmation.found is not None:

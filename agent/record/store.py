@@ -6,10 +6,9 @@ import hashlib
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TextIO
+from typing import TextIO
 
 from agent.config.run_config import RunConfig
 from agent.record.claim import claim
@@ -48,7 +47,7 @@ def request_hash(request: CompletionRequest) -> str:
     return text_hash(json.dumps(request.model_dump(mode="json"), sort_keys=True))
 
 
-class RunStore(RunFiles):
+class RunStore(RunFiles, AbstractContextManager["RunStore"]):
     """Writes a run directory. Safe to call from several threads, one thread a turn; made by
     `open_store`, which holds the lock until `close`."""
 
@@ -67,15 +66,7 @@ class RunStore(RunFiles):
     def close(self) -> None:
         self._lock.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def add_environment(self, facts: Mapping[str, object]) -> None:

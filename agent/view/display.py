@@ -8,33 +8,24 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal, Protocol, TextIO, cast, get_args
+from typing import Literal, TextIO, cast, get_args
 
 from agent.config.run_config import RunConfig
 from agent.record import figures
 from agent.record.events import (
+    Display,
     Event,
     JudgedAgain,
     ProblemFinished,
     ProblemStarted,
     Profiled,
     TurnRecorded,
-    Unwatched,
     Waiting,
-    Watch,
 )
 from problems.errors import UsageError
 
 Mode = Literal["rich", "plain", "none"]
 REFRESH_HZ = 4
-
-
-class Display(Watch, Protocol):
-    def say(self, text: str) -> None: ...
-
-    def close(self) -> None:
-        """Give the terminal back; more than once does no harm."""
-        ...
 
 
 @contextmanager
@@ -53,20 +44,10 @@ def open_display(mode: Mode, config: RunConfig) -> Iterator[Display]:
     elif mode == "plain":
         yield PlainLines(config, sys.stderr)
     else:
-        yield Silence()
+        yield Display()
 
 
-class Silence(Unwatched):
-    """Shows no progress; messages are still printed."""
-
-    def say(self, text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        pass
-
-
-class PlainLines:
+class PlainLines(Display):
     """One line for each finished turn: for files, pipes and CI."""
 
     def __init__(self, config: RunConfig, stream: TextIO) -> None:
@@ -76,9 +57,6 @@ class PlainLines:
 
     def say(self, text: str) -> None:
         print(text, file=self._stream, flush=True)
-
-    def close(self) -> None:
-        pass
 
     def notice(self, event: Event) -> None:
         match event:
@@ -103,7 +81,7 @@ class PlainLines:
     def _turn(self, event: TurnRecorded) -> str:
         record = event.record
         timing = record.evaluation.timing
-        parts = [figures.outcome(record)]
+        parts = [figures.outcome(record.evaluation)]
         if timing is not None:
             parts.append(figures.latency(timing.latency_us))
             if timing.sol_fraction is not None:

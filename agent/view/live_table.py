@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from agent.config.run_config import RunConfig
 from agent.record import figures
 from agent.record.events import (
+    Display,
     Evaluated,
     Event,
     JudgedAgain,
@@ -63,7 +64,7 @@ class ProblemRow:
 
 
 @dataclass
-class LiveTable:
+class LiveTable(Display):
     """One row a problem. `notice` comes from the run's threads, drawing from rich's own."""
 
     config: RunConfig

@@ -84,7 +84,7 @@ def _problem_lines(entry: ProblemResult, config: RunConfig, problem: Problem) ->
         yield "", f"  {_spent(entry.spent)}"
         return
     if entry.best is None or entry.best_path is None:
-        last = f", the last turn: {figures.outcome(entry.last)}" if entry.last else ""
+        last = f", the last turn: {figures.outcome(entry.last.evaluation)}" if entry.last else ""
         yield from map(_struck, entry.struck)
         yield "yellow", f"  no correct kernel{last}"
         yield "", f"  {counts}"
@@ -92,7 +92,10 @@ def _problem_lines(entry: ProblemResult, config: RunConfig, problem: Problem) ->
         yield from map(_struck, entry.struck)
         yield _best_style(entry), f"  best: {_best(entry)}"
         if entry.last is not None and entry.last.call != entry.best.call:
-            yield "", f"  last: {figures.outcome(entry.last)} ({figures.place(entry.last)})"
+            yield (
+                "",
+                f"  last: {figures.outcome(entry.last.evaluation)} ({figures.place(entry.last)})",
+            )
         yield "", f"  {counts}"
         yield "", f"  {entry.best_path}"
         yield "cyan", f"  {check_command(entry.best_path, problem, config)}"
@@ -113,7 +116,7 @@ def _struck(confirmation: Confirmation) -> Line:
 def _best(entry: ProblemResult) -> str:
     assert entry.best is not None
     record = entry.best.model_copy(update={"evaluation": entry.verdict})
-    text = f"{figures.outcome(record)} ({figures.place(record)})"
+    text = f"{figures.outcome(record.evaluation)} ({figures.place(record)})"
     searched = entry.best.evaluation.timing
     if entry.confirmation is not None and searched is not None:
         text += f", judged again; {figures.ratio(searched.speedup)}x in the search"

@@ -116,7 +116,10 @@ def turn_lines(
     status = record.evaluation.status
     style = "bold green" if is_best else "bold" if status is Status.CORRECT else "bold yellow"
     place = figures.place(record)
-    yield style, f"{place}: {status}, {figures.outcome(record)}{'  (best)' if is_best else ''}"
+    yield (
+        style,
+        f"{place}: {status}, {figures.outcome(record.evaluation)}{'  (best)' if is_best else ''}",
+    )
     if record.plan:
         yield "", f"  plan: {record.plan}"
     yield from _refined(record, records, config)

@@ -100,7 +100,7 @@ class _Trajectory:
     def _detail(self, record: TurnRecord) -> TurnDetail:
         kernel, missing = self._kernel(record.candidate)
         return TurnDetail(
-            heading=figures.outcome(record),
+            heading=figures.outcome(record.evaluation),
             facts=tuple(_facts(record)) + tuple(self._second_verdicts(record)),
             sections=tuple(self._sections(record)),
             kernel=self._kept(kernel, code=True) if kernel is not None else None,
@@ -222,7 +222,9 @@ def _texts(record: TurnRecord) -> Iterator[tuple[str, str]]:
     evaluation, profile = record.evaluation, record.profile
     build, correctness = evaluation.build, evaluation.correctness
     shuffled = record.shuffled_with
-    told_above = evaluation.timing is not None or evaluation.message in figures.outcome(record)
+    told_above = evaluation.timing is not None or evaluation.message in figures.outcome(
+        record.evaluation
+    )
     advice = "\n".join(advice_lines(profile.advice)) if profile else ""
     told = {f"- {piece.evidence}" for piece in profile.advice} if profile else set()
     texts = [

@@ -83,7 +83,7 @@ def told(turns: list[TurnRecord], letters: str = "G+E+P", **settings: object) ->
 
 def all_sections(turns: list[TurnRecord], letters: str, **settings: object) -> tuple[Section, ...]:
     run = RunConfig.model_validate({"feedback": letters, "output": "x", **settings})
-    return sections(run.shown_feedback, remember(run, turns), source_of)
+    return tuple(sections(run.shown_feedback, remember(run, turns), source_of))
 
 
 @given(

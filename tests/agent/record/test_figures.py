@@ -34,11 +34,11 @@ def test_a_speedup_never_comes_without_its_interval() -> None:
 
 
 def test_an_outcome_is_half_a_line() -> None:
-    assert figures.outcome(turn(0, correct(2.0))) == "2.00x [1.98, 2.02] over eager, faster"
-    assert figures.outcome(turn(0, correct(0.5))) == "0.50x [0.49, 0.51] over eager, slower"
-    assert figures.outcome(turn(0, incorrect())) == "wrong_values: 3 of 8 elements differ"
+    assert figures.outcome(correct(2.0)) == "2.00x [1.98, 2.02] over eager, faster"
+    assert figures.outcome(correct(0.5)) == "0.50x [0.49, 0.51] over eager, slower"
+    assert figures.outcome(incorrect()) == "wrong_values: 3 of 8 elements differ"
     untimed = correct().model_copy(update={"timing": None})
-    assert figures.outcome(turn(0, untimed)) == "correct, not timed"
+    assert figures.outcome(untimed) == "correct, not timed"
 
 
 def test_a_turn_has_a_place_in_its_run() -> None:
