@@ -46,7 +46,7 @@ class Trajectory:
 
         columns = {
             f"turn {record.turn}": [
-                "" if value is None else unit(name).told(value)
+                "" if value is None else unit(name).format(value)
                 for name in names
                 for value in [record.profile.figures.get(name) if record.profile else None]
             ]
@@ -69,8 +69,8 @@ class Trajectory:
                     "turn": record.turn,
                     "rule": each.rule,
                     "to move": f"{told.words} {each.direction}",
-                    "before": told.told(each.before),
-                    "after": "" if each.after is None else told.told(each.after),
+                    "before": told.format(each.before),
+                    "after": "" if each.after is None else told.format(each.after),
                     "moved": "not known" if each.moved is None else "yes" if each.moved else "no",
                     "predicted time": f"{-100 * each.predicted_gain:+.0f} %",
                     "time": "" if change is None else f"{100 * change:+.0f} %",

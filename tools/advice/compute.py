@@ -35,10 +35,10 @@ def _no_tensor_cores(f: Figures) -> Found | None:
     if f["tensor_pct"] >= min(LIMITS.tensor_used_pct, f.get("fma_pct", 100.0)):
         return None
     rate = f.get("flops_share", 0.0)
-    told = f", at {percent(rate)} of the rate measured for it" if rate else ""
+    reached = f", at {percent(rate)} of the rate measured for it" if rate else ""
     return Found(
         f"the matrix product runs on the FMA pipe ({f.get('fma_pct', 0.0):.0f} % busy) and the"
-        f" tensor cores stand idle{told}.",
+        f" tensor cores stand idle{reached}.",
         min(0.9, 1.0 - rate),
     )
 
@@ -77,7 +77,7 @@ def _fp32_matrix(f: Figures) -> Found | None:
     if not multiplies(f) or _wants_tensor_cores(f) or _limited_by_memory(f):
         return None
     rate, fma = f["flops_share"], f["fma_pct"]
-    told = (
+    reached = (
         f"the matrix product reaches {percent(rate)} of the rate that the library reaches on this"
         f" device, with the FMA pipe {fma:.0f} % busy"
     )
@@ -86,9 +86,9 @@ def _fp32_matrix(f: Figures) -> Found | None:
         waits = f.get("stall_long_scoreboard_share", 0.0)
         # Without tiles in registers, the loads are what there are too many of.
         if waits < LIMITS.stall_share or f.get("registers", 0.0) < LIMITS.tile_registers:
-            return Found(f"{told}.", gain)
+            return Found(f"{reached}.", gain)
         return Found(
-            f"{told}; {percent(waits)} of the stalled warps wait for loads from global memory.",
+            f"{reached}; {percent(waits)} of the stalled warps wait for loads from global memory.",
             gain,
             change="Load the next tile while this one is used: into registers before the products"
             " and from there into shared memory behind them, or by cp.async into a second buffer."
@@ -96,7 +96,7 @@ def _fp32_matrix(f: Figures) -> Found | None:
         )
     shares = ", ".join(f"{words} {percent(share)}" for words, share in stall_shares(f)[:2])
     return Found(
-        f"{told}; of the stalls: {shares}.",
+        f"{reached}; of the stalls: {shares}.",
         gain,
         change="The tiles are large enough. What is left is how operands reach the multiply-adds:"
         " fewer and wider shared memory reads for each, the operands of the next step already in"

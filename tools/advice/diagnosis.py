@@ -24,8 +24,6 @@ _HEADINGS = {rule.name: rule.bottleneck for rule in (*GPU_ADVICE, *CPU_ADVICE)}
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What a profile's figures come to."""
-
     bottleneck: Bottleneck
     headline: str
     """One sentence that names the bottleneck and the figure that shows it."""

@@ -87,17 +87,17 @@ def _library_time(f: Figures) -> Found | None:
         return None
     ratio = f.get("traffic_ratio", 1.0)
     fused = LIMITS.unfused_gain if ratio < LIMITS.fusion_traffic else 1.0 - 1.0 / ratio
-    told = f"{percent(share)} of the device time is spent in kernels of PyTorch or its libraries"
+    time = f"{percent(share)} of the device time is spent in kernels of PyTorch or its libraries"
     if not products or not rate:
-        return Found(f"{told}.", share * fused, change=_BESIDES_PRODUCTS if left_alone else "")
+        return Found(f"{time}.", share * fused, change=_BESIDES_PRODUCTS if left_alone else "")
     if rate >= LIMITS.product_rate:
         return Found(
-            f"{told}, besides the products, which reach {percent(rate)} of the rate measured here.",
+            f"{time}, besides the products, which reach {percent(rate)} of the rate measured here.",
             share * fused,
             change=_BESIDES_PRODUCTS,
         )
     return Found(
-        f"{told}; the products among them reach {percent(rate)} of the rate measured here.",
+        f"{time}; the products among them reach {percent(rate)} of the rate measured here.",
         share * fused,
         change=_ONE_PRODUCT if share - products < LIMITS.other_library else "",
     )

@@ -40,8 +40,6 @@ def multiplies(f: Figures) -> bool:
 
 @dataclass(frozen=True)
 class Found:
-    """What a rule saw."""
-
     evidence: str
     """The figures, in a sentence without a subject: the name of the kernel goes before it."""
     gain: float
@@ -58,13 +56,10 @@ class AdviceRule:
 
     name: str
     bottleneck: Bottleneck
-    """The heading under which its advice stands."""
     scope: Scope = "kernel"
     when: str
     """The condition in words; `{name}` stands for a threshold."""
     change: str
-    """What to do about it."""
     watch: tuple[tuple[str, Direction], ...]
-    """Figures that should move."""
     source: str = "own model"
     find: Callable[[Figures], Found | None]

@@ -1,6 +1,6 @@
 """The table of rules, and the pieces of advice that a profile's figures lead to.
 
-`python -m tools.advice.rules` prints the tables of `docs/advice.md`.
+`python -m tools.advice.rules` prints them.
 
 Causes come before symptoms: `EXPLAINS` says which rule accounts for what another one saw. A rule
 that is explained by one that holds is not given, unless it promises several times as much.
@@ -145,7 +145,7 @@ def _capital(sentence: str) -> str:
 
 
 def markdown() -> str:
-    """The tables of rules that `docs/advice.md` holds."""
+    """The tables of rules, with their thresholds."""
     lines = []
     limits = asdict(LIMITS)
     for device, rules in (("a GPU", GPU_ADVICE), ("a CPU", CPU_ADVICE)):

@@ -17,12 +17,10 @@ class Unit:
     noise: float = 0.0
     """In the figure's own unit, for figures near 0. The larger of the two margins holds."""
 
-    def told(self, value: float) -> str:
-        """A value with its unit."""
+    def format(self, value: float) -> str:
         return self.text.format(value)
 
     def margin(self, before: float) -> float:
-        """The least change that counts as one."""
         return max(self.noise_share * abs(before), self.noise)
 
 

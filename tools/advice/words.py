@@ -52,7 +52,7 @@ ACTIONS: Mapping[str, str] = {
 
 def advice_lines(advice: Sequence[Advice]) -> list[str]:
     """A numbered line for each piece of advice; empty where there is none."""
-    return [f"{number}. {_told(piece)}" for number, piece in enumerate(advice, 1)]
+    return [f"{number}. {_words(piece)}" for number, piece in enumerate(advice, 1)]
 
 
 def moved_words(scores: Sequence[AdviceScore]) -> str:
@@ -74,11 +74,11 @@ def score_lines(scores: Sequence[AdviceScore]) -> list[str]:
     return [_outcome(score) for score in scores]
 
 
-def _told(advice: Advice) -> str:
+def _words(advice: Advice) -> str:
     figure = unit(advice.figure)
     return (
         f"{advice.evidence} {advice.change} Could save up to {100 * advice.gain:.0f} % of the time;"
-        f" watch: {figure.words} should go {advice.direction} from {figure.told(advice.before)}."
+        f" watch: {figure.words} should go {advice.direction} from {figure.format(advice.before)}."
     )
 
 
@@ -103,5 +103,5 @@ def _outcome(score: AdviceScore) -> str:
 
 def _course(score: AdviceScore) -> str:
     figure = unit(score.figure)
-    after = "n/a" if score.after is None else figure.told(score.after)
-    return f"{figure.words} {figure.told(score.before)} -> {after}"
+    after = "n/a" if score.after is None else figure.format(score.after)
+    return f"{figure.words} {figure.format(score.before)} -> {after}"

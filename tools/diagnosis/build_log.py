@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Note:
-    """What a compiler added about the candidate's own code."""
-
     message: str
     file: str = ""
     line: int = 0
@@ -17,21 +15,17 @@ class Note:
 
 @dataclass
 class Diagnostic:
-    """One error, as the tool that found it put it."""
-
     tool: str
     message: str
     file: str = ""
     line: int = 0
     quoted: str = ""
-    """The source line that the compiler quoted."""
     notes: list[Note] = field(default_factory=list)
     caller: tuple[str, int] | None = None
     """File and line in the candidate's own code that led to an error inside a header."""
 
     @property
     def own(self) -> bool:
-        """True when the error lies in the candidate's own text, not in a header."""
         return bool(self.file) and is_own(self.file)
 
     @property
@@ -42,8 +36,6 @@ class Diagnostic:
 
 @dataclass
 class BuildLog:
-    """A log, taken apart."""
-
     errors: list[Diagnostic]
     lines: int
     """Lines of the log that are not blank."""
@@ -101,7 +93,7 @@ def is_own(file: str) -> bool:
 
 
 def parse(log: str) -> BuildLog:
-    """The errors of a log in the order in which they were printed, each told once."""
+    """The errors of a log in the order in which they were printed, each once."""
     lines = [line.rstrip() for line in log.splitlines()]
     errors: list[Diagnostic] = []
     seen: set[tuple[str, int, str]] = set()
@@ -120,7 +112,7 @@ def parse(log: str) -> BuildLog:
             python_place = (match["file"], int(match["line"]))
         elif (found := _match_error(line)) is not None:
             if found.tool == "note":
-                if current is not None and _tells(found, current):
+                if current is not None and _says_more(found, current):
                     current.notes.append(Note(found.message, found.file, found.line))
                     used += 1
                 continue
@@ -168,7 +160,7 @@ def _match_error(line: str) -> Diagnostic | None:
     return None
 
 
-def _tells(note: Diagnostic, error: Diagnostic) -> bool:
+def _says_more(note: Diagnostic, error: Diagnostic) -> bool:
     """Whether a note is about the candidate's own code and says something new."""
     # Of several candidates the first one is reported.
     begin = note.message[: len("candidate expects")]

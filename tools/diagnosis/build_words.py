@@ -70,14 +70,14 @@ def build_words(log: str, source: str) -> list[str]:
     errors = [each for each in parsed.errors if not each.of_binding] or parsed.errors
     errors.sort(key=lambda error: not (error.own or not error.file))
     lines: list[str] = []
-    told = 0
+    shown = 0
     for error in errors[:_MAX_ERRORS]:
-        more = _error_lines(error, mapped, first=not told, quoting=bool(source))
-        if told and len(lines) + len(more) >= _MOST_LINES:
+        more = _error_lines(error, mapped, first=not shown, quoting=bool(source))
+        if shown and len(lines) + len(more) >= _MOST_LINES:
             break
         lines += more
-        told += 1
-    return lines + _rest(parsed, len(parsed.errors) - told)
+        shown += 1
+    return lines + _rest(parsed, len(parsed.errors) - shown)
 
 
 def _error_lines(error: Diagnostic, mapped: SourceMap, *, first: bool, quoting: bool) -> list[str]:

@@ -101,8 +101,6 @@ _SIGNAL_WORDS = (
 
 @dataclass(frozen=True)
 class Raised:
-    """An exception, as text."""
-
     kind: str
     message: str
     when: str
@@ -110,8 +108,6 @@ class Raised:
 
 @dataclass(frozen=True)
 class Frame:
-    """One line of a traceback."""
-
     file: str
     line: int
     function: str
@@ -208,7 +204,6 @@ def _signal(text: str) -> str | None:
 
 
 def _terminate_words(detail: str) -> list[str]:
-    """What the C++ run-time printed before it gave up."""
     found = re.findall(
         r"^.*(?:terminate called|what\(\):|Assertion .* failed|free\(\)|malloc\(\)|double free"
         r"|corrupted|stack smashing).*$",
@@ -229,7 +224,6 @@ def _thrown_words(raised: Raised | None, source: str) -> list[str]:
 
 
 def _triton_words(text: str) -> list[str]:
-    """The excerpt that Triton's compiler quotes, with its arrow."""
     lines = text.splitlines()
     for position, line in enumerate(lines):
         if _TRITON_AT.search(line.strip()):

@@ -78,17 +78,18 @@ def site_words(audit: DeepAudit, source: str) -> list[str]:
     found.sort(key=lambda each: (not each[1].file, not each[1].refuses))
     tool, first = found[0]
     mapped = _learnt([finding for _, finding in found], source)
-    lines = [f"Run again under {tool}: {_told(first, mapped)}"]
+    lines = [f"Run again under {tool}: {_reported(first, mapped)}"]
     lines += _place_words(first, mapped, quoting=bool(source))
     more = [each for _, each in found[1:] if each.place and each.place != first.place]
-    lines += [f"Also, {_where(each, mapped)}: {_told(each, mapped)}" for each in more[:_MOST_MORE]]
+    lines += [
+        f"Also, {_where(each, mapped)}: {_reported(each, mapped)}" for each in more[:_MOST_MORE]
+    ]
     if meaning := _meaning(first):
         lines.append(f"What it usually means: {meaning}.")
     return lines
 
 
 def unfound_words(audit: DeepAudit) -> list[str]:
-    """What to say where no tool found the place of a crash."""
     for run in audit.sanitizers:
         for finding in run.findings[:1]:
             return [f"Run again under {_NAMES[run.tool]}: {finding}, in no line of yours."]
@@ -112,7 +113,6 @@ def _learnt(findings: list[Finding], source: str) -> SourceMap:
 
 
 def _place_words(finding: Finding, mapped: SourceMap, *, quoting: bool) -> list[str]:
-    """Function and line, the line with its neighbours, and who called it."""
     if not finding.file:
         inner = finding.frames[:1]
         return [f"In {inner[0]}, which no line is known of."] if inner else []
@@ -143,7 +143,7 @@ def _where(finding: Finding, mapped: SourceMap) -> str:
     return f"{where}, in {name}" if name else where
 
 
-def _told(finding: Finding, mapped: SourceMap) -> str:
+def _reported(finding: Finding, mapped: SourceMap) -> str:
     """Kind and text, with lines of the candidate's file for those that were compiled."""
 
     def line(match: re.Match[str]) -> str:

@@ -74,22 +74,21 @@ def _runtime(evaluation: Evaluation, source: str) -> list[str]:
         return [*_message(evaluation), *_advice(evaluation)]
     if evaluation.reason in (Reason.MEMORY_ERROR, Reason.RACE):
         site = site_words(evaluation.audit, source) if evaluation.audit is not None else []
-        told = site or [evaluation.detail.strip()]
-        return [*_message(evaluation), *_advice(evaluation), *told]
+        words = site or [evaluation.detail.strip()]
+        return [*_message(evaluation), *_advice(evaluation), *words]
     return crash_words(evaluation.message, evaluation.detail, source, evaluation.audit)
 
 
 def _timeout(evaluation: Evaluation, source: str) -> list[str]:
-    told = _message(evaluation) or [f"Too slow: {evaluation.reason}."]
+    words = _message(evaluation) or [f"Too slow: {evaluation.reason}."]
     return [
-        *told,
+        *words,
         *_advice(evaluation),
         *position_words(evaluation.detail, source, crashed=True),
     ]
 
 
 def _advice(evaluation: Evaluation) -> list[str]:
-    """What its reason advises, if anything."""
     return [evaluation.reason.advice] if evaluation.reason and evaluation.reason.advice else []
 
 

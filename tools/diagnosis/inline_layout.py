@@ -1,4 +1,4 @@
-"""Where the lines that compilers number stand in a candidate's file, told by its `load_inline`."""
+"""Where the lines that compilers number stand in a candidate's file, by its `load_inline`."""
 
 from __future__ import annotations
 
@@ -90,7 +90,6 @@ def _lines(pieces: list[_String], rows: list[str], ahead: int) -> dict[int, int]
 
 
 def _bound(functions: list[_String], texts: dict[int, str], after: int) -> dict[int, int]:
-    """The lines of the bindings, which follow `PYBIND11_MODULE`."""
     lines: dict[int, int] = {}
     for offset, name in enumerate(functions):
         pattern = re.compile(rf"\b{re.escape(name.value)}\s*\(")

@@ -62,7 +62,6 @@ def busiest_pipe(metrics: Metrics) -> tuple[str, float | None]:
 
 
 def occupancy_limiter(metrics: Metrics) -> str:
-    """What keeps more blocks off an SM."""
     allowed = {
         "registers per thread": metrics.get("limit_registers"),
         "shared memory per block": metrics.get("limit_shared"),

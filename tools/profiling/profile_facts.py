@@ -33,7 +33,6 @@ class Facts:
 
     @property
     def gpu(self) -> KernelTrace:
-        """The kernels; only for a GPU."""
         assert self.collected.gpu is not None
         return self.collected.gpu
 
@@ -48,13 +47,11 @@ class Facts:
 
     @property
     def cpu(self) -> CpuTrace:
-        """The operators; only for a CPU."""
         assert self.collected.cpu is not None
         return self.collected.cpu
 
     @property
     def work(self) -> Work | None:
-        """What must be moved and computed, where it could be counted."""
         return self.collected.work
 
     @property
@@ -64,7 +61,6 @@ class Facts:
         return max(own or self.gpu.kernels, key=lambda kernel: kernel.time_us)
 
     def metric(self, name: str) -> float | None:
-        """A metric of the hottest kernel."""
         return self.hot.metrics.get(name)
 
     @property
@@ -104,7 +100,6 @@ def shortened(text: str, limit: int) -> str:
 
 
 def byte_words(count: float) -> str:
-    """A number of bytes with a decimal unit."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= size:
             return f"{count / size:.1f} {unit}"
@@ -112,10 +107,8 @@ def byte_words(count: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share, 0 to 1, as a percentage."""
     return f"{100 * share:.0f} %"
 
 
 def count_words(number: int, noun: str) -> str:
-    """A number with its noun, in the singular or plural."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -40,8 +40,6 @@ class Bottleneck(StrEnum):
 
 
 class Direction(StrEnum):
-    """Which way a figure should move."""
-
     UP = "up"
     DOWN = "down"
 
@@ -50,23 +48,17 @@ class Advice(Record):
     """What to change, on which figures that rests, and what would show that it worked."""
 
     rule: str
-    """Its name in the table of rules."""
     evidence: str
-    """What the figures say, in one sentence."""
     change: str
-    """What to do about it, in one or two sentences."""
     figure: str
     """Name in `Profile.figures` of what should move."""
     direction: Direction
     before: float
-    """That figure as it is."""
     gain: float = Field(ge=0.0, le=1.0)
     """Estimated share of the call's time that it could save. They are ranked by it."""
 
 
 class AdviceScore(Record):
-    """Whether a piece of advice, given with one profile, came true in the next."""
-
     rule: str
     figure: str
     direction: Direction
@@ -91,7 +83,7 @@ class KernelShare(Record):
     share: float
     """Of the device time of one forward call, 0 to 1."""
     metrics: dict[str, float | None] = Field(default_factory=dict)
-    """None: this chip or this profiler does not know the metric (told as n/a)."""
+    """None: this chip or this profiler does not know the metric (n/a)."""
 
 
 class Profile(Record):

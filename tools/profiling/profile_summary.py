@@ -124,8 +124,8 @@ def _gpu_figures(facts: Facts) -> list[str]:
         lines.append(f"- occupancy: {reached:.0f} %{limit}")
     if stalls := stall_shares(hot.metrics):
         most = [stalls[0], *(reason for reason in stalls[1:3] if reason[1] >= _STALL)]
-        told = ", ".join(f"{words} {percent(share)}" for words, share in most)
-        lines.append(f"- stalled warps wait for: {told}")
+        listed = ", ".join(f"{words} {percent(share)}" for words, share in most)
+        lines.append(f"- stalled warps wait for: {listed}")
     lines += _timeline(facts.collected.timeline)
     whole = " of the whole call" if len(facts.gpu.kernels) > 1 else ""
     if traffic := facts.traffic:
@@ -154,12 +154,12 @@ def _timeline(timeline: DeviceTimeline | None) -> list[str]:
     host = ""
     if gaps >= _GAPS and timeline.host_call_us >= timeline.gaps_us / 2:
         host = f", the host mostly in {timeline.host_call}"
-    told = _join(
+    listed = _join(
         f"{count_words(timeline.kernels, 'kernel')} {_us(timeline.kernels_us)}",
         *others,
         f"gaps {_us(timeline.gaps_us)} of {_us(timeline.span_us)}{host}",
     )
-    return [f"- on the device in a call: {told}"]
+    return [f"- on the device in a call: {listed}"]
 
 
 def _rate(facts: Facts, moved: float) -> str:
@@ -242,8 +242,8 @@ def _cpu_figures(facts: Facts) -> list[str]:
             f"- operations: {work.flops / 1e6:.1f} million, at {percent(rate)} of the multiply-add"
             " rate measured here"
         )
-    if told := counted_words(trace.counts):
-        lines.append(f"- counted by the processor: {told}")
+    if listed := counted_words(trace.counts):
+        lines.append(f"- counted by the processor: {listed}")
     if (loops := trace.loops) is not None:
         calls = f"; calls per element: {', '.join(loops.calls[:4])}" if loops.calls else ""
         width = f", widest {loops.widest_bits} bits" if loops.widest_bits else ""
