@@ -52,7 +52,7 @@ def compact(
         ),
     ] = "",
 ) -> None:
-    """Make the compact form of a run, for experiments/results/ or experiments/recordings/."""
+    """Make the compact form of a run."""
     from problems.errors import UsageError
 
     if out.exists():
