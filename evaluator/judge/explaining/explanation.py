@@ -127,15 +127,19 @@ class Explanation:
         """The change of the reference that leads to the same output."""
         if self.context.facts.is_random:
             return None
-        values = self.context.draws.values_of(self.draw)
-        precision = self.context.settings.precision
-        reference = self.context.reference
-        found = find_counterfactual(reference, values, self.actual[output], output, precision)
-        return (
-            self._eval_alone()
-            if found is None
-            else (found.code, f"in the reference, {found.words}")
-        )
+        work, found = self.context.work, None
+        # With other values than its own such a reference may end the judge, or never return.
+        if not (work.asserts_values or work.reads_values):
+            found = find_counterfactual(
+                self.context.reference,
+                self.context.draws.values_of(self.draw),
+                self.actual[output],
+                output,
+                self.context.settings.precision,
+            )
+        if found is None:
+            return self._eval_alone()
+        return found.code, f"in the reference, {found.words}"
 
     def _changed_on_plain_inputs(self, output: int) -> tuple[Pattern, str] | None:
         """The same, where unusual inputs hide what plain ones show."""

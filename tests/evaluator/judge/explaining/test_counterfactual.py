@@ -124,6 +124,16 @@ def test_nothing_is_made_up():
         assert looked_for(reference, values, other) is None
 
 
+def test_a_mode_that_a_module_refuses_is_passed_over():
+    reference, values = made("assert self.training\n        return self.linear(x) * y")
+    right = reference.expected(values)[0]
+    assert looked_for(reference, values, right.roll(1)) is None
+    with torch.no_grad():
+        rounded = weights_in_fp16(reference, values)
+    found = looked_for(reference, values, rounded)
+    assert found is not None and "fp16" in found.words
+
+
 def test_errors_in_few_rows_are_none_of_rounding():
     reference, values = made("return x @ y")
     right = reference.expected(values)[0]
