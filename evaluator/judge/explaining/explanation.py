@@ -115,7 +115,6 @@ class Explanation:
         return Pattern.STATE_NOT_KEPT, words
 
     def _differs_when_repeated(self) -> bool:
-        """Whether the same inputs lead to outputs that differ by more than the rule allows."""
         try:
             again = self._outputs(self.draw)
         except Rejection:
@@ -124,7 +123,6 @@ class Explanation:
         return not self._close(again, self.actual, self.draw)
 
     def _changed_reference(self, output: int) -> tuple[Pattern, str] | None:
-        """The change of the reference that leads to the same output."""
         if self.context.facts.is_random:
             return None
         work, found = self.context.work, None
@@ -192,7 +190,6 @@ class Explanation:
         return None
 
     def _earlier_address(self, output: int) -> tuple[Pattern, str] | None:
-        """Results are right only where the inputs lie at an earlier call's address."""
         for draw in self.earlier:
             # One after the other: both lie in the same memory.
             if (

@@ -54,7 +54,6 @@ def eval_modes(model: torch.nn.Module, call: Callable[[], Tensor]) -> Iterator[M
 
 
 def depends_on_mode(model: torch.nn.Module) -> bool:
-    """Whether it has a module that may do something else in eval()."""
     kinds = (_NormBase, torch.nn.modules.dropout._DropoutNd)
     return any(isinstance(module, kinds) for module in model.modules())
 

@@ -215,7 +215,6 @@ class Reference:
         self._fill(self._random(seed))
 
     def randomised(self, seed: int) -> dict[str, torch.Tensor]:
-        """The state that `randomise` leads to."""
         return dict(self._random(seed))
 
     def _fill(self, values: Iterator[tuple[str, torch.Tensor]]) -> None:

@@ -36,7 +36,6 @@ class Samplings:
         return [self._net(s, s.candidate, s.baselines[BaselineName.EAGER]) for s in self.each]
 
     def baseline_us(self, name: BaselineName) -> list[list[float]]:
-        """Of a baseline, timed as it was compared."""
         return [self._net(s, s.beside(name)[1], s.beside(name)[1]) for s in self.each]
 
     def ratios(self, name: BaselineName) -> list[list[float]]:

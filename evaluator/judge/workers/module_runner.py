@@ -140,7 +140,6 @@ class ModuleRunner:
 
     @property
     def build(self) -> BuildReport | None:
-        """What came of the builds that the source has asked for so far."""
         return self._said.build
 
     def end_by(self, deadline: float) -> None:
