@@ -35,7 +35,6 @@ def _is_dropped(statement: ast.stmt) -> bool:
 
 
 def _model(model: ast.ClassDef, program: Program) -> str:
-    """The class as ModelNew."""
     for node in ast.walk(model):
         if isinstance(node, ast.Name) and node.id == "Model":
             node.id = "ModelNew"
@@ -50,7 +49,6 @@ def _model(model: ast.ClassDef, program: Program) -> str:
 
 
 def statements(program: Program) -> list[str]:
-    """The lines of forward."""
     names: dict[Node, str] = {}
     lines: list[str] = []
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.tuner.kernel_text.expression import COSTLY, CTYPES
 from agent.tuner.kernel_text.maths import prelude
-from agent.tuner.kernel_text.text import KernelText, Target, declaration, loading
+from agent.tuner.kernel_text.text import COSTLY, CTYPES, KernelText, Target, declaration, loading
 from agent.tuner.planning.fused import Fused
 from agent.tuner.planning.schedule import Schedule
 from agent.tuner.tracing.graph import Node
@@ -36,7 +35,6 @@ class CppKernel(KernelText):
     staged_at = "g{g}[i]"
 
     def text(self) -> str:
-        """The whole function."""
         self.put(f"{declaration(self.kernel)} {{")
         self.take_arguments()
         self.make_results()
@@ -101,7 +99,6 @@ class CppKernel(KernelText):
 
 
 def source(kernels: Sequence[Fused], schedule: Schedule) -> str:
-    """All kernels as one C++ file."""
     body = "\n".join(CppKernel(k, schedule).text() for k in kernels)
     width, stream = schedule.number("vec"), schedule["stores"] == "stream"
     headers = ("torch/extension.h", "cmath", "cstring", "vector", "algorithm", "omp.h")
@@ -121,7 +118,6 @@ def source(kernels: Sequence[Fused], schedule: Schedule) -> str:
 
 
 def load(kernels: Sequence[Fused], schedule: Schedule) -> str:
-    """The Python text that builds the kernels."""
     flags = {
         "extra_cflags": ["-O3", "-march=native", "-fopenmp"],
         "extra_ldflags": ["-fopenmp"],

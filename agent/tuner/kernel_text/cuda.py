@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import gcd
 
-from agent.tuner.kernel_text.expression import CTYPES
 from agent.tuner.kernel_text.maths import prelude
-from agent.tuner.kernel_text.text import KernelText, Target, declaration, loading
+from agent.tuner.kernel_text.text import CTYPES, KernelText, Target, declaration, loading
 from agent.tuner.planning.fused import Fused
 from agent.tuner.planning.schedule import Schedule
 from agent.tuner.tracing.graph import Node
@@ -110,7 +109,6 @@ class CudaKernel(KernelText):
         self.staged_at = "g{g}[k * V + j]" if self.in_registers else "g{g}[i + j]"
 
     def text(self) -> str:
-        """Both functions."""
         kernel = self.kernel
         scalars = {i for i, o in enumerate(kernel.operands) if o.node.op == "scalar"}
         given = [
@@ -205,7 +203,6 @@ class CudaKernel(KernelText):
 
 
 def load(kernels: Sequence[Fused], schedule: Schedule) -> str:
-    """The Python text that builds the kernels."""
     body = "\n".join(CudaKernel(k, schedule).text() for k in kernels)
     reduce = _REDUCE if any(k.reductions for k in kernels) else ""
     functions = prelude("cuda", schedule["maths"], body)

@@ -3,23 +3,50 @@
 A kernel walks rows in passes: one for each level of its reductions, and one that stores. Values are
 called `v<n>` by their position in the body, their running results `c<n>`, operands `a<n>`
 (pointer), `p<n>` (its row) and `x<n>` (value), outputs `o<n>`, their rows `q<n>` and blocks `y<n>`,
-staged values `g<n>`.
+staged values `g<n>`. Functions that end in an underscore (`exp_`, ...) are those of `maths.py`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import ClassVar, NamedTuple
 
-from agent.tuner.kernel_text.expression import CTYPES, literal, spell
-from agent.tuner.kernel_text.staging import plan_staging
 from agent.tuner.planning.fused import Fused
 from agent.tuner.planning.schedule import Schedule
 from agent.tuner.tracing.graph import Kind, Node
 
+_INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+    "eq": "==", "ne": "!=", "and": "&", "or": "|",
+}  # fmt: skip
+FUNCTIONS = ("exp", "expm1", "log", "log1p", "sigmoid", "tanh", "erf", "rsqrt")
+"""Operations `f` that a function `f_` carries out."""
+
+SPELLINGS: Mapping[str, str] = {
+    **{op: f"({{0}} {sign} {{1}})" for op, sign in _INFIX.items()},
+    **{op: f"{op}_({{0}})" for op in FUNCTIONS},
+    "neg": "(-{0})",
+    "not": "(!{0})",
+    "abs": "fabsf({0})",
+    "square": "({0} * {0})",
+    "cube": "({0} * {0} * {0})",
+    "recip": "(1.0f / {0})",
+    "sqrt": "sqrtf({0})",
+    "pow": "powf({0}, {1})",
+    "max": "({0} > {1} ? {0} : {1})",
+    "min": "({0} < {1} ? {0} : {1})",
+    "where": "({0} ? {1} : {2})",
+}
+"""Operation -> C expression over the operands' names."""
+
+COSTLY = frozenset([*FUNCTIONS, "pow", "div", "sqrt", "recip"])
+"""Operations worth not doing twice."""
+
+CTYPES = {"float32": "float", "bool": "bool"}
 TORCH_TYPES = {"float32": "torch::kFloat32", "bool": "torch::kBool"}
 START = {"sum": "0", "max": "-INFINITY", "min": "INFINITY"}
 """Of a running result."""
@@ -62,7 +89,7 @@ def loading(
     )
 
 
-class KernelText:
+class KernelText(ABC):
     """Lines, names and expressions; a backend says how rows and elements are walked."""
 
     CHECK: ClassVar[str]
@@ -100,27 +127,27 @@ class KernelText:
 
     # What a backend decides -----------------------------------------------------------------------
 
+    @abstractmethod
     def worth_staging(self, node: Node) -> bool:
         """Whether it is faster to keep that value of each element than to compute it again."""
-        raise NotImplementedError
 
+    @abstractmethod
     def open_walk(
         self, loads: Sequence[int], before: Sequence[str], reductions: Sequence[Node]
     ) -> None:
         """Open the loop over a row's elements and load those operands; `before` a block of them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def close_walk(self, after: Sequence[str]) -> None:
         """Close what `open_walk` opened; `after` each block."""
-        raise NotImplementedError
 
+    @abstractmethod
     def joined(self, node: Node) -> str:
         """A reduction's result, once its pass is over."""
-        raise NotImplementedError
 
+    @abstractmethod
     def target(self, position: int, node: Node) -> Target:
         """Where a full output goes."""
-        raise NotImplementedError
 
     # Host -----------------------------------------------------------------------------------------
 
@@ -146,7 +173,6 @@ class KernelText:
             self.put(f"{ctype}* __restrict__ o{i} = r{i}.data_ptr<{ctype}>();")
 
     def give_results(self) -> None:
-        """Return the outputs."""
         names = [f"r{i}" for i in range(len(self.kernel.outputs))]
         self.put(f"return {names[0] if len(names) == 1 else '{' + ', '.join(names) + '}'};")
 
@@ -206,7 +232,6 @@ class KernelText:
         self.staged.update(kept)
 
     def _store(self) -> None:
-        """Compute the full outputs and store them."""
         targets = {i: self.target(i, node) for i, node in self.kernel.stored}
         for i, node in self.kernel.stored:
             at = f"o{i} + row * {self.kernel.width}"
@@ -256,7 +281,6 @@ class KernelText:
     # Values ---------------------------------------------------------------------------------------
 
     def total_type(self, node: Node) -> str:
-        """C type of a running result."""
         return "double" if node.op == "sum" and self.schedule["acc"] == "fp64" else "float"
 
     def name(self, node: Node) -> str:
@@ -268,7 +292,6 @@ class KernelText:
         return f"{'s' if node.op == 'scalar' else 'x'}{self.kernel.operand(node)}"
 
     def define(self, node: Node) -> str:
-        """A value as a constant."""
         text = spell(node, self.name)
         text = text[1:-1] if re.fullmatch(r"\([^()]*\)", text) else text
         return f"const {CTYPES[node.dtype]} v{self.number[node]} = {text};"
@@ -283,3 +306,41 @@ def _combined(op: str, total: str, value: str) -> str:
     if op == "sum":
         return f"{total} + {value}"
     return f"{value} {'>' if op == 'max' else '<'} {total} ? {value} : {total}"
+
+
+def literal(node: Node) -> str:
+    """A CONST node as C text."""
+    if node.value in (float("inf"), float("-inf")):
+        return "INFINITY" if node.value > 0 else "(-INFINITY)"
+    text = repr(float(node.value))
+    return f"({text}f)" if node.value < 0 else f"{text}f"
+
+
+def spell(node: Node, name: Callable[[Node], str]) -> str:
+    """The C expression of a POINTWISE node; `name` says how its operands are called."""
+    return SPELLINGS[node.op].format(*(name(a) for a in node.args))
+
+
+def plan_staging(kernel: Fused, worth: Callable[[Node], bool]) -> dict[int, list[Node]]:
+    """Full values that are `worth` it and that a later pass needs again: pass (1, ...) -> values.
+
+    Each is staged by the first pass that has it.
+    """
+    passes = [[n.args[0] for n in kernel.found(p)] for p in range(1, kernel.passes + 1)]
+    plan: dict[int, list[Node]] = {}
+    known: dict[Node, int] = {}
+    for level, wanted in enumerate([*passes, [n for _, n in kernel.stored]], start=1):
+        stack, seen = list(wanted), set[Node]()
+        while stack:
+            node = stack.pop()
+            if node in seen or node not in kernel.full:
+                continue
+            seen.add(node)
+            if node in known and node.dtype == "float32" and worth(node):
+                kept = plan.setdefault(known[node], [])
+                kept += [node] if node not in kept else []
+            elif node in kernel.body:
+                stack.extend(node.args)
+        for node in seen:
+            known.setdefault(node, level)
+    return plan

@@ -55,12 +55,10 @@ class Fused:
 
     @property
     def rows(self) -> int:
-        """Number of independent rows."""
         return prod(self.outer)
 
     @property
     def reductions(self) -> tuple[Node, ...]:
-        """The REDUCE nodes of the body."""
         return tuple(n for n in self.body if n.kind is Kind.REDUCE)
 
     @property
@@ -68,13 +66,7 @@ class Fused:
         """Levels of reductions; one more pass follows if an output is full."""
         return max((self.level[n] for n in self.reductions), default=0)
 
-    @property
-    def traffic(self) -> int:
-        """Elements read and written, each once."""
-        return sum(n.numel for n in (*(o.node for o in self.operands), *self.outputs))
-
     def operand(self, node: Node) -> int:
-        """Position of `node` among the operands."""
         return next(i for i, o in enumerate(self.operands) if o.node is node)
 
     @property
@@ -83,7 +75,6 @@ class Fused:
         return [(i, n) for i, n in enumerate(self.outputs) if n in self.full]
 
     def found(self, level: int) -> list[Node]:
-        """The reductions of one level."""
         return [n for n in self.reductions if self.level[n] == level]
 
     def row_values(self, level: int) -> list[Node]:

@@ -22,7 +22,6 @@ class Program:
 
     @property
     def kernels(self) -> tuple[Fused, ...]:
-        """The fused steps."""
         return tuple(s for s in self.steps if isinstance(s, Fused))
 
     @property
@@ -52,7 +51,6 @@ class _Partition:
         self.group: dict[Node, frozenset[Node]] = {}
 
     def program(self) -> Program:
-        """The steps."""
         for node in self.nodes:
             alone = frozenset([node])
             if node.kind in (Kind.POINTWISE, Kind.REDUCE) and self._fits(alone):

@@ -59,7 +59,6 @@ class Request:
     """As the profiler named it (P)."""
 
     def report(self, turn: int | None) -> Report | None:
-        """What is known about a turn."""
         return next((r for r in self.reports if r.turn == turn), None)
 
 

@@ -26,7 +26,6 @@ class Schedule:
         return self.choices[knob]
 
     def number(self, knob: str) -> int:
-        """The choice of a knob whose choices are whole numbers."""
         return int(self.choices[knob])
 
     def replace(self, knob: str, choice: str) -> Schedule:
@@ -79,7 +78,6 @@ class Space:
         return Schedule(self.family, {k.name: k.default for k in self.knobs})
 
     def draw(self, random: Random) -> Schedule:
-        """A schedule from the prior."""
         drawn = {k.name: random.choices([*k.choices], [*k.choices.values()])[0] for k in self.knobs}
         return Schedule(self.family, drawn)
 
@@ -93,11 +91,9 @@ class Space:
         return [k.name for k in self.knobs if schedule[k.name] == k.risky]
 
     def weight(self, knob: str, choice: str) -> float:
-        """Of a choice in the prior."""
         return next(k.choices[choice] for k in self.knobs if k.name == knob)
 
     def neighbours(self, schedule: Schedule) -> list[Schedule]:
-        """Every single change."""
         return [
             schedule.replace(k.name, c)
             for k in self.knobs

@@ -33,7 +33,7 @@ class Kind(StrEnum):
     CONST = "const"
     """The number `value`."""
     POINTWISE = "pointwise"
-    """`op` applied to broadcast operands; the operations are those of `expression.py`."""
+    """`op` applied to broadcast operands; the operations are those of `kernel_text/text.py`."""
     REDUCE = "reduce"
     """`op` (sum, max, min) over `dims`, which stay with size 1."""
     VIEW = "view"

@@ -127,8 +127,7 @@ def plainly(function: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 BUILTINS: dict[str, Any] = {
-    **{f.__name__: f for f in (len, range, int, float, bool, min, max, sum, tuple, list)},
-    "super": Dotted("super"),
+    f.__name__: f for f in (len, range, int, float, bool, min, max, sum, tuple, list)
 }
 
 # The walk -----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from agent.tuner import answer
-from agent.tuner.planning.moves import MOVES
+from agent.tuner.planning.policy import MOVES
 from agent.tuner.planning.prompt import fenced
 from agent.tuner.planning.schedule import Schedule, space
 from evaluator.builder.builder import Builder

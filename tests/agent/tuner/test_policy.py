@@ -6,8 +6,7 @@ from math import exp, log
 import pytest
 
 from agent.tuner import answer
-from agent.tuner.planning.moves import MOVES
-from agent.tuner.planning.policy import gain
+from agent.tuner.planning.policy import MOVES, gain
 from agent.tuner.planning.prompt import Trial, fenced
 from agent.tuner.planning.schedule import Schedule, space
 from evaluator.evaluation import Status
@@ -186,6 +185,6 @@ def test_the_tables_name_things_that_exist(backend: str) -> None:
 
 
 def test_blame_names_statuses() -> None:
-    from agent.tuner.planning.moves import BLAME
+    from agent.tuner.planning.policy import BLAME
 
     assert all(Status(status) for status in BLAME)
