@@ -1,7 +1,7 @@
 """A module at hand -> a problem file in KernelBench's format, made from its source.
 
 Only source text is worked on, so torch isn't imported here: the class (from `inspect`), what its
-module defines that it uses, and the imports. What can't be told from that is refused: a class typed
+module defines that it uses, and the imports. What that does not show is refused: a class typed
 into an interpreter, arguments that aren't literals, relative imports, hooks and other changes made
 to the instance after construction (they are not seen; parameters get values of the judge's anyway).
 """

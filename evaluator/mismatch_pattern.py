@@ -111,13 +111,13 @@ class Pattern(StrEnum):
     )
     SHIFTED = (
         "shifted",
-        "The right values stand beside their places.",
+        "The values are right, but shifted by one or more positions.",
         "Check for an index that is off by one, and for an exclusive scan where an inclusive one "
         "is asked for.",
     )
     ROW_FACTOR = (
         "row_factor",
-        "Each row is the right one times a number of its own.",
+        "Each row is the correct row times a factor of its own.",
         "Check what each row is divided by: a sum that is missing, cut short, or that of another "
         "row.",
     )

@@ -117,7 +117,7 @@ def _check_catalogue(library: Any, model: str, name: str, prefix: str, args: Arg
 
 
 def _check_key(library: Any, model: str, prefix: str, args: Arguments) -> None:
-    if prefix in CLOUDS:  # credentials have many sources there; the first call tells
+    if prefix in CLOUDS:  # credentials have many sources there; the first call shows
         if prefix.startswith(("bedrock", "sagemaker")) and find_spec("boto3") is None:
             raise UsageError(f"{model} needs Amazon's library; pip install boto3")
         return

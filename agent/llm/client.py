@@ -51,7 +51,7 @@ class LiteLLMClient:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`stop`, once set, ends every wait with `ModelInterruptedError`; a request that is on its
-        way is let finish. `sleep` waits so many seconds and says whether `stop` was set."""
+        way finishes. `sleep` waits the given seconds and says whether `stop` was set."""
         self._policy = policy or RetryPolicy()
         self._stop = stop or threading.Event()
         self._sleep = sleep or self._stop.wait

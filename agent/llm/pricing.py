@@ -24,8 +24,8 @@ class Prices:
     output_usd: float
 
     def cost_usd(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """What so many tokens cost. Reasoning tokens are completion tokens; cached prompt tokens
-        are charged in full, so this errs on the dear side."""
+        """Reasoning tokens are completion tokens. Cached prompt tokens are charged in full, so
+        this errs on the high side."""
         return prompt_tokens * self.input_usd + completion_tokens * self.output_usd
 
 
@@ -102,7 +102,7 @@ def _known(model: str) -> Mapping[str, Any]:
 
 
 def _dearest(known: Mapping[str, Any], prompt_tokens: int) -> Prices | None:
-    """LiteLLM prices some models higher for prompts above so many thousand tokens, and writes a
+    """LiteLLM prices some models higher for prompts above a number of tokens, and writes a
     prompt into its cache at a price of its own."""
 
     def dearest(*names: str) -> float:

@@ -52,7 +52,7 @@ def drive(
 
     Goes on where `store` says that an earlier command ended. `config.workers` turns are under way
     at a time. A problem on which our machine or the model's provider fails for good ends with that
-    error told, and the others go on. Setting `stop` lets every turn in progress be finished and
+    error reported, and the others go on. Setting `stop` lets every turn in progress be finished and
     recorded, and begins no further one. `first_wait_s` is how long an evaluation waits before it is
     tried again when our own side broke. `place` is where `executor` judges, if that is not this
     machine. `checks`: of problems, by id, that several runs share.

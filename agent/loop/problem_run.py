@@ -36,7 +36,7 @@ class ProblemRun:
 
     def take(self, key: TurnKey) -> None:
         """Take the turn `key`, and then others while one is ready. Raises `ModelRefusedError`;
-        every other failure of ours is kept for `result`."""
+        every other failure is kept for `result`."""
         self._start()
         try:
             self._machine.walk(self._deps, key)

@@ -72,8 +72,8 @@ def _summary(subject: Subject, turn: int | None) -> Section | None:
     lines = profile.summary.strip().removeprefix(named).strip().splitlines()
     # Distance and advice have sections of their own, which P holds too; and the headline is the
     # evidence of the first piece of advice.
-    told = [advice for advice in profile.advice[:1] if advice.rule not in subject.tried]
-    first = f"- {told[0].evidence}" if told else None
+    given = [advice for advice in profile.advice[:1] if advice.rule not in subject.tried]
+    first = f"- {given[0].evidence}" if given else None
     lines = [line for line in lines if not line.startswith(_TIME) and line != first]
     shown, rest = lines[: LIMITS.profile_lines], lines[LIMITS.profile_lines :]
     text = "\n".join([named, *_turn_line(turn), *shown])
@@ -85,8 +85,8 @@ def _advice(subject: Subject, turn: int | None) -> Section | None:
         return None
     given = [advice for advice in subject.profile.advice if advice.rule not in subject.tried]
     profile, beaten_by = subject.profile, _beaten_by(subject)
-    told = advice_lines(given) or [remainder(profile.bottleneck, profile.figures, beaten_by)]
-    lines = [*_turn_line(turn), *told]
+    advised = advice_lines(given) or [remainder(profile.bottleneck, profile.figures, beaten_by)]
+    lines = [*_turn_line(turn), *advised]
     if left_out := [a.rule for a in subject.profile.advice if a.rule in subject.tried]:
         names = ", ".join(left_out)
         lines.append(f"Followed before without a gain, and not advised again: {names}.")

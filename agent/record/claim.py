@@ -86,7 +86,7 @@ def claim(config: RunConfig, *, redo: bool) -> TextIO:
 
 
 def _is_of_a_run(path: Path) -> bool:
-    """Of any version of ours, even one that can't be read any more; not of another program."""
+    """Of any version of this program, even one that can't be read any more; not of another one."""
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError):

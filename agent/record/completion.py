@@ -81,9 +81,9 @@ class ModelClient(Protocol):
     ) -> Completion:
         """Answer `request`; raises `agent.llm.failure.ModelError` when the provider can't.
 
-        `tell` hears of every wait that somebody may want to know about, before it begins. `so_far`
-        hears the answer's text while it is written, each time all of it; nothing where the answer
-        comes whole. What it hears may belong to an attempt that fails.
+        `tell` is called before each wait with the reason for it. `so_far` gets the whole text so
+        far while the answer streams, and nothing where the answer comes at once. What it gets may
+        belong to an attempt that fails.
         """
         ...
 

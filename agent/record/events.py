@@ -82,7 +82,7 @@ class TurnRecorded(Event):
 
 @dataclass(frozen=True)
 class Waiting(TurnEvent):
-    """Something failed on our side or at the model's provider and is tried again, or somebody's
+    """Something failed here or at the model's provider and is tried again, or a person's
     answer is waited for (`relay/`)."""
 
     reason: str

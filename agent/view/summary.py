@@ -1,4 +1,4 @@
-"""What a run came to: told to a person in a few lines a problem, to a program as JSON."""
+"""What a run came to: a few lines a problem for a person, JSON for a program."""
 
 from __future__ import annotations
 

@@ -35,11 +35,11 @@ def overview(
     got no further turn, and what came of judging its best kernel again, as far as that is known;
     `config`, what is left of its budget."""
     problems = by_problem(turns)
-    told = {result.problem: result for result in results}
+    by_name = {result.problem: result for result in results}
     width = max((len(problem) for problem in problems), default=0)
     yield "dim", f"{'problem':<{width}}  turns  correct  {'best over eager':<20}  spent"
     for problem, records in problems.items():
-        result = told.get(problem)
+        result = by_name.get(problem)
         # Turns may have been recorded since the last command came to an end.
         ended_with = result if result and result.turns == len(records) else None
         best = ended_with.best if ended_with else best_of(records)
