@@ -28,17 +28,6 @@ def built_code(
 
     `limit_s` bounds it all.
     """
-    with tempfile.TemporaryDirectory(prefix="refinery-") as kept:
-        return _built_code(context, builder, request, limit_s, Path(kept))
-
-
-def _built_code(
-    context: ProblemContext,
-    builder: Builder,
-    request: EvaluationRequest,
-    limit_s: float | None,
-    kept: Path,
-) -> OwnCode:
     made: list[Path] = []
     asked: list[BuildRequest] = []
     settings = request.settings
@@ -49,26 +38,27 @@ def _built_code(
         left_s = settings.build_timeout_s
         if deadline is not None:
             left_s = max(0.01, min(left_s, deadline - time.monotonic()))
-
-        def keep(library: Path) -> Path:
-            return Path(shutil.copyfile(library, kept / f"{len(made)}.so"))
-
         outcome, copy = built_and_read(lambda again: builder.build(again, left_s), order, keep)
         if copy is not None:
             made.append(copy)
         return outcome
 
+    def keep(library: Path) -> Path:
+        return Path(shutil.copyfile(library, Path(kept) / f"{len(made)}.so"))
+
     runner = context.workers.new()
     if deadline is not None:
         runner.end_by(deadline)
     triton = request.candidate.backend is Backend.TRITON
-    try:
-        context.workers.load(
-            runner, request.candidate.source, "ModelNew", triton=triton, build=build
-        )
-    except Rejection:
-        # What was built until now is what there is.
-        pass
-    finally:
-        runner.close()
-    return own_code(made, request.candidate.source, compiled_texts(asked))
+    # The cache may lose a library before its names are read.
+    with tempfile.TemporaryDirectory(prefix="refinery-") as kept:
+        try:
+            context.workers.load(
+                runner, request.candidate.source, "ModelNew", triton=triton, build=build
+            )
+        except Rejection:
+            # What was built until now is what there is.
+            pass
+        finally:
+            runner.close()
+        return own_code(made, request.candidate.source, compiled_texts(asked))

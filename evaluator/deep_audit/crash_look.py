@@ -47,45 +47,46 @@ _BLOCK = re.compile(
 _MOST_NAMES = 3
 
 
-class CrashLook:
-    """Looks at the crashes that one judge has seen. Not safe for several threads."""
+def with_crash_look(
+    judge: Judge,
+    builder: Builder,
+    address: AddressSanitizer,
+    request: EvaluationRequest,
+    evaluation: Evaluation,
+) -> Evaluation:
+    """The evaluation with what a tool found. Nothing is raised: a note says what failed."""
+    begin = time.monotonic()
+    runs: list[SanitizerRun] = []
+    notes = evaluation.notes
+    try:
+        runs = _runs(judge, builder, address, request)
+    except InfrastructureError as error:
+        notes = (*notes, f"the crash was not looked into: {error}")
+    seconds = time.monotonic() - begin
+    update = {
+        "audit": DeepAudit(occasion="crash", sanitizers=tuple(runs), seconds=seconds),
+        "notes": notes,
+        "seconds": evaluation.seconds.model_copy(update={"audit": seconds}),
+    }
+    return evaluation.model_copy(update=update)
 
-    def __init__(self, judge: Judge, builder: Builder, address: AddressSanitizer) -> None:
-        self._judge = judge
-        self._builder = builder
-        self._address = address
 
-    def taken(self, request: EvaluationRequest, evaluation: Evaluation) -> Evaluation:
-        """The evaluation with what the tool found. Nothing is raised: a note tells what failed."""
-        begin = time.monotonic()
-        try:
-            runs = self._runs(request)
-            notes = evaluation.notes
-        except InfrastructureError as error:
-            runs, notes = [], (*evaluation.notes, f"the crash was not looked into: {error}")
-        seconds = time.monotonic() - begin
-        audit = DeepAudit(occasion="crash", sanitizers=tuple(runs), seconds=seconds)
-        update = {
-            "audit": audit,
-            "notes": notes,
-            "seconds": evaluation.seconds.model_copy(update={"audit": seconds}),
-        }
-        return evaluation.model_copy(update=update)
-
-    def _runs(self, request: EvaluationRequest) -> list[SanitizerRun]:
-        on_cpu = request.settings.device == "cpu"
-        with self._judge.holding(request.settings.device):
-            context = self._judge.context_for(request)
-            sizes = _sizes(context)
-            deadline = time.monotonic() + GPU_LIMIT_S
-            if on_cpu:
-                runs = self._address.run(context, request, compiles=True, limit_s=LIMIT_S)
-            else:
-                code = built_code(context, self._builder, request, limit_s=GPU_LIMIT_S)
-        if not on_cpu:
-            # It takes the device itself when it needs it.
-            runs = _memcheck(request, code, deadline - time.monotonic())
-        return [_with_blocks(run, sizes) for run in runs]
+def _runs(
+    judge: Judge, builder: Builder, address: AddressSanitizer, request: EvaluationRequest
+) -> list[SanitizerRun]:
+    on_cpu = request.settings.device == "cpu"
+    with judge.holding(request.settings.device):
+        context = judge.context_for(request)
+        sizes = _sizes(context)
+        deadline = time.monotonic() + GPU_LIMIT_S
+        if on_cpu:
+            runs = address.run(context, request, compiles=True, limit_s=LIMIT_S)
+        else:
+            code = built_code(context, builder, request, limit_s=GPU_LIMIT_S)
+    if not on_cpu:
+        # It takes the device itself when it needs it.
+        runs = _memcheck(request, code, deadline - time.monotonic())
+    return [_with_blocks(run, sizes) for run in runs]
 
 
 def _memcheck(request: EvaluationRequest, code: OwnCode, left_s: float) -> list[SanitizerRun]:

@@ -23,7 +23,7 @@ from evaluator.builder.builder import Builder
 from evaluator.deep_audit.address_sanitizer import AddressSanitizer
 from evaluator.deep_audit.built_code import built_code
 from evaluator.deep_audit.compute_sanitizer import run_compute_sanitizer
-from evaluator.deep_audit.crash_look import CrashLook, crashed
+from evaluator.deep_audit.crash_look import crashed, with_crash_look
 from evaluator.deep_audit.early_warnings import early_warnings
 from evaluator.deep_audit.module_life import module_life, not_tried
 from evaluator.deep_audit.provenance import Origin, origin_of
@@ -47,7 +47,6 @@ class DeepAuditor:
         self._judge = judge
         self._builder = builder
         self._address = AddressSanitizer(builder)
-        self._crash_look = CrashLook(judge, builder, self._address)
         self._fastest_us: dict[str, float] = {}
         """By reference: the shortest time of a kernel that an audit found nothing against."""
 
@@ -57,7 +56,7 @@ class DeepAuditor:
         Nothing is raised: where the judge fails, the verdict is kept and a note says so.
         """
         if crashed(evaluation, request.settings):
-            return self._crash_look.taken(request, evaluation)
+            return with_crash_look(self._judge, self._builder, self._address, request, evaluation)
         occasion = occasion_for(evaluation, request.settings)
         timing = evaluation.timing
         if occasion is None or timing is None:

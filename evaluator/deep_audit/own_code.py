@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluator.candidate_tree import candidate_tree
-from evaluator.collect.code.binutils import printed_by
+from evaluator.collect.code.toolkit import printed_by
 from evaluator.collect.kernel_name import base_name
 from evaluator.deep_audit.compiled_text import Texts
 

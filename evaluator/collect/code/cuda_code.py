@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluator.collect.code.binutils import printed_by
 from evaluator.collect.code.occupancy import RESERVED_SHARED, Capability, best_occupancy
-from evaluator.collect.code.toolkit import find_tool
+from evaluator.collect.code.toolkit import find_tool, printed_by
 from evaluator.collect.collected import CollectedKernel, KernelTrace
 from evaluator.collect.kernel_name import mangled_base_name
 from evaluator.collect.nsight.ncu_metrics import QUANTITIES

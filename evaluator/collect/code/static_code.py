@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluator.collect.code.binutils import printed_by
+from evaluator.collect.code.toolkit import printed_by
 from evaluator.collect.collected import LoopFacts
 
 _TIMEOUT_S = 20.0

@@ -1,10 +1,11 @@
-"""Where programs of the CUDA toolkit are on this machine."""
+"""Programs of the CUDA toolkit and of binutils, and what they print about a library."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 _TOOLKIT = Path("/usr/local/cuda")
@@ -24,3 +25,22 @@ def find_tool(name: str) -> Path | None:
         folders.append(Path(triton.origin).parent / "backends" / "nvidia" / "bin")
     places = (folder / name for folder in folders)
     return next((place for place in places if place.is_file()), None)
+
+
+def printed_by(program: str, library: Path, *options: str, timeout_s: float) -> str | None:
+    """Its output; None where it is not installed, takes too long or doesn't understand the file."""
+    found = shutil.which(program)
+    if found is None:
+        return None
+    try:
+        done = subprocess.run(
+            [found, *options, str(library)],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    return done.stdout if done.returncode == 0 else None
