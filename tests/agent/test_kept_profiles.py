@@ -27,7 +27,7 @@ class OneGpu:
     """Stands for an executor whose GPU is free."""
 
     @contextmanager
-    def visited(self) -> Iterator[str]:
+    def for_profiler(self) -> Iterator[str]:
         yield "cuda:0"
 
 
