@@ -118,8 +118,6 @@ class DeepAudit(Record):
     """Tried where an audit was asked for. None of these is a verdict."""
     shares: Shares | None = None
     """None where the time could not be traced."""
-    warnings: tuple[str, ...] = ()
-    """What a reading of the source found suspicious. Easily evaded, and never a verdict."""
     seconds: float = 0.0
 
     @property

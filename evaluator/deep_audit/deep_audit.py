@@ -1,4 +1,4 @@
-"""The deep audit of a correct candidate: sanitizers, provenance, early warnings.
+"""The deep audit of a correct candidate: sanitizers, provenance, module life.
 
 It comes after the verdict on correctness and time is sealed. An error of memory that a sanitizer
 found turns the verdict, because such a kernel is right by luck; so does a label other than `custom`
@@ -24,7 +24,6 @@ from evaluator.deep_audit.address_sanitizer import AddressSanitizer
 from evaluator.deep_audit.built_code import built_code
 from evaluator.deep_audit.compute_sanitizer import run_compute_sanitizer
 from evaluator.deep_audit.crash_look import crashed, with_crash_look
-from evaluator.deep_audit.early_warnings import early_warnings
 from evaluator.deep_audit.module_life import module_life, not_tried
 from evaluator.deep_audit.provenance import Origin, origin_of
 from evaluator.deep_audit.reference_use import uses_reference
@@ -93,7 +92,6 @@ class DeepAuditor:
             sanitizers=tuple(runs),
             life=life,
             shares=origin.shares,
-            warnings=early_warnings(request.candidate.source),
             seconds=time.monotonic() - begin,
         )
         judged = with_audit(evaluation, audit, origin, require=request.settings.require)

@@ -28,7 +28,6 @@ def audit_lines(evaluation: Evaluation) -> Iterator[str]:
         yield f"{run.tool}: {_run(run)}"
         yield from (f"  {finding}" for finding in run.findings)
     yield from _life(audit.life)
-    yield from (f"warning: {warning}" for warning in audit.warnings)
 
 
 def _life(trials: Sequence[LifeTrial]) -> Iterator[str]:

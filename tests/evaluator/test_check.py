@@ -75,7 +75,6 @@ def test_label_and_audit(accepted: dict[str, Any]) -> None:
     assert [run["tool"] for run in audit["sanitizers"]] == ["address", "undefined"]
     assert {run["outcome"] for run in audit["sanitizers"]} == {"not_run"}
     assert audit["shares"]["library"] > 0.9
-    assert audit["warnings"] == []
     assert accepted["seconds"]["audit"] == audit["seconds"] > 0
 
 

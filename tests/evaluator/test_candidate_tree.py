@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import pytest
+
+from evaluator.candidate_tree import candidate_tree
+
+
+@pytest.mark.parametrize(
+    ("source", "is_read"),
+    [
+        ("x = " + " + ".join(["y"] * 90), True),
+        ("x = " + " + ".join(["y"] * 110), False),
+        ("x = 1\n" * 40_000, True),
+        ("x = 1\n" * 60_000, False),
+        (f"s = '''{'/*' * 500_000}'''", True),
+        (f"s = '''{'/*' * 550_000}'''", False),
+        ("(" * 199 + ")" * 199 + ".a" * 100_000, False),
+        ("def (", False),
+    ],
+)
+def test_hostile_text_is_refused(source: str, is_read: bool) -> None:
+    assert (candidate_tree(source) is not None) is is_read
