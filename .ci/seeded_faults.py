@@ -4,21 +4,28 @@
     python .ci/seeded_faults.py run TREE faults.json OUT.jsonl
 
 OLD and NEW are checkouts. A fault turns a comparison round, leaves a call out, or changes a
-constant. `run` goes on where it was interrupted. It runs the tests that name the changed module
-first, then those in the folder that mirrors its package.
+constant. `run` goes on where it was interrupted, and has a worker for each two cores. It runs the
+tests that name the changed module first, then those in the folder that mirrors its package.
 """
 
 import ast
+import contextlib
 import json
+import os
 import random
+import shutil
+import signal
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 PACKAGES = ("problems", "evaluator", "tools", "agent", "experiments")
 LEFT_OUT = ("problems/level", "experiments/bench", "experiments/re", "agent/tuner")
-FAULTS, SEED, LIMIT_S = 60, 66, 420
+FAULTS, SEED, LIMIT_S = 60, 66, 240
 TURNED = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq,
           ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn,
           ast.NotIn: ast.In}  # fmt: skip
@@ -133,34 +140,94 @@ def tests_of(tree: Path, module: str) -> list[list[str]]:
     return groups
 
 
-def run(tree: Path, faults: list[dict[str, object]], out: Path) -> None:
-    side = "old" if "old" in out.name else "new"
-    done = len(out.read_text().splitlines()) if out.exists() else 0
-    for number, fault in enumerate(faults[done:], start=done):
-        path, text = seed(tree, fault, side)
-        original = path.read_text()
-        path.write_text(text)
-        found = ""
+def outcome(tree: Path, words: list[str], env: dict[str, str], limit_s: float) -> list[str] | None:
+    """The tests that failed; none where all passed; None where the time was up."""
+    command = [*env["WITH"].split(), sys.executable, "-m", "pytest", "-x", "-q", *words]
+    with tempfile.TemporaryFile("w+") as printed:
+        tried = subprocess.Popen(
+            command, cwd=tree, env=env, stdout=printed, stderr=printed, start_new_session=True
+        )
         try:
-            for group in tests_of(tree, fault[side][0]):
-                try:
-                    tried = subprocess.run(
-                        [sys.executable, "-m", "pytest", "-x", "-q", *group], cwd=tree,
-                        capture_output=True, text=True, timeout=LIMIT_S, check=False,
-                    )  # fmt: skip
-                except subprocess.TimeoutExpired:
-                    found = f"no end after {LIMIT_S} s: {group}"
-                    break
-                if tried.returncode not in (0, 5):
-                    said = [
-                        x for x in tried.stdout.splitlines() if x.startswith(("FAILED", "ERROR"))
-                    ]
-                    found = said[0] if said else tried.stdout[-300:]
-                    break
+            code = tried.wait(timeout=max(1, limit_s))
+        except subprocess.TimeoutExpired:
+            return None
         finally:
-            path.write_text(original)
-        with out.open("a") as file:
-            file.write(json.dumps({"fault": number, "found": found, **fault}) + "\n")
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(tried.pid, signal.SIGKILL)
+            tried.wait()
+        printed.seek(0)
+        said = [
+            line for line in printed.read().splitlines() if line.startswith(("FAILED", "ERROR"))
+        ]
+    if code in (0, 5):
+        return []
+    return [line.split(" ", 1)[1].split(" - ")[0] for line in said] or ["no test"]
+
+
+def look(
+    tree: Path, fault: dict[str, object], side: str, env: dict[str, str], broken: list[str]
+) -> dict[str, object]:
+    """Whether a test finds the fault: one that passes without it, and fails or hangs with it.
+
+    Tests that fail without it, too, join `broken`.
+    """
+    path, text = seed(tree, fault, side)
+    original = path.read_text()
+    ends, groups = time.monotonic() + LIMIT_S, tests_of(tree, fault[side][0])
+    for number, group in enumerate(groups):
+        while True:
+            without = [f"--{'deselect' if '::' in test else 'ignore'}={test}" for test in broken]
+            words = [*group, *without]
+            path.write_text(text)
+            try:
+                failed = outcome(tree, words, env, ends - time.monotonic())
+            finally:
+                path.write_text(original)
+            if failed is None and number:
+                return {"found": "", "tried": groups[: number + 1], "time_up": True}
+            if failed == []:
+                break
+            again = outcome(tree, words if failed in (None, ["no test"]) else failed, env, LIMIT_S)
+            if again == []:
+                return {"found": failed[0] if failed else f"no end: {group}"}
+            if failed is None or failed == ["no test"] or failed[0] in broken:
+                return {"found": "", "tried": groups[: number + 1], "unclear": True}
+            broken += failed
+    return {"found": "", "tried": groups}
+
+
+def work(tree: Path, number: int, waiting: list[tuple[int, dict[str, object]]], out: Path) -> None:
+    """One of several workers: a copy of the tree, two cores and device locks of its own."""
+    side = "old" if "old" in out.name else "new"
+    with tempfile.TemporaryDirectory(dir=tree.parent) as folder:
+        copy = Path(folder) / "tree"
+        shutil.copytree(
+            tree,
+            copy,
+            symlinks=True,
+            ignore=shutil.ignore_patterns(".git", ".venv", ".before", ".wheels", "runs"),
+        )
+        (Path(folder) / "locks").mkdir()
+        env = dict(os.environ, CUDA_VISIBLE_DEVICES="",
+                   KERNEL_REFINERY_LOCKS=f"{folder}/locks", PYTHONPATH=str(copy),
+                   WITH=f"taskset -c {2 * number},{2 * number + 1}")  # fmt: skip
+        broken: list[str] = []
+        while waiting:
+            index, fault = waiting.pop(0)
+            line = {"fault": index, **look(copy, fault, side, env, broken), **fault}
+            with out.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+
+
+def run(tree: Path, faults: list[dict[str, object]], out: Path) -> None:
+    done = (
+        {json.loads(line)["fault"] for line in out.read_text().splitlines()} if out.exists() else ()
+    )
+    waiting = [(index, fault) for index, fault in enumerate(faults) if index not in done]
+    workers = max(1, (os.cpu_count() or 2) // 2)
+    with ThreadPoolExecutor(workers) as pool:
+        for each in [pool.submit(work, tree, n, waiting, out) for n in range(workers)]:
+            each.result()
 
 
 if __name__ == "__main__":
