@@ -196,7 +196,7 @@ def look(
     return {"found": "", "tried": groups}
 
 
-def work(tree: Path, number: int, waiting: list[tuple[int, dict[str, object]]], out: Path) -> None:
+def work(tree: Path, cores: str, waiting: list[tuple[int, dict[str, object]]], out: Path) -> None:
     """One of several workers: a copy of the tree, two cores and device locks of its own."""
     side = "old" if "old" in out.name else "new"
     with tempfile.TemporaryDirectory(dir=tree.parent) as folder:
@@ -210,7 +210,7 @@ def work(tree: Path, number: int, waiting: list[tuple[int, dict[str, object]]], 
         (Path(folder) / "locks").mkdir()
         env = dict(os.environ, CUDA_VISIBLE_DEVICES="",
                    KERNEL_REFINERY_LOCKS=f"{folder}/locks", PYTHONPATH=str(copy),
-                   WITH=f"taskset -c {2 * number},{2 * number + 1}")  # fmt: skip
+                   WITH=f"taskset -c {cores}")  # fmt: skip
         broken: list[str] = []
         while waiting:
             index, fault = waiting.pop(0)
@@ -224,9 +224,10 @@ def run(tree: Path, faults: list[dict[str, object]], out: Path) -> None:
         {json.loads(line)["fault"] for line in out.read_text().splitlines()} if out.exists() else ()
     )
     waiting = [(index, fault) for index, fault in enumerate(faults) if index not in done]
-    workers = max(1, (os.cpu_count() or 2) // 2)
-    with ThreadPoolExecutor(workers) as pool:
-        for each in [pool.submit(work, tree, n, waiting, out) for n in range(workers)]:
+    cores = sorted(os.sched_getaffinity(0))
+    pairs = [f"{one},{other}" for one, other in zip(cores[::2], cores[1::2], strict=False)]
+    with ThreadPoolExecutor(len(pairs)) as pool:
+        for each in [pool.submit(work, tree, pair, waiting, out) for pair in pairs]:
             each.result()
 
 
