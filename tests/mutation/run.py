@@ -1,31 +1,70 @@
 """Judges wrong versions of right kernels: `python -m tests.mutation.run --limit 1000 --out F`.
 
-The real judge in its own process, one mutant after the other. What was judged already is not
-judged again, so that a run may be broken off and taken up. With `--part I/N` it judges every N-th
-only, from the I-th on: several can run side by side, each with its own processors, TMPDIR and
-`--out`. Mutants are drawn once all kernels are known, so the parts first run with `--limit 0`;
-their files, put together without repetitions, are what each goes on from.
+The real judge in its own process, one mutant after the other. Repeat the command to continue a run:
+what `F` holds is not judged again.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
-from functools import partial
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
-from evaluator.errors import InfrastructureError
-from evaluator.evaluation import Status
+import pandas as pd
+from pydantic import BaseModel, ConfigDict
+
+from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
-from tests.mutation.argument import read_arguments
-from tests.mutation.judged import Judged, judge, judge_subject, read
+from evaluator.settings import Settings
+from experiments.analysis.statistics import wilson
+from tests.mutation.edit import Kind
 from tests.mutation.mutant import Mutant, draw
-from tests.mutation.subject import CORPORA, Subject, subjects
-from tests.mutation.summary import summary
+from tests.mutation.subject import CORPORA, Origin, Subject, subjects
+
+ARGUMENTS: dict[str, dict[str, str]] = json.loads(
+    Path(__file__).with_name("arguments.json").read_text()
+)
+"""By class and id of the mutant: why one that was found correct is no wrong program, or why it may
+pass all the same. `RESULT.md` says what each class means."""
+EQUIVALENT = {
+    id
+    for kind in ("same code", "same bytes", "same function", "as exact")
+    for id in ARGUMENTS[kind]
+}
 
 _BATCH = 120
 """Mutants that are sorted by problem, so that few problems have to be set up."""
-_ATTEMPTS = 3
+_KILLING = (Status.INCORRECT, Status.RUNTIME_ERROR, Status.TIMEOUT, Status.INTEGRITY)
+_TIMING_S = 0.001
+"""Three calls are verified before timing, then a quarter of the timed ones, of which there are at
+least six."""
+
+
+class Judged(BaseModel):
+    """The verdict on a mutant, or on a subject itself, which has no rule."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    subject: str
+    family: str
+    origin: Origin
+    kind: Kind | None
+    rule: str
+    shown: str
+    status: Status
+    reason: str
+    message: str
+
+    @property
+    def built(self) -> bool:
+        """Whether it was a program at all."""
+        return self.status is not Status.BUILD_ERROR
+
+    @property
+    def killed(self) -> bool:
+        return self.status in _KILLING
 
 
 def main() -> None:
@@ -34,70 +73,97 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--limit", type=int, default=1000)
     options.add_argument("--out", type=Path, default=Path("mutation.jsonl"))
-    options.add_argument("--part", type=_part, default=(0, 1), metavar="I/N", help="I from 0 on")
     chosen = options.parse_args()
-    run(subjects(chosen.corpus), chosen.seed, chosen.limit, chosen.out, chosen.part)
-    argued = [argument.id for argument in read_arguments() if argument.equivalent]
-    print(summary(list(read(chosen.out)), argued))
+    run(subjects(chosen.corpus), chosen.seed, chosen.limit, chosen.out)
+    print(summary(read(chosen.out)))
 
 
-def _part(written: str) -> tuple[int, int]:
-    part, of = map(int, written.split("/"))
-    if not 0 <= part < of:
-        raise ValueError(written)
-    return part, of
-
-
-def run(
-    kernels: Sequence[Subject], seed: int, limit: int, out: Path, part: tuple[int, int] = (0, 1)
-) -> None:
-    """Judge all kernels, then `limit` mutants of those that are right; append to `out`.
-
-    Of both only those that fall to this part, the `part[0]`-th of `part[1]`.
-    """
-    mine = slice(part[0], None, part[1])
+def run(kernels: Sequence[Subject], seed: int, limit: int, out: Path) -> None:
+    """Judge all kernels, then `limit` mutants of those that are right; append to `out`."""
     done = {record.id: record for record in read(out)}
-    to_judge = {subject.name for subject in kernels[mine]}
+
+    def judge(executor: LocalExecutor, subject: Subject, mutant: Mutant | None = None) -> Judged:
+        id = mutant.id if mutant else f"subject {subject.name}"
+        if id not in done:
+            done[id] = _judge(executor, id, subject, mutant)
+            with out.open("a") as file:
+                file.write(done[id].model_dump_json() + "\n")
+            if mutant and done[id].status is Status.CORRECT:
+                print(f"survived: {id} {subject.name}: {mutant.rule.name}: {mutant.shown}")
+        return done[id]
+
     with LocalExecutor("cpu") as executor:
         right = []
         for subject in kernels:
-            record = done.get(f"subject {subject.name}")
-            if record is None:
-                if subject.name not in to_judge:
-                    continue
-                record = _insist(partial(judge_subject, executor, subject))
-                _append(out, record)
+            record = judge(executor, subject)
             if record.status is Status.CORRECT:
                 right.append(subject)
             else:
                 print(f"not right itself: {subject.name}: {record.reason} {record.message}")
-        mutants = draw(right, seed, limit)[mine]
+        mutants = draw(right, seed, limit)
         for start in range(0, len(mutants), _BATCH):
-            batch = [m for m in mutants[start : start + _BATCH] if m.id not in done]
-            for mutant in sorted(batch, key=_by_problem):
-                record = _insist(partial(judge, executor, mutant))
-                _append(out, record)
-                if record.built and not record.killed:
-                    print(f"survived: {record.id} {record.subject}: {record.rule}: {record.shown}")
+            batch = mutants[start : start + _BATCH]
+            for mutant in sorted(batch, key=lambda mutant: mutant.subject.reference):
+                judge(executor, mutant.subject, mutant)
 
 
-def _by_problem(mutant: Mutant) -> str:
-    return mutant.subject.reference
+def read(path: Path) -> list[Judged]:
+    """The records of a file that may not exist yet."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [Judged.model_validate_json(line) for line in lines]
 
 
-def _insist(attempt: Callable[[], Judged]) -> Judged:
-    """The machine may fail for once; a kernel is not to be blamed for it."""
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            return attempt()
-        except InfrastructureError as error:
-            print(f"again, after: {error}")
-    return attempt()
+def summary(records: Sequence[Judged]) -> str:
+    """How many were killed, with Wilson's interval, and tables by verdict, kind, origin and rule.
+
+    Mutants that were shown to be no wrong programs count apart.
+    """
+    kernels = [r for r in records if r.kind is None]
+    mutants = [r for r in records if r.kind is not None]
+    judged = [r for r in mutants if r.built and r.id not in EQUIVALENT]
+    killed = sum(r.killed for r in judged)
+    right = sum(r.status is Status.CORRECT for r in kernels)
+    lines = [
+        f"{len(kernels)} kernels, {right} of them found right",
+        f"{len(mutants)} mutants, of which {sum(not r.built for r in mutants)} did not build and "
+        f"{sum(r.id in EQUIVALENT for r in mutants)} were shown to be equivalent",
+    ]
+    if judged:
+        share = wilson(killed, len(judged))
+        lines.append(
+            f"killed: {killed} of {len(judged)}, {share.value:.2%} "
+            f"(95 % interval {share.low:.2%} to {share.high:.2%}, Wilson)"
+        )
+    frame = pd.DataFrame([{**r.model_dump(mode="json"), "killed": r.killed} for r in judged])
+    for names in (["status", "reason"], ["kind"], ["origin"], ["family"], ["kind", "rule"]):
+        if judged:
+            lines += ["", frame.groupby(names).killed.agg(judged="size", killed="sum").to_string()]
+    return "\n".join(lines)
 
 
-def _append(out: Path, record: Judged) -> None:
-    with out.open("a") as file:
-        file.write(record.model_dump_json() + "\n")
+def _judge(executor: LocalExecutor, id: str, subject: Subject, mutant: Mutant | None) -> Judged:
+    evaluation = executor.evaluate(
+        EvaluationRequest(
+            problem_id="mutation",
+            reference=subject.reference,
+            candidate=Candidate(
+                source=mutant.source if mutant else subject.source, backend=Backend.CPP
+            ),
+            settings=Settings(timing_seconds=_TIMING_S, call_timeout_s=20.0),
+        )
+    )
+    return Judged(
+        id=id,
+        subject=subject.name,
+        family=subject.family,
+        origin=subject.origin,
+        kind=mutant.rule.kind if mutant else None,
+        rule=mutant.rule.name if mutant else "",
+        shown=mutant.shown if mutant else "",
+        status=evaluation.status,
+        reason=evaluation.reason,
+        message=evaluation.message[:200],
+    )
 
 
 if __name__ == "__main__":
