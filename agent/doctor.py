@@ -23,9 +23,8 @@ from typing import Annotated, Literal
 import typer
 
 from evaluator.builder.toolchain import cxx_compiler, nvcc_compiler
-from evaluator.collect.counters import counter_rights
-from evaluator.collect.counters.perf_counters import refusal
 from evaluator.command.command_line import Line, print_lines, serve
+from evaluator.hardware import counter_rights
 from evaluator.walls.privileges import may_watch
 
 State = Literal["yes", "no", "note"]
@@ -169,7 +168,6 @@ def _profilers() -> Iterator[Finding]:
     if needed:
         yield from filter(None, [counters()])
         yield code(find_tool("cuobjdump"))
-    yield processor()
 
 
 def counters(*, root: bool | None = None) -> Finding | None:
@@ -204,14 +202,6 @@ def code(program: Path | None) -> Finding:
         return Finding("profilers", "cuobjdump", "yes", str(program))
     remedy = "comes with the CUDA toolkit and with Triton; only where no profiler works"
     return Finding("profilers", "cuobjdump", "note", "", remedy)
-
-
-def processor() -> Finding:
-    """Whether the CPU's own counters may be read; profiles on a CPU do without where not."""
-    refused = refusal()
-    if refused is None:
-        return Finding("profilers", "CPU counters", "yes", "open to users")
-    return Finding("profilers", "CPU counters", "note", str(refused), refused.remedy)
 
 
 def _isolation() -> Iterator[Finding]:

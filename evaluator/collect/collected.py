@@ -142,11 +142,6 @@ class CpuTrace(Record):
     output_bytes: int = 0
     loops: LoopFacts | None = None
     """None where no library was built, or no disassembler is here."""
-    counts: dict[str, float] = Field(default_factory=dict)
-    """What the processor counted in one call, in user mode and of all threads, by the names of
-    `perf_counters.EVENTS`."""
-    no_counts: str = ""
-    """Why there are none."""
 
 
 class Work(Record):

@@ -13,14 +13,12 @@ from pathlib import Path
 import torch
 
 from evaluator.collect.collected import CollectedOperator, CpuTrace
-from evaluator.collect.counters.call_counter import Mark
 
 OWN_PREFIX = "own::"
 """How the candidate's own functions are marked in a trace."""
 _MEASURE_S = 0.5
 _LEAST_CALLS = 3
 _MOST_CALLS = 20
-_COUNTED_CALLS = 5
 
 
 def collect_cpu(
@@ -29,13 +27,8 @@ def collect_cpu(
     threads: int,
     output_bytes: int,
     flush_bytes: int,
-    count: Callable[[Mark], bool] | None = None,
 ) -> CpuTrace:
-    """Call repeatedly, with caches flushed before each call as the judge does.
-
-    `count` marks where calls begin and end that are counted from outside; it answers whether any
-    are.
-    """
+    """Call repeatedly, with caches flushed before each call as the judge does."""
     flush = torch.zeros(flush_bytes, dtype=torch.uint8)
     walls: list[float] = []
     cpus: list[float] = []
@@ -59,8 +52,6 @@ def collect_cpu(
         spent = [main, *(t - threads_before.get(n, 0) for n, t in _other_threads().items())]
         cpus.append(sum(spent) / 1e3)
         busiest.append(max(spent) / 1e3)
-    if count is not None:
-        _counted(call, flush, count)
     # The first use of the profiler sets it up, which would count as the call's time.
     _profiled(call)
     flush.add_(1)
@@ -76,22 +67,6 @@ def collect_cpu(
         system_share=system_s / all_s if all_s > 0 else 0.0,
         output_bytes=output_bytes,
     )
-
-
-def _counted(
-    call: Callable[[], object], flush: torch.Tensor, count: Callable[[Mark], bool]
-) -> None:
-    deadline = time.perf_counter() + _MEASURE_S
-    for _ in range(_COUNTED_CALLS):
-        flush.add_(1)
-        if not count(Mark.BEGIN):
-            return
-        call()
-        count(Mark.CALL_ENDED)
-        count(Mark.BEGIN)
-        count(Mark.NOTHING_ENDED)
-        if time.perf_counter() > deadline:
-            return
 
 
 def _other_threads() -> dict[str, int]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from evaluator.collect.code.cuda_code import inspect_kernels
 from evaluator.collect.code.static_code import inspect_loops
 from evaluator.collect.collected import Collected, LoopFacts
-from evaluator.collect.counters.call_counter import CallCounter
 from evaluator.collect.target.broker import Broker
 from evaluator.collect.target.target import Collector, Target
 from evaluator.collect.torch_trace import TRACE
@@ -24,17 +23,14 @@ def collect_own(folder: Path, mode: Collector, *, device: str, timeout_s: float)
     with (
         tempfile.TemporaryDirectory(prefix="refinery-") as kept,
         closing(Target(mode)) as target,
-        # Opened now, while the target has one thread and may be looked at.
-        closing(CallCounter(target.pid if mode == "cpu" else None)) as counter,
-        Broker(device, counter=counter, kept=Path(kept)) as broker,
+        Broker(device, kept=Path(kept)) as broker,
     ):
         collected = target.run(folder, broker, report=TRACE, timeout_s=timeout_s)
         if mode == "static":
             return collected.model_copy(update={"gpu": inspect_kernels(broker.libraries)})
         if collected.cpu is None:
             return collected
-        counted = {"counts": counter.counts(), "no_counts": counter.reason}
-        cpu = collected.cpu.model_copy(update={"loops": _loops(broker.libraries), **counted})
+        cpu = collected.cpu.model_copy(update={"loops": _loops(broker.libraries)})
         return collected.model_copy(update={"cpu": cpu})
 
 

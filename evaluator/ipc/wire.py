@@ -30,7 +30,6 @@ class Kind(IntEnum):
     PREPARE = 4
     GO = 5
     RELEASE = 6
-    COUNTED = 7
     WARM = 8
     HELD = 9
     # worker -> judge
@@ -42,7 +41,6 @@ class Kind(IntEnum):
     RETURNED = 20
     DONE = 21
     FAILED = 22
-    COUNT = 23
     WARMED = 24
     DEVICE = 25
     ENQUEUED = 26
@@ -65,7 +63,6 @@ _LIMITS = {
     Kind.RETURNED: 16384,
     Kind.DONE: 32768,
     Kind.FAILED: 65536,
-    Kind.COUNT: 1,
     Kind.WARMED: 0,
     Kind.DEVICE: 0,
     Kind.ENQUEUED: 0,

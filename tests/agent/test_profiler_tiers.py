@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent import doctor
-from evaluator.collect.counters import counter_rights
+from evaluator.hardware import counter_rights
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from tools.advice.thresholds import LIMITS
 from tools.profiling.cpu_facts import (
     bandwidth_share,
     busy_threads,
-    counted,
     cpu_shares,
     estimated_traffic,
 )
@@ -120,7 +119,6 @@ def _cpu(facts: Facts) -> Iterator[tuple[str, float]]:
         yield "bandwidth_share", share
     if (share := facts.implied_flops(trace.wall_us)) is not None:
         yield "flops_share", share
-    yield from counted(trace.counts)
     if (loops := trace.loops) is not None:
         yield "libm_calls", float(len(loops.calls))
         yield "widest_bits", float(loops.widest_bits)

@@ -1,11 +1,9 @@
-"""Figures of a call on a CPU: of its trace, and of what the processor counted."""
+"""Figures of a call on a CPU."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
 from evaluator.collect.collected import CpuTrace
-from tools.profiling.profile_facts import Facts, percent
+from tools.profiling.profile_facts import Facts
 
 
 def cpu_shares(trace: CpuTrace) -> tuple[float, float, float]:
@@ -38,36 +36,3 @@ def estimated_traffic(facts: Facts) -> float | None:
 def bandwidth_share(facts: Facts) -> float | None:
     """Bytes that must move over the better of two times, as a share of the measured bandwidth."""
     return facts.implied_bandwidth(min(facts.cpu.wall_us, facts.latency_us or facts.cpu.wall_us))
-
-
-def counted(counts: Mapping[str, float]) -> Iterator[tuple[str, float]]:
-    """Ratios that mean the same on any processor; what was not counted is left out."""
-    if counts.get("cycles", 0.0) > 0 and "instructions" in counts:
-        yield "cycle_instructions", counts["instructions"] / counts["cycles"]
-    for name, above, below in (
-        ("branch_miss_share", "branch_misses", "branches"),
-        ("l1_miss_share", "l1_misses", "l1_loads"),
-        ("cache_miss_share", "cache_misses", "cache_references"),
-    ):
-        if above in counts and counts.get(below, 0.0) > 0:
-            yield name, counts[above] / counts[below]
-
-
-def counted_words(counts: Mapping[str, float]) -> str:
-    """Instructions a cycle and the shares that miss; empty where nothing was counted."""
-    known = dict(counted(counts))
-    parts = []
-    if (rate := known.get("cycle_instructions")) is not None:
-        parts.append(f"{rate:.2f} instructions a cycle")
-    shares = [
-        f"{percent(known[name])} of {words}"
-        for name, words in (
-            ("l1_miss_share", "L1 loads"),
-            ("cache_miss_share", "accesses to the last cache"),
-            ("branch_miss_share", "branches"),
-        )
-        if name in known
-    ]
-    if shares:
-        parts.append(f"missed: {', '.join(shares)}")
-    return "; ".join(parts)

@@ -6,7 +6,6 @@ from evaluator.collect.collected import DeviceTimeline
 from tools.profiling.cpu_facts import (
     bandwidth_share,
     busy_threads,
-    counted_words,
     cpu_shares,
     estimated_traffic,
 )
@@ -242,8 +241,6 @@ def _cpu_figures(facts: Facts) -> list[str]:
             f"- operations: {work.flops / 1e6:.1f} million, at {percent(rate)} of the multiply-add"
             " rate measured here"
         )
-    if listed := counted_words(trace.counts):
-        lines.append(f"- counted by the processor: {listed}")
     if (loops := trace.loops) is not None:
         calls = f"; calls per element: {', '.join(loops.calls[:4])}" if loops.calls else ""
         width = f", widest {loops.widest_bits} bits" if loops.widest_bits else ""

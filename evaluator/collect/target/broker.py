@@ -1,4 +1,4 @@
-"""Where a target is served by the process that started it: builds, counts, the device.
+"""Where a target is served by the process that started it: builds, and the device.
 
 The target runs a candidate, so what it asks for is served as the judge serves a worker: libraries
 come from the trusted builder, as sealed memory. A target that breaks the protocol gets no answer.
@@ -15,7 +15,6 @@ from pathlib import Path
 
 from evaluator.builder.builder import Builder
 from evaluator.builder.handover import built_and_read
-from evaluator.collect.counters.call_counter import CallCounter
 from evaluator.hardware.device_lock import device_lock
 from evaluator.hardware.devices import describe
 from evaluator.ipc.build_request import BuildRequest
@@ -30,13 +29,10 @@ _LOOK_S = 0.2
 class Broker:
     """Serves one target. Use it as a context: the device is held, once asked for, until its end."""
 
-    def __init__(
-        self, device: str, *, counter: CallCounter | None = None, kept: Path | None = None
-    ) -> None:
-        """`counter` counts what the target says. `kept`: an empty folder for copies of libraries
-        that are looked at later, when they may have left the cache."""
+    def __init__(self, device: str, *, kept: Path | None = None) -> None:
+        """`kept`: an empty folder for copies of libraries that are looked at later, when they may
+        have left the cache."""
         self._device = device
-        self._counter = counter
         self._kept = kept
         self._builder: Builder | None = None
         self._held = contextlib.ExitStack()
@@ -71,9 +67,7 @@ class Broker:
         return max(0.1, self._deadline - time.monotonic())
 
     def _answer(self, channel: Channel, message: Message) -> None:
-        if message.kind is Kind.COUNT and self._counter is not None:
-            self._say(channel, Kind.COUNTED, self._counter.answer(message.payload))
-        elif message.kind is Kind.BUILD:
+        if message.kind is Kind.BUILD:
             self._build(channel, message.payload)
         elif message.kind is Kind.DEVICE and not self._holds:
             asked = time.monotonic()

@@ -8,7 +8,6 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-from evaluator.collect.counters.call_counter import Mark
 from evaluator.ipc.wire import Channel, Kind
 from evaluator.worker import build_stub
 
@@ -19,11 +18,6 @@ class BrokerClient:
     def __init__(self, end: socket.socket) -> None:
         self._channel = Channel(end, takes_fds=True)
         self.build = build_stub.over(self._channel)
-
-    def count(self, mark: Mark) -> bool:
-        """Say where a counted call begins and ends. False: nothing is counted."""
-        self._channel.send(Kind.COUNT, bytes([mark]))
-        return bool(self._channel.receive().payload)
 
     def hold_device(self) -> None:
         self._channel.send(Kind.DEVICE)

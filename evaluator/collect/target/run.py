@@ -129,7 +129,6 @@ def _collect(
             threads=threads,
             output_bytes=output_bytes,
             flush_bytes=max(2 * cache_bytes(settings.device), 2**24),
-            count=broker.count,
         )
         collected = collected.model_copy(update={"cpu": cpu})
     elif mode == "shares":

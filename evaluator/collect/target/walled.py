@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from evaluator.collect.counters.counter_rights import for_administrators
+from evaluator.hardware.counter_rights import for_administrators
 from evaluator.walls.environment import python_module
 from evaluator.walls.layers import confine, enclose
 from evaluator.walls.namespaces import can_fork_apart, fork_apart

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +10,6 @@ from evaluator.collect.nsight.raw_page import parse_raw
 from tests.tools.advice.test_diagnosis import DATA, WORK, cpu, gpu, kernel
 from tools.advice.figures import figures
 from tools.advice.rules import advise
-from tools.profiling.cpu_facts import counted_words
 from tools.profiling.profile_facts import Facts
 
 
@@ -160,25 +157,6 @@ def test_figures_of_a_cpu() -> None:
     assert known["busy_threads"] == pytest.approx(1.0)
     assert known["packed_share"] == pytest.approx(12 / 14)
     assert advise(known)[0].rule == "single_thread"
-
-
-def test_counters_of_a_cpu_become_ratios() -> None:
-    counts = {
-        "cycles": 1e6, "instructions": 8e5, "cache_references": 4e4, "cache_misses": 1e4,
-        "branches": 1e5, "branch_misses": 5e3, "l1_loads": 3e5, "l1_misses": 6e4,
-    }  # fmt: skip
-    assert counted_words(counts) == (
-        "0.80 instructions a cycle; missed: 20 % of L1 loads, 25 % of accesses to the last cache,"
-        " 5 % of branches"
-    )
-    assert counted_words({}) == ""
-    assert counted_words({"cycles": 0.0, "instructions": 0.0, "branches": 0.0}) == ""
-    assert counted_words({"cycles": 2.0, "instructions": 3.0}) == "1.50 instructions a cycle"
-    facts = cpu()
-    trace = facts.cpu.model_copy(update={"counts": counts})
-    collected = facts.collected.model_copy(update={"cpu": trace})
-    assert figures(replace(facts, collected=collected))["cycle_instructions"] == pytest.approx(0.8)
-    assert "cycle_instructions" not in figures(facts)
 
 
 def test_real_export_of_an_h200() -> None:

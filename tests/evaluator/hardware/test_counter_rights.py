@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.collect.counters import counter_rights
 from evaluator.collect.target import walled
+from evaluator.hardware import counter_rights
 
 
 @pytest.fixture
