@@ -1,28 +1,21 @@
 """One kernel with a planted inefficiency and its fixed version, written as a unified diff.
 
-In `cuda` and `forward` a line that begins with `-` is in the planted kernel only, one that begins
+In `cuda` a line that begins with `-` is in the planted kernel only, one that begins
 with `+` in the fixed one only, and any other begins with a space and is in both. So what differs is
 what is planted, and nothing else.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from evaluator.evaluation import Backend, Candidate, EvaluationRequest
 from evaluator.ipc.build_request import BuildRequest
-from evaluator.settings import Precision, Settings
 
 Side = Literal["planted", "fixed"]
 SIDES: tuple[Side, ...] = ("planted", "fixed")
 _MARKS = {"planted": "-", "fixed": "+"}
-_FORWARD = """
-     def forward(self, *inputs):
-         return ext.run(*inputs)
-"""
 _MODULE = '''import torch
 from torch.utils.cpp_extension import load_inline
 
@@ -39,7 +32,9 @@ ext = load_inline(
 
 
 class ModelNew(torch.nn.Module):
-{forward}'''
+    def forward(self, *inputs):
+        return ext.run(*inputs)
+'''
 
 
 @dataclass(frozen=True)
@@ -49,45 +44,20 @@ class Case:
     name: str
     fault: str
     """What is planted."""
-    rules: frozenset[str]
-    """Rules of advice that name the fault; more than one only where they mean the same thing."""
     reference: str
     """The problem, by KernelBench's contract."""
     cuda: str
     """The kernels and `run`, a diff."""
-    forward: str = _FORWARD
-    """The module's methods, a diff."""
-    precision: Precision = Precision.FP32
 
     def source(self, side: Side) -> str:
         """The candidate's file."""
-        cuda, forward = _only(self.cuda, side), _only(self.forward, side)
+        cuda = _only(self.cuda, side)
         declaration = re.search(r"^torch::Tensor run\([^)]*\)", cuda, re.MULTILINE)
         assert declaration is not None, self.name
         return _MODULE.format(
             name=f"{self.name}_{side}",
             cuda=cuda,
             declaration=" ".join(declaration[0].split()),
-            forward=forward,
-        )
-
-    def digest(self, side: Side) -> str:
-        """A hash of what is computed and of how, without names."""
-        text = (self.reference, _only(self.cuda, side), _only(self.forward, side))
-        return hashlib.sha256("\0".join(text).encode()).hexdigest()[:16]
-
-    def request(self, side: Side, device: str, timing_seconds: float) -> EvaluationRequest:
-        """What the judge is asked."""
-        return EvaluationRequest(
-            problem_id=self.name,
-            reference=self.reference,
-            candidate=Candidate(source=self.source(side), backend=Backend.CUDA),
-            settings=Settings(
-                device=device,
-                precision=self.precision,
-                timing_seconds=timing_seconds,
-                audit="never",
-            ),
         )
 
     def build_request(self, side: Side) -> BuildRequest:

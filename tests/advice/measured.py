@@ -22,8 +22,6 @@ class Measured(Record):
 
     case: str
     side: str
-    kernel: str
-    """`Case.digest` of what ran."""
     own: tuple[str, ...]
     """Names of the candidate's own kernels."""
     latency_us: float

@@ -130,71 +130,50 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="uncoalesced_loads",
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
-        when="a load touches {scattered_sectors} sectors or more and uses less than"
-        " {efficiency:.0%} of their bytes (over {widest_sectors:g} sectors if bytes are unknown);"
-        " DRAM moves more than the minimum and reads more than is used, or is below"
-        " {stream_dram_pct:g} %",
         change="Let thread i of a warp read element i: swap the loops or the thread indices, read a"
         " tile row by row into shared memory and turn it there, or store the data as a structure"
         " of arrays.",
         watch=(("load_efficiency", UP), ("sectors_per_load", DOWN)),
-        source="ncu UncoalescedGlobalAccess; AKA C",
         find=lambda f: _scattered(f, "load"),
     ),
     AdviceRule(
         name="uncoalesced_stores",
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
-        when="a store touches {scattered_sectors} sectors or more and fills less than"
-        " {efficiency:.0%} of their bytes; DRAM moves more than the minimum or is below"
-        " {stream_dram_pct:g} %",
         change="Let thread i of a warp write element i: stage the result in shared memory and"
         " write it out row by row.",
         watch=(("store_efficiency", UP), ("sectors_per_store", DOWN)),
-        source="ncu UncoalescedGlobalAccess; AKA D",
         find=lambda f: _scattered(f, "store"),
     ),
     AdviceRule(
         name="scalar_access",
         bottleneck=Bottleneck.LATENCY,
-        when="no matrix product; coalesced accesses of at most {scalar_bytes:g} bytes per warp,"
-        " memory time {memory_weight:.0%} or more, DRAM below {full_dram_pct:g} %",
         change="Load and store 16 bytes a thread (float4, or uint4 for eight halves) with a scalar"
         " tail, and give each thread two to four such vectors.",
         watch=(("bytes_per_load_request", UP), ("bytes_per_store_request", UP)),
-        source="NVIDIA blog, vectorized memory access; own model",
         find=_scalar_access,
     ),
     AdviceRule(
         name="bank_conflicts",
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
-        when="{conflict_ways} shared memory wavefronts or more per needed one; shared memory busy"
-        " {shared_access_pct:g} %",
         change="Pad each row of the tile by one element (tile[32][33]) or swizzle the column with"
         " the row (column ^ row), so that the threads of a warp hit 32 different banks.",
         watch=(("conflict_ways", DOWN),),
-        source="ncu UncoalescedSharedAccess",
         find=_bank_conflicts,
     ),
     AdviceRule(
         name="register_spills",
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
-        when="spills are {local_share:.0%} of memory accesses or more, local accesses"
-        " {local_per_instruction:.0%} of instructions",
         change="Keep fewer values alive: smaller tiles for each thread, less unrolling, or more"
         " registers (a smaller block, a weaker __launch_bounds__).",
         watch=(("local_requests", DOWN),),
-        source="AKA K; ncu spill counts",
         find=_register_spills,
     ),
     AdviceRule(
         name="local_arrays",
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
-        when="local memory other than spills is {local_share:.0%} of accesses or more, and"
-        " {local_per_instruction:.0%} of instructions",
         change="Index arrays of a thread by constants only: unroll their loops fully (#pragma"
         " unroll, fixed bounds), or put the array into shared memory.",
         watch=(("local_requests", DOWN),),
-        source="CUDA C++ Programming Guide",
         find=_local_arrays,
     ),
 )

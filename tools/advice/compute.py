@@ -11,13 +11,6 @@ from tools.profiling.profile_report import Bottleneck, Direction
 UP, DOWN = Direction.UP, Direction.DOWN
 
 
-def _over_next(f: Figures, pipe: str) -> float:
-    """How far a pipe stands above the next busiest unit, as a share of its own time."""
-    others = ("dram_pct", "l2_pct", "l1_pct", "fma_pct", "alu_pct", "xu_pct", "tensor_pct")
-    following = max((f[name] for name in others if name in f and name != pipe), default=0.0)
-    return max(0.0, 1.0 - following / max(f[pipe], 1e-9))
-
-
 def _wants_tensor_cores(f: Figures) -> bool:
     """Not where the ceiling is not known: fp32 may be asked for."""
     return f["flops_ceiling"] >= LIMITS.tensor_flops_per_s
@@ -61,17 +54,6 @@ def _fp64_arithmetic(f: Figures) -> Found | None:
     )
 
 
-def _special_functions(f: Figures) -> Found | None:
-    busy = f["xu_pct"]
-    if busy < LIMITS.xu_pct or busy < f.get("dram_pct", 0.0) or busy < f.get("fma_pct", 0.0):
-        return None
-    return Found(
-        f"the unit for special functions (exp, log, sin, reciprocal, root) is busy {busy:.0f} %,"
-        " more than DRAM and FMA.",
-        min(0.5, _over_next(f, "xu_pct")),
-    )
-
-
 def _fp32_matrix(f: Figures) -> Found | None:
     """Where tensor cores are not allowed, a better kernel drives the FMA pipe up."""
     if not multiplies(f) or _wants_tensor_cores(f) or _limited_by_memory(f):
@@ -109,42 +91,23 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="no_tensor_cores",
         bottleneck=Bottleneck.COMPUTE,
-        when="a matrix product for tensor cores (peak above {tensor_flops_per_s:.2g}/s), tensor"
-        " pipe below {tensor_used_pct:g} % and FMA, DRAM below {dram_pct:g} %",
         change="Compute it on the tensor cores: wmma or mma.sync fragments (wgmma on sm_90a) over"
         " tiles in shared memory, fp32 accumulators; or leave the product to the library and fuse"
         " the rest.",
         watch=(("tensor_pct", UP), ("fma_pct", DOWN)),
-        source="AKA F; KernelAgent",
         find=_no_tensor_cores,
     ),
     AdviceRule(
         name="fp64_arithmetic",
         bottleneck=Bottleneck.COMPUTE,
-        when="FP64 pipe above {fp64_used_pct:g} %, or fp64 {fp64_share:.0%} of arithmetic, and DRAM"
-        " not what limits",
         change="Write constants with f (0.5f) and call the float functions (expf, sqrtf, fmaxf);"
         " accumulate in float, in several partial sums where accuracy needs it.",
         watch=(("fp64_share", DOWN), ("fp64_pct", DOWN)),
-        source="AKA L",
         find=_fp64_arithmetic,
-    ),
-    AdviceRule(
-        name="special_functions",
-        bottleneck=Bottleneck.COMPUTE,
-        when="XU pipe at {xu_pct:g} % or more, above DRAM and FMA",
-        change="Call fewer special functions for each element: __expf and __fdividef where the"
-        " accuracy allows it, exp2f with the factor folded in, one reciprocal for a row in place of"
-        " divisions, a polynomial on the FMA pipe.",
-        watch=(("xu_pct", DOWN),),
-        source="ncu HighPipeUtilization; own model",
-        find=_special_functions,
     ),
     AdviceRule(
         name="fp32_matrix",
         bottleneck=Bottleneck.COMPUTE,
-        when="a matrix product that tensor cores may not do, below the rate measured here, DRAM"
-        " below {dram_pct:g} %",
         change="Do more for each operand that is loaded: 8x8 results a thread in registers, tiles"
         " of 128x128 a block, the next tile loaded while this one is used, float4 reads of shared"
         " memory, a grid of whole waves. Or leave the product to the library and fuse what follows"

@@ -74,7 +74,6 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         name="single_thread",
         bottleneck=Bottleneck.SINGLE_THREAD,
         scope="call",
-        when="under {busy_threads:.0%} of threads busy in a call of {threadable_us:g} us or more",
         change="Spread the outer loop over all threads: at::parallel_for, or OpenMP with -fopenmp,"
         " in chunks large enough to repay waking a thread.",
         watch=(("busy_threads", UP),),
@@ -84,18 +83,15 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         name="libm_calls",
         bottleneck=Bottleneck.NOT_VECTORISED,
         scope="call",
-        when="inner loops call libm",
         change="Write exp, tanh and the like as polynomials over vectors (at::vec::Vectorized, or"
         " intrinsics), or compile with -O3 -march=native -ffast-math so that libmvec is used.",
         watch=(("libm_calls", DOWN), ("packed_share", UP)),
-        source="own model, assumed share",
         find=_libm_calls,
     ),
     AdviceRule(
         name="not_vectorised",
         bottleneck=Bottleneck.NOT_VECTORISED,
         scope="call",
-        when="under {packed:.0%} packed instructions in inner loops",
         change="Use flat loops over contiguous __restrict__ pointers with -O3 -march=native"
         " -ffast-math, without branches or function calls inside; or write the vector code.",
         watch=(("packed_share", UP),),
@@ -105,7 +101,6 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         name="narrow_vectors",
         bottleneck=Bottleneck.NOT_VECTORISED,
         scope="call",
-        when="widest vector instructions below {simd_bits:g} bits",
         change="Compile with -march=native (and -mprefer-vector-width=512 where the CPU has it), or"
         " use at::vec::Vectorized.",
         watch=(("widest_bits", UP),),
@@ -115,11 +110,9 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         name="temporaries",
         bottleneck=Bottleneck.REDUNDANT_TRAFFIC,
         scope="call",
-        when="estimated traffic {extra_traffic} times the minimum, visible in the time",
         change="Fuse the steps into one loop that reads each element once and writes it once; work"
         " in blocks that stay in the cache, and allocate nothing but the output.",
         watch=(("traffic_ratio", DOWN),),
-        source="own model: one write and one read per temporary",
         find=_temporaries,
     ),
 )

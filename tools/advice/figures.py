@@ -47,7 +47,6 @@ def _call(facts: Facts) -> Iterator[tuple[str, float]]:
     work = facts.work
     if work is None or work.bytes <= 0:
         return
-    yield "must_bytes", work.bytes
     yield "matrix_intensity", work.flops / work.bytes
     operations = work.flops + work.elementwise + 20.0 * work.transcendental
     yield "intensity", operations / work.bytes
@@ -98,14 +97,14 @@ def _gpu(facts: Facts) -> Iterator[tuple[str, float]]:
         yield "flops_share", share
     if (traffic := facts.traffic) is not None:
         moved, must = traffic
-        yield "traffic_bytes", moved
         yield "traffic_ratio", moved / must
 
 
 def _cpu(facts: Facts) -> Iterator[tuple[str, float]]:
     trace = facts.cpu
-    library, own, glue = cpu_shares(trace)
-    yield from {"library_share": library, "own_share": own, "glue_share": glue}.items()
+    library, own, _ = cpu_shares(trace)
+    yield "library_share", library
+    yield "own_share", own
     yield "wall_us", trace.wall_us
     yield "threads", float(trace.threads)
     yield "busy_threads", busy_threads(trace)
@@ -113,7 +112,6 @@ def _cpu(facts: Facts) -> Iterator[tuple[str, float]]:
     yield "page_faults", trace.page_faults
     yield "system_share", trace.system_share
     if (moved := estimated_traffic(facts)) is not None and facts.work is not None:
-        yield "traffic_bytes", moved
         yield "traffic_ratio", moved / facts.work.bytes
     if (share := bandwidth_share(facts)) is not None:
         yield "bandwidth_share", share

@@ -53,7 +53,6 @@ def _busy(known: dict[str, float]) -> Iterator[tuple[str, float]]:
     weighed = ("dram_pct", "l2_pct") if is_shared else ("memory_pct", *_UNITS)
     weights = [known[name] / 100.0 for name in weighed if name in known]
     if total > 0:
-        yield "stalls", total
         for name, value in stalls.items():
             yield f"{name}_share", value / total
         weights.append(sum(stalls.get(name, 0.0) for name in _MEMORY_STALLS) / total)

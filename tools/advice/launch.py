@@ -191,21 +191,15 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         name="launch_bound",
         bottleneck=Bottleneck.LAUNCH_OVERHEAD,
         scope="call",
-        when="kernels run for less than {idle_device:.0%} of the call, or {many_launches} launches"
-        " or more take less than {tiny_kernel_us:g} us each",
         change="Do all of it in one kernel, or in few: fuse neighbouring steps, handle all slices"
         " in one launch (a grid over them), and leave no tensor operation in Python.",
         watch=(("launches", DOWN), ("busy_share", UP)),
-        source="KernelSkill; assumed launch cost",
         find=_launch_bound,
     ),
     AdviceRule(
         name="unfused_kernels",
         bottleneck=Bottleneck.REDUNDANT_TRAFFIC,
         scope="call",
-        when="own kernels: at least {effective_launches} launches if all had one size, and DRAM"
-        " traffic {fusion_traffic} times the minimum (with a matrix product, at"
-        " {traffic_dram_pct:g} % of the measured bandwidth)",
         change="Fuse the kernels: compute the next step on the value while it is in a register"
         " (or shared memory), and write only the final result.",
         watch=(("traffic_ratio", DOWN), ("launches", DOWN)),
@@ -215,9 +209,6 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         name="library_time",
         bottleneck=Bottleneck.LIBRARY,
         scope="call",
-        when="at least {library:.0%} of the device time in kernels of PyTorch or libraries; where"
-        " their products reach {product_rate:.0%} of the measured rate, {other_library:.0%} in the"
-        " others",
         change="Write the longest of these operators yourself, fused with what comes before and"
         " after it; keep a library's matrix product only where fusing gains nothing.",
         watch=(("library_share", DOWN),),
@@ -226,43 +217,33 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="too_few_blocks",
         bottleneck=Bottleneck.TOO_FEW_BLOCKS,
-        when="fewer blocks than SMs, or less than {few_waves} of a wave and no unit busy",
         change="Split the work into more blocks: smaller tiles, one block for each row or slice,"
         " or several blocks for each result and a second step that combines (split-K).",
         watch=(("blocks_per_sm", UP),),
-        source="ncu LaunchConfiguration; AKA A",
         find=_too_few_blocks,
     ),
     AdviceRule(
         name="tail_wave",
         bottleneck=Bottleneck.TOO_FEW_BLOCKS,
-        when="more than one wave, and over {tail:.0%} of all block slots empty in the last one",
         change="Choose a block size or tile that makes the number of blocks a multiple of what the"
         " device holds at once, or launch exactly that many blocks and loop (grid stride).",
         watch=(("tail_share", DOWN),),
-        source="ncu LaunchConfiguration; AKA B",
         find=_tail_wave,
     ),
     AdviceRule(
         name="small_blocks",
         bottleneck=Bottleneck.OCCUPANCY,
-        when="blocks under {small_block:g} threads and registers for more of them, or over"
-        " {tail:.0%} of the last warp unused",
         change="Use 128 to 256 threads a block, a multiple of 32; let several rows or tiles share"
         " a block where one is too small.",
         watch=(("block", UP), ("occupancy_limit_pct", UP)),
-        source="CUDA C++ Best Practices Guide",
         find=_small_blocks,
     ),
     AdviceRule(
         name="uneven_work",
         bottleneck=Bottleneck.OCCUPANCY,
-        when="SMs busy {uneven:.0%} less than the busiest one, or occupancy below"
-        " {occupancy_gap:.0%} of the possible, with blocks of {small_block:g} threads or more",
         change="Give all blocks and warps equal shares: split long rows, hand out work in small"
         " pieces (an atomic counter or a grid-stride loop), start the longest pieces first.",
         watch=(("uneven_share", DOWN), ("occupancy_pct", UP)),
-        source="ncu workload imbalance; AKA J",
         find=_uneven_work,
     ),
 )

@@ -57,9 +57,6 @@ class AdviceRule:
     name: str
     bottleneck: Bottleneck
     scope: Scope = "kernel"
-    when: str
-    """The condition in words; `{name}` stands for a threshold."""
     change: str
     watch: tuple[tuple[str, Direction], ...]
-    source: str = "own model"
     find: Callable[[Figures], Found | None]

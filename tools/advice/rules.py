@@ -1,16 +1,12 @@
 """The table of rules, and the pieces of advice that a profile's figures lead to.
 
-`python -m tools.advice.rules` prints them.
-
 Causes come before symptoms: `EXPLAINS` says which rule accounts for what another one saw. A rule
 that is explained by one that holds is not given, unless it promises several times as much.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import asdict
 
 from tools.advice.access import ACCESS_RULES
 from tools.advice.compute import COMPUTE_RULES
@@ -29,8 +25,7 @@ GPU_ADVICE: tuple[AdviceRule, ...] = (
     *LATENCY_RULES,
     *COMPUTE_RULES,
 )
-_OCCUPANCY = ("occupancy_registers", "occupancy_shared")
-_BYTES = ("dram_bound", "dram_rate", "poor_l1_reuse", "poor_l2_reuse", "redundant_passes")
+_BYTES = ("dram_bound", "dram_rate", "redundant_passes")
 _WAITS = ("memory_latency", "scalar_access")
 """What few warps in flight look like: the number of warps is the cause, and easier to change."""
 
@@ -43,30 +38,25 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "library_time": ("redundant_passes",),
     # A device that is half empty waits for everything.
     "too_few_blocks": ("tail_wave", "uneven_work", "small_blocks", "barrier_wait", "scalar_access",
-                       "memory_latency", "fp32_matrix", *_OCCUPANCY),
+                       "memory_latency", "fp32_matrix", "occupancy_registers"),
     "tail_wave": ("uneven_work", "fp32_matrix"),
     "small_blocks": _WAITS,
     "uneven_work": ("memory_latency", "barrier_wait"),
     "occupancy_registers": _WAITS,
-    "occupancy_shared": (*_WAITS, "barrier_wait"),
     # Sectors fetched in vain fill DRAM, the caches and the queues.
     "uncoalesced_loads": (*_BYTES, *_WAITS, "fp32_matrix"),
     "uncoalesced_stores": (*_BYTES, *_WAITS),
     "scalar_access": ("memory_latency", "dram_bound", "dram_rate"),
     "redundant_passes": ("dram_bound", "dram_rate"),
-    "poor_l1_reuse": ("memory_latency", "fp32_matrix"),
-    "poor_l2_reuse": ("dram_bound", "fp32_matrix"),
     "bank_conflicts": ("shared_memory_queue", "barrier_wait", "scalar_access", "fp32_matrix"),
     "register_spills": ("redundant_passes", "uncoalesced_stores", "dram_bound", "dram_rate",
-                        "fp32_matrix", *_OCCUPANCY, *_WAITS),
+                        "fp32_matrix", "occupancy_registers", *_WAITS),
     "local_arrays": ("redundant_passes", "uncoalesced_stores", "dram_bound", "dram_rate",
                      "fp32_matrix", *_WAITS),
-    "divergence": ("uneven_work",),
     "barrier_wait": _WAITS,
     # The arithmetic that should not be there fills the pipes and the queues.
     "no_tensor_cores": ("shared_memory_queue", *_BYTES, *_WAITS),
-    "fp64_arithmetic": ("special_functions", "shared_memory_queue"),
-    "special_functions": ("shared_memory_queue", "shuffle_queue"),
+    "fp64_arithmetic": ("shared_memory_queue",),
     # CPU
     "libm_calls": ("not_vectorised", "narrow_vectors"),
     "not_vectorised": ("narrow_vectors",),
@@ -142,27 +132,3 @@ def _most(figures: Figures) -> float:
 
 def _capital(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
-
-
-def markdown() -> str:
-    """The tables of rules, with their thresholds."""
-    lines = []
-    limits = asdict(LIMITS)
-    for device, rules in (("a GPU", GPU_ADVICE), ("a CPU", CPU_ADVICE)):
-        lines += [
-            f"### On {device}",
-            "",
-            "| rule | bottleneck | gain of | when | should change | source |",
-            "|---|---|---|---|---|---|",
-        ]
-        for rule in rules:
-            when = re.sub(r"(?<=\d)%", " %", rule.when.format(**limits))
-            watch = ", ".join(f"`{figure}` {direction}" for figure, direction in rule.watch)
-            cells = (f"`{rule.name}`", rule.bottleneck, rule.scope, when, watch, rule.source)
-            lines.append(f"| {' | '.join(cells)} |")
-        lines.append("")
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    print(markdown())

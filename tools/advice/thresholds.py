@@ -89,11 +89,6 @@ class Thresholds:
     """Assumed: a pass that L2 serves costs this share of one that DRAM serves."""
     matrix_intensity: float = 8.0
     """Operations of matrix products for each byte that must move, above which data is reused."""
-    reuse_ratio: float = 4.0
-    """The same ratio for matrix products, which must read their inputs several times."""
-    low_hit_pct: float = 60.0
-    reuse_pct: float = 45.0
-    """How busy DRAM must be before missing reuse of L2 costs time."""
     efficiency: float = 0.6
     """Share of each sector of 32 bytes that is used."""
     scattered_sectors: float = 3.9
@@ -113,7 +108,6 @@ class Thresholds:
     loads in flight to 78 %."""
     best_dram_pct: float = 93.0
     """Assumed: what the best streaming kernels reach of the peak."""
-    cache_advice_pct: float = 60.0
     memory_weight: float = 0.35
     """Share of the time that memory must cost before accesses are worth changing."""
     conflict_ways: float = 1.3
@@ -135,8 +129,6 @@ class Thresholds:
     stall_share: float = 0.2
     """Of the warps stalled for each instruction, by one reason."""
     memory_stall_share: float = 0.4
-    active_threads: float = 24.0
-    """Threads active an instruction, of 32."""
     # arithmetic
     tensor_used_pct: float = 3.0
     """Plain arithmetic reads up to 2 % where the chip has no finer counter."""
@@ -146,7 +138,6 @@ class Thresholds:
     fp64_share: float = 0.01
     """Of arithmetic thread instructions."""
     fp64_used_pct: float = 1.0
-    xu_pct: float = 35.0
     # CPU
     libm_gain: float = 0.6
     """Assumed: vectorised polynomials take 0.4 of the time of one call for each element."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.advice.rule import AdviceRule, Figures, Found, has_product, multiplies
+from tools.advice.rule import AdviceRule, Figures, Found, has_product
 from tools.advice.thresholds import LIMITS
 from tools.profiling.profile_report import Bottleneck, Direction
 
@@ -15,12 +15,6 @@ _MORE_IN_FLIGHT = (
     "Only the rate is left: have each thread issue two to four independent loads before it uses the"
     " first, or keep several tiles under way (cp.async in stages); choose a grid of whole waves,"
     " and store what is not read again with __stcs."
-)
-
-
-_LARGER_TILES = (
-    "Make the tiles of a block larger (128x128 or 128x256), with several results a thread for each"
-    " operand, or let the blocks of a cluster share what they load."
 )
 
 
@@ -86,40 +80,10 @@ def _redundant_passes(f: Figures) -> Found | None:
     )
 
 
-def _poor_l2_reuse(f: Figures) -> Found | None:
-    if not multiplies(f):
-        return None
-    ratio, hits, dram = f["traffic_ratio"], f["l2_hit_pct"], f["dram_pct"]
-    if ratio < LIMITS.extra_traffic or hits >= LIMITS.low_hit_pct or dram < LIMITS.reuse_pct:
-        return None
-    return Found(
-        f"DRAM moves {ratio:.1f} times the bytes that must move and L2 hits {hits:.0f} %: blocks"
-        " that share data run too far apart.",
-        (1.0 - 1.0 / ratio) * dram / 100.0,
-    )
-
-
-def _poor_l1_reuse(f: Figures) -> Found | None:
-    ratio, l2 = f["load_ratio"], f["l2_pct"]
-    if not multiplies(f) or ratio < LIMITS.reuse_ratio or l2 < LIMITS.cache_advice_pct:
-        return None
-    if max(f.get("tensor_pct", 0.0), f.get("fma_pct", 0.0)) >= l2:
-        return None  # The tiles are large enough for arithmetic to be what limits it.
-    return Found(
-        f"the SMs fetch {ratio:.0f} times the bytes of the inputs from L2, which is busy"
-        f" {l2:.0f} %, and L1 hits {f['l1_hit_pct']:.0f} %: each block uses too little of what it"
-        " loads.",
-        0.5 * l2 / 100.0,
-        change=_LARGER_TILES if f.get("shared_access_pct", 0.0) >= LIMITS.shared_access_pct else "",
-    )
-
-
 TRAFFIC_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="redundant_passes",
         bottleneck=Bottleneck.REDUNDANT_TRAFFIC,
-        when="no matrix product; DRAM traffic {redundant_reads} times the minimum, or L2 reads"
-        " {redundant_reads} times the input",
         change="Read each element once and write it once: keep a row in registers or shared memory"
         " between the steps, or combine the passes (online softmax, Welford), and use no"
         " temporary tensor.",
@@ -129,42 +93,17 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="dram_bound",
         bottleneck=Bottleneck.MEMORY_BANDWIDTH,
-        when="DRAM at {dram_pct:g} % of its peak or more",
         change=f"{_FEWER_BYTES}16-byte accesses with several independent loads in flight.",
         watch=(("traffic_ratio", DOWN), ("dram_pct", UP)),
-        source="KernelSkill; own model",
         find=_dram_bound,
     ),
     AdviceRule(
         name="dram_rate",
         bottleneck=Bottleneck.MEMORY_BANDWIDTH,
-        when="DRAM at {dram_pct:g} % of its peak or more, traffic below {least_traffic:g} times the"
-        " minimum; with 16-byte loads below {stream_dram_pct:g} %",
         change="Only the rate is left: load and store 16 bytes a thread, with two to four"
         " independent loads in flight, choose a grid of whole waves, and store what is not read"
         " again with __stcs.",
         watch=(("dram_pct", UP),),
         find=_dram_rate,
-    ),
-    AdviceRule(
-        name="poor_l2_reuse",
-        bottleneck=Bottleneck.REDUNDANT_TRAFFIC,
-        when="a matrix product; DRAM traffic {extra_traffic} times the minimum, L2 hits below"
-        " {low_hit_pct:g} %",
-        change="Order the blocks so that those which run at the same time share rows and columns"
-        " (swizzled or grouped tiles), or make the tiles larger.",
-        watch=(("l2_hit_pct", UP), ("traffic_ratio", DOWN)),
-        find=_poor_l2_reuse,
-    ),
-    AdviceRule(
-        name="poor_l1_reuse",
-        bottleneck=Bottleneck.CACHE_BANDWIDTH,
-        when="a matrix product; L2 reads {reuse_ratio:g} times the inputs, L2 busy"
-        " {cache_advice_pct:g} % or more, and more than FMA and tensor cores",
-        change="Tile it: load a tile into shared memory once for the whole block, and let each"
-        " thread compute several results in registers (4x4 or 8x8) from it.",
-        watch=(("load_ratio", DOWN), ("l2_pct", DOWN)),
-        source="own model; CUDA C++ Best Practices Guide",
-        find=_poor_l1_reuse,
     ),
 )

@@ -55,8 +55,6 @@ UNITS: Mapping[str, Unit] = {
     "fma_pct": _peak("FMA pipe"),
     "fp64_pct": _peak("FP64 pipe"),
     "fp64_share": Unit("share of fp64 among arithmetic instructions", "{:.3f}", noise=0.002),
-    "l2_hit_pct": Unit("L2 hit rate", _PCT, noise=2.0),
-    "l2_pct": _peak("L2"),
     "launches": _count("kernels a call"),
     "libm_calls": _count("functions of libm called in inner loops"),
     "library_share": _share("share of the time in PyTorch's and libraries' code"),
@@ -69,7 +67,6 @@ UNITS: Mapping[str, Unit] = {
     "packed_share": _share("share of packed among floating-point instructions"),
     "sectors_per_load": Unit("sectors a load request"),
     "sectors_per_store": Unit("sectors a store request"),
-    "shared_pct": _peak("unit of shared memory and shuffles"),
     "stall_barrier": _stall("barriers"),
     "stall_long_scoreboard": _stall("global memory"),
     "stall_mio_throttle": _stall("the queue of shared memory"),
@@ -77,11 +74,9 @@ UNITS: Mapping[str, Unit] = {
     "store_efficiency": _share("share of each written sector that was asked for"),
     "tail_share": _share("idle share of the last wave"),
     "tensor_pct": _peak("tensor cores"),
-    "threads_per_instruction": Unit("threads active an instruction, of 32"),
     "traffic_ratio": Unit("DRAM bytes over bytes that must move", "{:.2f}"),
     "uneven_share": _share("share of the time in which an SM is idle"),
     "widest_bits": _count("width of the widest vector registers"),
-    "xu_pct": _peak("XU pipe"),
 }
 
 

@@ -8,7 +8,7 @@ CALM: Figures = {
     "latency_us": 100.0, "whole_us": 100.0, "busy_us": 95.0, "busy_share": 0.95,
     "sol_fraction": 0.3, "launches": 1.0, "kernel_us": 95.0, "hot_us": 95.0, "hot_share": 0.95,
     "longest_share": 1.0, "effective_launches": 1.0, "library_share": 0.0,
-    "must_bytes": 64e6, "traffic_bytes": 66e6, "traffic_ratio": 1.03, "matrix_intensity": 0.0,
+    "traffic_ratio": 1.03, "matrix_intensity": 0.0,
     "intensity": 1.0, "flops_ceiling": 7e14,
     "dram_pct": 40.0, "l2_pct": 40.0, "l1_pct": 30.0, "memory_pct": 40.0, "sm_pct": 30.0,
     "issue_pct": 30.0, "fma_pct": 20.0, "alu_pct": 20.0, "xu_pct": 5.0, "fp64_pct": 0.0,
@@ -63,13 +63,6 @@ GPU_CASES: dict[str, tuple[Figures, Figures]] = {
         {"dram_pct": 70.0, "sol_fraction": 0.6, "traffic_ratio": 1.3}, {"dram_pct": 60.0},
     ),
     "dram_rate": ({"dram_pct": 70.0, "sol_fraction": 0.6}, {"traffic_ratio": 1.3}),
-    "poor_l2_reuse": (
-        MATRIX | {"tensor_pct": 60.0, "traffic_ratio": 4.0, "dram_pct": 60.0, "l2_hit_pct": 30.0},
-        {"l2_hit_pct": 90.0},
-    ),
-    "poor_l1_reuse": (
-        MATRIX | {"tensor_pct": 60.0, "load_ratio": 40.0, "l2_pct": 80.0}, {"load_ratio": 2.0},
-    ),
     "uncoalesced_loads": (
         {"sectors_per_load": 32.0, "load_efficiency": 0.125, "load_sector_share": 0.9},
         {"sectors_per_load": 4.0, "load_efficiency": 1.0},
@@ -99,10 +92,6 @@ GPU_CASES: dict[str, tuple[Figures, Figures]] = {
         {"occupancy_limit_pct": 18.0, "limit_registers": 2.0, "registers": 168.0},
         {"occupancy_limit_pct": 75.0},
     ),
-    "occupancy_shared": (
-        {"occupancy_limit_pct": 12.0, "limit_shared": 1.0}, {"limit_shared": 32.0},
-    ),
-    "divergence": ({"threads_per_instruction": 16.0}, {"threads_per_instruction": 30.0}),
     "barrier_wait": (
         {"stall_barrier": 6.0, "stall_barrier_share": 0.5}, {"stall_barrier_share": 0.1},
     ),
@@ -114,14 +103,9 @@ GPU_CASES: dict[str, tuple[Figures, Figures]] = {
         {"stall_mio_throttle": 4.0, "stall_mio_throttle_share": 0.4, "shared_load_wavefronts": 1e6},
         {"busiest_pct": 90.0},
     ),
-    "shuffle_queue": (
-        {"stall_mio_throttle": 4.0, "stall_mio_throttle_share": 0.4, "shared_load_wavefronts": 0.0},
-        {"shared_load_wavefronts": 1e6},
-    ),
     "no_tensor_cores": (MATRIX | {"flops_share": 0.03, "fma_pct": 50.0}, {"flops_ceiling": 6e13}),
     "fp64_arithmetic": ({"fp64_share": 0.3, "fp64_pct": 60.0}, {"fp64_share": 0.0,
                                                               "fp64_pct": 0.0}),
-    "special_functions": ({"xu_pct": 90.0}, {"xu_pct": 20.0}),
     "fp32_matrix": (
         MATRIX | {"flops_ceiling": 6e13, "flops_share": 0.5, "fma_pct": 55.0}, {"flops_share": 1.0},
     ),
@@ -130,7 +114,7 @@ GPU_CASES: dict[str, tuple[Figures, Figures]] = {
 
 CPU_CALM: Figures = {
     "wall_us": 5000.0, "latency_us": 5000.0, "sol_fraction": 0.2, "threads": 8.0,
-    "busy_threads": 7.5, "own_share": 0.95, "library_share": 0.02, "glue_share": 0.03,
+    "busy_threads": 7.5, "own_share": 0.95, "library_share": 0.02,
     "operators": 2.0, "page_faults": 10.0, "system_share": 0.01, "traffic_ratio": 1.0,
     "bandwidth_share": 0.2, "intensity": 0.5, "libm_calls": 0.0, "packed_share": 0.9,
     "widest_bits": 256.0,

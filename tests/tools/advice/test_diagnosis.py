@@ -181,7 +181,6 @@ def test_no_two_bottlenecks_read_the_same(cases: dict[Bottleneck, Callable[[], F
 
 
 AGREED = {
-    Bottleneck.COMPUTE: "special_functions",
     Bottleneck.LATENCY: "memory_latency",
     Bottleneck.OCCUPANCY: "occupancy_registers",
     Bottleneck.TOO_FEW_BLOCKS: "too_few_blocks",

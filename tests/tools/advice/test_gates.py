@@ -18,7 +18,6 @@ FEW_WARPS: Figures = {"occupancy_limit_pct": 25.0, "limit_registers": 2.0, "regi
 SMALL: Figures = {"block": 32.0, "limit_warps": 64.0, "limit_blocks": 32.0}
 CONFLICTS: Figures = {"conflict_ways": 2.0, "stall_mio_throttle_share": 0.5}
 SPILLS: Figures = {"local_requests": 1e4, "local_share": 0.9}
-RING: Figures = {"occupancy_limit_pct": 12.5, "limit_shared": 1.0, "l2_read_sectors": 1e6}
 
 GATES: dict[str, tuple[str, Figures, Figures, Figures]] = {
     # A product's own tiles are read again, and arithmetic is what limits it.
@@ -50,24 +49,12 @@ GATES: dict[str, tuple[str, Figures, Figures, Figures]] = {
     "small_blocks_of_many_registers": (
         "small_blocks", SMALL, {"limit_registers": 8.0}, {"limit_registers": 64.0},
     ),
-    "what_the_driver_takes_of_shared_memory": (
-        "occupancy_shared", SMALL | {"occupancy_limit_pct": 50.0, "limit_registers": 84.0},
-        {"limit_shared": 32.0}, {"limit_shared": 16.0},
-    ),
     "rows_too_long_for_an_sm": (
         "redundant_passes", {"dram_pct": 60.0}, {"traffic_ratio": 1.52}, {"traffic_ratio": 1.95},
     ),
     "weights_that_all_rows_share": (
         "redundant_passes", {"load_ratio": 3.0, "memory_weight": 0.9},
         {"dram_pct": 90.0}, {"dram_pct": 50.0},
-    ),
-    "what_follows_a_librarys_product_reads_once": (
-        "poor_l2_reuse", MATRIX | {"traffic_ratio": 8.0, "dram_pct": 89.0, "l2_hit_pct": 50.0},
-        BY_LIBRARY | {"flops_share": 1.3}, {"tensor_pct": 60.0},
-    ),
-    "tiles_large_enough_for_the_tensor_cores": (
-        "poor_l1_reuse", MATRIX | {"load_ratio": 25.0, "l2_pct": 70.0, "flops_share": 0.3},
-        {"tensor_pct": 82.0}, {"tensor_pct": 40.0},
     ),
     "records_that_l1_serves": (
         "uncoalesced_loads", {"sectors_per_load": 12.0, "load_efficiency": 0.33,
@@ -94,19 +81,8 @@ GATES: dict[str, tuple[str, Figures, Figures, Figures]] = {
     "register_tiles_of_a_product": (
         "occupancy_registers", FEW_WARPS | FP32 | {"flops_share": 0.6}, MATRIX, {},
     ),
-    "shared_memory_full_of_tiles_of_a_product": (
-        "occupancy_shared", GPU_CASES["occupancy_shared"][0] | {"tensor_pct": 45.0}, MATRIX, {},
-    ),
-    "a_ring_of_asynchronous_copies": (
-        "occupancy_shared", RING, {"load_sectors": 0.0}, {"load_sectors": 1e6},
-    ),
-    "lanes_that_a_block_does_not_have": (
-        "divergence", {"threads_per_instruction": 15.0}, {"block": 16.0}, {"block": 256.0},
-    ),
-    "one_thread_that_starts_copies": (
-        "divergence", MATRIX | {"threads_per_instruction": 18.0, "issue_pct": 6.0, "sm_pct": 72.0,
-                                "busiest_pct": 72.0, "flops_share": 0.9},
-        {"tensor_pct": 72.0}, {"tensor_pct": 0.0},
+    "registers_of_an_sm_that_holds_the_most_blocks_it_can": (
+        "occupancy_registers", FEW_WARPS, {"limit_blocks": 2.0}, {"limit_blocks": 3.0},
     ),
     "warps_that_wait_beside_busy_tensor_cores": (
         "barrier_wait", MATRIX | GPU_CASES["barrier_wait"][0],
@@ -208,11 +184,3 @@ def test_bulk_copies_are_not_told_to_be_wider() -> None:
     del copied["bytes_per_load_request"]
     assert advise(copied)[0].rule == "dram_rate"
     assert "16 bytes" not in advise(copied)[0].change
-
-
-def test_tiles_are_not_told_to_be_tiles() -> None:
-    planted = CALM | GPU_CASES["poor_l1_reuse"][0]
-    tiled = advise(planted | {"shared_access_pct": 30.0})[0]
-    assert tiled.rule == advise(planted)[0].rule == "poor_l1_reuse"
-    assert "Tile it" in advise(planted)[0].change
-    assert "Tile it" not in tiled.change and "larger" in tiled.change

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.tools.advice.figures_at_hand import CALM, CPU_CALM, CPU_CASES, GPU_CASES, Figures
 from tools.advice.cpu import CPU_ADVICE
-from tools.advice.rules import EXPLAINS, GPU_ADVICE, advise, markdown
+from tools.advice.rules import EXPLAINS, GPU_ADVICE, advise
 from tools.advice.thresholds import LIMITS
 from tools.advice.units import UNITS
 from tools.advice.words import ACTIONS
@@ -40,16 +40,11 @@ def test_nothing_is_said_about_what_is_well(calm: Figures) -> None:
 def test_a_fault_is_named_first_and_its_absence_is_silent(
     rule: str, calm: Figures, planted: Figures, mended: Figures
 ) -> None:
-    assert rules(calm | planted)[:1] == [rule]
-    assert rule not in rules(calm | planted | mended)
-
-
-@pytest.mark.parametrize(("rule", "calm", "planted", "mended"), CASES)
-def test_advice_is_whole(rule: str, calm: Figures, planted: Figures, mended: Figures) -> None:
     advice = advise(calm | planted, "own_k")[0]
+    assert advice.rule == rule
+    assert rule not in rules(calm | planted | mended)
     assert LIMITS.least_gain <= advice.gain <= 1.0
     assert advice.before == (calm | planted)[advice.figure]
-    assert advice.figure in UNITS
     assert advice.evidence.endswith(".")
     assert advice.change.endswith(".")
     assert "{" not in advice.evidence + advice.change
@@ -150,13 +145,6 @@ def test_without_counters_times_and_launches_still_tell() -> None:
         assert rules(held) == [rule]
     chain = {"launches": 4.0, "effective_launches": 4.0, "longest_share": 0.25, "kernel_us": 24.0}
     assert rules(traced | chain) == ["unfused_kernels"]
-
-
-def test_the_tables_hold_every_rule_with_its_threshold() -> None:
-    text = markdown()
-    assert [line.split("`")[1] for line in text.splitlines() if line.startswith("| `")] == NAMES
-    assert "| `dram_bound` | memory_bandwidth | kernel | DRAM at 65 % of its peak or more |" in text
-    assert "{" not in text
 
 
 FIGURE = st.one_of(

@@ -64,9 +64,9 @@ def test_a_figure_has_moved_when_it_did_so_as_predicted_and_beyond_its_noise(
 
 
 def test_a_figure_near_zero_needs_more_than_a_share_of_itself() -> None:
-    fault = FEWER.model_copy(update={"figure": "xu_pct", "before": 3.0})
-    assert score(fault, profile(), profile(xu_pct=1.5)).moved is False
-    assert score(fault, profile(), profile(xu_pct=0.5)).moved is True
+    fault = FEWER.model_copy(update={"figure": "fma_pct", "before": 3.0})
+    assert score(fault, profile(), profile(fma_pct=1.5)).moved is False
+    assert score(fault, profile(), profile(fma_pct=0.5)).moved is True
 
 
 def test_two_rungs_are_never_compared() -> None:
