@@ -38,19 +38,11 @@ def matrix(
     ] = None,
     dry_run: Annotated[
         bool,
-        Option("--dry-run", help="Show cells, calls, tokens, dollars and hours; call nothing."),
+        Option("--dry-run", help="Show cells, calls and dollars; call nothing."),
     ] = False,
     as_json: Annotated[
         bool, Option("--json", help="One JSON object with the answers on stdout.")
     ] = False,
-    display: Annotated[
-        str | None,
-        Option(
-            "--display",
-            metavar="rich|plain|none",
-            help="The live view, on stderr. [rich on a terminal, plain elsewhere]",
-        ),
-    ] = None,
 ) -> None:
     """Run every cell of a plan: each model under each condition with each seed.
 
@@ -72,12 +64,11 @@ def matrix(
         else:
             print_lines(forecast_lines(found))
         return
-    from agent.view.display import view_mode
     from experiments.study.answer import answers
     from experiments.study.study_folder import StudyFolder
     from experiments.study.study_run import run_study
 
-    result = run_study(plan, folder, view_mode(display), only or ())
+    result = run_study(plan, folder, only or ())
     record = StudyFolder(folder).record()
     told = answers(record, folder) if record is not None and not only else ()
     if as_json:

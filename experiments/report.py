@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,7 +44,6 @@ def report(
     ] = None,
     seed: Annotated[int, Option("--seed", help="Seed of the bootstrap.")] = 0,
     as_json: Annotated[bool, Option("--json", help="One JSON object a run or study.")] = False,
-    markdown: Annotated[bool, Option("--markdown", help="As Markdown, for a README.")] = False,
     p: Annotated[
         list[float] | None,
         Option("--p", min=0, help="Of a study: fast_p at this p as well (repeatable)."),
@@ -64,9 +62,9 @@ def report(
     from experiments.study.study_folder import FILE
     from experiments.study.study_report import study_report
 
-    forms = (as_json, markdown, live, output is not None or pdf_figures is not None)
+    forms = (as_json, live, output is not None or pdf_figures is not None)
     if sum(forms) > 1:
-        raise UsageError("--json, --markdown, --live and files exclude each other; choose one")
+        raise UsageError("--json, --live and files exclude each other; choose one")
     runs = [unpacked(path) for path in runs]
     studies = [path for path in runs if (path / FILE).is_file()]
     if p and len(studies) < len(runs):
@@ -78,7 +76,7 @@ def report(
         if output is not None:
             _write_page(sources, output)
         if pdf_figures is not None:
-            _write_figures(runs, pdf_figures)
+            _write_figures(sources, pdf_figures)
         if live:
             _serve_page(sources, port)
         return
@@ -94,8 +92,6 @@ def report(
     for place, (model, text) in enumerate(reports):
         if as_json:
             typer.echo(model.model_dump_json(by_alias=True))
-        elif markdown:
-            typer.echo("\n".join([""] * (place > 0) + list(text.markdown())))
         else:
             print_lines([("", "")] * (place > 0) + list(text.plain()))
 
@@ -116,16 +112,27 @@ def _write_page(sources: Sources, output: Path) -> None:
     typer.echo(str(output))
 
 
-def _write_figures(paths: Sequence[Path], folder: Path) -> None:
-    """Each picture that any number of runs, or one study, can have, as a PDF file.
+def _write_figures(sources: Sources, folder: Path) -> None:
+    """The pictures of any number of runs, or of one study, as PDF files. Raises `UsageError`."""
+    from experiments import plots
+    from experiments.page.columns import columns_of, curves_of_runs
+    from experiments.runs import load_runs
+    from experiments.study.study_report import study_report
 
-    Raises `UsageError`.
-    """
-    from experiments.plot import OF_ANY_RUNS, drawn
-
-    for picture in OF_ANY_RUNS:
-        figure = drawn(picture, paths)
-        file = folder / f"{picture}.pdf"
+    turns = load_runs(sources.paths)
+    if sources.study is not None:
+        curves = study_report(sources.study, seed=sources.seed).curves
+    else:
+        curves = tuple(curves_of_runs(columns_of(sources, None), sources.seed))
+    figures = {
+        "budgets": plots.at_equal_budgets(curves, turns),
+        "by-condition": plots.best_by_condition(turns),
+        "fast-p": plots.fast_p_curve(turns),
+        "spending": plots.spending(turns),
+        "statuses-by-call": plots.statuses_by_call(turns),
+    }
+    for name, figure in figures.items():
+        file = folder / f"{name}.pdf"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             figure.savefig(file, bbox_inches="tight")

@@ -14,11 +14,9 @@ from evaluator.command.command_line import serve
 
 ROOT = Path(__file__).resolve().parents[1]
 READERS = (
-    "experiments.advice",
     "experiments.compact",
     "experiments.compare",
     "experiments.export",
-    "experiments.plot",
     "experiments.report",
 )
 """Commands that start no process and judge nothing: they read what was recorded."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -38,44 +39,18 @@ class RuleTotal(BaseModel):
     """Mean over `followed`."""
 
 
-class AdviceTotals(BaseModel):
-    """All rules that were given, the one given most often first."""
-
-    model_config = ConfigDict(frozen=True)
-
-    runs: tuple[str, ...]
-    turns: int
-    rules: tuple[RuleTotal, ...]
-    silent: tuple[str, ...] = ()
-    """Runs in which no profile gave any advice."""
-
-
-def total_advice(paths: Iterable[Path]) -> AdviceTotals:
-    """Sum up the runs at `paths` (run directories or folders of them). Raises `UsageError`."""
-    folders = list(dict.fromkeys(folder for path in paths for folder in run_folders(path)))
-    given: dict[str, int] = {}
+def total_advice(paths: Iterable[Path]) -> tuple[RuleTotal, ...]:
+    """Of the runs at `paths` (run directories or folders of them), the rule that was given most
+    often first. Raises `UsageError`."""
+    given: Counter[str] = Counter()
     scores: dict[str, list[AdviceScore]] = {}
-    turns = 0
-    silent = []
-    for folder in folders:
-        in_run = advised = 0
+    for folder in dict.fromkeys(folder for path in paths for folder in run_folders(path)):
         for record in RunFiles(folder).turns():
-            in_run += 1
-            for piece in record.profile.advice if record.profile else ():
-                given[piece.rule] = given.get(piece.rule, 0) + 1
-                advised += 1
+            given.update(piece.rule for piece in (record.profile.advice if record.profile else ()))
             for score in record.advice_scores:
                 scores.setdefault(score.rule, []).append(score)
-        turns += in_run
-        if in_run and not advised:
-            silent.append(folder.name)
-    rules = [_total(rule, given.get(rule, 0), scores.get(rule, [])) for rule in {*given, *scores}]
-    return AdviceTotals(
-        runs=tuple(folder.name for folder in folders),
-        turns=turns,
-        rules=tuple(sorted(rules, key=lambda total: (-total.given, -total.followed, total.rule))),
-        silent=tuple(silent),
-    )
+    rules = [_total(rule, given[rule], scores.get(rule, [])) for rule in {*given, *scores}]
+    return tuple(sorted(rules, key=lambda total: (-total.given, -total.followed, total.rule)))
 
 
 def _total(rule: str, given: int, scores: list[AdviceScore]) -> RuleTotal:

@@ -1,4 +1,4 @@
-"""Figures as people read them, in columns of plain text or in Markdown."""
+"""Figures as people read them, in columns of plain text."""
 
 from __future__ import annotations
 
@@ -31,18 +31,6 @@ class Table:
                 for column, (cell, width) in enumerate(zip(line, widths, strict=True))
             ]
             yield "  ".join(cells).rstrip()
-
-    def markdown(self) -> Iterator[str]:
-        """A Markdown table, a line each."""
-        yield _line(self.heading)
-        rules = (":---" if column in self.left else "---:" for column in range(len(self.heading)))
-        yield _line(tuple(rules))
-        for row in self.rows:
-            yield _line(row)
-
-
-def _line(cells: tuple[str, ...]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def figure(value: float | None, unit: Unit, absent: str = "unknown") -> str:

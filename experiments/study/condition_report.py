@@ -105,7 +105,7 @@ def condition_report(
     turns, reached = results.turns(problems), results.outcomes(problems)
     feedback = Condition.parse(results.condition).feedback
     advised = feedback.control_of(Component.ADVICE) is Control.REAL
-    rules = total_advice(folder / cell.name for cell in results.cells).rules if advised else ()
+    rules = total_advice(folder / cell.name for cell in results.cells) if advised else ()
     return ConditionReport(
         model=results.model,
         condition=results.condition,

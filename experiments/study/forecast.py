@@ -1,4 +1,4 @@
-"""What a study would take: calls and dollars at most, and what is to be expected of the rest."""
+"""What a study would take: its calls, and the dollars that they can cost at most."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from agent.dry_run import plan as plan_of_a_run
-from agent.record.result import Spent, charge_for
-from agent.record.run_files import RunFiles
 from evaluator.command.command_line import Line
 from experiments.study.cell import cells_of
 from experiments.study.plan import Plan
@@ -24,13 +22,8 @@ class CellForecast(BaseModel):
     calls: int
     """At most, those that are recorded included."""
     recorded: int
-    first_prompt_tokens: int
     most_usd: float | None
     """None where a price, or the length of an answer, has no known limit."""
-    expected_tokens: float | None
-    """Of all its calls, from those of its recorded turns; None before the first."""
-    expected_usd: float | None
-    expected_device_hours: float | None
 
 
 class Forecast(BaseModel):
@@ -45,33 +38,18 @@ def forecast(plan: Plan, folder: Path) -> Forecast:
     """Work it out; nothing is asked, written or measured. Raises `UsageError` as a study does."""
     cells = cells_of(plan, folder)
     check_plan(plan, cells)
-    told = []
-    for cell in cells:
-        run = plan_of_a_run(cell.resolution)
-        spent = sum(
-            (charge_for(turn.usage, turn.seconds) for turn in RunFiles(run.config.output).turns()),
-            start=Spent(),
+    planned = [(cell.name, plan_of_a_run(cell.resolution)) for cell in cells]
+    found = (
+        CellForecast(
+            cell=name,
+            problems=len(run.problems),
+            calls=run.calls,
+            recorded=run.recorded,
+            most_usd=_capped(run.most_usd, plan.cell_usd, len(run.problems)),
         )
-        share = run.calls / run.recorded if run.recorded else None
-        dollars = spent.cost_usd
-        told.append(
-            CellForecast(
-                cell=cell.name,
-                problems=len(run.problems),
-                calls=run.calls,
-                recorded=run.recorded,
-                first_prompt_tokens=run.prompt_tokens,
-                most_usd=_capped(run.most_usd, plan.cell_usd, len(run.problems)),
-                expected_tokens=spent.tokens * share if share else None,
-                expected_usd=dollars * share if share and dollars is not None else None,
-                expected_device_hours=_device_seconds(spent) * share / 3600 if share else None,
-            )
-        )
-    return Forecast(question=plan.question, plan_hash=plan.hash, cells=tuple(told))
-
-
-def _device_seconds(spent: Spent) -> float:
-    return spent.seconds.device + spent.seconds.profile
+        for name, run in planned
+    )
+    return Forecast(question=plan.question, plan_hash=plan.hash, cells=tuple(found))
 
 
 def _capped(usd: float | None, cap: float | None, problems: int) -> float | None:
@@ -80,40 +58,20 @@ def _capped(usd: float | None, cap: float | None, problems: int) -> float | None
 
 
 def forecast_lines(found: Forecast) -> Iterator[Line]:
-    from experiments.analysis.table import Table
+    from experiments.analysis.table import Table, figure
 
     yield "bold", f"{found.question} (plan {found.plan_hash})"
-    heading = (
-        "cell", "problems", "calls", "recorded", "first prompt", "expected tokens",
-        "expected $", "at most $", "device hours",
-    )  # fmt: skip
+    counts = ("problems", "calls", "recorded")
     rows = [
-        (
-            each.cell,
-            str(each.problems),
-            str(each.calls),
-            str(each.recorded),
-            f"{each.first_prompt_tokens:,}",
-            _figure(each.expected_tokens, ",.0f"),
-            _figure(each.expected_usd, ",.2f"),
-            _figure(each.most_usd, ",.2f"),
-            _figure(each.expected_device_hours, ".2f"),
-        )
+        (each.cell, *(str(getattr(each, name)) for name in counts), figure(each.most_usd, "usd"))
         for each in found.cells
     ]
-    first, *lines = Table(heading, rows).plain()
+    first, *lines = Table(("cell", *counts, "at most"), rows).plain()
     yield "bold", first
     yield from (("", line) for line in lines)
     calls, recorded = (sum(getattr(c, name) for c in found.cells) for name in ("calls", "recorded"))
-    usd = [each.most_usd for each in found.cells]
-    most = f"${sum(u for u in usd if u is not None):,.2f}"
-    unknown = "; unknown for some cells" if None in usd else ""
+    known = [each.most_usd for each in found.cells if each.most_usd is not None]
+    unknown = "; unknown for some cells" if len(known) < len(found.cells) else ""
     yield "bold", f"{len(found.cells)} cells, {calls} calls at most, {recorded} recorded"
-    yield "", f"dollars: at most {most}{unknown}"
-    if not recorded:
-        yield "dim", "what is to be expected is told once some turns are recorded"
+    yield "", f"dollars: at most {figure(sum(known), 'usd')}{unknown}"
     yield "dim", "nothing was asked, written or measured"
-
-
-def _figure(value: float | None, form: str) -> str:
-    return "?" if value is None else format(value, form)

@@ -1,4 +1,4 @@
-"""Reports on studies and runs for a person, as plain text or as Markdown."""
+"""Reports on studies and runs for a person, as plain text."""
 
 from __future__ import annotations
 
@@ -50,18 +50,6 @@ class ReportText:
             yield "bold", section.title
             yield from (("", line) for line in section.lines)
             yield from (("", line) for line in (section.table.plain() if section.table else ()))
-
-    def markdown(self) -> Iterator[str]:
-        yield f"### {self.title}"
-        yield ""
-        yield from (f"- {line}" for line in (*self.lines, *(f"Note: {n}" for n in self.notes)))
-        for section in self.sections:
-            yield ""
-            yield f"#### {section.title}"
-            yield ""
-            for line in section.lines:
-                yield f"{'  ' if line.startswith(' ') else ''}- {line.strip()}"
-            yield from section.table.markdown() if section.table else ()
 
 
 def study_text(report: StudyReport) -> ReportText:

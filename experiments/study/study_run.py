@@ -27,12 +27,11 @@ from agent.loop.problem_setup import ProblemCheck, RivalMeasurement
 from agent.record.completion import ModelClient
 from agent.record.result import ProblemResult, Stop
 from agent.record.store import RunStore, open_store
-from agent.view.display import Mode
 from evaluator.errors import InfrastructureError
 from experiments.study.cell import Cell, cells_of, chosen
 from experiments.study.plan import Plan
 from experiments.study.study_folder import StudyFolder
-from experiments.study.study_view import StudyView, open_view
+from experiments.study.study_view import StudyView
 from experiments.study.unit import Queue, Unit, in_order
 from problems.errors import UsageError
 from tools.execute import problem_request
@@ -73,9 +72,7 @@ def check_plan(plan: Plan, cells: Sequence[Cell]) -> None:
     check_judging(cells[0].resolution.config)
 
 
-def run_study(
-    plan: Plan, folder: Path, mode: Mode = "none", only: Sequence[str] = ()
-) -> StudyResult:
+def run_study(plan: Plan, folder: Path, only: Sequence[str] = ()) -> StudyResult:
     """Take every cell of `plan` through its problems, or through what is left of them.
 
     All cells share the judge and its devices. As many turns are under way as the workers of a
@@ -110,8 +107,8 @@ def run_study(
             )
             for cell in cells
         }
-        view = stack.enter_context(open_view(mode, cells, stores))
-        stack.enter_context(two_stage_interrupt(stop, view.say, at_once=view.close))
+        view = StudyView(sum(len(cell.resolution.problems) for cell in cells))
+        stack.enter_context(two_stage_interrupt(stop, view.say, at_once=lambda: None))
         return _StudyRun(plan, cells, stores, clients, judging, view, stop).go()
 
 

@@ -58,17 +58,6 @@ def test_the_command_prints_one_json_object_a_run(tmp_path: Path):
     assert told[0]["schema"] == 1
 
 
-def test_markdown_tables_have_as_many_cells_in_every_row(tmp_path: Path):
-    run = made_run(tmp_path / "run", {"p": [2.0], "q": [None]})
-    done = command(MODULE, run, "--markdown")
-    tables = [
-        block.splitlines() for block in done.stdout.split("\n\n") if block.lstrip().startswith("|")
-    ]
-    assert len(tables) == 2
-    for table in tables:
-        assert len({line.count("|") for line in table}) == 1
-
-
 def test_an_unfinished_run_is_told_as_one(tmp_path: Path):
     run = made_run(tmp_path / "run", {"p": [2.0]}, budget=4)
     (run / "config.yaml").write_text((run / "config.yaml").read_text().replace("- p", "- p\n- q"))
@@ -87,7 +76,7 @@ def test_bad_input_is_one_line(words: tuple[str, ...], reason: str):
 
 def test_two_formats_at_once_are_refused(tmp_path: Path):
     run = made_run(tmp_path / "run", {"p": [2.0]})
-    assert "exclude each other" in refused(MODULE, run, "--json", "--markdown")
+    assert "exclude each other" in refused(MODULE, run, "--json", "-o", tmp_path / "p.html")
 
 
 def test_the_score_is_shown_where_it_was_recorded(tmp_path: Path):
@@ -112,7 +101,7 @@ def test_levels_stand_side_by_side(tmp_path: Path):
     assert [(level.name, level.problems) for level in told.levels] == [("1", 2), ("2", 1)]
     solved = [level.figures[0].estimate for level in told.levels]
     assert [found.value for found in solved if found] == [0.5, 1.0]
-    assert "level" in command(MODULE, tmp_path / "run", "--markdown").stdout
+    assert "level 1 (2): fast_0" in command(MODULE, tmp_path / "run").stdout
     alone = report(made_run(tmp_path / "alone", {"level1_1_a": [2.0]}))
     assert alone.levels == ()
 

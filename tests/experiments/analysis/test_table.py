@@ -42,10 +42,6 @@ def test_columns_are_aligned():
     ]
 
 
-def test_a_bar_in_a_cell_does_not_split_it():
-    assert list(Table(("a", "b"), [("x|y", "1")]).markdown())[-1] == "| x\\|y | 1 |"
-
-
 def test_a_ratio_of_which_nothing_is_known_has_no_interval() -> None:
     found = interval_of(Estimate(2.4, 0.0, math.inf))
     assert interval(found, "ratio") == "2.40x [-, -]"

@@ -165,7 +165,7 @@ def test_a_condition_that_is_not_finished_is_named(tmp_path: Path):
 
 
 @pytest.mark.thorough
-def test_the_recorded_study_is_reported_as_text_json_and_markdown():
+def test_the_recorded_study_is_reported_as_text_and_json():
     text = command(MODULE, RECORDED)
     assert (text.returncode, text.stderr) == (0, "")
     assert "refine G+E+P against refine G+E+placebo:P, by speedup_kept: can't tell" in text.stdout
@@ -175,11 +175,7 @@ def test_the_recorded_study_is_reported_as_text_json_and_markdown():
     assert told.study == "profile-worth-cpu"
     assert all(answer.planned for answer in told.answers)
     assert told == study_report(RECORDED)
-    markdown = command(MODULE, RECORDED, "--markdown", "--p", "1.25").stdout
-    assert "| fast_1.25: correct and > 1.25x |" in markdown
-    for block in markdown.split("\n\n"):
-        if block.startswith("|"):
-            assert len({line.count("|") for line in block.splitlines()}) == 1
+    assert "fast_1.25: correct and > 1.25x " in command(MODULE, RECORDED, "--p", "1.25").stdout
 
 
 def test_options_of_a_study_are_refused_for_a_run(tmp_path: Path):
