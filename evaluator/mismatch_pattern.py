@@ -123,12 +123,6 @@ class Pattern(StrEnum):
     )
     EVAL_MODE = (
         "eval_mode",
-        "It is what comes out in eval().",
-        "It is judged in train mode, as the reference is made: batch norms use the batch's "
-        "statistics.",
-    )
-    RIGHT_IN_EVAL = (
-        "right_in_eval",
         "It is right in eval() alone.",
         "It is judged in train mode, as the reference is made: batch norms use the batch's "
         "statistics, and dropout drops.",

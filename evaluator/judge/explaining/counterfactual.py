@@ -18,19 +18,13 @@ from torch import Tensor
 from evaluator.judge.explaining.reference_modes import Mode, eval_modes, precision_modes
 from evaluator.judge.problem.reference import Reference, buffers_kept, flatten
 from evaluator.mismatch_pattern import Pattern
-from evaluator.settings import Precision
 
 _SECONDS = 2.0
 """After which no further mode is tried."""
-_CLOSE = {
-    Precision.FP32: 1e-4,
-    Precision.TF32: 1e-2,
-    Precision.FP16: 1e-2,
-    Precision.BF16: 3e-2,
-}
-"""RMSE relative to the rms of the reference in eval(), below which an output is what comes out."""
+_ROUNDING = 0.03
+"""RMSE relative to the outputs' rms that lower precision leaves at most."""
 _CLOSER = 20.0
-"""How many times closer it must be to that than to the right output."""
+"""How many times closer an output must be to what eval() gives than to the right one."""
 _FEWEST_TO_CORRELATE = 64
 """With fewer elements, one of many precisions fits by luck."""
 _ALIKE = 0.7
@@ -39,8 +33,6 @@ _AS_ALIKE = 0.02
 """Two precisions whose correlations differ by less can't be distinguished."""
 _ALIKE_SIZE = 2.0
 """How many times larger or smaller such errors may be."""
-_SMALL = 0.03
-"""Errors of lower precision have at most this RMSE, relative to the outputs' rms."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +49,6 @@ def find_counterfactual(
     arguments: list[Any],
     actual: Tensor,
     output: int,
-    precision: Precision,
 ) -> Counterfactual | None:
     """The first way found in which the reference gives `actual`; None where there is none.
 
@@ -66,7 +57,6 @@ def find_counterfactual(
         arguments: of the call.
         actual: the candidate's sealed output.
         output: which of the reference's outputs it is.
-        precision: the task's.
     """
     if not _varies(actual):
         return None
@@ -80,7 +70,7 @@ def find_counterfactual(
 
     end = time.monotonic() + _SECONDS
     right = run()
-    found = _in_eval(actual, right, eval_modes(reference.model, run), end, _CLOSE[precision])
+    found = _in_eval(actual, right, eval_modes(reference.model, run), end)
     if found is not None:
         return found
     modes = precision_modes(reference.model, arguments, call, reference.device)
@@ -111,13 +101,13 @@ def _results(modes: Iterator[Mode], end: float, shape: torch.Size) -> Iterator[t
 
 
 def _in_eval(
-    actual: Tensor, right: Tensor, modes: Iterator[Mode], end: float, limit: float
+    actual: Tensor, right: Tensor, modes: Iterator[Mode], end: float
 ) -> Counterfactual | None:
     own_error = _rms(actual.double() - right.double())
     fits = []
     for words, result in _results(modes, end, actual.shape):
         error, scale = _rms(actual.double() - result.double()), _rms(result)
-        if scale and error <= limit * scale and error * _CLOSER < own_error:
+        if scale and error <= _ROUNDING * scale and error * _CLOSER < own_error:
             fits.append((error / scale, words))
     if not fits:
         return None
@@ -133,7 +123,7 @@ def _less_precise(
         return None
     errors = (actual.double() - right.double()).flatten()
     size = _rms(errors)
-    if not 0 < size <= _SMALL * _rms(right):
+    if not 0 < size <= _ROUNDING * _rms(right):
         return None
     alike: list[tuple[float, str]] = []
     for names, result in _results(modes, end, right.shape):

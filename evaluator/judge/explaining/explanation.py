@@ -30,10 +30,6 @@ from evaluator.worker.poison import FILL_WORDS, POISONS
 from evaluator.worker.steps import FILL_VALUE, Step
 
 _T = TypeVar("_T")
-_ROUNDING = 0.03
-"""RMSE relative to the outputs' rms that lower precision leaves at most."""
-_CLOSER = 20.0
-"""So many times smaller must the error be in eval() than in train mode."""
 _NEAR = 0.01
 _MOST_OF_THE_WRONG = 0.5
 _HUGE = 1e9
@@ -133,7 +129,6 @@ class Explanation:
                 self.context.draws.values_of(self.draw),
                 self.actual[output],
                 output,
-                self.context.settings.precision,
             )
         if found is None:
             return self._eval_alone()
@@ -218,20 +213,14 @@ class Explanation:
         if not depends_on_mode(model):
             return None
         draw = self.context.draws.at(self.draw)
-        in_train = _error(self._outputs(draw), self.context.expected(draw))
         # Its wrong calls may have moved its running statistics.
         self.runner.construct_again()
         got = self._outputs(draw, "eval")
         with in_eval(list(model.modules())):
             expected = self.context.expected(draw)
-        but = ""
         if not self._close(got, expected, draw):
-            error = _error(got, expected)
-            if not (error <= _ROUNDING and error * _CLOSER <= in_train):
-                return None
-            but = f", but for lower precision (relative error {error:.1g})"
-        words = f"it is right in eval() alone{but}; it is judged in train mode, as the reference is"
-        return Pattern.RIGHT_IN_EVAL, words
+            return None
+        return Pattern.EVAL_MODE, "in eval(), it is right"
 
     def _is_right_at(self, earlier: Draw) -> bool:
         """With fresh inputs at the address of an earlier call's."""
@@ -269,13 +258,3 @@ class Explanation:
             accumulation=self.context.work.accumulation,
             describing=False,
         ).ok
-
-
-def _error(some: list[torch.Tensor], others: list[torch.Tensor]) -> float:
-    """The largest RMSE of an output, relative to its rms; NaN where a value is none."""
-    worst = 0.0
-    for one, other in zip(some, others, strict=True):
-        beside = other.to(one.device).double()
-        scale = float(beside.square().mean().sqrt())
-        worst = max(worst, float((one.double() - beside).square().mean().sqrt()) / (scale or 1.0))
-    return worst

@@ -5,9 +5,8 @@ Most wrong kernels that other systems write are right in one of these ways.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,7 +18,7 @@ from torch.nn.modules.batchnorm import _NormBase
 from torch.utils._pytree import tree_map
 
 from evaluator.backend_flags import BackendFlags
-from evaluator.judge.operator_mode import OperatorCall, OperatorMode
+from evaluator.judge.operator_mode import OperatorCall, OperatorMode, storage_of, tensors_in
 
 Run = Callable[[Callable[..., Any], list[Any]], Tensor]
 """Calls a module and picks one of its outputs."""
@@ -61,36 +60,46 @@ def depends_on_mode(model: torch.nn.Module) -> bool:
 def precision_modes(
     model: torch.nn.Module, arguments: list[Any], run: Run, device: torch.device
 ) -> Iterator[Mode]:
-    """fp32 models in lower precision: products or weights alone, by autocast, or all of it."""
+    """fp32 models in lower precision: weights, products or all results are rounded.
 
-    def flagged() -> Tensor:
-        with BackendFlags(True, True).added():
-            return run(model, arguments)
+    The arithmetic stays in fp32, so that no operator takes far longer, or asserts more.
+    """
 
-    def products(rounded: Rounding) -> Tensor:
-        with _RoundedProducts(rounded):
-            return run(model, arguments)
+    def within(
+        mode: AbstractContextManager[object],
+        rounded: Rounding | None = None,
+        given: list[Any] = arguments,
+    ) -> Tensor:
+        """The model in this mode, with rounded weights."""
+        state = {}
+        if rounded is not None:
+            state = {name: _rounded(weight, rounded) for name, weight in model.named_parameters()}
 
-    def autocast(dtype: torch.dtype) -> Tensor:
-        with torch.autocast(device.type, dtype):
-            return run(model, arguments).float()
+        def module(*values: Any) -> Any:
+            with mode:
+                return functional_call(model, state, values)
 
-    def weights(dtype: torch.dtype) -> Tensor:
-        state = {n: p.to(dtype).to(p.dtype) for n, p in model.named_parameters()}
-        return run(lambda *given: functional_call(model, state, given), arguments)
+        return run(module, given)
 
-    def whole(dtype: torch.dtype) -> Tensor:
-        narrow = copy.deepcopy(model).to(dtype)
-        return run(narrow, tree_map(lambda value: _narrowed(value, dtype), arguments)).float()
+    def products(rounded: Rounding, *, results: bool) -> Tensor:
+        return within(_Rounded(rounded, results=results))
+
+    def weights(rounded: Rounding) -> Tensor:
+        return within(nullcontext(), rounded)
+
+    def whole(rounded: Rounding) -> Tensor:
+        given = tree_map(lambda value: _rounded(value, rounded), arguments)
+        return within(_Rounded(rounded, results=True, everywhere=True), rounded, given)
 
     if device.type == "cuda":
-        yield Mode("TF32", flagged)
+        yield Mode("TF32", lambda: within(BackendFlags(True, True).added()))
     # Operands rounded to fp16 are those rounded to TF32, unless they are very large or small.
-    yield Mode("TF32 or fp16", partial(products, to_tf32))
-    yield Mode("bf16", partial(products, to_bf16))
-    for name, dtype in (("fp16", torch.float16), ("bf16", torch.bfloat16)):
-        for how in (weights, autocast, whole):
-            yield Mode(name, partial(how, dtype))
+    yield Mode("TF32 or fp16", partial(products, to_tf32, results=False))
+    yield Mode("bf16", partial(products, _to_bf16, results=False))
+    for name, rounded in (("fp16", _to_fp16), ("bf16", _to_bf16)):
+        # The second is what autocast does.
+        for how in (weights, partial(products, results=True), whole):
+            yield Mode(name, partial(how, rounded))
 
 
 @contextmanager
@@ -111,7 +120,11 @@ def _in_eval(modules: Sequence[torch.nn.Module], call: Callable[[], Tensor]) -> 
         return call()
 
 
-def to_bf16(tensor: Tensor) -> Tensor:
+def _to_fp16(tensor: Tensor) -> Tensor:
+    return tensor.half().to(tensor.dtype)
+
+
+def _to_bf16(tensor: Tensor) -> Tensor:
     return tensor.bfloat16().to(tensor.dtype)
 
 
@@ -124,24 +137,33 @@ def to_tf32(tensor: Tensor) -> Tensor:
     return ((bits + half) & -(1 << _TF32_DROPS)).view(torch.float32)
 
 
-def _narrowed(value: Any, dtype: torch.dtype) -> Any:
-    return value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
+def _rounded(value: Any, rounded: Rounding) -> Any:
+    is_rounded = isinstance(value, Tensor) and value.dtype is torch.float32
+    return rounded(value) if is_rounded else value
 
 
-class _RoundedProducts(OperatorMode):
-    """The operands of products and convolutions are rounded; their sums are not."""
+class _Rounded(OperatorMode):
+    """The operands of products and convolutions are rounded, and so may be what comes out: of these
+    alone, or of all operators."""
 
-    def __init__(self, rounded: Rounding) -> None:
+    def __init__(self, rounding: Rounding, *, results: bool, everywhere: bool = False) -> None:
         super().__init__()
-        self._rounded = rounded
+        self._rounding = rounding
+        self._results = results
+        self._everywhere = everywhere
 
     def result_of(self, call: OperatorCall) -> Any:
-        if call.plain_name not in _PRODUCTS:
-            return call.run()
-        # What is added to the product keeps its precision.
-        first = 1 if call.plain_name in ("addmm", "baddbmm") else 0
-        factors = map(self._factor, call.args[first : first + 2])
-        return call.with_args(*call.args[:first], *factors, *call.args[first + 2 :])
-
-    def _factor(self, value: Any) -> Any:
-        return self._rounded(value) if isinstance(value, Tensor) else value
+        is_product = call.plain_name in _PRODUCTS
+        if not is_product:
+            result = call.run()
+        else:
+            # What is added to the product keeps its precision.
+            first = 1 if call.plain_name in ("addmm", "baddbmm") else 0
+            factors = (_rounded(each, self._rounding) for each in call.args[first : first + 2])
+            result = call.with_args(*call.args[:first], *factors, *call.args[first + 2 :])
+        if self._results and (is_product or self._everywhere):
+            given = {storage_of(tensor) for tensor in call.operands}
+            for tensor in tensors_in(result):
+                if storage_of(tensor) not in given:
+                    tensor.copy_(_rounded(tensor, self._rounding))
+        return result

@@ -58,6 +58,8 @@ def test_a_state_that_is_not_kept_is_wrong(evaluate, old, new):
         source = source.replace("self.out(self.state)", "self.out(state)")
     evaluation = evaluate(source, reference=STATEFUL)
     assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_values")
+    if new == "state = torch.tanh":
+        assert evaluation.correctness.mismatch.patterns[0] == "state_not_kept"
 
 
 IN_A_BUFFER = STATEFUL.replace(

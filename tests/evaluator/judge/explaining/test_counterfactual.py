@@ -30,6 +30,7 @@ SOURCE = task(
     y="torch.rand(48, 48) + 0.5",
 )
 CHAIN = "return self.second(torch.relu(self.linear(self.first(x)))) * y"
+SOFTMAX = "return torch.softmax(self.linear(x), 1) * y"
 
 
 @pytest.fixture(autouse=True)
@@ -38,11 +39,9 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counterfactual, "_SECONDS", 60.0)
 
 
-def looked_for(
-    reference: Reference, values: list[Any], wrong: Tensor, precision: Precision = Precision.FP32
-) -> Counterfactual | None:
+def looked_for(reference: Reference, values: list[Any], wrong: Tensor) -> Counterfactual | None:
     with torch.no_grad():
-        return find_counterfactual(reference, values, wrong, 0, precision)
+        return find_counterfactual(reference, values, wrong, 0)
 
 
 def made(body: str, precision: Precision = Precision.FP32) -> tuple[Reference, list[Any]]:
@@ -77,19 +76,19 @@ def weights_in_fp16(reference: Reference, values: list[Any]) -> Tensor:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "code", "words"),
+    ("body", "wrong", "code", "words"),
     [
-        (in_eval_mode, "eval_mode", "all of it is in eval()"),
-        (one_norm_in_eval_mode, "eval_mode", "`second` uses its running statistics"),
-        (under_autocast, "precision", "bf16"),
-        (whole_in_fp16, "precision", "fp16"),
-        (weights_in_fp16, "precision", "fp16"),
+        (CHAIN, in_eval_mode, "eval_mode", "all of it is in eval()"),
+        (CHAIN, one_norm_in_eval_mode, "eval_mode", "`second` uses its running statistics"),
+        (CHAIN, under_autocast, "precision", "bf16"),
+        (SOFTMAX, whole_in_fp16, "precision", "fp16"),
+        (CHAIN, weights_in_fp16, "precision", "fp16"),
     ],
 )
 def test_the_mistake_is_named(
-    wrong: Callable[[Reference, list[Any]], Tensor], code: str, words: str
+    body: str, wrong: Callable[[Reference, list[Any]], Tensor], code: str, words: str
 ) -> None:
-    reference, values = made(CHAIN)
+    reference, values = made(body)
     before = copy.deepcopy(reference.model.state_dict())
     with torch.no_grad():
         output = wrong(reference, values)
@@ -105,7 +104,7 @@ def test_bf16_tasks_are_explained_as_well():
     reference, values = made(CHAIN, Precision.BF16)
     with torch.no_grad():
         wrong = in_eval_mode(reference, values)
-    found = looked_for(reference, values, wrong, Precision.BF16)
+    found = looked_for(reference, values, wrong)
     assert found is not None and found.code == "eval_mode"
 
 
