@@ -100,10 +100,7 @@ def command(
     problem: Annotated[str | None, typer.Option(help="Id or file of the problem.")] = None,
     suite: Annotated[
         Path | None,
-        typer.Option(
-            help="A folder of problems in KernelBench's format, or a data set of them: "
-            "hf:NAME[@REVISION], hf:FILE.parquet."
-        ),
+        typer.Option(help="A folder of problems in KernelBench's format. [our own]"),
     ] = None,
     device: Annotated[
         str, typer.Option(help="auto, cpu, cuda, cuda:N, or for a folder cuda:N,M or all.")

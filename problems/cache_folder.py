@@ -1,4 +1,4 @@
-"""Where built libraries, measured ceilings and data sets of problems are kept between runs."""
+"""Where built libraries and measured ceilings are kept between runs."""
 
 from __future__ import annotations
 

@@ -20,10 +20,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def main(
     suite: Annotated[
         Path | None,
-        typer.Option(
-            help="A folder in KernelBench's format, or a data set: hf:NAME[@REVISION], "
-            "hf:FILE.parquet; default: our own."
-        ),
+        typer.Option(help="A folder of problems in KernelBench's format. [our own]"),
     ] = None,
     level: Annotated[int | None, typer.Option(help="Only this level.")] = None,
     filter: Annotated[

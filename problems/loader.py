@@ -1,4 +1,4 @@
-"""Where problems are found: our own levels, a folder or data set in KernelBench's format, a file.
+"""Where problems are found: our own levels, a folder in KernelBench's format, a file.
 
 Nothing of a problem is executed here: what the loader knows, it reads from the syntax tree.
 """
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from problems.category import derive_category
-from problems.dataset import dataset_name, folder_of, is_dataset
 from problems.errors import UnknownProblemError, UsageError
 from problems.problem import Problem
 from problems.sizes import metadata, parse
@@ -67,9 +66,8 @@ class _Entry:
 def load_suite(suite: Path | None = None) -> list[Problem]:
     """All problems of a suite, by level and number; None is our own.
 
-    A suite is a folder with `level{L}/{number}_{name}.py` in it, or a data set with KernelBench's
-    columns (`problems.dataset`): `hf:NAME[@REVISION]`, `hf:FOLDER`, `hf:FILE.parquet`. Raises
-    `UsageError` for a suite that can't be found or read and for a file that is no problem.
+    A suite is a folder with `level{L}/{number}_{name}.py` in it. Raises `UsageError` for a suite
+    that can't be found or read and for a file that is no problem.
     """
     return [_read(entry) for entry in _entries(suite)]
 
@@ -133,16 +131,11 @@ def select(
 
 
 def _suite_name(suite: Path | None) -> str:
-    if suite is None:
-        return OUR_SUITE
-    return dataset_name(suite) if is_dataset(suite) else suite.resolve().name or str(suite)
+    return OUR_SUITE if suite is None else suite.resolve().name or str(suite)
 
 
 def _entries(suite: Path | None) -> Iterator[_Entry]:
-    if suite is None:
-        folder = Path(__file__).parent
-    else:
-        folder = folder_of(suite) if is_dataset(suite) else suite.expanduser()
+    folder = Path(__file__).parent if suite is None else suite.expanduser()
     if not folder.is_dir():
         raise UsageError(
             f"no such suite: {folder} is no folder; --suite takes one with level1/ ..."

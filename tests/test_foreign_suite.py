@@ -10,7 +10,6 @@ import pytest
 
 from agent.record.turn_log import read_turns
 from tests.command import ROOT, command
-from tests.problems.test_dataset import rows, write
 
 SUITE = ROOT / "tests" / "data" / "suite"
 WRONG = {
@@ -96,18 +95,17 @@ def test_the_main_job_takes_a_turn_on_every_problem(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_command_takes_a_parquet_file(tmp_path: Path, kernels: Path) -> None:
-    write(tmp_path / "tasks.parquet", rows())
-    suite = ("--suite", "hf:./tasks.parquet")
+def test_every_command_takes_the_suite(kernels: Path) -> None:
+    suite = ("--suite", SUITE)
     kernel = kernels / "level_1_problem_19_sample_0_kernel.py"
     one = ("--problem", "1/19", *suite, "--device", "cpu", "--json")
 
-    listed = command("problems.list", *suite, "--level", "2", "--json", cwd=tmp_path)
+    listed = command("problems.list", *suite, "--level", "2", "--json")
     assert json.loads(listed.stdout)["id"] == "level2_7_Conv2d_BatchNorm_Bias_Scale"
-    checked = command("evaluator.check", kernel, *one, "--timing-seconds", "0.2", cwd=tmp_path)
+    checked = command("evaluator.check", kernel, *one, "--timing-seconds", "0.2")
     assert json.loads(checked.stdout)["status"] == "correct", checked.stderr
-    profiled = command("tools.profile", kernel, *one, cwd=tmp_path)
+    profiled = command("tools.profile", kernel, *one)
     assert json.loads(profiled.stdout)["rung"] == "cpu", profiled.stderr
-    planned = command("agent.run", *one, "--dry-run", cwd=tmp_path)
+    planned = command("agent.run", *one, "--dry-run")
     (problem,) = json.loads(planned.stdout)["problems"]
-    assert (problem["id"], problem["suite"]) == ("level1_19_ReLU", "tasks.parquet")
+    assert (problem["id"], problem["suite"]) == ("level1_19_ReLU", "suite")

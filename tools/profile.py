@@ -226,10 +226,7 @@ def command(
     problem: Annotated[str, typer.Option(help="Id or file of the problem.")],
     suite: Annotated[
         Path | None,
-        typer.Option(
-            help="A folder of problems in KernelBench's format, or a data set of them: "
-            "hf:NAME[@REVISION], hf:FILE.parquet."
-        ),
+        typer.Option(help="A folder of problems in KernelBench's format. [our own]"),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
     keep: Annotated[

@@ -59,12 +59,7 @@ class RunSettings(JudgeOptions):
     ] = FeedbackSpec.parse("G+E+P")
     suite: Annotated[
         Path | None,
-        CommandOption(
-            "A folder of problems in KernelBench's format, or a data set: hf:NAME[@REVISION] on "
-            "the Hugging Face Hub, hf:FOLDER or hf:FILE.parquet.",
-            "DIR|hf:NAME",
-            default="our own",
-        ),
+        CommandOption("A folder of problems in KernelBench's format.", "DIR", default="our own"),
     ] = None
     model: Annotated[
         str,

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.command import command
-from tests.problems.test_dataset import write as write_rows
 from tests.task import as_candidate, task
 
 TASK = task("return torch.relu(x)", x="torch.randn(64, 513)")
@@ -117,20 +116,15 @@ def results(path: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 @pytest.mark.slow
-def test_a_suite_in_a_parquet_file_for_a_person(tmp_path: Path) -> None:
-    rows = [
-        {"code": code, "level": 1, "name": f"{number}_task", "problem_id": number}
-        for number, code in ((1, TASK), (2, UNUSABLE))
-    ]
-    write_rows(tmp_path / "tasks.parquet", rows)
+def test_lines_for_a_person(tmp_path: Path, suite: Path) -> None:
     latin = RIGHT.encode() + b"# \xe9\n"
     folder = write(tmp_path / "kernels", {kernel(1, 1, 0): RIGHT, kernel(1, 2, 0): RIGHT})
     (folder / kernel(1, 1, 1)).write_bytes(latin)
-    done = judged(folder, f"hf:{tmp_path / 'tasks.parquet'}", "--results", tmp_path / "found.json")
+    done = judged(folder, suite, "--results", tmp_path / "found.json")
     assert (done.returncode, done.stdout) == (1, "")
     lines = done.stderr.splitlines()
-    assert f"{kernel(1, 1, 0)} on level1_1_task: correct" in lines
-    unjudged = lines.index(f"{kernel(1, 2, 0)} on level1_2_task: cannot be judged")
+    assert f"{kernel(1, 1, 0)} on level1_1_relu: correct" in lines
+    unjudged = lines.index(f"{kernel(1, 2, 0)} on level1_2_bad: cannot be judged")
     assert lines[unjudged + 1].startswith("  UnusableReferenceError: ")
     assert set(results(tmp_path / "found.json")) == {"1", "2"}
     assert not (folder / "eval_results.json").exists()
