@@ -48,7 +48,7 @@ def optimize(
     its constructor takes any, `init_inputs` (`agent.module_source` says which); the weights are not
     taken over, since a kernel must be right for any.
 
-    `options` are those of `python -m agent.run` with underscores (`model`, `budget`, `device`,
+    `options` are those of `kernel-refinery run` with underscores (`model`, `budget`, `device`,
     `feedback`, `model_args={...}`, `start_from`, ...). Raises `UsageError` for a mistake in them,
     and `InfrastructureError` where the machine or the model's provider fails.
     """

@@ -34,7 +34,7 @@ def compact(
     run: Annotated[Path, Argument(help="A run directory.")],
     out: Annotated[Path, Argument(help="The folder to make; it may not exist yet.")],
     kernels: Annotated[
-        bool, Option("--kernels", help="Every kernel, not only the best: agent.show shows diffs.")
+        bool, Option("--kernels", help="Every kernel, for the diffs of kernel-refinery show.")
     ] = False,
     prompts: Annotated[bool, Option("--prompts", help="Every prompt.")] = False,
     answers: Annotated[
@@ -94,7 +94,8 @@ def make_compact(
     every = sorted(files.turns(), key=lambda turn: (turn.problem, turn.call))
     missing = sorted(set(problems) - {turn.problem for turn in every})
     if missing:
-        raise UsageError(f"{run} has no turn of {', '.join(missing)}; `agent.show` lists it")
+        names = ", ".join(missing)
+        raise UsageError(f"{run} has no turn of {names}; `kernel-refinery show` lists it")
     turns = [turn for turn in every if not problems or turn.problem in problems]
     if not turns:
         raise UsageError(f"{run} holds no turn yet; start or resume that run first")
@@ -183,7 +184,7 @@ def _readme(out: Path, turns: Sequence[TurnRecord], parts: Sequence[str]) -> str
     kept = ", ".join(("the best kernels", *(f"all {part}" for part in parts)))
     here = _place(out)
     replay = (
-        f"- `python -m agent.run -m replay/{here}` gives the recorded answers again\n"
+        f"- `kernel-refinery run -m replay/{here}` gives the recorded answers again\n"
         if "completions" in parts
         else ""
     )
@@ -193,8 +194,8 @@ def _readme(out: Path, turns: Sequence[TurnRecord], parts: Sequence[str]) -> str
         f" {len(turns)} turns, {first.backend} on {first.device}, {first.precision}. Kept: every"
         f" turn's record (long logs cut), {kept}. Versions are in `environment.json`, settings in"
         f" `config.yaml`.\n\n"
-        f"- `python -m agent.show {here}` prints it turn by turn\n"
-        f"- `python -m experiments.report {here}` sums it up\n"
+        f"- `kernel-refinery show {here}` prints it turn by turn\n"
+        f"- `kernel-refinery report {here}` sums it up\n"
         f"{replay}"
     )
 

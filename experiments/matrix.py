@@ -103,7 +103,7 @@ def study_lines(
     if in_part:
         yield "dim", "without --cell the same command answers the plan's questions"
     elif not told:
-        yield "dim", "the plan has no contrasts; experiments.compare compares two cells"
+        yield "dim", "the plan has no contrasts; kernel-refinery compare compares two cells"
     for name, why in result.failed.items():
         yield "red", f"failed: {name}: {why}"
     for name in result.capped:

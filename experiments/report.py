@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -114,6 +115,8 @@ def _write_page(sources: Sources, output: Path) -> None:
 
 def _write_figures(sources: Sources, folder: Path) -> None:
     """The pictures of any number of runs, or of one study, as PDF files. Raises `UsageError`."""
+    if find_spec("matplotlib") is None:
+        raise UsageError("--pdf-figures needs matplotlib: pip install matplotlib")
     from experiments import plots
     from experiments.page.columns import columns_of, curves_of_runs
     from experiments.runs import load_runs

@@ -84,7 +84,9 @@ def run_folders(path: Path) -> list[Path]:
     if path in found:
         return [path]
     if not found:
-        raise UsageError(f"{path} holds no run (no {FILE}); name a folder that agent.run made")
+        raise UsageError(
+            f"{path} holds no run (no {FILE}); name a folder that kernel-refinery run made"
+        )
     return sorted(found)
 
 

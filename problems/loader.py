@@ -99,7 +99,7 @@ def load_problem(ref: str, suite: Path | None = None, *, files: bool = True) -> 
     names = {alias.lower(): entry.id for entry in entries for alias in entry.aliases}
     near = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)
     ids = list(dict.fromkeys(names[name] for name in near))
-    hint = f"did you mean {' or '.join(ids)}?" if ids else "`python -m problems.list` names all"
+    hint = f"did you mean {' or '.join(ids)}?" if ids else "`kernel-refinery problems` names all"
     raise UnknownProblemError(f"no problem {ref!r} in {where}; {hint}")
 
 

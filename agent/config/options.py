@@ -26,7 +26,7 @@ def _several(value: object) -> object:
 
 
 class RunOptions(RunSettings):
-    """The options of `python -m agent.run`; `model_fields_set` says which were given.
+    """The options of `kernel-refinery run`; `model_fields_set` says which were given.
 
     `levels`, `filter` and `limit` narrow `problems` (or the suite) and end there.
     """

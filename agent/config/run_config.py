@@ -29,7 +29,7 @@ def _model_arguments(arguments: dict[str, Scalar]) -> dict[str, Scalar]:
         if re.search(r"api_?key|secret|password|credential", key, re.IGNORECASE):
             raise ValueError(
                 f"{key} would be written into the run's record; set the provider's environment"
-                " variable instead (python -m agent.doctor names it)"
+                " variable instead (kernel-refinery doctor names it)"
             )
     return arguments
 
@@ -37,7 +37,7 @@ def _model_arguments(arguments: dict[str, Scalar]) -> dict[str, Scalar]:
 class RunSettings(JudgeOptions):
     """Every setting that means the same before and after a command is resolved.
 
-    A new option of `python -m agent.run` is a new field here, and nothing else.
+    A new option of `kernel-refinery run` is a new field here, and nothing else.
     """
 
     strategy: Annotated[

@@ -140,7 +140,7 @@ def judge_failure(error: Exception, model: str) -> Transient | Exception:
     if status in (401, 403):
         return ModelRefusedError(
             f"{model}: the key was refused ({status}); check the provider's environment variable"
-            f" (python -m agent.doctor names it): {said}"
+            f" (kernel-refinery doctor names it): {said}"
         )
     if status == 404:
         return ModelRefusedError(

@@ -55,7 +55,7 @@ class RunFiles:
         except FileNotFoundError as error:
             raise UsageError(
                 f"{self.path} is not a run directory (it has no config.yaml); name a folder that"
-                " agent.run made"
+                " kernel-refinery run made"
             ) from error
         except (yaml.YAMLError, ValidationError) as error:
             what = str(error).splitlines()[0]

@@ -44,7 +44,7 @@ def tell(result: RunResult, resolution: Resolution, *, as_json: bool, require_co
 
 def check_command(kernel: Path, problem: Problem, config: RunConfig) -> str:
     """The exact command that judges `kernel` again as the run did."""
-    command = ["python", "-m", "evaluator.check", str(kernel)]
+    command = ["kernel-refinery", "check", str(kernel)]
     command += ["--problem", problem.id if problem.level else str(problem.path)]
     if config.suite is not None and problem.level:
         command += ["--suite", str(config.suite)]
@@ -73,7 +73,7 @@ def summary_lines(
     )
     if result.interrupted:
         yield "yellow", "interrupted: the same command again goes on from here"
-    yield "dim", f"every turn: python -m agent.show {shlex.quote(str(result.run))}"
+    yield "dim", f"every turn: kernel-refinery show {shlex.quote(str(result.run))}"
 
 
 def _problem_lines(entry: ProblemResult, config: RunConfig, problem: Problem) -> Iterator[Line]:

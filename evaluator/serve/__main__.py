@@ -56,7 +56,7 @@ def command(
     good order; 1: --grace was too short; 2: wrong usage.
     """
     if importlib.util.find_spec("aiohttp") is None:
-        raise UsageError("evaluator.serve needs aiohttp: pip install aiohttp")
+        raise UsageError("kernel-refinery serve needs aiohttp: pip install aiohttp")
     from evaluator.executor.local import LocalExecutor
     from evaluator.hardware.device_choice import resolve_devices
     from evaluator.hardware.devices import describe

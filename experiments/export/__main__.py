@@ -30,19 +30,16 @@ app = typer.Typer(
 )
 
 
-def need(module: str, extra: str, what: str) -> None:
-    """Raise `UsageError` where `module`, a top-level package, is not installed.
-
-    `extra` names the extra that brings it, `what` the command that needs it.
-    """
+def need(module: str, packages: str, what: str) -> None:
+    """Raise `UsageError` where `module`, which comes with `packages`, is not installed."""
     if find_spec(module) is None:
-        raise UsageError(f"{what} needs {module}: pip install 'kernel-refinery[{extra}]'")
+        raise UsageError(f"{what} needs {module}: pip install {packages}")
 
 
 @app.command()
 def parquet(runs: Runs, output: File) -> None:
     """One row a turn, as a Parquet file."""
-    need("pyarrow", "export", "export parquet")
+    need("pyarrow", "pyarrow", "export parquet")
     from experiments.export.table import write_parquet
 
     typer.echo(f"{output}: {write_parquet(runs, output)} turns", err=True)
@@ -69,7 +66,7 @@ def jsonl(runs: Runs, output: File) -> None:
 @app.command()
 def inspect(runs: Runs, output: Folder) -> None:
     """A log of Inspect AI for each run."""
-    need("inspect_ai", "inspect", "export inspect")
+    need("inspect_ai", "inspect-ai", "export inspect")
     from experiments.export.inspect_log import write_inspect_logs
 
     for path in write_inspect_logs(runs, output):
@@ -101,7 +98,8 @@ def otlp(
     follow: Follow = False,
 ) -> None:
     """OpenTelemetry spans of problems, turns and their stages."""
-    need("opentelemetry", "otlp", "export otlp")
+    packages = "opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
+    need("opentelemetry", packages, "export otlp")
     from experiments.export.recorded_run import send
     from experiments.export.spans import SpanSink
 

@@ -76,7 +76,9 @@ def study_report(
     folder = unpacked(folder)
     record = StudyFolder(folder).record()
     if record is None:
-        raise UsageError(f"{folder} is no study (no {FILE}); name a folder of experiments.matrix")
+        raise UsageError(
+            f"{folder} is no study (no {FILE}); name a folder of kernel-refinery study"
+        )
     plan = record.plan
     recorded = read_conditions(plan, folder)
     results = balanced(recorded)

@@ -94,7 +94,7 @@ def test_a_shared_name_needs_a_level(tmp_path: Path) -> None:
     ("ref", "says"),
     [
         ("level1_7_rms_nrom", "did you mean level1_7_rms_norm"),
-        ("zzzzzz", "`python -m problems.list` names all"),
+        ("zzzzzz", "`kernel-refinery problems` names all"),
         ("nowhere/kernel.py", "no such file"),
     ],
 )

@@ -57,10 +57,10 @@ def test_a_person_is_told_what_was_found(
         "  last: wrong_values: 3 of 8 elements differ (turn 2)",
         "  correct 2/3, 3 calls",
         f"  {best}\n",
-        f"  python -m evaluator.check {best} --problem level1_7_rms_norm --device cpu\n",
+        f"  kernel-refinery check {best} --problem level1_7_rms_norm --device cpu\n",
         "offline/tuner is a rule-based kernel writer, not a language model.",
         "1 of 1 problems have a correct kernel",
-        f"python -m agent.show {tmp_path}",
+        f"kernel-refinery show {tmp_path}",
     ):
         assert text in err
 
@@ -109,7 +109,7 @@ def test_json_is_one_object_on_stdout(tmp_path: Path, capsys: pytest.CaptureFixt
     (entry,) = found["problems"]
     assert entry["correct"] == 2
     assert entry["best"]["evaluation"]["timing"]["speedup"] == 2.0
-    assert entry["check"].startswith("python -m evaluator.check ")
+    assert entry["check"].startswith("kernel-refinery check ")
 
 
 def test_the_command_judges_as_the_run_did(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_the_command_judges_as_the_run_did(tmp_path: Path) -> None:
         isolation="strict",
     ).config
     assert check_command(Path("k.py"), PROBLEM, config) == (
-        f"python -m evaluator.check k.py --problem level1_7_rms_norm --suite {tmp_path}/suite"
+        f"kernel-refinery check k.py --problem level1_7_rms_norm --suite {tmp_path}/suite"
         " --device cuda:1 --precision tf32 --protocol kernelbench --baseline compile"
         " --timing-seconds 2.5 --no-audit --require custom --require-isolation strict"
     )
