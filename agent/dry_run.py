@@ -160,5 +160,3 @@ def _limits(config: RunConfig) -> Iterator[tuple[str, str]]:
         yield "--budget-tokens", f"{config.budget_tokens:,}"
     if config.budget_seconds is not None:
         yield "--budget-seconds", f"{config.budget_seconds:g}"
-    if config.stop_near_sol is not None:
-        yield "--stop-near-sol", f"{config.stop_near_sol:g}"

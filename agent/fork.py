@@ -39,9 +39,9 @@ class Fork:
         taken = "Turn 0 was" if self.turn == 1 else f"Turns 0 to {self.turn - 1} were"
         return f"{taken} taken over from {self.run.path}"
 
-    def layers(self) -> list[str]:
-        """The run's settings as `-c` items, but for its folder."""
-        return [str(self.run.config_path), "output=null"]
+    def settings(self) -> dict[str, object]:
+        """The run's, but for its folder."""
+        return self.run.config().model_dump(mode="json", exclude={"output"})
 
     def check(self, config: RunConfig) -> None:
         """Raise `UsageError` where there is no such trajectory, or its kernels were not kept."""

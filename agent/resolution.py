@@ -45,8 +45,6 @@ def resolve(options: RunOptions) -> Resolution:
     problems = choose_problems(options)
     if options.ray_address is not None and options.executor != "ray":
         raise UsageError("--ray-address is for --executor ray; add that, or leave the address out")
-    if options.keep_profiles and options.executor == "ray":
-        raise UsageError("--keep-profiles is for --executor local: a cluster keeps no reports")
     devices, backend = choose_devices(options)
     config = RunConfig.model_validate(
         {

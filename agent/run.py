@@ -77,12 +77,12 @@ def run(
         return
     from agent.resolution import resolve
 
-    layers = config or []
+    forked: dict[str, object] = {}
     if given.get("fork"):
         from agent.fork import Fork
 
-        layers = [*Fork.parse(str(given["fork"])).layers(), *layers]
-    resolution = resolve(merge_layers(layers, given))
+        forked = Fork.parse(str(given["fork"])).settings()
+    resolution = resolve(merge_layers(config or [], given, forked))
     if dry_run:
         from agent.dry_run import show_plan
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 FILE = "turns.jsonl"
-LIMITS = ("budget_usd", "budget_tokens", "budget_seconds", "stop_early", "stop_near_sol")
+LIMITS = ("budget_usd", "budget_tokens", "budget_seconds")
 """Settings besides the number of calls that may end a problem."""
 
 _LEVEL = re.compile(r"level_?(\d+)")
@@ -35,7 +35,7 @@ def load_runs(path: Path | str | Sequence[Path | str]) -> pd.DataFrame:
     - which run: `run` (the folder's name), `path`, `strategy`, `feedback`, `model` (of a forked run
       the last two are its own, also for turns that it took over), `model_answered`, `temperature`,
       `run_seed`, `backend`, `device`, `precision`, `protocol`, `size_class`, `budget` (calls a
-      problem; NaN: not recorded), `limits` (what else may end a problem, such as `stop_early=3`)
+      problem; NaN: not recorded), `limits` (what else may end a problem, such as `budget_usd=2.0`)
     - which turn: `suite`, `problem`, `problem_hash`, `level` (0: a lone file), `category`,
       `sample`, `turn`, `call`, `candidate`, `parent`, `plan`, `finish_reason`, `created`
     - what became of it: `status`, `reason`, `message`, `weights`, `provenance`, `verdict`,

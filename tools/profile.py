@@ -112,15 +112,6 @@ def keep_report(folder: Path, collected: Collected, keep: Path) -> None:
             shutil.copyfileobj(report, kept)
 
 
-def kept_reports(folder: Path) -> dict[str, int]:
-    """Sizes in bytes of the reports that are kept in `folder`, by name."""
-    from evaluator.collect.nsight.read_report import REPORT
-    from evaluator.collect.torch_trace import TRACE
-
-    paths = (folder / name for name in (REPORT, TRACE))
-    return {path.name: path.stat().st_size for path in paths if path.is_file()}
-
-
 def prepare(session: NcuSession, device: str) -> None:
     """Start ahead what the first profile on `device` would wait for, where there is an `ncu`."""
     from evaluator.collect.ncu import find_ncu, ncu_command

@@ -21,10 +21,7 @@ MAY_CHANGE = frozenset(
         "budget_tokens",
         "budget_seconds",
         "allow_unpriced",
-        "stop_early",
-        "stop_near_sol",
         "confirm",
-        "keep_profiles",
         "prompts",
     }
 )

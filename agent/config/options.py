@@ -114,12 +114,15 @@ NAMES = {key: key for key in RunOptions.model_fields} | {
 """What a settings file may call a setting: its key, or its option's own name."""
 
 
-def merge_layers(files_and_items: Sequence[str], flags: Mapping[str, object]) -> RunOptions:
-    """`-c` files < `-c` items < flags, checked; an unset flag (None or empty) overrides nothing.
+def merge_layers(
+    files_and_items: Sequence[str], flags: Mapping[str, object], forked: Mapping[str, object] = {}
+) -> RunOptions:
+    """`forked`, the settings of another run < `-c` files < `-c` items < flags, checked; an unset
+    flag (None or empty) overrides nothing.
 
     Raises `UsageError`, one line that names the option or key and what it takes.
     """
-    settings = read_settings(files_and_items, NAMES)
+    settings = read_settings(files_and_items, NAMES, forked)
     for key, value in flags.items():
         if value is None or (isinstance(value, list | tuple | dict) and not value):
             continue

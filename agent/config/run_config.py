@@ -79,10 +79,6 @@ class RunSettings(JudgeOptions):
             repeats=True,
         ),
     ] = Field(default_factory=dict)
-    hardware: Annotated[
-        str | None,
-        CommandOption("The device that the prompt describes, if not the present one.", "NAME"),
-    ] = None
     prompts: Annotated[
         Path | None,
         CommandOption("A folder with prompt templates that replace those of the same name.", "DIR"),
@@ -152,21 +148,6 @@ class RunSettings(JudgeOptions):
         Literal["last", "all"],
         CommandOption("Which earlier turns a prompt shows.", "last|all"),
     ] = "all"
-    stop_early: Annotated[
-        int | None,
-        Field(ge=1),
-        CommandOption("End a problem after N turns without a better kernel.", "N", default="off"),
-    ] = None
-    stop_near_sol: Annotated[
-        float | None,
-        Field(gt=0, le=1),
-        CommandOption(
-            "End a problem once its best kernel reaches this share of the speed of light, "
-            "e.g. 0.9.",
-            "SHARE",
-            default="off",
-        ),
-    ] = None
     confirm: Annotated[
         int,
         CommandOption(
@@ -175,13 +156,6 @@ class RunSettings(JudgeOptions):
             "N",
         ),
     ] = Field(default=3, ge=0)
-    keep_profiles: Annotated[
-        bool,
-        CommandOption(
-            "Keep the profiler's own reports under profiles/HASH in the run directory: "
-            "profile.ncu-rep for Nsight Compute, or trace.json."
-        ),
-    ] = False
     executor: Annotated[
         Literal["local", "ray"],
         CommandOption(

@@ -17,8 +17,10 @@ from problems.errors import UsageError
 Scalar = str | int | float | bool | None
 
 
-def read_settings(items: Iterable[str], names: Mapping[str, str]) -> dict[str, object]:
-    """Merge `-c` items into one mapping.
+def read_settings(
+    items: Iterable[str], names: Mapping[str, str], before: Mapping[str, object] = {}
+) -> dict[str, object]:
+    """Merge `-c` items into one mapping, over the settings `before`.
 
     `names`: all that may be given, each with its key: keys themselves, and options' own names.
 
@@ -32,7 +34,7 @@ def read_settings(items: Iterable[str], names: Mapping[str, str]) -> dict[str, o
             assignments.append((key.strip(), value))
         else:
             files.append(Path(item).expanduser())
-    merged: dict[str, object] = {}
+    merged = dict(before)
 
     def add(layer: Mapping[str, object], where: str) -> None:
         merge(merged, layer, names, where)

@@ -30,7 +30,7 @@ class Deps:
     config: RunConfig
     problem: Problem
     hardware: Hardware
-    """For the prompt; may describe another device than the one that judges."""
+    """For the prompt."""
     templates: Templates
     device_name: str
     """For records of turns that no device has judged."""

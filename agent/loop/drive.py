@@ -124,10 +124,8 @@ def drive(
 
 
 def hardware_of(config: RunConfig, place: Place | None = None) -> Hardware:
-    """The device that the prompt describes: the one named by `--hardware`, else the one at `place`,
-    else the one at hand."""
-    there = list(place.hardware) if place and not config.hardware else None
-    first, *rest = there or hardware_lines(config.hardware or config.first_device)
+    """The device that the prompt describes: the one at `place`, else the one at hand."""
+    first, *rest = place.hardware if place else hardware_lines(config.first_device)
     return Hardware(first, tuple(rest))
 
 

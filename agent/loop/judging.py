@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent.config.run_config import RunConfig
-from agent.record.run_files import RunFiles
 from evaluator.evaluation import Evaluation, EvaluationRequest
 from evaluator.executor.executor import Executor
 from tools.profiling.profile_report import Profile
@@ -65,22 +64,19 @@ def place_of(config: RunConfig) -> Place | None:
 def profiler_beside(executor: LocalExecutor, config: RunConfig) -> Iterator[Profiler]:
     """Profiles on one of the devices that judge, while nothing is judged there.
 
-    Where the run will profile, the first profile's process on each device is started at once. The
-    profiler's own report goes where the run keeps profiles, if that is asked for.
+    Where the run will profile, the first profile's process on each device is started at once.
     """
     from evaluator.collect.ncu_session import NcuSession
     from tools.profile import prepare, profile
 
-    files = RunFiles(config.output)
     with closing(NcuSession(len(config.devices))) as session:
         if config.shown_feedback.needs_profile:
             for device in config.devices:
                 prepare(session, device)
 
         def on_a_device(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
-            keep = files.profile_folder(request.candidate.hash) if config.keep_profiles else None
             with executor.for_profiler() as device:
-                return profile(request.on(device), evaluation, keep=keep, session=session)
+                return profile(request.on(device), evaluation, session=session)
 
         yield on_a_device
 

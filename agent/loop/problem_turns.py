@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from agent.config.run_config import RunConfig
 from agent.config.schedule import Place, schedule_of
-from agent.record.progress import Progress, rank
+from agent.record.progress import rank
 from agent.record.result import Spent, Stop
 from agent.record.store import RunStore
 from agent.record.turn_log import TurnKey
@@ -62,22 +62,6 @@ class Ledger:
             return self._spent[problem]
 
 
-def is_stale(config: RunConfig, progress: Progress) -> bool:
-    """`--stop-early N`: the last N turns brought no better kernel than those before."""
-    if config.stop_early is None:
-        return False
-    return progress.turns_since_best >= config.stop_early
-
-
-def is_near_sol(config: RunConfig, progress: Progress) -> bool:
-    """`--stop-near-sol SHARE`: the best kernel reaches that share of the speed of light."""
-    if config.stop_near_sol is None or progress.best is None:
-        return False
-    timing = progress.best.evaluation.timing
-    reached = timing.sol_fraction if timing else None
-    return reached is not None and reached >= config.stop_near_sol
-
-
 @dataclass
 class ProblemTurns:
     """The turns of one problem that are left, each taken by one thread. What comes next follows
@@ -120,11 +104,6 @@ class ProblemTurns:
         """Why the problem gets no further call; None while it does."""
         if limit := exhausted(self.config, self.ledger.spent(self.problem)):
             return limit
-        progress = self.store.log.progress(self.problem)
-        if is_near_sol(self.config, progress):
-            return Stop.NEAR_SOL
-        if is_stale(self.config, progress):
-            return Stop.EARLY
         return Stop.INTERRUPTED if self.stop.is_set() else None
 
     def _claimable(self) -> Iterator[Place]:

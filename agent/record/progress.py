@@ -46,8 +46,7 @@ class Progress:
     """The turn with the highest call index."""
     correct: int = 0
     """Turns whose kernel is correct."""
-    calls: tuple[int, ...] = ()
-    """The call index of each recorded turn, in the order written."""
+    turns: int = 0
     spent: Spent = field(default_factory=Spent)
 
     @classmethod
@@ -65,15 +64,6 @@ class Progress:
             best=best_of(known),
             last=turn if is_last else self.last,
             correct=self.correct + (turn.evaluation.status == "correct"),
-            calls=(*self.calls, turn.call),
+            turns=self.turns + 1,
             spent=self.spent + charge_for(turn.usage, turn.seconds),
         )
-
-    @property
-    def turns(self) -> int:
-        return len(self.calls)
-
-    @property
-    def turns_since_best(self) -> int:
-        """Turns whose call came after that of the best; all of them where none is correct."""
-        return sum(self.best is None or call > self.best.call for call in self.calls)

@@ -19,6 +19,9 @@ from agent.record.turn_log import read_turns
 from evaluator.record import Record
 from problems.errors import UsageError
 
+_FORMER = ("examples", "hardware", "keep_profiles", "stop_early", "stop_near_sol")
+"""Options that the frozen recordings name and that are gone."""
+
 
 class StoredCompletion(Record):
     """`completions/<hash>.json`: an answer, where it belongs, and what was asked."""
@@ -50,7 +53,7 @@ class RunFiles:
         try:
             settings = yaml.safe_load(self.config_path.read_text())
             if isinstance(settings, dict):
-                settings.pop("examples", None)  # the frozen recordings name this former option
+                settings = {key: settings[key] for key in settings if key not in _FORMER}
             return RunConfig.model_validate(settings)
         except FileNotFoundError as error:
             raise UsageError(

@@ -23,8 +23,6 @@ _STOPPED = {
     Stop.USD: "stopped by --budget-usd",
     Stop.SECONDS: "stopped by --budget-seconds",
     Stop.UNPRICED: "stopped: an answer came without a price (--allow-unpriced goes on)",
-    Stop.EARLY: "stopped early, as asked",
-    Stop.NEAR_SOL: "stopped near the speed of light, as asked (--stop-near-sol)",
     Stop.INTERRUPTED: "interrupted",
 }
 

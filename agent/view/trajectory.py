@@ -20,8 +20,7 @@ from agent.record.turn import TurnRecord
 from evaluator.command.command_line import Line
 from evaluator.evaluation import Status
 from tools.advice.words import in_vain
-from tools.profile import kept_reports
-from tools.profiling.profile_facts import byte_words, count_words
+from tools.profiling.profile_facts import count_words
 
 DETAIL_LINES = 12
 
@@ -176,10 +175,6 @@ def _said(record: TurnRecord, files: RunFiles) -> Iterator[Line]:
         yield from _block(section.title, "\n".join(lines))
     if record.profile_error:
         yield "yellow", f"  no profile: {record.profile_error}"
-    if record.profile is not None:
-        folder = files.profile_folder(kernel)
-        for name, size in kept_reports(folder).items():
-            yield "dim", f"  kept: {folder / name} ({byte_words(size)})"
 
 
 def _block(title: str, text: str, style: str = "") -> Iterator[Line]:

@@ -18,7 +18,6 @@ from evaluator.hardware.published import (
     CORES_PER_SM,
     REGISTERS_PER_SM,
     SHARED_MEMORY,
-    TABLE,
     THREADS_PER_SM,
     DevicePeaks,
     find,
@@ -174,32 +173,11 @@ def cache_bytes(device: str) -> int:
 def hardware_lines(name: str) -> list[str]:
     """What a kernel writer should know of a device, one fact a line, for the prompt.
 
-    `name` is `cpu` (the CPU at hand), `cuda:N` (a GPU at hand) or a product (`H200`, `L40S`).
-    Raises `UsageError` for a name that means nothing here.
+    `name` is `cpu` or `cuda:N`.
     """
     if name == "cpu":
         return _cpu_lines(describe_cpu())
-    if name.startswith("cuda"):
-        info = describe_gpu(device_index(name))
-        return _gpu_lines(info)
-    product = find(name)
-    if product is None:
-        known = ", ".join(entry.name for entry in TABLE)
-        raise UsageError(f"unknown hardware {name!r}: say cpu, cuda:N or one of {known}")
-    per_sm, per_block = SHARED_MEMORY[product.compute_capability]
-    return _gpu_lines(
-        DeviceInfo(
-            name=f"NVIDIA {product.name}",
-            kind="cuda",
-            compute_capability=product.compute_capability,
-            sms=product.sms,
-            memory_bytes=product.memory_bytes,
-            l2_bytes=product.l2_bytes,
-            shared_memory_per_sm_bytes=per_sm,
-            shared_memory_per_block_bytes=per_block,
-            registers_per_sm=REGISTERS_PER_SM,
-        )
-    )
+    return _gpu_lines(describe_gpu(device_index(name)))
 
 
 _ASKED_FOR = {"float32": "fp32", "tfloat32": "TF32", "float16": "fp16", "bfloat16": "bf16"}

@@ -64,10 +64,6 @@ def check_plan(plan: Plan, cells: Sequence[Cell]) -> None:
                 f"a cap in dollars needs a known price and {config.model} has none; add"
                 " allow_unpriced: true to settings to count such calls as free"
             )
-        if config.keep_profiles:
-            raise UsageError(
-                "settings: a study keeps no profilers' reports; leave keep_profiles out"
-            )
     check_isolation(cells[0].resolution.config)
     check_judging(cells[0].resolution.config)
 

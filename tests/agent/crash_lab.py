@@ -21,6 +21,7 @@ from agent.loop.drive import drive
 from agent.record.events import Event
 from agent.record.store import open_store
 from tests.agent.stand_in import (
+    PLACE,
     SOUND_KERNEL,
     Diary,
     Listener,
@@ -59,6 +60,7 @@ def run_job(folder: Path, listener: Listener | None = None, **settings: object) 
             executor=StandInExecutor(diary, delay_s=0.002),
             profiler=StandInProfiler(diary, delay_s=0.002),
             store=store,
+            place=PLACE,
             watch=listener,
             first_wait_s=0.0,
         )

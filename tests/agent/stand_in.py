@@ -31,6 +31,7 @@ from evaluator.evaluation import (
     Seconds,
     Status,
 )
+from evaluator.executor.ray_judge import Place
 from problems.problem import Problem
 from tests.evaluator.made_evaluations import timing
 from tools.profiling.profile_report import Advice, Bottleneck, Direction, Profile, ProfilerTier
@@ -243,6 +244,20 @@ class Listener:
             self.at(len(self.events) - 1, event)
 
 
+PLACE = Place(
+    device_name="NVIDIA H200",
+    hardware=(
+        "GPU: NVIDIA H200, compute capability 9.0, 132 SMs",
+        "an SM: 228 KiB of shared memory (a block: at most 227 KiB, above 48 KiB on request),"
+        " 65536 registers, 2048 threads",
+        "memory: 141 GB, L2 50 MiB",
+        "peak: 4800 GB/s; dense TFLOP/s: fp32 67, TF32 494.7, fp16 989.4, bf16 989.4",
+    ),
+    packages={},
+)
+"""Every answer follows from the prompt, which would else describe the machine at hand."""
+
+
 def problem(name: str = "first") -> Problem:
     source = f"# {name}\nclass Model:\n    pass\n"
     return Problem(
@@ -259,7 +274,5 @@ def problem(name: str = "first") -> Problem:
 
 def config(output: Path, **settings: object) -> RunConfig:
     defaults: dict[str, object] = {"problems": ("first", "second"), "budget": 4, "output": output}
-    # Every answer follows from the prompt, which would else describe the machine at hand.
-    defaults["hardware"] = "H200"
     defaults["confirm"] = 0
     return RunConfig.model_validate({**defaults, **settings})

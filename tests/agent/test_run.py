@@ -81,7 +81,6 @@ CASES: list[tuple[list[str], str]] = [
     (["--device", "cuda"], "no GPU is visible here; use --device cpu"),
     (["--executor", "slurm"], "--executor: 'slurm' should be 'local' or 'ray'"),
     (["--executor", "ray", "--ray-address", "127.0.0.1:9"], "127.0.0.1:9: nothing answers there"),
-    (["--hardware", "H9000"], "unknown hardware 'H9000'"),
     (
         ["--feedback", "G+X"],
         "--feedback: 'G+X' is not any of G, E, P, A, S, R joined by +, of which",

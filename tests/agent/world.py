@@ -14,6 +14,7 @@ from agent.record.run_files import RunFiles
 from agent.record.store import open_store
 from problems.problem import Problem
 from tests.agent.stand_in import (
+    PLACE,
     Diary,
     Listener,
     ScriptedClient,
@@ -47,6 +48,7 @@ class World:
                 executor=self.executor,
                 profiler=self.profiler,
                 store=store,
+                place=PLACE,
                 watch=self.listener,
                 stop=self.stop,
                 first_wait_s=0.0,

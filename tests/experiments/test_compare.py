@@ -100,12 +100,12 @@ def test_first_calls_are_compared_as_if_the_runs_had_ended_there(tmp_path: Path)
 def test_a_budget_that_ended_early_by_the_same_limit_counts_missing_calls_as_nothing(
     tmp_path: Path,
 ):
-    limits: dict[str, object] = {"stop_early": 1}
+    limits: dict[str, object] = {"budget_usd": 1}
     a = made_run(tmp_path / "a", {"p": [2.0], "q": [1.5]}, budget=3, limits=limits)
     b = made_run(tmp_path / "b", {"p": [2.0, 2.1, 2.2], "q": [1.5]}, budget=3, limits=limits)
     found = compare_runs(a, b)
     assert found.calls == 3
-    assert "A made 2 of 6 calls (stop_early=1); what was not called counts as no kernel" in (
+    assert "A made 2 of 6 calls (budget_usd=1); what was not called counts as no kernel" in (
         found.notes
     )
 

@@ -108,8 +108,8 @@ def test_a_recording_is_read_without_its_other_files(tmp_path: Path):
 
 
 def test_what_else_may_end_a_problem_is_told(tmp_path: Path):
-    run = made_run(tmp_path / "run", {"a": [1.5]}, limits={"stop_early": 3, "budget_usd": None})
-    assert set(load_runs(run)["limits"]) == {"stop_early=3"}
+    run = made_run(tmp_path / "run", {"a": [1.5]}, limits={"budget_tokens": 3, "budget_usd": None})
+    assert set(load_runs(run)["limits"]) == {"budget_tokens=3"}
 
 
 @pytest.mark.parametrize("torn", [10, 200, -1])

@@ -48,7 +48,7 @@ def test_a_saved_configuration_can_be_given_again(tmp_path: Path) -> None:
         ({"start_from": "first"}, "--from: 'first'"),
         ({"baselines": ["tensorrt"]}, "--baseline: 'tensorrt'"),
         ({"levels": ["one"]}, "--level: 'one'"),
-        ({"stop_near_sol": "90"}, "--stop-near-sol: '90' should be less than or equal to 1"),
+        ({"budget_usd": "0"}, "--budget-usd: '0' should be greater than 0"),
         ({"device": "tpu"}, "--device: 'tpu' is not one of auto, all, cpu, cuda, cuda:N"),
         ({"model_args": {"api_key": "x"}}, "set the provider's environment variable"),
         ({"model_args": {"aws_secret_access_key": "x"}}, "written into the run's record"),

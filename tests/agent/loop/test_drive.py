@@ -196,12 +196,6 @@ def test_judges_start_with_a_run_that_has_work(world: World) -> None:
     assert world.diary.count("prepare").total() == 2
 
 
-def test_stop_early_only_when_asked(world: World) -> None:
-    world.client.answer = lambda _: kernel_answer(3)  # always the same kernel
-    result = world.run(budget=9, stop_early=3)
-    assert [(found.turns, found.stop) for found in result.problems] == [(4, Stop.EARLY)] * 2
-
-
 def test_the_budget_not_the_recursion_limit_ends_a_run(world: World) -> None:
     result = world.run(budget=60, problems=("first",))
     assert (result.problems[0].turns, result.problems[0].stop) == (60, Stop.CALLS)

@@ -11,7 +11,6 @@ from agent.record.events import Event, TurnRecorded
 from agent.record.progress import rank
 from agent.record.result import Stop
 from agent.record.turn import TurnRecord
-from tests.agent.stand_in import kernel_answer
 from tests.agent.world import World
 
 HYBRID = {"strategy": "hybrid", "drafts": 4, "refine_best": 2, "feedback": "G+E", "budget": 9}
@@ -166,13 +165,6 @@ def test_a_paid_answer_is_judged_although_the_budget_is_spent(world: World) -> N
     result = world.run(**limits).problems[0]
     assert (result.turns, result.stop) == (4, Stop.TOKENS)
     assert set(world.diary.count("model").values()) == {1}
-
-
-def test_stop_early_counts_drafts_and_refinements_alike(world: World) -> None:
-    world.client.answer = lambda _: kernel_answer(3)
-    result = world.run(**HYBRID, stop_early=5)
-    assert [(found.turns, found.stop) for found in result.problems] == [(6, Stop.EARLY)] * 2
-    assert {turn.judged_with for turn in turns_of(world)[1:]} == {"first.0.0"}
 
 
 def test_idle_threads_help_once_the_drafts_are_there(world: World) -> None:

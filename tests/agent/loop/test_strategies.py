@@ -2,14 +2,9 @@
 
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from agent.config.run_config import RunConfig
-from agent.loop.problem_turns import is_stale
 from agent.prompt.feedback import Memory, remember
-from agent.record.progress import Progress, best_of, rank
-from agent.record.turn import TurnRecord
+from agent.record.progress import best_of, rank
 from evaluator.evaluation import Evaluation, Status
 from tests.agent.made_records import correct, incorrect, turn
 
@@ -76,15 +71,3 @@ def test_a_regression_is_not_refined() -> None:
     assert memory.last == turns[1]
     memory = remember(run(start_from="last"), turns)
     assert (memory.base, memory.which) == (turns[1], "the last")
-
-
-@given(st.lists(st.sampled_from([correct(1.0), correct(2.0), incorrect()]), max_size=8))
-def test_stale_means_so_many_turns_after_the_best(evaluations: list[object]) -> None:
-    turns: list[TurnRecord] = [
-        turn(number, evaluation)  # type: ignore[arg-type]
-        for number, evaluation in enumerate(evaluations)
-    ]
-    assert not is_stale(run(), Progress.of(turns))
-    best = best_of(turns)
-    since = len(turns) if best is None else len(turns) - 1 - best.turn
-    assert is_stale(run(stop_early=3), Progress.of(turns)) == (since >= 3)

@@ -6,9 +6,8 @@ import pytest
 
 from agent.config.feedback_spec import Component, FeedbackSpec
 from agent.prompt.feedback import remember
-from agent.record.result import Stop
 from agent.record.turn import TurnRecord
-from agent.view.trajectory import overview, turn_lines
+from agent.view.trajectory import turn_lines
 from tests.agent.stand_in import (
     SOUND_KERNEL,
     ScriptedClient,
@@ -17,7 +16,6 @@ from tests.agent.stand_in import (
     verdict_on,
 )
 from tests.agent.world import World
-from tests.evaluator.made_evaluations import timing
 from tools.advice.words import score_lines
 
 TITLES = {
@@ -152,18 +150,3 @@ def test_what_is_not_advice_is_not_scored(world: World, feedback: str) -> None:
     world.client = ScriptedClient(world.diary, answer=lambda _: SOUND_KERNEL)
     world.run(feedback=feedback, budget=3)
     assert all(turn.advice_scores == () for turn in world.files.turns())
-
-
-def test_a_problem_ends_near_the_speed_of_light(world: World) -> None:
-    fraction = timing().sol_fraction
-    assert fraction is not None
-    result = world.run(stop_near_sol=fraction, budget=12)
-    for entry in result.problems:
-        assert entry.stop is Stop.NEAR_SOL
-        assert entry.turns < 12 and entry.correct == 1 and entry.best is not None
-    assert world.files.result() == result
-    lines = [line for _, line in overview(list(world.files.turns()), result.problems)]
-    assert all(line.endswith("stopped: near_sol") for line in lines[1:])
-    # Asked for more, the same run goes on.
-    again = world.run(stop_near_sol=None)
-    assert all(entry.turns == 4 for entry in again.problems)

@@ -23,11 +23,3 @@ def test_it_is_what_the_records_say_in_whatever_order(found: list[tuple[int, Eva
     assert progress.correct == sum(e.status is Status.CORRECT for _, e in found)
     assert progress.spent == spent_on(turns)
     assert progress.problem_hash == (turns[0].problem_hash if turns else None)
-
-
-@given(st.lists(EVALUATIONS, max_size=8))
-def test_turns_since_the_best_are_those_called_after_it(found: list[Evaluation]) -> None:
-    turns = [turn(call, evaluation) for call, evaluation in enumerate(found)]
-    best = best_of(turns)
-    wanted = len(turns) if best is None else len(turns) - 1 - best.call
-    assert Progress.of(turns).turns_since_best == wanted

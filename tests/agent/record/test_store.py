@@ -86,7 +86,7 @@ def test_other_settings_are_refused_and_nothing_is_written(
 
 def test_budget_and_workers_may_change(tmp_path: Path) -> None:
     open_store(config(tmp_path / "run")).close()
-    more = config(tmp_path / "run", budget=50, workers=3, budget_usd=2.0, stop_early=4)
+    more = config(tmp_path / "run", budget=50, workers=3, budget_usd=2.0)
     with open_store(more) as store:
         assert store.config() == more
 

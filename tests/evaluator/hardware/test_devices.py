@@ -22,7 +22,7 @@ from problems.errors import UsageError
 def test_importing_devices_imports_no_torch():
     code = (
         "import sys, evaluator.hardware.devices as d; d.describe_cpu(); d.list_gpus(); "
-        "d.hardware_lines('H200'); sys.exit('torch' in sys.modules)"
+        "d.hardware_lines('cpu'); sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -82,19 +82,6 @@ def test_published_figures_are_plausible():
         rates = product.peaks.flops
         assert 1e12 < rates["float32"] <= rates["float16"]
         assert find(product.name) is product
-
-
-def test_hardware_lines_for_named_products():
-    for product in TABLE:
-        text = "\n".join(hardware_lines(product.name))
-        assert f"{product.sms} SMs" in text
-        assert f"{product.bandwidth_bytes_s / 1e9:.0f} GB/s" in text
-    assert "compute capability 9.0" in hardware_lines("H200")[0]
-
-
-def test_unknown_hardware_names_what_is_known():
-    with pytest.raises(UsageError, match=r"unknown hardware 'Z80'.*H200"):
-        hardware_lines("Z80")
 
 
 @pytest.mark.gpu
