@@ -6,7 +6,7 @@ PURELIB := python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 # What a candidate's process imports. It cannot keep modules that it compiles, so these are compiled
 # here, on all cores. All others are compiled when they are first imported. A file for another
 # version of Python does not compile, which is no failure.
-CONFINED := torch triton numpy sympy mpmath networkx transformers
+CONFINED := torch triton numpy sympy mpmath networkx
 
 .PHONY: base install demo test test-inspect check style size site format clean
 

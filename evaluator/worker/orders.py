@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict
 if TYPE_CHECKING:
     # Some of these import torch, which a zygote may not before its walls are up.
     from evaluator.baseline import CompileOptions
-    from evaluator.pretrained import Configurations
     from evaluator.worker.stated_gpu import Properties
     from evaluator.worker.steps import Earlier, Result, SourceText, Step
 
@@ -56,8 +55,6 @@ class LoadOrder(Order):
     """Source of a reference that runs in the same process, in calls that ask for it."""
     gpu: Properties | None = None
     """What to say of a GPU that is not there."""
-    configurations: Configurations | None = None
-    """Of the Hugging Face models that the problem names; None where it names none."""
     device: str = "cpu"
     growth_bytes: int | None = None
     """What the process may still write to beyond what it holds, if that is limited."""

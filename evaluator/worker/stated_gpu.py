@@ -39,10 +39,7 @@ def properties_of(gpu: DeviceInfo) -> Properties:
 
 
 def state(properties: Properties) -> None:
-    """Have `torch.cuda` answer questions about its devices so, and tensors say that they are there.
-
-    What uses a device still raises.
-    """
+    """Have `torch.cuda` answer questions about its devices so. What uses a device still raises."""
     stated = SimpleNamespace(**properties)
 
     def get_device_properties(device: object = None) -> SimpleNamespace:
@@ -64,10 +61,3 @@ def state(properties: Properties) -> None:
     }
     for name, answer in answers.items():
         setattr(torch.cuda, name, answer)
-    # Many a forward asks before it builds.
-    for name, value in {"is_cuda": property(lambda _: True), "cuda": _itself}.items():
-        setattr(torch.Tensor, name, value)
-
-
-def _itself(tensor: torch.Tensor, *_: object, **__: object) -> torch.Tensor:
-    return tensor

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
-from evaluator.pretrained import from_values
 from evaluator.worker.memory import tensor_at
 
 if TYPE_CHECKING:
@@ -29,9 +28,6 @@ def decode(value: Any, memory: torch.Tensor, adopt: Callable[[torch.Tensor], tor
     match value["kind"]:
         case "tensor":
             return adopt(tensor_at(memory, cast("Layout", value)))
-        case "meta":
-            dtype = getattr(torch, value["dtype"])
-            return torch.empty(value["shape"], dtype=dtype, device="meta")
         case "list":
             return [decode(item, memory, adopt) for item in value["items"]]
         case "tuple":
@@ -46,8 +42,6 @@ def decode(value: Any, memory: torch.Tensor, adopt: Callable[[torch.Tensor], tor
             return torch.Size(value["items"])
         case "float":
             return float(value["text"])
-        case "configuration":
-            return from_values(value["values"])
     raise ValueError(f"unknown kind of value {value['kind']!r}")
 
 

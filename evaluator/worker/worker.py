@@ -22,7 +22,6 @@ from evaluator.hardware.cuda_memory import hold_stream, signal
 from evaluator.ipc.failure import Failure, Phase
 from evaluator.ipc.reply import DTYPES, GATE_BYTES, OutputLayout, Reply, Sources, place_after
 from evaluator.ipc.wire import Channel, Kind, Message
-from evaluator.pretrained import know_configurations
 from evaluator.worker import build_stub, stated_gpu
 from evaluator.worker.candidate_module import FILE, import_candidate, show_source
 from evaluator.worker.initial_values import repeated_initial_values
@@ -123,8 +122,6 @@ class Worker:
         build_stub.install(build_stub.over(self.channel))
         if order.gpu is not None:
             stated_gpu.state(order.gpu)
-        if order.configurations is not None:
-            know_configurations(order.configurations)
         if order.reference is not None:
             self.reference_file = types.ModuleType("reference")
             exec(compile(order.reference, "reference.py", "exec"), vars(self.reference_file))

@@ -33,7 +33,6 @@ from evaluator.hardware.sole_device import see_only
 from evaluator.judge.bounds.ceilings import measure_ceilings
 from evaluator.judge.bounds.work import count_work
 from evaluator.judge.problem.reference import WEIGHT_SEED, Reference
-from evaluator.pretrained import know_configurations
 from evaluator.protocol import RULES
 from evaluator.settings import Precision
 from evaluator.walls.limits import mapped_bytes
@@ -68,8 +67,6 @@ def main(folder: Path, mode: Mode) -> None:
     stages.end("start")
     request = read_request(folder)
     request = request.on(see_only(request.settings.device))
-    if request.configurations is not None:
-        know_configurations(request.configurations)
     settings = request.settings
     torch.set_num_threads(settings.threads or usable_cores())
     if not RULES[settings.protocol].pytorch_flags:

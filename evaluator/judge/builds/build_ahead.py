@@ -1,6 +1,6 @@
 """`python -m evaluator.judge.builds.build_ahead`: builds a candidate before it has its device.
 
-The candidate is rehearsed in a worker without a device (`rehearsal.py`), and the trusted builder
+The candidate is imported in a worker without a device (`rehearsal.py`), and the trusted builder
 compiles what it asks for. So the judge finds everything built, and the device never waits for a
 compiler while another candidate is ready. The library comes from the builder's cache by content.
 What fails here fails again when the candidate is judged, and is reported then. Only a candidate
@@ -30,7 +30,7 @@ def main(fd: int, device: str, cache: Path) -> None:
     see_none()
     # Both it and this process import torch, at the same time.
     zygote = Zygote()
-    from evaluator.judge.builds.rehearsal import Rehearsal
+    from evaluator.judge.builds.rehearsal import rehearse
 
     def answer(question: bytes) -> bytes:
         nonlocal zygote
@@ -43,7 +43,7 @@ def main(fd: int, device: str, cache: Path) -> None:
         worker = zygote.fork(limits)
         # For the next candidate, while this one is built.
         zygote.pool.prepare(limits)
-        built = Rehearsal(request, builder, judged_on, worker).run()
+        built = rehearse(request, builder, judged_on, worker)
         return built.model_dump_json(by_alias=True).encode()
 
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple, replace
-from functools import cached_property
 
 import torch
 
@@ -13,12 +12,10 @@ from evaluator.baseline import BASELINES, Baseline
 from evaluator.builder.handover import Build
 from evaluator.evaluation import ProblemRequest
 from evaluator.hardware.cores import usable_cores
-from evaluator.judge.problem.problem_file import configurations_of
 from evaluator.judge.problem.reference import DTYPES
 from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.judge.workers.worker_limits import WorkerLimits, worker_limits
 from evaluator.judge.workers.zygote import Zygote
-from evaluator.pretrained import Configurations
 from evaluator.protocol import RULES
 from evaluator.settings import BaselineName, Precision
 from evaluator.worker.orders import LoadOrder
@@ -40,11 +37,6 @@ class WorkerFactory:
         self.device = device
         self.zygote = zygote
         self.threads = request.settings.threads or usable_cores()
-        self._source = request.reference
-
-    @cached_property
-    def _configurations(self) -> Configurations | None:
-        return configurations_of(self._source)
 
     @property
     def _limits(self) -> WorkerLimits:
@@ -105,7 +97,6 @@ class WorkerFactory:
             flags=astuple(self._flags(baseline)),
             text="file" if triton else text,
             reference=reference,
-            configurations=self._configurations,
         )
         for each in runners:
             each.load(order, build)

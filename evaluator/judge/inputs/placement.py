@@ -8,7 +8,6 @@ from typing import Any
 import torch
 
 from evaluator.errors import UnusableReferenceError
-from evaluator.pretrained import is_configuration, to_values
 from evaluator.worker.orders import Layout
 from evaluator.worker.values import dtype_name
 
@@ -51,10 +50,9 @@ class Placement:
         return Placement(memory, self._start, self._margin)
 
     def place(self, value: Any) -> Any:
-        """The JSON form of `value`; its tensors are copied into the arena, unless they are on
-        `meta` and have no values."""
+        """The JSON form of `value`; its tensors are copied into the arena."""
         if isinstance(value, torch.Tensor):
-            return _shape(value) if value.is_meta else self.tensor(value)
+            return self.tensor(value)
         if isinstance(value, list):
             return {"kind": "list", "items": [self.place(item) for item in value]}
         if isinstance(value, torch.Size):
@@ -70,8 +68,6 @@ class Placement:
             return {"kind": "device", "name": str(value)}
         if isinstance(value, float) and not math.isfinite(value):
             return {"kind": "float", "text": repr(value)}
-        if is_configuration(value):
-            return {"kind": "configuration", "values": to_values(value)}
         if value is None or isinstance(value, bool | int | float | str):
             return value
         raise UnusableReferenceError(
@@ -110,10 +106,6 @@ class Placement:
             "stride": list(stride),
             "dtype": dtype_name(tensor.dtype),
         }
-
-
-def _shape(tensor: torch.Tensor) -> dict[str, object]:
-    return {"kind": "meta", "shape": list(tensor.shape), "dtype": dtype_name(tensor.dtype)}
 
 
 def span_of(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:

@@ -14,9 +14,9 @@ from typing import Any
 import torch
 
 from evaluator.errors import UnusableReferenceError
-from evaluator.pretrained import Configurations, find_configurations, imports_transformers
 
 _FILE = "reference.py"
+_FROM_HUB = re.compile(r"\.from_pretrained\(")
 
 
 class ProblemFile:
@@ -27,14 +27,15 @@ class ProblemFile:
     """
 
     def __init__(self, source: str) -> None:
-        self.configurations = find_configurations() if imports_transformers(source) else None
-        """What a worker must know of the models that the file names; None where it names none."""
+        if _FROM_HUB.search(source):
+            raise UnusableReferenceError(
+                "the problem calls from_pretrained, and workers have no network: build its model "
+                "from a configuration that the file holds"
+            )
         self.module = types.ModuleType("reference")
         linecache.cache[_FILE] = (len(source), None, source.splitlines(keepends=True), _FILE)
         try:
             exec(compile(source, _FILE, "exec"), self.module.__dict__)
-        except UnusableReferenceError:
-            raise
         except Exception as error:
             raise UnusableReferenceError(f"the problem file raised {error!r}") from error
         for name in ("Model", "get_inputs", "get_init_inputs"):
@@ -53,12 +54,6 @@ class ProblemFile:
             return list(converted(values, device, dtype))
         except TypeError as error:  # a sequence that is made otherwise, such as a named tuple
             raise UnusableReferenceError(f"what get_inputs() gives: {error}") from error
-
-
-def configurations_of(source: str) -> Configurations | None:
-    """Of the models that a problem file names; None where it names none. Raises as `ProblemFile`,
-    since only importing the file says which they are."""
-    return ProblemFile(source).configurations if imports_transformers(source) else None
 
 
 def converted(value: Any, device: torch.device, dtype: torch.dtype | None) -> Any:

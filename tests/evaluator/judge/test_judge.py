@@ -213,6 +213,14 @@ def test_a_reference_that_no_seed_repeats_is_refused_as_a_problem(evaluate):
         evaluate(HONEST, reference.replace("import torch\n", "import random\nimport torch\n", 1))
 
 
+def test_a_problem_that_needs_the_hub_is_refused_as_a_problem(evaluate):
+    from evaluator.errors import UnusableReferenceError
+
+    loading = "import transformers\nmodel = transformers.AutoModel.from_pretrained('gpt2')\n"
+    with pytest.raises(UnusableReferenceError, match="calls from_pretrained"):
+        evaluate(HONEST, loading + SCALE_AND_BIAS)
+
+
 def test_what_a_reference_does_to_its_input_is_an_output(evaluate):
     reference = SCALE_AND_BIAS.replace(
         "return torch.relu(", "x.mul_(0.5)\n        return torch.relu("

@@ -12,7 +12,6 @@ from evaluator.evaluation import EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.ipc.service import Service
 from evaluator.judge.builds.built_ahead import BuiltAhead
-from tests.evaluator.judge.builds.test_inline_sources import LATER
 from tests.evaluator.made_requests import HONEST, evaluation_request
 from tests.evaluator.test_survival import TEMPLATES
 
@@ -48,7 +47,6 @@ class ModelNew(nn.Module):
         return extension.scaled(x, self.scale, self.bias)
 '''
 
-BUILT = {"at import": KERNEL, "in __init__": LATER["construct"], "in forward": LATER["call"]}
 ENDLESS = f"""#include <torch/extension.h>
 {TEMPLATES}
 torch::Tensor f(torch::Tensor x) {{ return x * A<25, 0>::v; }}
@@ -61,16 +59,14 @@ except RuntimeError:
     pass
 {HONEST}
 """
-IN_A_LOOP = HONEST.replace(
-    "    def forward(self, x):",
-    """    def forward(self, x):
-        from torch.utils.cpp_extension import load_inline
-        while True:
-            try:
-                load_inline(name="no name", cpp_sources="")
-            except RuntimeError:
-                pass""",
-)
+IN_A_LOOP = """
+from torch.utils.cpp_extension import load_inline
+while True:
+    try:
+        load_inline(name="no name", cpp_sources="")
+    except RuntimeError:
+        pass
+"""
 
 
 def request(source: str, **settings: float) -> EvaluationRequest:
@@ -92,9 +88,8 @@ def built(ahead: Service, source: str, **settings: float) -> BuiltAhead:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("where", BUILT)
-def test_the_judge_finds_it_built(ahead: Service, executor: LocalExecutor, where: str) -> None:
-    kernel = BUILT[where].replace("#include", f"// {uuid.uuid4()}\n#include", 1)
+def test_the_judge_finds_it_built(ahead: Service, executor: LocalExecutor) -> None:
+    kernel = KERNEL.replace("#include", f"// {uuid.uuid4()}\n#include", 1)
     first = built(ahead, kernel)
     assert not first.cached
     assert first.seconds > 0

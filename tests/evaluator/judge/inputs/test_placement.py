@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-import json
-
 import pytest
 import torch
 
 from evaluator.judge.inputs.mapped_arguments import stage
 from evaluator.judge.inputs.placement import MARGINS, Placement
-from evaluator.worker.values import decode
 from tests.task import task
 
 FLOATING = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
@@ -30,15 +27,6 @@ def test_around_integers_there_is_minus_one(margin: int) -> None:
     memory = torch.zeros(2**13, dtype=torch.uint8)
     end = Placement(memory, 512, margin).place(torch.ones(33, dtype=torch.int64))["span"] + 512
     assert bool((memory[end : end + 4096].view(torch.int64) == -1).all())
-
-
-def test_what_has_no_values_keeps_its_shape_and_takes_no_room() -> None:
-    placement = Placement(torch.zeros(2**13, dtype=torch.uint8))
-    sent = placement.place([torch.empty(2**20, 2**20, dtype=torch.float16, device="meta"), 3])
-    tensor, number = decode(json.loads(json.dumps(sent)), placement.memory, torch.clone)
-    assert (tensor.shape, tensor.dtype, tensor.is_meta) == ((2**20, 2**20), torch.float16, True)
-    assert number == 3
-    assert placement.tensors == []
 
 
 def _around(dtype: torch.dtype, margin: int) -> torch.Tensor:
