@@ -44,13 +44,13 @@ def plan(resolution: Resolution) -> Plan:
     from agent.loop.judging import place_of
     from agent.prompt.prompt import Frame, first_prompt
     from agent.prompt.templates import load_templates
-    from tools.execute import size_class_of
+    from problems.sizes import SizeClass
 
     config, problems = resolution.config, resolution.problems
     check_spending(config)
     check_isolation(config)
     check_prompts(resolution)
-    reference = problems[0].reference(size_class_of(config.first_device))
+    reference = problems[0].reference(SizeClass.of(config.first_device))
     hardware = hardware_of(config, place_of(config))
     hidden = problems[0].has_hidden_sizes
     templates = load_templates(config.prompts, config.prompts_hash)

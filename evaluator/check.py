@@ -36,16 +36,9 @@ def backend_of(source: str, device: str) -> Backend:
 
 def request_for(source: str, problem: Problem, settings: Settings) -> EvaluationRequest:
     from evaluator.evaluation import Candidate, EvaluationRequest
-    from problems.sizes import SizeClass
 
-    size = SizeClass.CPU if settings.device == "cpu" else SizeClass.GPU
-    return EvaluationRequest(
-        problem_id=problem.id,
-        reference=problem.reference(size),
-        hidden_references=problem.hidden_references(size),
-        candidate=Candidate(source=source, backend=backend_of(source, settings.device)),
-        settings=settings,
-    )
+    candidate = Candidate(source=source, backend=backend_of(source, settings.device))
+    return EvaluationRequest.of(problem, settings, candidate=candidate)
 
 
 def settings_for(given: Mapping[str, object], devices: Sequence[str]) -> Settings:

@@ -17,6 +17,8 @@ from evaluator.mismatch_pattern import Pattern
 from evaluator.reason import Reason
 from evaluator.record import Record
 from evaluator.settings import BaselineName, Settings
+from problems.problem import Problem
+from problems.sizes import SizeClass
 
 SCHEMA = 1
 
@@ -302,6 +304,18 @@ class ProblemRequest(Record):
     hidden_references: tuple[str, ...] = ()
     """The same at other sizes, at which the candidate must be right, but isn't timed."""
     settings: Settings
+
+    @classmethod
+    def of(cls, problem: Problem, settings: Settings, **fields: Record) -> Self:
+        """`problem` in the sizes that suit the device: large ones on a GPU."""
+        size_class = SizeClass.of(settings.device)
+        asked = {
+            "problem_id": problem.id,
+            "reference": problem.reference(size_class),
+            "hidden_references": problem.hidden_references(size_class),
+            "settings": settings,
+        }
+        return cls.model_validate(asked | fields)
 
     def on(self, device: str) -> Self:
         settings = self.settings.model_copy(update={"device": device})

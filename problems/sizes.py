@@ -27,6 +27,11 @@ class SizeClass(StrEnum):
     CPU = "cpu"
     GPU = "gpu"
 
+    @classmethod
+    def of(cls, device: str) -> SizeClass:
+        """What suits `cpu` or `cuda:N`."""
+        return cls.CPU if device == "cpu" else cls.GPU
+
 
 class Metadata(NamedTuple):
     category: ast.Assign | None = None

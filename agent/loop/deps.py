@@ -20,7 +20,7 @@ from agent.record.store import RunStore
 from evaluator.executor.executor import Executor
 from evaluator.settings import JudgeOptions, Settings
 from problems.problem import Problem
-from tools.execute import size_class_of
+from problems.sizes import SizeClass
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Deps:
     @property
     def reference(self) -> str:
         """The problem's source with the sizes that suit the device."""
-        return self.problem.reference(size_class_of(self.config.first_device))
+        return self.problem.reference(SizeClass.of(self.config.first_device))
 
 
 def settings_of(config: RunConfig) -> Settings:

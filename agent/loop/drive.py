@@ -24,11 +24,11 @@ from agent.record.events import Event, Unwatched, Watch
 from agent.record.result import RunResult, Stop, charge_for, charge_for_wasted
 from agent.record.store import RunStore
 from agent.record.turn_log import TurnKey
+from evaluator.evaluation import ProblemRequest
 from evaluator.executor.executor import Executor
 from evaluator.hardware.devices import describe, hardware_lines
 from problems.errors import UsageError
 from problems.problem import Problem
-from tools.execute import problem_request
 
 if TYPE_CHECKING:
     from evaluator.executor.ray_judge import Place
@@ -85,7 +85,7 @@ def drive(
                 or ProblemCheck(executor, problem, settings_of(config)),
                 rival=RivalMeasurement(
                     config.rival,
-                    problem_request(problem, settings_of(config)),
+                    ProblemRequest.of(problem, settings_of(config)),
                     config.backend,
                     executor,
                     profiler,

@@ -33,8 +33,8 @@ from agent.record.turn_log import TurnKey, key_of
 from evaluator.errors import InfrastructureError, IsolationError, UnusableReferenceError
 from evaluator.evaluation import Candidate, Evaluation, EvaluationRequest, Seconds, Status
 from evaluator.reason import Reason
+from problems.sizes import SizeClass
 from tools.advice.score import score
-from tools.execute import evaluation_request, size_class_of
 from tools.execute import execute as judge
 from tools.profiling.profile_report import AdviceScore
 
@@ -113,7 +113,8 @@ def _build_ahead(deps: Deps, key: TurnKey, source: str) -> None:
     """Begin to build a kernel while the answer still streams; only the cache keeps it."""
     candidate = Candidate(source=source, backend=deps.config.backend)
     if not deps.deduplication.knows(key.problem, candidate.hash, Work.JUDGE):
-        deps.executor.build_ahead(evaluation_request(deps.problem, candidate, deps.settings))
+        request = EvaluationRequest.of(deps.problem, deps.settings, candidate=candidate)
+        deps.executor.build_ahead(request)
 
 
 def execute(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
@@ -256,7 +257,7 @@ def _turn(state: TurnState) -> PendingTurn:
 
 def _request_of(deps: Deps, kernel: str) -> EvaluationRequest:
     candidate = Candidate(source=deps.store.kernel(kernel), backend=deps.config.backend)
-    return evaluation_request(deps.problem, candidate, deps.settings)
+    return EvaluationRequest.of(deps.problem, deps.settings, candidate=candidate)
 
 
 def turn_record(deps: Deps, key: TurnKey, turn: PendingTurn) -> TurnRecord:
@@ -280,7 +281,7 @@ def turn_record(deps: Deps, key: TurnKey, turn: PendingTurn) -> TurnRecord:
         run_seed=config.seed,
         protocol=config.protocol,
         precision=config.precision,
-        size_class=size_class_of(config.first_device),
+        size_class=SizeClass.of(config.first_device),
         backend=config.backend,
         device=verdict.device or deps.device_name,
         finish_reason=answer.finish_reason,

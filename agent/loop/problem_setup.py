@@ -14,7 +14,7 @@ from evaluator.evaluation import Backend, Candidate, EvaluationRequest, ProblemR
 from evaluator.executor.executor import Executor
 from evaluator.settings import BaselineName, Settings
 from problems.problem import Problem
-from tools.execute import own_module, problem_request
+from tools.execute import own_module
 
 
 class ProblemCheck:
@@ -22,7 +22,7 @@ class ProblemCheck:
 
     def __init__(self, executor: Executor, problem: Problem, settings: Settings) -> None:
         self._executor = executor
-        self._request = problem_request(problem, settings)
+        self._request = ProblemRequest.of(problem, settings)
         self._lock = threading.Lock()
         self._passed = False
         self._unusable: UnusableReferenceError | None = None

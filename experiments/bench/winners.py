@@ -28,7 +28,6 @@ from evaluator.hardware.devices import describe
 from experiments.bench.suites.attempt import attempt
 from problems.errors import UsageError
 from problems.loader import load_problem, load_suite
-from tools.execute import evaluation_request
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -124,7 +123,8 @@ def take(
             problem = own.get(entry.problem) or load_problem(entry.problem)
             source = files.kernel(told.candidate)
             candidate = Candidate(source=source, backend=config.backend)
-            request = evaluation_request(problem, candidate, confirming(settings_of(config)))
+            settings = confirming(settings_of(config))
+            request = EvaluationRequest.of(problem, settings, candidate=candidate)
             winner = Winner(
                 run=run.name,
                 request=request,

@@ -28,13 +28,13 @@ from agent.record.completion import ModelClient
 from agent.record.result import ProblemResult, Stop
 from agent.record.store import RunStore, open_store
 from evaluator.errors import InfrastructureError
+from evaluator.evaluation import ProblemRequest
 from experiments.study.cell import Cell, cells_of, chosen
 from experiments.study.plan import Plan
 from experiments.study.study_folder import StudyFolder
 from experiments.study.study_view import StudyView
 from experiments.study.unit import Queue, Unit, in_order
 from problems.errors import UsageError
-from tools.execute import problem_request
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class _StudyRun:
             if (found := next(filter(None, known), None)) is not None:
                 store.save_rival(problem.id, found)
                 return
-            request = problem_request(problem, settings_of(config))
+            request = ProblemRequest.of(problem, settings_of(config))
             judge, profiler = self._judging.executor, self._judging.profiler
             # Where the judge fails, the cell tries once more, and its result tells of it.
             with suppress(InfrastructureError):

@@ -18,7 +18,7 @@ from problems.loader import load_problem
 from problems.problem import Problem
 from problems.sizes import SizeClass
 from problems.source_file import read_source
-from tools.execute import own_module, size_class_of
+from tools.execute import own_module
 
 FOLDER = Path(__file__).parent / "candidates"
 _HEAD = re.compile(r"# problem: (\S+)\n# expected: (\w+)\n")
@@ -69,7 +69,7 @@ def catalogue(only: Sequence[Backend] = (), limit: int | None = None) -> list[Be
 def own_modules(problems: Sequence[Problem], device: str) -> list[BenchCandidate]:
     """Each problem's own module as its candidate, at the sizes of the device: nothing to build, and
     as fast as the reference."""
-    size = size_class_of(device)
+    size = SizeClass.of(device)
     return [
         BenchCandidate(
             name=f"own/{problem.id}",
