@@ -21,7 +21,7 @@ from evaluator.command.command_line import serve
 
 if TYPE_CHECKING:
     from evaluator.collect.collected import Collected
-    from evaluator.collect.ncu_session import NcuSession
+    from evaluator.collect.ncu import NcuSession
     from evaluator.evaluation import Evaluation, EvaluationRequest
     from tools.profiling.profile_facts import Facts
     from tools.profiling.profile_report import KernelShare, Profile, ProfilerTier

@@ -6,7 +6,7 @@ import sys
 from contextlib import closing
 from functools import partial
 
-from evaluator.collect.ncu_session import NcuSession
+from evaluator.collect.ncu import NcuSession
 from evaluator.evaluation import Evaluation, EvaluationRequest
 from evaluator.ipc.service import leave_with, serve
 from evaluator.record import Record

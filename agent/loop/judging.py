@@ -66,7 +66,7 @@ def profiler_beside(executor: LocalExecutor, config: RunConfig) -> Iterator[Prof
 
     Where the run will profile, the first profile's process on each device is started at once.
     """
-    from evaluator.collect.ncu_session import NcuSession
+    from evaluator.collect.ncu import NcuSession
     from tools.profile import prepare, profile
 
     with closing(NcuSession(len(config.devices))) as session:

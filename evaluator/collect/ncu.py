@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 
 from evaluator.collect.code.toolkit import find_tool
 from evaluator.collect.collected import Collected, KernelTrace
-from evaluator.collect.ncu_session import NcuSession
 from evaluator.collect.nsight import read_report
 from evaluator.collect.nsight.ncu_metrics import SECTIONS, names
 from evaluator.collect.nsight.read_report import REPORT
@@ -36,6 +36,49 @@ def find_ncu() -> Path | None:
     return find_tool("ncu")
 
 
+class NcuSession:
+    """Many profiles, one after the other: holds targets that are started ahead.
+
+    Several threads may use it. A process that profiles several candidates uses it; for a single
+    profile it would start one in vain. A target that waits needs memory of the host, but no
+    processor time, no device and no lock. It ends with its owner, whatever ends that one.
+    """
+
+    def __init__(self, most: int = 1) -> None:
+        """`most`: of use for as many profiles at a time, one on each device."""
+        self._most = most
+        self._waiting: list[Target] = []
+        self._lock = threading.Lock()
+
+    def take(self, prefix: Sequence[str]) -> Target | None:
+        """A target that was started with these very options, which is the caller's from now on.
+
+        None where there is none, or it died; those with other options are dropped.
+        """
+        with self._lock:
+            fit = [s for s in self._waiting if s.waits and s.prefix == tuple(prefix)]
+            unfit = [s for s in self._waiting if s not in fit]
+            self._waiting = fit[1:]
+        for target in unfit:
+            target.close()
+        return fit[0] if fit else None
+
+    def prepare(self, prefix: Sequence[str]) -> None:
+        """Start one more, unless there are enough.
+
+        Not while its candidate runs: what that one started is killed with its session first.
+        """
+        with self._lock:
+            if len(self._waiting) < self._most:
+                self._waiting.append(Target("ncu", prefix))
+
+    def close(self) -> None:
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        for target in waiting:
+            target.close()
+
+
 def collect_ncu(
     folder: Path,
     device: DeviceInfo,
@@ -45,7 +88,7 @@ def collect_ncu(
 ) -> Collected:
     """Profile the request in `folder`, which names `device`; the report stays there as `REPORT`.
 
-    In a session the spare is used, and the next one is started once the candidate has ended.
+    In a session its waiting target is used, and the next is started once the candidate has ended.
     `timeout_s` counts from when the device could be asked for. Raises `ProfilerError` where `ncu`
     is not installed, may not read counters, or fails.
     """
@@ -91,38 +134,15 @@ def _watched(
     timeout_s: float,
     session: NcuSession | None,
 ) -> Collected:
-    """The target's run under `ncu`; a spare that fails is followed by a fresh one, once."""
-    request = read_request(folder)
-    where = request.settings.device
-    spare = session.take(command) if session is not None else None
-    left_s, waited_s = timeout_s, 0.0
-    if spare is not None:
-        with closing(spare), _turn(device) as waited_s, Broker(where) as broker:
-            begin = time.monotonic()
-            try:
-                found = spare.run(folder, broker, report=REPORT, timeout_s=left_s)
-                return found.after({"turn": waited_s})
-            except ProfilerError:
-                # It may not have been the candidate's fault.
-                left_s -= time.monotonic() - begin
-                if left_s <= 0:
-                    raise
+    where = read_request(folder).settings.device
+    waiting = session.take(command) if session is not None else None
     # Started before the lock is held: while it waits for that one, it imports.
-    with (
-        closing(Target("ncu", command)) as target,
-        _turn(device) as again_s,
-        Broker(where) as broker,
-    ):
-        found = target.run(folder, broker, report=REPORT, timeout_s=left_s)
-        return found.after({"turn": waited_s + again_s})
-
-
-@contextmanager
-def _turn(device: DeviceInfo) -> Iterator[float]:
-    """The lock, and the seconds that it was waited for."""
-    asked = time.monotonic()
-    with ncu_lock(device):
-        yield time.monotonic() - asked
+    with closing(waiting or Target("ncu", command)) as target:
+        asked = time.monotonic()
+        with ncu_lock(device), Broker(where) as broker:
+            turn_s = time.monotonic() - asked
+            found = target.run(folder, broker, report=REPORT, timeout_s=timeout_s)
+            return found.after({"turn": turn_s})
 
 
 def known_metrics(ncu: Path, device_name: str) -> frozenset[str] | None:

@@ -1,18 +1,17 @@
-"""The kernels of one forward call with their times and launches, by torch.profiler (CUPTI)."""
+"""The kernels of one forward call, and when the device did nothing, by torch.profiler (CUPTI)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypedDict
 
-from evaluator.collect.collected import Collected, CollectedKernel, KernelTrace
-from evaluator.collect.device_timeline import (
-    KERNEL,
-    TraceEvent,
-    device_activities,
-    device_timeline,
+from evaluator.collect.collected import (
+    Collected,
+    CollectedKernel,
+    DeviceTimeline,
+    KernelTrace,
 )
 from evaluator.collect.kernel_name import base_name
 from evaluator.collect.nsight.ncu_metrics import QUANTITIES
@@ -22,6 +21,20 @@ TRACE = "trace.json"
 """Its own report, in Chrome's format."""
 _MARK = "refinery_forward"
 _KNOWN = ("grid", "block", "sm_count", "registers", "shared_bytes", "occupancy_pct")
+_KERNEL = "kernel"
+_OTHERS = ("gpu_memcpy", "gpu_memset")
+_RUNTIME = ("cuda_runtime", "cuda_driver")
+
+
+class TraceEvent(TypedDict, total=False):
+    """One event of a Chrome trace, times in microseconds."""
+
+    ph: str
+    cat: str
+    name: str
+    ts: float
+    dur: float
+    args: dict[str, object]
 
 
 class ChromeTrace(TypedDict, total=False):
@@ -59,12 +72,12 @@ def parse_trace(trace: ChromeTrace, *, sm_count: int) -> Collected:
     ]
     begin = max(marks) if marks else 0.0
     call = [event for event in events if event["ts"] >= begin]
-    kernels = device_activities(call)
+    kernels = _activities(call)
     if not kernels:
         raise ProfilerError("torch.profiler saw no kernel (is CUPTI permitted here?)")
     groups: dict[str, list[TraceEvent]] = {}
     for event in kernels:
-        name = base_name(event["name"]) if event["cat"] == KERNEL else event["name"]
+        name = base_name(event["name"]) if event["cat"] == _KERNEL else event["name"]
         groups.setdefault(name, []).append(event)
     collected = [_kernel(name, launches, sm_count) for name, launches in groups.items()]
     timeline = device_timeline(call)
@@ -108,3 +121,59 @@ def _product(sizes: object) -> float | None:
 
 def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
+
+
+def _activities(events: Sequence[TraceEvent]) -> list[TraceEvent]:
+    """Kernels, memsets and copies."""
+    return [event for event in events if event.get("cat") in (_KERNEL, *_OTHERS)]
+
+
+def device_timeline(events: Sequence[TraceEvent]) -> DeviceTimeline:
+    """Of the events of one call, of which at least one is a device's."""
+    activities = _activities(events)
+    kernels = [event for event in activities if event["cat"] == _KERNEL]
+    groups: dict[str, list[TraceEvent]] = {}
+    for event in activities:
+        if event["cat"] != _KERNEL:
+            groups.setdefault(event["name"], []).append(event)
+    gaps = list(_gaps(activities))
+    host_us: dict[str, float] = {}
+    for event in events:
+        # With that one the trace itself waits for the end.
+        if event.get("cat") in _RUNTIME and event["name"] != "cudaDeviceSynchronize":
+            shared_us = sum(_shared_us(event, *gap) for gap in gaps)
+            host_us[event["name"]] = host_us.get(event["name"], 0.0) + shared_us
+    longest = max(host_us, key=lambda name: host_us[name], default="")
+    end = max(_end(event) for event in activities)
+    return DeviceTimeline(
+        kernels=len(kernels),
+        kernels_us=sum(event["dur"] for event in kernels),
+        others=tuple(
+            CollectedKernel(
+                name=name, launches=len(group), time_us=sum(event["dur"] for event in group)
+            )
+            for name, group in groups.items()
+        ),
+        span_us=end - min(event["ts"] for event in activities),
+        gaps_us=sum(end - begin for begin, end in gaps),
+        host_call=longest,
+        host_call_us=host_us.get(longest, 0.0),
+    )
+
+
+def _gaps(activities: Sequence[TraceEvent]) -> Iterator[tuple[float, float]]:
+    """Beginnings and ends: when nothing ran, between the first activity and the last one."""
+    ordered = sorted(activities, key=lambda event: event["ts"])
+    busy_until = _end(ordered[0])
+    for event in ordered[1:]:
+        if event["ts"] > busy_until:
+            yield busy_until, event["ts"]
+        busy_until = max(busy_until, _end(event))
+
+
+def _end(event: TraceEvent) -> float:
+    return event["ts"] + event["dur"]
+
+
+def _shared_us(event: TraceEvent, begin: float, end: float) -> float:
+    return max(0.0, min(_end(event), end) - max(event["ts"], begin))

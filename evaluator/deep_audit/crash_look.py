@@ -12,9 +12,8 @@ import time
 from evaluator.audit_record import DeepAudit, Finding, SanitizerRun, Tool
 from evaluator.builder.builder import Builder
 from evaluator.deep_audit.address_sanitizer import AddressSanitizer
-from evaluator.deep_audit.built_code import built_code
 from evaluator.deep_audit.compute_sanitizer import run_compute_sanitizer
-from evaluator.deep_audit.own_code import OwnCode
+from evaluator.deep_audit.own_code import OwnCode, built_code
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Status
 from evaluator.judge.context.problem_context import ProblemContext

@@ -21,12 +21,11 @@ from evaluator.audit_record import (
 )
 from evaluator.builder.builder import Builder
 from evaluator.deep_audit.address_sanitizer import AddressSanitizer
-from evaluator.deep_audit.built_code import built_code
 from evaluator.deep_audit.compute_sanitizer import run_compute_sanitizer
 from evaluator.deep_audit.crash_look import crashed, with_crash_look
 from evaluator.deep_audit.module_life import module_life, not_tried
+from evaluator.deep_audit.own_code import built_code
 from evaluator.deep_audit.provenance import Origin, origin_of
-from evaluator.deep_audit.reference_use import uses_reference
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Status, Timing
 from evaluator.judge.judge import Judge
@@ -80,7 +79,6 @@ class DeepAuditor:
                 request,
                 code,
                 build_failed=evaluation.build is not None and not evaluation.build.ok,
-                uses_reference=uses_reference(request.candidate.source, request.reference),
             )
         except InfrastructureError as error:
             origin = Origin(None, note=f"the audit was not finished: {error}")

@@ -7,6 +7,7 @@ looked at, not a proof; what the trusted builder built bounds it. The rule is in
 
 from __future__ import annotations
 
+import ast
 import statistics
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluator.audit_record import Provenance, Shares
+from evaluator.candidate_tree import candidate_tree
 from evaluator.collect.collected import CallShares, KernelTrace
 from evaluator.collect.own_collectors import collect_own
 from evaluator.collect.target.target import Collector
@@ -40,9 +42,7 @@ class Origin:
     note: str = ""
 
 
-def origin_of(
-    request: EvaluationRequest, code: OwnCode, *, build_failed: bool, uses_reference: bool
-) -> Origin:
+def origin_of(request: EvaluationRequest, code: OwnCode, *, build_failed: bool) -> Origin:
     """Trace the candidate behind the judge's walls and label it. Raises nothing."""
     try:
         shares = _traced(request, code)
@@ -50,7 +50,8 @@ def origin_of(
         return Origin(None, note=f"provenance is unknown: {error}")
     if request.settings.device != "cpu" and not code.known:
         return Origin(None, shares, "provenance is unknown: the names of its kernels can't be read")
-    label = label_of(shares, code, fell_back=build_failed or uses_reference)
+    fell_back = build_failed or uses_reference(request.candidate.source, request.reference)
+    label = label_of(shares, code, fell_back=fell_back)
     if label is None:
         note = (
             f"provenance is unknown: {100 * shares.other:.0f} % of the time went into neither its "
@@ -141,3 +142,66 @@ def _own_share(call: CallShares, other_us: float) -> float:
 
 def _longest(times: Mapping[str, float]) -> tuple[str, ...]:
     return tuple(sorted(times, key=lambda name: -times[name]))[:_MOST_NAMES]
+
+
+def uses_reference(candidate: str, reference: str) -> bool:
+    """Whether a class whose forward is the reference's is what `ModelNew` runs.
+
+    It is where `ModelNew` inherits from that class and leaves forward to it, or where the class is
+    instantiated, or its forward called. A `ModelNew` that copies the reference word for word is
+    not meant: that one calls operators like any other.
+    """
+    own, given = candidate_tree(candidate), candidate_tree(reference)
+    if own is None or given is None:
+        return False
+    wanted = [_forward(each) for each in _classes(given) if each.name == "Model"]
+    copies = {
+        each.name
+        for each in _classes(own)
+        if each.name != "ModelNew" and _forward(each) is not None and _forward(each) in wanted
+    }
+    if not copies:
+        return False
+    for each in _classes(own):
+        inherits = any(isinstance(base, ast.Name) and base.id in copies for base in each.bases)
+        if each.name == "ModelNew" and inherits and _defers(each):
+            return True
+    return any(isinstance(node, ast.Call) and _named(node.func) in copies for node in ast.walk(own))
+
+
+def _defers(each: ast.ClassDef) -> bool:
+    """Whether forward is inherited, or calls what it would have inherited."""
+    if _forward(each) is None:
+        return True
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == "forward"
+        and isinstance(node.value, ast.Call)
+        and _named(node.value.func) == "super"
+        for node in ast.walk(each)
+    )
+
+
+def _named(function: ast.expr) -> str:
+    """`Model` for `Model(...)` and for `Model.forward(...)`."""
+    if isinstance(function, ast.Attribute) and function.attr == "forward":
+        function = function.value
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def _classes(tree: ast.Module) -> list[ast.ClassDef]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+
+
+def _forward(each: ast.ClassDef) -> str | None:
+    for node in each.body:
+        if isinstance(node, ast.FunctionDef) and node.name == "forward":
+            return ast.dump(ast.Module(body=_without_words(node.body), type_ignores=[]))
+    return None
+
+
+def _without_words(body: list[ast.stmt]) -> list[ast.stmt]:
+    """A function's body without its docstring."""
+    first = body[0] if body else None
+    is_constant = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    return body[1:] if is_constant and isinstance(first.value.value, str) else body  # type: ignore[union-attr]

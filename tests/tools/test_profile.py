@@ -10,7 +10,7 @@ import pytest
 
 from evaluator.collect.code.cuda_code import as_trace, read_kernels
 from evaluator.collect.collected import Collected
-from evaluator.collect.ncu_session import NcuSession
+from evaluator.collect.ncu import NcuSession
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import (
     Evaluation,
@@ -219,7 +219,7 @@ def test_where_no_profiler_works_the_code_is_looked_at(monkeypatch: pytest.Monke
     monkeypatch.setattr("evaluator.collect.own_collectors.collect_own", confined)
     asked = request("def spills(): ...", device="cuda:0")
     result = profile(asked, correct(), session=session)
-    assert session.spare_pid is None
+    assert not session._waiting
     assert result.rung is ProfilerTier.STATIC
     assert result.rung_reason == "ncu is not installed; torch.profiler saw no kernel"
     assert result.bottleneck is Bottleneck.CACHE_BANDWIDTH
@@ -239,12 +239,11 @@ def test_what_the_first_profile_would_wait_for_is_started_ahead(
     with closing(NcuSession()) as session:
         monkeypatch.setattr("evaluator.collect.ncu.find_ncu", lambda: None)
         prepare(session, "cuda:0")
-        assert session.spare_pid is None
+        assert not session._waiting
         ncu = stand_in_ncu(tmp_path / "bin", tmp_path / "log", "sleep 300")
         monkeypatch.setattr("evaluator.collect.ncu.find_ncu", lambda: ncu)
         prepare(session, "cpu")
-        assert session.spare_pid is None
+        assert not session._waiting
         prepare(session, "cuda:0")
-        spare = session.spare_pid
-        assert spare is not None
-    assert not still_running([spare])
+        ahead = session._waiting[0].pid
+    assert not still_running([ahead])

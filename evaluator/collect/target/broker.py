@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from evaluator.builder.builder import Builder
@@ -22,6 +23,7 @@ from evaluator.ipc.sealed import sealed_copy
 from evaluator.ipc.wire import Channel, ClosedError, Kind, Message, WireError, WireTimeoutError
 from problems.cache_folder import cache_folder
 
+_SOCKET = "broker"
 _LOOK_S = 0.2
 """How soon it is seen that a target has ended while something it started holds the line."""
 
@@ -117,3 +119,36 @@ class Broker:
 
     def __exit__(self, *_: object) -> None:
         self._held.close()
+
+
+def listening(folder: Path) -> socket.socket:
+    """The broker's socket in `folder`, for `connected`. Raises `OSError`."""
+    end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with _short(folder) as name:
+            end.bind(name)
+        # The folder belongs to the target's user by now: no other user can enter it.
+        (folder / _SOCKET).chmod(0o666)
+        end.listen(1)
+    except BaseException:
+        end.close()
+        raise
+    return end
+
+
+def connected(folder: Path) -> socket.socket:
+    """A target's end of the line to the broker that listens in `folder`. Raises `OSError`."""
+    end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with _short(folder) as name:
+        end.connect(name)
+    return end
+
+
+@contextlib.contextmanager
+def _short(folder: Path) -> Iterator[str]:
+    """A name for the socket that is short enough, however deep the folder lies."""
+    handle = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{handle}/{_SOCKET}"
+    finally:
+        os.close(handle)

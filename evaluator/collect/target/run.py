@@ -22,7 +22,7 @@ import torch
 
 from evaluator.collect.collected import Collected, Work
 from evaluator.collect.own_functions import mark_own_functions
-from evaluator.collect.target.broker_client import BrokerClient, connect_to_broker
+from evaluator.collect.target.broker import connected
 from evaluator.collect.target.target import COLLECTED, Mode, handed_over
 from evaluator.collect.target.target_request import read_request
 from evaluator.collect.target.walled import LAYERS
@@ -30,6 +30,7 @@ from evaluator.evaluation import Backend, EvaluationRequest
 from evaluator.hardware.cores import usable_cores
 from evaluator.hardware.devices import cache_bytes
 from evaluator.hardware.sole_device import see_only
+from evaluator.ipc.wire import Channel, Kind
 from evaluator.judge.bounds.ceilings import measure_ceilings
 from evaluator.judge.bounds.work import count_work
 from evaluator.judge.problem.reference import WEIGHT_SEED, Reference
@@ -62,7 +63,7 @@ def main(folder: Path, mode: Mode) -> None:
     since = handed_over(folder)
     if since is None:
         return
-    broker = connect_to_broker(folder)
+    broker = Channel(connected(folder), takes_fds=True)
     stages = Stages(since)
     stages.end("start")
     request = read_request(folder)
@@ -74,7 +75,8 @@ def main(folder: Path, mode: Mode) -> None:
         torch.backends.cuda.matmul.allow_tf32 = tf32
         torch.backends.cudnn.allow_tf32 = tf32
     # Only from here on is it needed.
-    broker.hold_device()
+    broker.send(Kind.DEVICE)
+    broker.receive()
     stages.end("wait")
     collected = _collect(folder, mode, request, broker, stages)
     stages.end("collect")
@@ -85,7 +87,7 @@ def _collect(
     folder: Path,
     mode: Mode,
     request: EvaluationRequest,
-    broker: BrokerClient,
+    broker: Channel,
     stages: Stages,
 ) -> Collected:
     settings = request.settings
@@ -161,10 +163,10 @@ def _candidate(
     request: EvaluationRequest,
     reference: Reference,
     state: dict[str, torch.Tensor],
-    broker: BrokerClient,
+    broker: Channel,
 ) -> torch.nn.Module:
     settings = request.settings
-    build_stub.install(broker.build)
+    build_stub.install(build_stub.over(broker))
     if settings.device == "cpu":
         mark_own_functions()
     else:

@@ -25,8 +25,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from evaluator.collect.collected import Collected
-from evaluator.collect.target.broker import Broker
-from evaluator.collect.target.broker_client import listening
+from evaluator.collect.target.broker import Broker, listening
 from evaluator.collect.target.program import Program, last_line
 from evaluator.collect.target.target_request import REQUEST
 from evaluator.errors import ProfilerError
@@ -142,7 +141,7 @@ class Target:
                 os.fchmod(file.fileno(), 0o644)
                 file.write((folder / REQUEST).read_bytes())
         except FileExistsError as error:
-            raise ProfilerError("another process wrote into the folder of the spare") from error
+            raise ProfilerError("another process wrote into the folder of the target") from error
         with listening(self._folder) as door:
             os.write(self._gate, f"{begin!r}\n".encode())
             try:

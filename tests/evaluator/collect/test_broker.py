@@ -13,10 +13,10 @@ import pytest
 from evaluator.builder.builder import Builder
 from evaluator.collect.code.static_code import inspect_loops
 from evaluator.collect.target.broker import Broker
-from evaluator.collect.target.broker_client import BrokerClient
 from evaluator.hardware.device_lock import LOCKS, device_lock
 from evaluator.ipc.build_request import BuildRequest
-from evaluator.ipc.wire import Channel, WireTimeoutError, pair
+from evaluator.ipc.wire import Channel, Kind, WireTimeoutError, pair
+from evaluator.worker import build_stub
 
 BODY = 'extern "C" int answer() { return 42; }'
 ASKED = BuildRequest("bare", (BODY,), implicit_headers=False)
@@ -39,7 +39,7 @@ def test_what_is_looked_at_after_a_profile_need_not_be_in_the_cache_any_more(
     kept.mkdir()
     with ThreadPoolExecutor(1) as pool, Broker("cpu", kept=kept) as broker:
         serving = pool.submit(broker.serve, channel, 120.0)
-        outcome = BrokerClient(theirs).build(ASKED)
+        outcome = build_stub.over(Channel(theirs, takes_fds=True))(ASKED)
         assert outcome.ok
         assert Path(outcome.library).read_bytes()[:4] == b"\x7fELF"
         theirs.close()
@@ -56,7 +56,9 @@ def test_the_device_is_the_targets_to_the_end_and_waiting_for_it_costs_no_time(
         with Broker("cpu") as broker:
             with device_lock("cpu"):
                 serving = pool.submit(broker.serve, channel, 1.0)
-                holding = pool.submit(BrokerClient(theirs).hold_device)
+                asking = Channel(theirs)
+                asking.send(Kind.DEVICE)
+                holding = pool.submit(asking.receive)
                 time.sleep(1.5)
                 assert not holding.done()
             holding.result(20)

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluator.collect.device_timeline import device_timeline
-from evaluator.collect.torch_trace import parse_trace
+from evaluator.collect.torch_trace import device_timeline, parse_trace
 from evaluator.errors import ProfilerError
 
 

@@ -6,8 +6,7 @@ from evaluator.audit_record import Provenance, Shares
 from evaluator.collect.call_shares import divide, own_namespaces
 from evaluator.collect.collected import CallShares, CollectedKernel, KernelTrace
 from evaluator.deep_audit.own_code import OwnCode
-from evaluator.deep_audit.provenance import cpu_shares, gpu_shares, label_of
-from evaluator.deep_audit.reference_use import uses_reference
+from evaluator.deep_audit.provenance import cpu_shares, gpu_shares, label_of, uses_reference
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 
 OWN = OwnCode(libraries=1, kernels=frozenset({"scale_kernel"}))
