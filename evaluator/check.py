@@ -128,7 +128,7 @@ def command(
     Exit code 0: correct, all of them; 1: refused, or some cannot be judged; 2: wrong usage, or this
     machine can judge nothing.
     """
-    from evaluator.batch.claims.claim import read_claims
+    from evaluator.batch.claim import read_claims
     from evaluator.batch.eval_results import NAME
     from evaluator.batch.kernel_folder import FolderReport, judge_folder, kernels_in
     from evaluator.batch.verdict_lines import verdict_lines

@@ -55,8 +55,7 @@ class EvalResults:
             level: defaultdict(list) for level in levels
         }
         for file in self._paths.values():
-            if not os.access(file if file.exists() else file.parent, os.W_OK):
-                raise UsageError(f"{file} can't be written; choose another place for the results")
+            refuse_unwritable(file)
             if file.exists() and not _is_ours(file):
                 raise UsageError(
                     f"{file} holds results of another program; choose another place for the results"
@@ -73,6 +72,11 @@ class EvalResults:
             part.write_text(json.dumps(self._entries[level], indent=4) + "\n")
             part.replace(path)
         return list(self._paths.values())
+
+
+def refuse_unwritable(file: Path) -> None:
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise UsageError(f"{file} can't be written; choose another place with --results")
 
 
 def _entry(sample: int, problem_id: str, outcome: Evaluation | Exception) -> Entry:

@@ -6,21 +6,20 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, zip_longest
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from evaluator.batch.claims.claim import Claim
-from evaluator.batch.claims.judged_claim import Adjudication, judge_claim
-from evaluator.batch.claims.report import writable, write_report
-from evaluator.batch.eval_results import EvalResults
+from evaluator.batch.adjudication import PAGE, WHOLE, Adjudication, JudgedClaim
+from evaluator.batch.claim import Claim
+from evaluator.batch.eval_results import EvalResults, refuse_unwritable
 from evaluator.batch.folder_summary import FolderSummary
 from evaluator.batch.journal import Journal, journal_path
 from evaluator.batch.kernel_name import KernelName
 from evaluator.batch.parallel_judging import Outcome, judged
 from evaluator.batch.verdict_lines import verdict_lines
 from evaluator.errors import InfrastructureError
-from evaluator.evaluation import EvaluationRequest
+from evaluator.evaluation import Evaluation, EvaluationRequest
 from evaluator.executor.executor import Executor
 from evaluator.settings import Settings
 from problems.errors import UnknownProblemError, UsageError
@@ -85,7 +84,9 @@ def judge_folder(
     what was found by then is written.
     """
     written = EvalResults(report.results, {kernel.name.level for kernel in kernels})
-    adjudicated = writable(report.results.parent) if report.claims is not None else []
+    if report.claims is not None:
+        for name in (PAGE, WHOLE):
+            refuse_unwritable(report.results.with_name(name))
     journal = Journal(journal_path(report.results), executor)
 
     def outcomes(under: Settings) -> Iterator[tuple[NamedKernel, Outcome]]:
@@ -120,9 +121,9 @@ def judge_folder(
         if journal.taken:
             lines.insert(0, f"{journal.taken} verdicts are those of an interrupted command")
         if report.claims is not None and ours:
-            adjudication = _adjudication(kernels, report.claims, ours, theirs, settings)
-            write_report(adjudication, adjudicated)
-            paths += adjudicated
+            rows = _judged_claims(kernels, report.claims, ours, theirs)
+            adjudication = Adjudication(rows, settings.precision, settings.protocol)
+            paths += adjudication.write(report.results.parent)
             lines += adjudication.lines()
         lines.append(f"results: {', '.join(map(str, paths))}")
         if journal.path.exists():
@@ -131,28 +132,26 @@ def judge_folder(
     return summary.correct == len(kernels)
 
 
-def _adjudication(
+def _judged_claims(
     kernels: Sequence[NamedKernel],
     claims: dict[KernelName, Claim],
     ours: Sequence[Outcome],
     theirs: Sequence[Outcome],
-    settings: Settings,
-) -> Adjudication:
-    rows = [
-        judge_claim(
-            kernel.path.name,
-            kernel.problem.id,
-            kernel.name.level,
-            claims.get(kernel.name),
-            outcome,
-            other,
+) -> list[JudgedClaim]:
+    """Of the kernels that there is an outcome of; `theirs` may be fewer."""
+    beside = (*theirs, *[None] * (len(ours) - len(theirs)))
+    return [
+        JudgedClaim(
+            kernel=kernel.path.name,
+            problem=kernel.problem.id,
+            level=kernel.name.level,
+            claim=claims.get(kernel.name),
+            evaluation=outcome if isinstance(outcome, Evaluation) else None,
+            error="" if isinstance(outcome, Evaluation) else f"{type(outcome).__name__}: {outcome}",
+            under_kernelbench=other if isinstance(other, Evaluation) else None,
         )
-        for kernel, outcome, other in zip_longest(
-            kernels[: len(ours)], ours, theirs, fillvalue=None
-        )
-        if kernel is not None and outcome is not None
+        for kernel, outcome, other in zip(kernels, ours, beside, strict=False)
     ]
-    return Adjudication(rows, settings.precision, settings.protocol)
 
 
 def _record(

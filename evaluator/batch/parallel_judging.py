@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -24,8 +22,6 @@ class Evaluates(Protocol):
 Kernel = tuple[Path, Problem]
 Outcome = Evaluation | InfrastructureError
 """A verdict, or the infrastructure failure that prevented it."""
-AHEAD = 16
-"""How far others may be ahead of the slowest, in multiples of those that are under way."""
 MOST_FAILURES = 10
 """Equal infrastructure failures in a row after which no further kernel is tried."""
 _PROBLEMS = 3
@@ -42,9 +38,9 @@ def judged(
     """The outcome of each kernel, in order, as soon as it is there and all before it are.
 
     With it comes the earlier identical file that it was copied from, or None. `width` evaluations
-    are under way at a time. Few outcomes are kept in memory. An infrastructure failure is the
-    outcome of its kernel, and the others are judged. Raises `InfrastructureError` where every
-    kernel fails alike; what has not begun by then is left.
+    are under way at a time. An infrastructure failure is the outcome of its kernel, and the others
+    are judged. Raises `InfrastructureError` where every kernel fails alike; what has not begun by
+    then is left.
     """
 
     def outcome_of(path: Path, problem: Problem) -> Outcome:
@@ -54,35 +50,25 @@ def judged(
             return error
 
     contents = [(problem.id, _digest(path)) for path, problem in kernels]
-    left = Counter(contents)
     known: dict[tuple[str, str], tuple[Evaluation, Path]] = {}
     streak = _Streak(min(_PROBLEMS, len({problem.id for _, problem in kernels})))
     pool = ThreadPoolExecutor(width, thread_name_prefix="kernels")
-
-    def beginnings() -> Iterator[Future[Outcome] | None]:
-        seen = set()
-        for kernel, content in zip(kernels, contents, strict=True):
-            yield None if content in seen else pool.submit(outcome_of, *kernel)
-            seen.add(content)
-
     try:
-        to_begin = beginnings()
-        begun = deque(islice(to_begin, AHEAD * width))
+        begun: dict[tuple[str, str], Future[Outcome]] = {}
+        for kernel, content in zip(kernels, contents, strict=True):
+            if content not in begun:
+                begun[content] = pool.submit(outcome_of, *kernel)
         for (path, problem), content in zip(kernels, contents, strict=True):
-            future = begun.popleft()
             first = None
             outcome: Outcome
-            if future is None and content in known and known[content][0].is_lasting:
+            if content in known:
                 evaluation, first = known[content]
                 outcome = evaluation.model_copy(update={"seconds": Seconds()})
             else:
+                future = begun.pop(content, None)
                 outcome = outcome_of(path, problem) if future is None else future.result()
-                if isinstance(outcome, Evaluation) and (content not in known or outcome.is_lasting):
+                if isinstance(outcome, Evaluation) and outcome.is_lasting:
                     known[content] = outcome, path
-            left[content] -= 1
-            if not left[content]:
-                known.pop(content, None)
-            begun.extend(islice(to_begin, 1))
             yield outcome, first
             streak.add(problem, outcome)
     finally:

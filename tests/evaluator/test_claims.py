@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import signal
 import subprocess
@@ -11,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.batch.claims.claim import Claim, read_claims
-from evaluator.batch.claims.judged_claim import Adjudication, ClaimOutcome, judge_claim
+from evaluator.batch.adjudication import Adjudication, ClaimOutcome, JudgedClaim
+from evaluator.batch.claim import Claim, read_claims
 from evaluator.batch.journal import journal_path
 from evaluator.batch.kernel_name import KernelName
 from evaluator.errors import DeviceError
@@ -102,13 +101,15 @@ def test_an_interrupted_folder_goes_on_and_ends_with_its_claims(folder: Path) ->
 
     whole = json.loads((folder / "adjudication.json").read_text())
     assert [row["outcome"] for row in whole["kernels"]] == ["less", None, "refused"]
-    with (folder / "adjudication.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["claimed"] for row in rows] == ["250.0", "", "1.5"]
-    assert float(rows[0]["low_over_eager"]) <= float(rows[0]["speedup_over_eager"])
-    assert [row["differs"] for row in rows] == ["False", "False", "True"]
+    assert [row["claimed"] for row in whole["kernels"]] == [250.0, None, 1.5]
+    assert [row["differs"] for row in whole["kernels"]] == [False, False, True]
+    assert [row["under_kernelbench"]["status"] for row in whole["kernels"]] == [
+        "correct",
+        "incorrect",
+        "correct",
+    ]
     page = (folder / "adjudication.md").read_text()
-    assert "| 1 | 3 | 1 |" in page
+    assert "| 1 | 3 | 1 |" in page and "| 250x |" in page and "| wrong_values" in page
     assert f"* {kernel(1, 1, 2)}: correct by KernelBench" in page
 
 
@@ -155,7 +156,7 @@ def test_a_file_of_claims_that_cannot_be_read(tmp_path: Path, text: str, says: s
 def test_columns_have_the_names_that_people_give_them(tmp_path: Path) -> None:
     path = tmp_path / "claims.csv"
     path.write_text("\ufeffLevel,Problem,claimed_h100,KernelBench_0_2\n2,71,1.5x,mismatch\n")
-    assert read_claims(path) == {KernelName(2, 71, 0): Claim(1.5, "mismatch")}
+    assert read_claims(path) == {KernelName(2, 71, 0): Claim(speedup=1.5, kernelbench="mismatch")}
 
 
 @pytest.mark.parametrize(
@@ -169,7 +170,13 @@ def test_columns_have_the_names_that_people_give_them(tmp_path: Path) -> None:
     ],
 )
 def test_a_claim_and_an_interval(outcome: Evaluation | DeviceError, word: ClaimOutcome) -> None:
-    row = judge_claim("a.py", "1", 1, Claim(1.5, "mismatch"), outcome, None)
+    row = JudgedClaim(
+        kernel="a.py",
+        problem="1",
+        level=1,
+        claim=Claim(speedup=1.5, kernelbench="mismatch"),
+        evaluation=outcome if isinstance(outcome, Evaluation) else None,
+    )
     assert row.outcome is word
     assert row.differs == isinstance(outcome, Evaluation)
     lines = list(Adjudication([row], Precision.FP32, "refinery").lines())

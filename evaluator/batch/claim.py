@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import csv
 import math
-from dataclasses import dataclass
 from pathlib import Path
 
 from evaluator.batch.kernel_name import KernelName
+from evaluator.record import Record
 from problems.errors import UsageError
 
 _COLUMNS = "its columns are level, task, claimed, and if wanted sample (0) and kernelbench"
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(Record):
     speedup: float
     kernelbench: str = ""
     """KernelBench's verdict, `correct` or any other word; empty where it is not known."""
@@ -57,4 +56,4 @@ def _claim(cells: dict[str, str], place: str) -> tuple[KernelName, Claim]:
         raise UsageError(f"{place}: {error}; {_COLUMNS}") from None
     if not (math.isfinite(speedup) and speedup > 0):
         raise UsageError(f"{place}: a speedup of {speedup:g} is none; {_COLUMNS}")
-    return kernel, Claim(speedup, cells.get("kernelbench", ""))
+    return kernel, Claim(speedup=speedup, kernelbench=cells.get("kernelbench", ""))

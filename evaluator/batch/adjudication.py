@@ -1,0 +1,266 @@
+"""Claims held against what was measured: sums for a person, a page, and JSON with all of it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+from pathlib import Path
+
+from pydantic import computed_field
+
+from evaluator.batch.claim import Claim
+from evaluator.evaluation import BaselineTiming, Evaluation, Status, Verdict
+from evaluator.metrics import geometric_mean
+from evaluator.record import Record
+from evaluator.settings import BaselineName, Precision
+
+PAGE, WHOLE = "adjudication.md", "adjudication.json"
+
+
+class ClaimOutcome(StrEnum):
+    """How a claimed speedup compares with ours over eager."""
+
+    MORE = "more"
+    """The whole 95 % interval lies above the claim."""
+    WITHIN = "within"
+    """The interval holds the claim; a wide interval proves little."""
+    LESS = "less"
+    """The whole interval lies below the claim."""
+    NO_TIME = "no_time"
+    """Correct, but without a time, or with a finding of our own checks."""
+    REFUSED = "refused"
+    NOT_JUDGED = "not_judged"
+    """Through no fault of the kernel."""
+
+
+_WORDS = {
+    ClaimOutcome.MORE: "above the claim",
+    ClaimOutcome.WITHIN: "with the claim in the interval",
+    ClaimOutcome.LESS: "below the claim",
+    ClaimOutcome.NO_TIME: "correct without a time that counts",
+    ClaimOutcome.REFUSED: "refused",
+    ClaimOutcome.NOT_JUDGED: "not judged",
+}
+_FIGURES = (ClaimOutcome.MORE, ClaimOutcome.WITHIN, ClaimOutcome.LESS)
+
+
+class JudgedClaim(Record):
+    """One kernel's claim and verdict. Written as JSON."""
+
+    kernel: str
+    """The file's name."""
+    problem: str
+    level: int
+    claim: Claim | None
+    evaluation: Evaluation | None
+    error: str = ""
+    """The infrastructure failure that prevented an evaluation."""
+    under_kernelbench: Evaluation | None = None
+    """The verdict of `--protocol kernelbench`, where it was asked for."""
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def claimed(self) -> float | None:
+        return self.claim.speedup if self.claim else None
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def outcome(self) -> ClaimOutcome | None:
+        """None where nothing was claimed."""
+        if self.claim is None:
+            return None
+        if self.evaluation is None:
+            return ClaimOutcome.NOT_JUDGED
+        if self.evaluation.status is not Status.CORRECT:
+            return ClaimOutcome.REFUSED
+        timing = self.evaluation.timing
+        if timing is None or self.evaluation.findings:
+            return ClaimOutcome.NO_TIME
+        if timing.speedup_low > self.claim.speedup:
+            return ClaimOutcome.MORE
+        within = timing.speedup_high >= self.claim.speedup
+        return ClaimOutcome.WITHIN if within else ClaimOutcome.LESS
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def differs(self) -> bool:
+        """Whether KernelBench calls correct what we don't, or the other way round."""
+        if not self.kernelbench or self.evaluation is None:
+            return False
+        return (self.kernelbench == Status.CORRECT) != self.is_correct
+
+    @property
+    def kernelbench(self) -> str:
+        """KernelBench's verdict: of `--protocol kernelbench`, else from the file of claims."""
+        if self.under_kernelbench is not None:
+            return self.under_kernelbench.status
+        return self.claim.kernelbench if self.claim else ""
+
+    @property
+    def is_correct(self) -> bool:
+        return self.evaluation is not None and self.evaluation.status is Status.CORRECT
+
+    @property
+    def rivals(self) -> Mapping[BaselineName, BaselineTiming]:
+        timing = self.evaluation.timing if self.evaluation else None
+        return timing.baselines if timing else {}
+
+    @property
+    def reason(self) -> str:
+        """With the likeliest cause of wrong values, where one is known."""
+        if self.evaluation is None:
+            return ""
+        correctness = self.evaluation.correctness
+        found = correctness.mismatch if correctness else None
+        cause = f" ({found.patterns[0]})" if found and found.patterns else ""
+        return self.evaluation.reason + cause
+
+    @property
+    def difference(self) -> str:
+        """From KernelBench's verdict, in words."""
+        assert self.evaluation is not None
+        ours = self.evaluation.status + (f", {self.reason}" if self.reason else "")
+        theirs = self.under_kernelbench.message if self.under_kernelbench else ""
+        said = (self.evaluation.message or theirs).partition("\n")[0]
+        words = f"{self.kernel}: {self.kernelbench} by KernelBench, {ours} here"
+        return words + (f": {said}" if said else "")
+
+
+@dataclass(frozen=True)
+class Adjudication:
+    rows: Sequence[JudgedClaim]
+    precision: Precision
+    protocol: str
+
+    def lines(self) -> Iterator[str]:
+        """The sums, for a person; claims name their rival."""
+        claimed = [row for row in self.rows if row.claim]
+        counts = Counter(row.outcome for row in claimed)
+        yield (
+            f"claims: {len(claimed)} of {len(self.rows)} kernels have one; measured over "
+            f"{self._rival(BaselineName.EAGER)}"
+        )
+        yield "  " + ", ".join(
+            f"{counts[outcome]} {_WORDS[outcome]}" for outcome in ClaimOutcome if counts[outcome]
+        )
+        for name in BaselineName:
+            timed = [row for row in claimed if row.outcome in _FIGURES and name in row.rivals]
+            if timed:
+                theirs = geometric_mean([row.claim.speedup for row in timed if row.claim])
+                ours = geometric_mean([row.rivals[name].speedup for row in timed])
+                yield (
+                    f"  geometric mean of {len(timed)}: claimed {theirs:.3g}x, "
+                    f"measured {ours:.3g}x over {self._rival(name)}"
+                )
+        if reasons := self._reasons():
+            yield "  refused: " + ", ".join(f"{reason} {n}" for reason, n in reasons)
+        if asked := [row for row in self.rows if row.kernelbench]:
+            differing = [row for row in asked if row.differs]
+            yield f"  KernelBench's verdict differs on {len(differing)} of {len(asked)}"
+            for row in differing:
+                yield f"    {row.difference}"
+
+    def write(self, folder: Path) -> list[Path]:
+        """Returns the paths."""
+        page, whole = folder / PAGE, folder / WHOLE
+        page.write_text("\n".join(self._page()) + "\n")
+        kernels = [row.model_dump(mode="json", by_alias=True) for row in self.rows]
+        found = {"protocol": self.protocol, "precision": self.precision, "kernels": kernels}
+        whole.write_text(json.dumps(found, indent=1) + "\n")
+        return [page, whole]
+
+    def _page(self) -> Iterator[str]:
+        devices = {row.evaluation.device for row in self.rows if row.evaluation} - {""}
+        eager = self._rival(BaselineName.EAGER)
+        yield "# Claimed and measured speedups"
+        yield ""
+        yield f"Device: {', '.join(sorted(devices)) or 'none'}. Protocol: {self.protocol}. Speedups"
+        yield f"are over {eager}, with 95 % intervals, if nothing else is said."
+        yield ""
+        yield from _table(
+            ("level", "kernels", "correct", "faster", "same, unclear", "slower", *_CLAIMED),
+            [_level(level, list(rows)) for level, rows in groupby(self.rows, lambda r: r.level)],
+        )
+        if reasons := self._reasons():
+            yield "## Why kernels are refused"
+            yield ""
+            yield from _table(("reason", "kernels"), reasons)
+        yield "## Each kernel"
+        yield ""
+        names = [name for name in BaselineName if any(name in row.rivals for row in self.rows)]
+        yield from _table(
+            ("kernel", "claimed", *(f"over {name}" for name in names), "verdict", "KernelBench"),
+            [
+                (
+                    row.kernel,
+                    f"{row.claim.speedup:g}x" if row.claim else "",
+                    *(_interval(row.rivals.get(name)) for name in names),
+                    _verdict(row),
+                    row.kernelbench,
+                )
+                for row in self.rows
+            ],
+        )
+        if differing := [row for row in self.rows if row.differs]:
+            yield "## Where KernelBench says something else"
+            yield ""
+            yield from (f"* {row.difference}" for row in differing)
+
+    def _reasons(self) -> list[tuple[str, int]]:
+        refused = (row.reason for row in self.rows if row.evaluation and not row.is_correct)
+        return Counter(refused).most_common()
+
+    def _rival(self, name: BaselineName) -> str:
+        """What a speedup is over, with its flags, so that a reader knows whether it is theirs."""
+        flags = {row.rivals[name].flags for row in self.rows if name in row.rivals} - {""}
+        return f"{name} ({', '.join(sorted(flags))})" if flags else name
+
+
+_CLAIMED = ("claim reached or in the interval", "below the claim")
+
+
+def _level(level: int, rows: Sequence[JudgedClaim]) -> tuple[object, ...]:
+    verdicts = [
+        row.rivals[BaselineName.EAGER].verdict
+        for row in rows
+        if row.is_correct and row.rivals and row.evaluation and not row.evaluation.findings
+    ]
+    outcomes = [row.outcome for row in rows]
+    return (
+        level,
+        len(rows),
+        sum(row.is_correct for row in rows),
+        verdicts.count(Verdict.FASTER),
+        verdicts.count(Verdict.SAME) + verdicts.count(Verdict.UNCLEAR),
+        verdicts.count(Verdict.SLOWER),
+        outcomes.count(ClaimOutcome.MORE) + outcomes.count(ClaimOutcome.WITHIN),
+        outcomes.count(ClaimOutcome.LESS),
+    )
+
+
+def _interval(rival: BaselineTiming | None) -> str:
+    if rival is None:
+        return ""
+    return f"{rival.speedup:.3g}x [{rival.speedup_low:.3g}, {rival.speedup_high:.3g}]"
+
+
+def _verdict(row: JudgedClaim) -> str:
+    if row.evaluation is None:
+        return f"not judged: {row.error}"
+    if not row.is_correct:
+        return f"{row.evaluation.status}: {row.reason}"
+    findings = "; ".join(f"finding: {finding}" for finding in row.evaluation.findings)
+    rival = row.rivals.get(BaselineName.EAGER)
+    return findings or (rival.verdict if rival else "correct, no time")
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
+    yield "| " + " | ".join(head) + " |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        yield "| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |"
+    yield ""

@@ -1,1 +1,0 @@
-"""Claimed speedups of a folder of kernels, compared with measured ones."""
