@@ -43,14 +43,6 @@ def compact(
     problem: Annotated[
         list[str] | None, Option("--problem", metavar="ID", help="Only this one (repeatable).")
     ] = None,
-    commit: Annotated[
-        str,
-        Option(
-            "--commit",
-            metavar="SHA",
-            help="Commit that the run was made with. [as the run recorded it]",
-        ),
-    ] = "",
 ) -> None:
     """Make the compact form of a run."""
     from problems.errors import UsageError
@@ -62,7 +54,7 @@ def compact(
         for name, wanted in (("kernels", kernels), ("prompts", prompts), ("completions", answers))
         if wanted
     ]
-    make_compact(run, out, parts=parts, problems=problem or (), commit=commit)
+    make_compact(run, out, parts=parts, problems=problem or ())
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
     typer.echo(f"{out}: {size / 1000:,.0f} kB", err=True)
 
@@ -73,12 +65,11 @@ def make_compact(
     *,
     parts: Sequence[str] = (),
     problems: Collection[str] = (),
-    commit: str = "",
 ) -> None:
     """Write the compact form of `run` to the new folder `out`.
 
     `parts`: folders of the run to keep, of `kernels`, `prompts`, `completions`. `problems`: keep
-    only these; empty keeps all. `commit` stands for the one that the run recorded. Paths of the
+    only these; empty keeps all. Paths of the
     machine that the run was made on are written as `RUN`, `.` (where we stand) and `~`. Raises
     `UsageError` where `run` is not a run directory.
     """
@@ -107,10 +98,8 @@ def make_compact(
     if problems:
         settings["problems"] = sorted(problems)
     (out / "config.yaml").write_text(clean(yaml.safe_dump(settings, sort_keys=False)))
-    environment = files.environment()
-    if commit:
-        environment["commit"] = commit
-    (out / "environment.json").write_text(clean(json.dumps(environment, indent=2)) + "\n")
+    environment = json.dumps(files.environment(), indent=2)
+    (out / "environment.json").write_text(clean(environment) + "\n")
     for part in ("best", "confirmations", *parts):
         kept = {_stem(turn, part) for turn in turns}
         for file in sorted(f for f in (run / part).glob("*") if f.stem in kept):
@@ -182,9 +171,8 @@ def _readme(out: Path, turns: Sequence[TurnRecord], parts: Sequence[str]) -> str
     model = f"{policy_label(first.strategy, first.feedback)} with {model_label(first.model)}"
     problems = len({turn.problem for turn in turns})
     kept = ", ".join(("the best kernels", *(f"all {part}" for part in parts)))
-    here = _place(out)
     replay = (
-        f"- `kernel-refinery run -m replay/{here}` gives the recorded answers again\n"
+        f"- `kernel-refinery run -m replay/{out.name}` gives the recorded answers again\n"
         if "completions" in parts
         else ""
     )
@@ -194,16 +182,10 @@ def _readme(out: Path, turns: Sequence[TurnRecord], parts: Sequence[str]) -> str
         f" {len(turns)} turns, {first.backend} on {first.device}, {first.precision}. Kept: every"
         f" turn's record (long logs cut), {kept}. Versions are in `environment.json`, settings in"
         f" `config.yaml`.\n\n"
-        f"- `kernel-refinery show {here}` prints it turn by turn\n"
-        f"- `kernel-refinery report {here}` sums it up\n"
+        f"- `kernel-refinery show {out.name}` prints it turn by turn\n"
+        f"- `kernel-refinery report {out.name}` sums it up\n"
         f"{replay}"
     )
-
-
-def _place(out: Path) -> str:
-    """The folder as one names it from where we stand; its name alone where that is elsewhere."""
-    whole, here = out.resolve(), Path.cwd()
-    return str(whole.relative_to(here)) if whole.is_relative_to(here) else out.name
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Literal
 
 from experiments.analysis.label import model_label
+from tools.profiling.profile_facts import count_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,18 +80,14 @@ def write_caption(figure: Figure, text: str) -> None:
 
 
 def caption(turns: pd.DataFrame, *says: str) -> str:
-    """The caption of a picture of `turns`, as `load_runs` gives them. `says`: what its marks are,
-    a sentence each."""
-    return " ".join((f"{sizes(turns)}.", *says, f"{setting(turns)}."))
-
-
-def sizes(turns: pd.DataFrame) -> str:
-    """`n = 14 problems, 10 calls each, 1 seed`."""
+    """`n = 14 problems, 10 calls each, 1 seed. ...`: the caption of a picture of `turns`, as
+    `load_runs` gives them. `says`: what its marks are, a sentence each."""
     problems, seeds = turns["problem"].nunique(), turns["run_seed"].nunique()
     calls = sorted(set(turns.groupby(["path", "problem"]).size()))
-    made = f"{calls[0]} to {calls[-1]} calls" if len(calls) > 1 else counted(calls[0], "call")
+    made = f"{calls[0]} to {calls[-1]} calls" if len(calls) > 1 else count_words(calls[0], "call")
     each = " each" if problems > 1 else ""
-    return f"n = {counted(problems, 'problem')}, {made}{each}, {counted(seeds, 'seed')}"
+    n = f"n = {count_words(problems, 'problem')}, {made}{each}, {count_words(seeds, 'seed')}."
+    return " ".join((n, *says, f"{setting(turns)}."))
 
 
 def setting(turns: pd.DataFrame) -> str:
@@ -103,11 +100,6 @@ def written_by(models: Iterable[str], devices: Iterable[str]) -> str:
     """The same of models and devices; each is named once."""
     labels = " and ".join(dict.fromkeys(model_label(model) for model in models))
     return f"Kernels by {labels}; {' and '.join(dict.fromkeys(devices))}"
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 call`, `10 calls`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 @dataclass(frozen=True)

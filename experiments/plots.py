@@ -23,10 +23,8 @@ from experiments.plot_style import (
     PURPLE,
     SKY,
     VERMILLION,
-    LineStyle,
     band,
     caption,
-    counted,
     line_styles,
     percent,
     ratio_ticks,
@@ -35,6 +33,7 @@ from experiments.plot_style import (
     write_caption,
 )
 from problems.errors import UsageError
+from tools.profiling.profile_facts import count_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -199,7 +198,9 @@ def at_equal_budgets(
             for row, after, axes in zip(rows, (0, 3), grid[:, column], strict=False):
                 chosen = [curve for curve in row if curve.currency == currency]
                 for style, curve in zip(line_styles(len(chosen), after), chosen, strict=True):
-                    _draw_curve(axes, curve, style if bands else replace(style, shade=0.0))
+                    bounds = [(point.value, point.low, point.high) for point in curve.points]
+                    shown = style if bands else replace(style, shade=0.0)
+                    band(axes, curve.spent, bounds, shown, label=curve.name)
                 axes.set_yscale("log")
             if rows[1]:
                 axes.axhline(1, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
@@ -216,21 +217,14 @@ def at_equal_budgets(
         return figure
 
 
-def _draw_curve(axes: Axes, curve: Curve, style: LineStyle) -> None:
-    label = f"{curve.condition} over {curve.over}" if curve.over else curve.condition
-    spent = [point.spent for point in curve.points]
-    bounds = [(point.value, point.low, point.high) for point in curve.points]
-    band(axes, spent, bounds, style, label=label)
-
-
 def _budget_caption(curves: Sequence[Curve], turns: pd.DataFrame, *, bands: bool) -> str:
     problems = sorted({curve.problems for curve in curves})
     fewer = f"{problems[0]} to " * (len(problems) > 1)
     seeds = max(curve.seeds for curve in curves)
     says = "Bands: 95 % bootstrap intervals over problems, point by point."
     return (
-        f"n = {fewer}{counted(problems[-1], 'problem')}, {counted(seeds, 'seed')}. Best so far by"
-        " the figures of the search, without second verdicts; no correct kernel counts as 1."
+        f"n = {fewer}{count_words(problems[-1], 'problem')}, {count_words(seeds, 'seed')}. Best so"
+        " far by the figures of the search, without second verdicts; no correct kernel counts as 1."
         f" {says if bands else 'No bands: they would hide one another.'} {setting(turns)}."
     )
 
@@ -277,7 +271,11 @@ def spending(turns: pd.DataFrame) -> Figure:
             for row, (_, part) in enumerate(runs):
                 problems = part.groupby(["path", "problem"]).ngroups
                 total = float(part[list(parts)].sum().sum()) / problems
-                _stack(axes, row, part[list(shown)].sum() / problems, shown)
+                start = 0.0
+                for name, (_, colour) in shown.items():
+                    value = float(part[name].sum()) / problems
+                    axes.barh(row, value, 0.62, start, color=colour, edgecolor="white")
+                    start += value
                 axes.annotate(
                     f"{total:,.0f}", (total, row), (4, 0), textcoords="offset points", va="center"
                 )
@@ -299,14 +297,6 @@ def spending(turns: pd.DataFrame) -> Figure:
 def _is_seen(turns: pd.DataFrame, part: str, parts: Iterable[str]) -> bool:
     """Whether it takes enough of the whole to be seen in a bar."""
     return float(turns[part].sum()) > 0.005 * float(turns[list(parts)].sum().sum())
-
-
-def _stack(axes: Axes, row: int, sums: pd.Series, parts: dict[str, tuple[str, str]]) -> None:
-    start = 0.0
-    for column, (_, colour) in parts.items():
-        value = float(sums[column])
-        axes.barh(row, value, left=start, color=colour, height=0.62, edgecolor="white")
-        start += value
 
 
 def statuses_by_call(turns: pd.DataFrame) -> Figure:

@@ -79,7 +79,11 @@ def report(
         if pdf_figures is not None:
             _write_figures(sources, pdf_figures)
         if live:
-            _serve_page(sources, port)
+            from experiments.page.live import LiveServer
+
+            with LiveServer(sources, port) as server:
+                typer.echo(server.url)
+                server.serve_forever()
         return
     thresholds = sorted({*THRESHOLDS, *(p or ())})
     reports: list[tuple[BaseModel, ReportText]] = []
@@ -142,15 +146,6 @@ def _write_figures(sources: Sources, folder: Path) -> None:
         except OSError as error:
             raise UsageError(f"--pdf-figures {file} can't be written: {error}") from error
         typer.echo(str(file))
-
-
-def _serve_page(sources: Sources, port: int) -> None:
-    """Serve the page until Ctrl-C. Raises `UsageError`."""
-    from experiments.page.live import LiveServer
-
-    with LiveServer(sources, port) as server:
-        typer.echo(server.url)
-        server.serve_forever()
 
 
 if __name__ == "__main__":

@@ -10,11 +10,11 @@ from experiments.plot_style import (
     INK,
     ORANGE,
     VERMILLION,
-    counted,
     styled_figure,
     write_caption,
     written_by,
 )
+from tools.profiling.profile_facts import count_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,8 +132,8 @@ def _caption(trajectory: Trajectory) -> str:
     rungs = {str(record.profile.rung) for record in trajectory.records if record.profile}
     made_by = written_by([first.model], [f"{first.backend} on {first.device}, {first.precision}"])
     return (
-        f"{trajectory.problem}: n = 1 problem, {counted(len(trajectory.records), 'turn')}. Bars:"
-        f" kernels of one profiled call ({', '.join(sorted(rungs)) or 'none'}). Diamonds: median"
-        f" time of a judged call with its 95 % interval. Right: speedup over eager, measured in"
-        f" alternation, with its 95 % interval. {made_by}."
+        f"{trajectory.problem}: n = 1 problem, {count_words(len(trajectory.records), 'turn')}."
+        f" Bars: kernels of one profiled call ({', '.join(sorted(rungs)) or 'none'}). Diamonds:"
+        f" median time of a judged call with its 95 % interval. Right: speedup over eager, measured"
+        f" in alternation, with its 95 % interval. {made_by}."
     )

@@ -60,6 +60,13 @@ class RunFacts(BaseModel):
         """`refine G+E+P, offline/tuner (rule-based ...), cpp`."""
         return f"{policy_label(self.strategy, self.feedback)}, {model_label(self.model)}"
 
+    @property
+    def setting(self) -> str:
+        """`cpp on AMD EPYC, fp32, torch 2.11.0, commit 3b5b8c43185a`."""
+        torch = f", torch {self.versions['torch']}" if "torch" in self.versions else ""
+        commit = f", commit {self.commit}" if self.commit else ""
+        return f"{self.backend} on {self.device}, {self.precision}{torch}{commit}"
+
 
 @dataclass(frozen=True)
 class LoadedRun:

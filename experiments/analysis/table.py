@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from evaluator.command.command_line import Line
 from experiments.analysis.measures import Unit
 from experiments.analysis.statistics import Interval
 
@@ -31,6 +32,12 @@ class Table:
                 for column, (cell, width) in enumerate(zip(line, widths, strict=True))
             ]
             yield "  ".join(cells).rstrip()
+
+    def lines(self) -> Iterator[Line]:
+        """The same with the heading in bold."""
+        heading, *rows = self.plain()
+        yield "bold", heading
+        yield from (("", row) for row in rows)
 
 
 def figure(value: float | None, unit: Unit, absent: str = "unknown") -> str:

@@ -46,14 +46,6 @@ def parquet(runs: Runs, output: File) -> None:
 
 
 @app.command()
-def csv(runs: Runs, output: File) -> None:
-    """One row a turn, as a CSV file."""
-    from experiments.export.table import write_csv
-
-    typer.echo(f"{output}: {write_csv(runs, output)} turns", err=True)
-
-
-@app.command()
 def jsonl(runs: Runs, output: File) -> None:
     """Prompt, completion and reward, a line a turn."""
     from experiments.export.training_lines import write_training_lines

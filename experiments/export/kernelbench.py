@@ -35,7 +35,7 @@ def write_kernelbench(runs: Sequence[Path], output: Path) -> tuple[list[Path], l
         if not entries:
             raise UsageError(
                 f"{run.name} has no problem with a level and a number, which KernelBench's format"
-                " needs; export it as parquet or csv"
+                " needs; export it as parquet"
             )
         left_out = sorted({problem for problem, _ in run.samples if not _ID.match(problem)})
         if left_out:

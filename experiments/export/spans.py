@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 STAGES = ("model", "build", "judge", "profile")
 PREFIX = "kernel_refinery."
 """Before the name of a column of `load_runs`, as a span's attribute."""
-LOCAL = ("path",)
 _BATCH = 512
 
 
@@ -168,7 +167,7 @@ def _place(turn: RecordedTurn) -> tuple[str, int, int]:
 
 
 def _attributes(row: dict[str, Any]) -> dict[str, Any]:
-    known = {k: v for k, v in row.items() if k not in LOCAL and v != "" and v == v}
+    known = {k: v for k, v in row.items() if k != "path" and v != "" and v == v}
     return {PREFIX + name: value for name, value in known.items()}
 
 

@@ -1,4 +1,4 @@
-"""`parquet` and `csv`: one row a turn, with the columns of `experiments.runs.load_runs`."""
+"""`parquet`: one row a turn, with the columns of `experiments.runs.load_runs`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.record.durable import disk_errors_told, write_whole
+from agent.record.durable import disk_errors_told
 from experiments.runs import load_runs
 
 if TYPE_CHECKING:
@@ -34,13 +34,6 @@ def typed(turns: pd.DataFrame) -> pd.DataFrame:
             **dict.fromkeys(categories, "category"),
         }
     ).assign(created=created)
-
-
-def write_csv(runs: Sequence[Path], output: Path) -> int:
-    """Write `output` and return the number of turns. Absent values are empty."""
-    turns = typed(load_runs(runs))
-    write_whole(output, turns.to_csv(index=False, date_format="%Y-%m-%dT%H:%M:%S%z"))
-    return len(turns)
 
 
 def write_parquet(runs: Sequence[Path], output: Path) -> int:

@@ -13,9 +13,6 @@ from problems.errors import UsageError
 if TYPE_CHECKING:
     import wandb
 
-LOCAL = ("run", "path")
-"""Columns that are not logged: W&B has the name, and the other is a folder of this machine."""
-
 
 class WandbSink:
     """Logs turns as they come, and the figures of `experiments.report` as the summary."""
@@ -37,8 +34,9 @@ class WandbSink:
             key = (turn.record.problem, turn.record.sample, turn.record.turn)
             if key not in self._sent[run.id]:
                 self._sent[run.id].add(key)
-                # An absent value is left out: a chart would show NaN as a point.
-                known = {k: v for k, v in turn.row.items() if k not in LOCAL and v == v}
+                # W&B has the run's name, the path is one of this machine, and a chart would show
+                # NaN as a point.
+                known = {k: v for k, v in turn.row.items() if k not in ("run", "path") and v == v}
                 self._open[run.id].log({**known, "reward": turn.reward})
                 self.turns += 1
 

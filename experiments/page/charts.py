@@ -33,7 +33,7 @@ def curve_charts(curves: Sequence[Curve], places: Mapping[tuple[str, str], int])
             lines=tuple(
                 CurveLine(
                     condition=places[curve.model, curve.condition],
-                    x=tuple(point.spent for point in curve.points),
+                    x=curve.spent,
                     value=tuple(point.value for point in curve.points),
                     low=tuple(point.low for point in curve.points),
                     high=tuple(point.high for point in curve.points),

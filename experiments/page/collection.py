@@ -13,7 +13,7 @@ from experiments.analysis.label import model_label, model_note
 from experiments.analysis.measures import measure_of
 from experiments.analysis.run_facts import LoadedRun
 from experiments.analysis.run_report import ProblemReport, RunReport, problem_report, report_on
-from experiments.analysis.table import Table, gap, interval
+from experiments.analysis.table import gap, interval
 from experiments.page.charts import curve_charts, fast_p_chart
 from experiments.page.columns import Column, columns_of, curves_of_runs
 from experiments.page.page_data import (
@@ -22,7 +22,6 @@ from experiments.page.page_data import (
     ConditionColumn,
     Finding,
     Page,
-    PageTable,
     ProblemRow,
     RunEntry,
     Trajectory,
@@ -33,7 +32,7 @@ from experiments.plot_style import line_styles
 from experiments.study.answer import Answer
 from experiments.study.condition_report import THRESHOLDS
 from experiments.study.curves import Curve
-from experiments.study.report_text import figure_table, run_text, study_text
+from experiments.study.report_text import Section, figure_table, run_text, study_text
 from experiments.study.study_folder import StudyFolder
 from experiments.study.study_report import study_report
 from tools.profiling.profile_facts import count_words
@@ -63,7 +62,7 @@ class _Told:
     circumstances: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     controls: tuple[Finding, ...] = ()
-    tables: tuple[PageTable, ...] = ()
+    tables: tuple[Section, ...] = ()
     curves: tuple[Curve, ...] = ()
 
 
@@ -88,7 +87,10 @@ def collect(sources: Sources) -> Collected:
         tables=told.tables,
         charts=tuple(_charts(columns, told.curves)),
         problems=tuple(_problems(columns, reports)),
-        runs=tuple(map(_entry, runs)),
+        runs=tuple(
+            RunEntry(name=run.facts.run, title=run.facts.title, about=run.facts.setting)
+            for run in runs
+        ),
         trajectories=tuple(
             _trajectory(place, turns, report)
             for place, run in enumerate(runs)
@@ -106,11 +108,7 @@ def _by_problem(run: LoadedRun) -> Iterator[tuple[str, pd.DataFrame]]:
 def _of_study(sources: Sources, folder: Path) -> _Told:
     thresholds = sorted({*THRESHOLDS, *sources.more_thresholds})
     report = study_report(folder, seed=sources.seed, thresholds=thresholds)
-    tables = tuple(
-        _page_table(section.title, section.table, section.lines)
-        for section in study_text(report).sections
-        if section.table is not None
-    )
+    tables = tuple(section for section in study_text(report).sections if section.table)
     goes_on = any(cell.finished < cell.of_problems for cell in report.cells)
     return _Told(
         notes=(*([UNFINISHED] if goes_on else ()), *report.notes),
@@ -141,22 +139,20 @@ def _of_runs(sources: Sources, columns: Sequence[Column]) -> _Told:
             *(f"Speedups are over eager ({flag})." for flag in flags),
         ),
         findings=tuple(_of_run(told, c.label) for told, c in zip(reports, columns, strict=True)),
-        tables=(_page_table("Figures after the last call", figures),),
+        tables=(Section("Figures after the last call", (), figures),),
         curves=tuple(curves_of_runs(columns, sources.seed)),
     )
 
 
 def _of_contrast(answer: Answer) -> Finding:
     contrast = answer.contrast
-    seeds = "1 seed" if answer.seeds == 1 else f"{answer.seeds} seeds"
-    size = f"{answer.problems} of {answer.of_problems} problems, {seeds}"
     pairs = f"{contrast.text} ({answer.model})"
     if answer.difference is None:
         return Finding(
             verdict="Can't tell yet",
             settled=False,
             sentence=f"{pairs}: {answer.note}.",
-            basis=size,
+            basis=answer.size,
             planned=answer.planned,
         )
     label = measure_of(contrast.outcome).label
@@ -165,7 +161,7 @@ def _of_contrast(answer: Answer) -> Finding:
         settled=bool(answer.better),
         sentence=f"{pairs}: {gap(answer.difference, answer.unit)} in {label}.",
         basis=(
-            f"{size}; higher on {answer.b_higher}, lower on {answer.a_higher};"
+            f"{answer.size}; higher on {answer.b_higher}, lower on {answer.a_higher};"
             f" p = {answer.chance:.2g}, with Holm's correction {answer.holm:.2g}"
             f"{answer.note and f'; {answer.note}'}"
         ),
@@ -190,16 +186,6 @@ def _of_run(told: RunReport, label: str) -> Finding:
             f" {count_words(told.facts.turns, 'call')}; 95 % intervals over problems"
         ),
         planned=None,
-    )
-
-
-def _page_table(title: str, table: Table, lines: Sequence[str] = ()) -> PageTable:
-    return PageTable(
-        title=title,
-        lines=tuple(lines),
-        heading=table.heading,
-        rows=tuple(table.rows),
-        left=tuple(table.left),
     )
 
 
@@ -247,17 +233,6 @@ def _best(place: int, report: ProblemReport) -> Best:
         speedup=report.speedup,
         verdict=report.verdict,
         call=None if report.best_call is None else report.best_call - 1,
-    )
-
-
-def _entry(run: LoadedRun) -> RunEntry:
-    facts = run.facts
-    torch = f", torch {facts.versions['torch']}" if "torch" in facts.versions else ""
-    commit = f", commit {facts.commit}" if facts.commit else ""
-    return RunEntry(
-        name=facts.run,
-        title=facts.title,
-        about=f"{facts.backend} on {facts.device}, {facts.precision}{torch}{commit}",
     )
 
 

@@ -14,7 +14,7 @@ from agent.record.run_files import RunFiles
 from experiments.page.collection import Collected, collect
 from experiments.page.page import live_page
 from experiments.page.sources import Sources, read_trajectories
-from experiments.page.turn_details import BlockMaker
+from experiments.page.turn_details import turn_block
 from problems.errors import UsageError
 
 HOST = "127.0.0.1"
@@ -54,7 +54,7 @@ class LivePage:
         names = [entry.name for entry in found.page.runs] if found else []
         folder = dict(zip(names, found.folders if found else (), strict=True))[run]
         records = read_trajectories(folder)[problem]
-        return BlockMaker().block(0, records, RunFiles(folder)).model_dump_json()
+        return turn_block(0, records, RunFiles(folder), {}).model_dump_json()
 
 
 class LiveServer(ThreadingHTTPServer):

@@ -6,7 +6,6 @@ import base64
 import gzip
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
@@ -14,7 +13,7 @@ from itertools import groupby
 from agent.record.run_files import RunFiles
 from experiments.page.collection import Collected
 from experiments.page.sources import read_trajectories
-from experiments.page.turn_details import BlockMaker
+from experiments.page.turn_details import turn_block
 from problems.errors import UsageError
 
 SCRIPTS = (
@@ -32,36 +31,13 @@ SCRIPTS = (
 """In this order they make one script."""
 
 
-@dataclass(frozen=True)
-class Policy:
-    """What a browser may do with the page: run its scripts by their hashes, and load nothing."""
-
-    scripts: tuple[str, ...]
-    styles: tuple[str, ...]
-    live: bool = False
-
-    def __str__(self) -> str:
-        # Plotly makes an empty style element and fills it by rules.
-        styles = " ".join(map(_hash, (*self.styles, "")))
-        parts = [
-            "default-src 'none'",
-            f"script-src {' '.join(map(_hash, self.scripts))}",
-            f"style-src {styles}",
-            # Plotly saves a chart as a picture through these.
-            "img-src data: blob:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        ]
-        return "; ".join([*parts, *["connect-src 'self'"] * self.live])
-
-
 def static_page(collected: Collected) -> str:
     return _rendered(
         collected.page.title, [packed(collected.page.model_dump_json()), *_blocks(collected)]
     )
 
 
-def live_page(title: str) -> tuple[str, Policy]:
+def live_page(title: str) -> tuple[str, str]:
     """The page that asks for its contents as they come, and its policy."""
     return _rendered(title, []), _policy(live=True)
 
@@ -89,7 +65,7 @@ def _rendered(title: str, contents: Iterable[str]) -> str:
     template = Environment(autoescape=True).from_string(_asset("page.html.j2"))
     return template.render(
         title=title,
-        policy=str(_policy(live=live)),
+        policy=_policy(live=live),
         style=_asset("page.css"),
         script=_script(),
         plotly=packed(plotly()),
@@ -98,19 +74,31 @@ def _rendered(title: str, contents: Iterable[str]) -> str:
     )
 
 
-def _policy(*, live: bool) -> Policy:
-    return Policy((_script(), plotly()), (_asset("page.css"),), live)
+def _policy(*, live: bool) -> str:
+    """What a browser may do with the page: run its scripts by their hashes, and load nothing."""
+    parts = [
+        "default-src 'none'",
+        f"script-src {_hash(_script())} {_hash(plotly())}",
+        # Plotly makes an empty style element and fills it by rules.
+        f"style-src {_hash(_asset('page.css'))} {_hash('')}",
+        # Plotly saves a chart as a picture through these.
+        "img-src data: blob:",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+    return "; ".join([*parts, *["connect-src 'self'"] * live])
 
 
 def _blocks(collected: Collected) -> Iterator[str]:
     """The details, in the order of the page's trajectories, which are sorted by run."""
-    maker, of_page = BlockMaker(), enumerate(collected.page.trajectories)
+    homes: dict[str, int] = {}
+    of_page = enumerate(collected.page.trajectories)
     for run, trajectories in groupby(of_page, key=lambda entry: entry[1].run):
         folder = collected.folders[run]
         records = read_trajectories(folder)
         for place, trajectory in trajectories:
             turns = records[trajectory.problem]
-            yield packed(maker.block(place, turns, RunFiles(folder)).model_dump_json())
+            yield packed(turn_block(place, turns, RunFiles(folder), homes).model_dump_json())
 
 
 def _script() -> str:

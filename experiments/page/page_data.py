@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from experiments.analysis.equal_budget import Currency
 from experiments.analysis.measures import Unit
 from experiments.analysis.statistics import Interval
-
-Axis = Literal["calls", "tokens", "cost_usd", "seconds_wall", "seconds_device", "p"]
+from experiments.study.report_text import Section
 
 
 class PageModel(BaseModel):
@@ -40,15 +40,6 @@ class ConditionColumn(PageModel):
     """Places in `Page.runs`."""
 
 
-class PageTable(PageModel):
-    title: str
-    lines: tuple[str, ...]
-    heading: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    left: tuple[int, ...]
-    """Columns that are aligned to the left."""
-
-
 class CurveLine(PageModel):
     condition: int
     x: tuple[float, ...]
@@ -67,7 +58,7 @@ class Chart(PageModel):
     quotients of ratios. Empty: they are the figure itself."""
     label: str
     unit: Unit
-    axis: Axis
+    axis: Currency | Literal["p"]
     axis_label: str
     lines: tuple[CurveLine, ...]
 
@@ -135,7 +126,7 @@ class Page(PageModel):
     controls: tuple[Finding, ...]
     """Feedback against its controls, where the plan does not ask for it."""
     conditions: tuple[ConditionColumn, ...]
-    tables: tuple[PageTable, ...]
+    tables: tuple[Section, ...]
     charts: tuple[Chart, ...]
     problems: tuple[ProblemRow, ...]
     runs: tuple[RunEntry, ...]

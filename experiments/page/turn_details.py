@@ -15,7 +15,6 @@ from agent.record.run_files import RunFiles
 from agent.record.turn import TurnRecord
 from evaluator.mismatch_words import mismatch_words
 from evaluator.settings import BaselineName
-from experiments.page.code_spans import code_spans
 from experiments.page.page_data import PageModel
 from tools.advice.words import advice_lines, score_lines
 from tools.profiling.profile_facts import byte_words
@@ -59,25 +58,17 @@ class TurnBlock(PageModel):
 
     turns: dict[int, TurnDetail]
     texts: dict[str, str]
-    spans: dict[str, tuple[int, ...]]
-    """Of each text that is code: class, length, class, length, ... (`code_spans`)."""
 
 
-@dataclass
-class BlockMaker:
-    """Makes the blocks of a page, in order. A text that an earlier block holds is not repeated."""
+def turn_block(
+    place: int, records: Sequence[TurnRecord], files: RunFiles, homes: dict[str, int]
+) -> TurnBlock:
+    """The block at `place` of the trajectory `records`, which are in the order of calls.
 
-    homes: dict[str, int] = field(default_factory=dict)
-    """Of each text, the block that holds it."""
-
-    def block(
-        self,
-        place: int,
-        records: Sequence[TurnRecord],
-        files: RunFiles,
-    ) -> TurnBlock:
-        """The block at `place` of the trajectory `records`, which are in the order of calls."""
-        return _Trajectory(self.homes, place, records, files).block()
+    `homes`: of each text, the block that holds it. A text that an earlier block holds is not
+    repeated; those that are new are added.
+    """
+    return _Trajectory(homes, place, records, files).block()
 
 
 @dataclass
@@ -87,11 +78,9 @@ class _Trajectory:
     records: Sequence[TurnRecord]
     files: RunFiles
     texts: dict[str, str] = field(default_factory=dict)
-    spans: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def block(self) -> TurnBlock:
-        turns = {record.call: self._detail(record) for record in self.records}
-        return TurnBlock(turns=turns, texts=self.texts, spans=self.spans)
+        return TurnBlock(turns={r.call: self._detail(r) for r in self.records}, texts=self.texts)
 
     @cached_property
     def _confirmations(self) -> list[Confirmation]:
@@ -103,20 +92,17 @@ class _Trajectory:
             heading=figures.outcome(record.evaluation),
             facts=tuple(_facts(record)) + tuple(self._second_verdicts(record)),
             sections=tuple(self._sections(record)),
-            kernel=self._kept(kernel, code=True) if kernel is not None else None,
+            kernel=self._kept(kernel) if kernel is not None else None,
             kernel_missing=missing,
             change=self._change(record, kernel) if kernel is not None else None,
         )
 
-    def _kept(self, text: str, *, code: bool = False) -> TextRef:
+    def _kept(self, text: str) -> TextRef:
         key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         home = self.homes.setdefault(key, self.place)
         if home != self.place:
             return TextRef(hash=key, block=home)
-        if key not in self.texts:
-            self.texts[key] = text
-        if code and key not in self.spans:
-            self.spans[key] = code_spans(text)
+        self.texts[key] = text
         return TextRef(hash=key)
 
     def _kernel(self, candidate: str | None) -> tuple[str | None, str]:
@@ -139,7 +125,7 @@ class _Trajectory:
             return None
         matcher = difflib.SequenceMatcher(None, old.split("\n"), kernel.split("\n"), autojunk=False)
         return KernelChange(
-            before=self._kept(old, code=True),
+            before=self._kept(old),
             before_call=before.call,
             steps=tuple(step[1:] for step in matcher.get_opcodes() if step[0] != "equal"),
         )

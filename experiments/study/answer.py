@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,6 @@ from experiments.analysis.equal_budget import NOUNS, spent_by_call
 from experiments.analysis.measures import Measure, Unit, last_values, measure_of
 from experiments.analysis.statistics import (
     LEVEL,
-    Difference,
     Interval,
     Resamples,
     difference,
@@ -30,6 +28,7 @@ from experiments.study.cell_results import (
 )
 from experiments.study.plan import Condition, Contrast
 from experiments.study.study_folder import StudyRecord
+from tools.profiling.profile_facts import count_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,20 +41,20 @@ class Answer(BaseModel):
 
     contrast: Contrast
     model: str
-    planned: bool
+    planned: bool = False
     """The question was written down before there was a turn."""
     problems: int
     """Finished in every cell that it needs."""
     of_problems: int
     seeds: int
     unit: Unit = "share"
-    difference: Interval | None
+    difference: Interval | None = None
     """B minus A, paired over problems, each the mean over seeds; B over A for a ratio. None: it is
     not known; `note` says why."""
-    chance: float
+    chance: float = 1.0
     """Of a difference at least as large between equal conditions (`sign_flip_chance`)."""
-    holm: float
-    better: str
+    holm: float = 1.0
+    better: str = ""
     """The better condition; empty: can't tell."""
     test: str = ""
     b_higher: int = 0
@@ -66,43 +65,10 @@ class Answer(BaseModel):
     """Standardised: mean over standard deviation of the paired differences (Cohen's d_z). None: the
     differences are all the same."""
 
-
-@dataclass(frozen=True)
-class Asked:
-    """What answers a question, before chances are corrected for the number of questions."""
-
-    contrast: Contrast
-    model: str
-    measure: Measure
-    problems: int
-    of_problems: int
-    seeds: int
-    note: str = ""
-    difference: Difference | None = None
-
-    def answer(self, *, holm: float, planned: bool) -> Answer:
-        found, sign = self.difference, 0
-        if found is not None:
-            sign = found.sign if holm <= 1 - LEVEL else 0
-        better = sign if self.measure.better == "higher" else -sign
-        return Answer(
-            contrast=self.contrast,
-            model=self.model,
-            planned=planned,
-            problems=self.problems,
-            of_problems=self.of_problems,
-            seeds=self.seeds,
-            unit=self.measure.unit,
-            difference=interval_of(self.measure.in_unit(found.estimate)) if found else None,
-            chance=found.chance if found else 1.0,
-            holm=holm,
-            better={1: self.contrast.b, -1: self.contrast.a, 0: ""}[better],
-            test=found.test if found else "",
-            b_higher=found.higher if found else 0,
-            a_higher=found.differing - found.higher if found else 0,
-            effect=found.effect if found else None,
-            note=self.note,
-        )
+    @property
+    def size(self) -> str:
+        """`23 of 23 problems, 2 seeds`."""
+        return f"{self.problems} of {self.of_problems} problems, {count_words(self.seeds, 'seed')}"
 
 
 def ask(
@@ -111,36 +77,54 @@ def ask(
     model: str,
     *,
     seed: int = 0,
-) -> Asked:
-    """Compare over the problems that are finished in every cell of both conditions."""
+) -> Answer:
+    """Compare over the problems that are finished in every cell of both conditions.
+
+    The chance is not yet corrected for the number of questions: see `answered`.
+    """
     a, b = (results[model, str(Condition.parse(name))] for name in (contrast.a, contrast.b))
     measure = measure_of(contrast.outcome)
     problems = tuple(sorted(a.finished & b.finished))
-    of = max(cell.of_problems for side in (a, b) for cell in side.cells)
-    asked = Asked(contrast, model, measure, len(problems), of, len(a.cells))
+    asked = Answer(
+        contrast=contrast,
+        model=model,
+        problems=len(problems),
+        of_problems=max(cell.of_problems for side in (a, b) for cell in side.cells),
+        seeds=len(a.cells),
+        unit=measure.unit,
+    )
     if not problems:
-        return replace(asked, note="nothing is finished yet")
+        return asked.model_copy(update={"note": "nothing is finished yet"})
     first, second, note = _values((a, b), contrast, measure, problems)
     if first is None or second is None:
-        return replace(asked, note=note)
+        return asked.model_copy(update={"note": note})
     paired = second - first
     known = ~np.isnan(paired).any(axis=1)
     if measure.absent == "left out":
         paired = paired[known]
         if not known.any():
-            return replace(asked, note=f"{measure.key} was not measured")
+            return asked.model_copy(update={"note": f"{measure.key} was not measured"})
     elif not known.all():
-        return replace(asked, note="some calls have no known cost")
-    return replace(
-        asked,
-        problems=len(paired),
-        note=note,
-        difference=difference(
-            np.zeros(len(paired)),
-            paired.mean(axis=1),
-            Resamples.of(len(paired), seed=seed),
-            shares=measure.unit == "share",
-        ),
+        return asked.model_copy(update={"note": "some calls have no known cost"})
+    found = difference(
+        np.zeros(len(paired)),
+        paired.mean(axis=1),
+        Resamples.of(len(paired), seed=seed),
+        shares=measure.unit == "share",
+    )
+    better = found.sign if measure.better == "higher" else -found.sign
+    return asked.model_copy(
+        update={
+            "problems": len(paired),
+            "difference": interval_of(measure.in_unit(found.estimate)),
+            "chance": found.chance,
+            "better": {1: contrast.b, -1: contrast.a, 0: ""}[better],
+            "test": found.test,
+            "b_higher": found.higher,
+            "a_higher": found.differing - found.higher,
+            "note": note,
+            "effect": found.effect,
+        }
     )
 
 
@@ -189,12 +173,18 @@ def answers_of(
     return answered(asked, [record.is_planned(each.contrast) for each in asked])
 
 
-def answered(asked: Sequence[Asked], planned: Sequence[bool]) -> tuple[Answer, ...]:
+def answered(asked: Sequence[Answer], planned: Sequence[bool]) -> tuple[Answer, ...]:
     """The answers, with chances corrected over all of them together."""
-    chances = [each.difference.chance if each.difference else 1.0 for each in asked]
+    corrected = holm([each.chance for each in asked])
     return tuple(
-        each.answer(holm=corrected, planned=is_planned)
-        for each, corrected, is_planned in zip(asked, holm(chances), planned, strict=True)
+        each.model_copy(
+            update={
+                "planned": is_planned,
+                "holm": chance,
+                "better": each.better if chance <= 1 - LEVEL else "",
+            }
+        )
+        for each, chance, is_planned in zip(asked, corrected, planned, strict=True)
     )
 
 
@@ -203,26 +193,18 @@ def answer_lines(found: Sequence[Answer]) -> Iterator[str]:
     for each in found:
         text = f"{each.model}: {each.contrast.text}"
         if each.difference is None:
-            yield f"{text}: {each.note} ({_size(each)})"
+            yield f"{text}: {each.note} ({each.size})"
             continue
         verdict = f"{each.better} is better" if each.better else "can't tell"
         yield f"{text}: {verdict}"
         equal = each.problems - each.b_higher - each.a_higher
         yield (
-            f"  {gap(each.difference, each.unit)} over {_size(each)}; higher on {each.b_higher},"
+            f"  {gap(each.difference, each.unit)} over {each.size}; higher on {each.b_higher},"
             f" lower on {each.a_higher}, equal on {equal}{each.note and f'; {each.note}'}"
         )
         effect = "" if each.effect is None else f"; standardised effect {each.effect:.2f}"
         planned = "planned" if each.planned else "not planned before the results"
         yield (
-            f"  {each.test}: p = {each.chance:.2g}, corrected for {_count(len(found), 'question')}"
-            f" (Holm) p = {each.holm:.2g}{effect}; {planned}"
+            f"  {each.test}: p = {each.chance:.2g}, corrected for"
+            f" {count_words(len(found), 'question')} (Holm) p = {each.holm:.2g}{effect}; {planned}"
         )
-
-
-def _size(each: Answer) -> str:
-    return f"{each.problems} of {each.of_problems} problems, {_count(each.seeds, 'seed')}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"1 {noun}" if number == 1 else f"{number} {noun}s"

@@ -56,6 +56,14 @@ class Curve(BaseModel):
     points: tuple[CurvePoint, ...]
     """At the same budgets for all conditions of a model, so that they can be compared."""
 
+    @property
+    def name(self) -> str:
+        return f"{self.condition} over {self.over}" if self.over else self.condition
+
+    @property
+    def spent(self) -> tuple[float, ...]:
+        return tuple(point.spent for point in self.points)
+
 
 def curves_of(
     conditions: Sequence[ConditionResults],

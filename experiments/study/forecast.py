@@ -66,9 +66,7 @@ def forecast_lines(found: Forecast) -> Iterator[Line]:
         (each.cell, *(str(getattr(each, name)) for name in counts), figure(each.most_usd, "usd"))
         for each in found.cells
     ]
-    first, *lines = Table(("cell", *counts, "at most"), rows).plain()
-    yield "bold", first
-    yield from (("", line) for line in lines)
+    yield from Table(("cell", *counts, "at most"), rows).lines()
     calls, recorded = (sum(getattr(c, name) for c in found.cells) for name in ("calls", "recorded"))
     known = [each.most_usd for each in found.cells if each.most_usd is not None]
     unknown = "; unknown for some cells" if len(known) < len(found.cells) else ""

@@ -49,7 +49,7 @@ class ReportText:
             yield "", ""
             yield "bold", section.title
             yield from (("", line) for line in section.lines)
-            yield from (("", line) for line in (section.table.plain() if section.table else ()))
+            yield from section.table.lines() if section.table else ()
 
 
 def study_text(report: StudyReport) -> ReportText:
@@ -71,12 +71,9 @@ def study_text(report: StudyReport) -> ReportText:
 def run_text(report: RunReport) -> ReportText:
     facts = report.facts
     made = ", ".join(f"{count} {status}" for status, count in report.statuses.items())
-    torch = f", torch {facts.versions['torch']}" if "torch" in facts.versions else ""
-    commit = f", commit {facts.commit}" if facts.commit else ""
     rival = f" Speedups are over eager ({facts.eager_flags})." if facts.eager_flags else ""
     made_on = (
-        f"{facts.backend} on {facts.device}, {facts.precision}{torch}{commit};"
-        f" {len(report.problems)} problems, {facts.turns} calls: {made}.{rival}"
+        f"{facts.setting}; {len(report.problems)} problems, {facts.turns} calls: {made}.{rival}"
     )
     title = f"{facts.run}: {facts.title}"
     return ReportText(title, (made_on,), tuple(_run_notes(report)), tuple(_run_sections(report)))
@@ -272,7 +269,7 @@ def _budgets(report: StudyReport) -> Iterator[Section]:
             )
         heading = (
             NOUNS[currency],
-            *(f"{c.condition} over {c.over}" if c.over else c.condition for c in curves),
+            *(curve.name for curve in curves),
             "problems out of calls",
         )
         one = len({curve.model for curve in kept}) == 1

@@ -87,13 +87,10 @@ def test_no_path_of_this_machine_stays(run: Path, tmp_path: Path):
             assert f"{Path.home()}/" not in text, file
 
 
-def test_the_commit_is_the_recorded_one_unless_another_is_named(run: Path, tmp_path: Path):
-    recorded = {"commit": "0123456789ab+changes"}
-    (run / "environment.json").write_text(json.dumps(recorded))
-    for name, named, expected in (("small", "", recorded["commit"]), ("told", "abc123", "abc123")):
-        make_compact(run, tmp_path / name, commit=named)
-        assert RunFiles(tmp_path / name).environment()["commit"] == expected
-        assert load_run(tmp_path / name).facts.commit == expected
+def test_the_commit_is_kept(run: Path, tmp_path: Path):
+    (run / "environment.json").write_text(json.dumps({"commit": "0123456789ab+changes"}))
+    make_compact(run, tmp_path / "small")
+    assert load_run(tmp_path / "small").facts.commit == "0123456789ab+changes"
 
 
 def test_where_a_relay_lay_is_cut_to_a_name(run: Path, tmp_path: Path):

@@ -1,38 +1,11 @@
-// Kernels in colour, and what changed from one to another.
+// Kernels, and what changed from one to another.
 
-const SPAN_CLASSES = ['', 'keyword', 'string', 'comment', 'number', 'name', 'type', 'preprocessor'];
 const CONTEXT_LINES = 3;
-
-// The lines of a code as lists of [class, text].
-function codeLines(text, spans) {
-  const lines = [[]];
-  const add = (kind, piece) => piece.split('\n').forEach((part, place) => {
-    if (place) lines.push([]);
-    if (part) lines.at(-1).push([kind, part]);
-  });
-  if (!spans) add(0, text);
-  for (let place = 0, at = 0; spans && place < spans.length; place += 2) {
-    add(spans[place], text.slice(at, at + spans[place + 1]));
-    at += spans[place + 1];
-  }
-  return lines;
-}
 
 // One line; characters from `begin` to `end` are marked as changed.
 function lineNode(line, begin = 0, end = 0) {
-  const code = make('code');
-  let at = 0;
-  for (const [kind, text] of line) {
-    const cuts = [0, begin - at, end - at, text.length].map((cut) => Math.min(Math.max(cut, 0), text.length));
-    for (let part = 0; part < 3; part += 1) {
-      const piece = text.slice(cuts[part], cuts[part + 1]);
-      if (!piece) continue;
-      const coloured = kind ? make('span', { class: SPAN_CLASSES[kind] }, piece) : piece;
-      code.append(part === 1 ? make('mark', {}, coloured) : coloured);
-    }
-    at += text.length;
-  }
-  return code;
+  const marked = begin < end ? make('mark', {}, line.slice(begin, end)) : null;
+  return make('code', {}, line.slice(0, begin), marked, line.slice(end));
 }
 
 function codeRow(kind, before, now, line, begin, end) {
@@ -51,8 +24,8 @@ function codeTable(label, rows) {
     make('table', {}, make('tbody', {}, ...rows)));
 }
 
-function wholeKernel(text, spans) {
-  return codeTable('Kernel', codeLines(text, spans).map((line, place) => codeRow('same', null, place + 1, line)));
+function wholeKernel(lines) {
+  return codeTable('Kernel', lines.map((line, place) => codeRow('same', null, place + 1, line)));
 }
 
 // steps: [begin, end before, begin, end now] of every run of lines that differ.
@@ -102,8 +75,7 @@ function foldedRow(lines, from, to, shift) {
 
 // Where two lines differ: begin, end in the first, end in the second. Nothing for lines that share
 // little, where a mark would cover nearly all.
-function changedPart(before, now) {
-  const [a, b] = [before, now].map((line) => line.map(([, text]) => text).join(''));
+function changedPart(a, b) {
   let begin = 0;
   while (begin < Math.min(a.length, b.length) && a[begin] === b[begin]) begin += 1;
   let tail = 0;

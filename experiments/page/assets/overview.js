@@ -79,10 +79,10 @@ class Overview {
     const text = JSON.stringify(tables);
     if (text === this.tablesText) return;
     this.tablesText = text;
-    this.tables.replaceChildren(...tables.flatMap((table) => [
-      make('h2', {}, table.title),
-      ...table.lines.map((line) => make('p', { class: 'faint' }, line)),
-      plainTable(table)]));
+    this.tables.replaceChildren(...tables.flatMap((section) => [
+      make('h2', {}, section.title),
+      ...section.lines.map((line) => make('p', { class: 'faint' }, line)),
+      plainTable(section)]));
   }
 
   choose(part, select) {
@@ -128,9 +128,9 @@ function findingNode(finding) {
     make('p', { class: 'faint' }, finding.basis));
 }
 
-function plainTable(table) {
+function plainTable({ title, table }) {
   const side = (column) => (table.left.includes(column) ? 'left' : '');
-  return make('div', { class: 'table short', tabindex: '0', role: 'region', 'aria-label': table.title },
+  return make('div', { class: 'table short', tabindex: '0', role: 'region', 'aria-label': title },
     make('table', {},
       make('thead', {}, make('tr', {}, ...table.heading.map((text, column) =>
         make('th', { scope: 'col', class: side(column) }, text)))),

@@ -96,7 +96,7 @@ class TrajectoryView {
     const blocks = new Map(await Promise.all(homes.map(async (home) =>
       [home, await blockOf(page.trajectories[home], home)])));
     const block = (ref) => (ref.block === null ? own : blocks.get(ref.block));
-    return { detail, text: (ref) => block(ref).texts[ref.hash], spans: (ref) => block(ref).spans[ref.hash] };
+    return { detail, text: (ref) => block(ref).texts[ref.hash] };
   }
 
   section(section, texts) {
@@ -120,7 +120,7 @@ class TrajectoryView {
       part.append(make('h2', {}, 'Kernel'), make('p', { class: 'faint' }, detail.kernel_missing));
       return part;
     }
-    const lines = (ref) => codeLines(texts.text(ref), texts.spans(ref));
+    const lines = (ref) => texts.text(ref).split('\n');
     const change = detail.change;
     const before = change && this.trajectory.turns.find((each) => each.call === change.before_call).place;
     const draw = () => {
@@ -137,7 +137,7 @@ class TrajectoryView {
         make('p', { class: 'controls' }, diffButton, wholeButton,
           make('span', { class: 'faint' }, !change ? 'There is no earlier kernel to compare with.'
             : same ? `The same kernel as ${before}.` : `Compared with ${before}.`)),
-        whole ? wholeKernel(texts.text(detail.kernel), texts.spans(detail.kernel))
+        whole ? wholeKernel(lines(detail.kernel))
           : kernelDiff(lines(change.before), lines(detail.kernel), change.steps));
     };
     this.toggleKernel = () => {

@@ -13,7 +13,7 @@ from tests.experiments.export.exports import REFINED
 EXPORT = "experiments.export.__main__"
 
 
-@pytest.mark.parametrize("command_name", ["parquet", "csv", "jsonl", "inspect", "kernelbench"])
+@pytest.mark.parametrize("command_name", ["parquet", "jsonl", "inspect", "kernelbench"])
 def test_an_unknown_run_is_one_line(command_name: str, tmp_path: Path):
     if command_name == "inspect":
         pytest.importorskip("inspect_ai")
