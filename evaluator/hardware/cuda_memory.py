@@ -9,9 +9,10 @@ Source of the calls: CUDA Driver API, Virtual Memory Management.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from evaluator.errors import DeviceError
 
@@ -54,6 +55,28 @@ class _Access(ctypes.Structure):
     _fields_ = (("location", _Location), ("flags", ctypes.c_int))
 
 
+_ADDRESS = _HANDLE = _FLAGS = ctypes.c_uint64
+_SIZE, _OUT, _STREAM = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p
+_ARGUMENTS: dict[str, tuple[type[ctypes._SimpleCData[Any]], ...]] = {
+    "cuMemGetAllocationGranularity": (_OUT, ctypes.c_void_p, ctypes.c_int),
+    "cuMemCreate": (_OUT, _SIZE, ctypes.c_void_p, _FLAGS),
+    "cuMemExportToShareableHandle": (_OUT, _HANDLE, ctypes.c_int, _FLAGS),
+    "cuMemImportFromShareableHandle": (_OUT, ctypes.c_void_p, ctypes.c_int),
+    "cuMemAddressReserve": (_OUT, _SIZE, _SIZE, _ADDRESS, _FLAGS),
+    "cuMemMap": (_ADDRESS, _SIZE, _SIZE, _HANDLE, _FLAGS),
+    "cuMemSetAccess": (_ADDRESS, _SIZE, ctypes.c_void_p, _SIZE),
+    "cuMemUnmap": (_ADDRESS, _SIZE),
+    "cuMemAddressFree": (_ADDRESS, _SIZE),
+    "cuMemRelease": (_HANDLE,),
+    "cuDeviceGet": (_OUT, ctypes.c_int),
+    "cuDeviceGetAttribute": (_OUT, ctypes.c_int, ctypes.c_int),
+    "cuMemsetD32Async": (_ADDRESS, ctypes.c_uint, _SIZE, _STREAM),
+    "cuStreamWaitValue32_v2": (_STREAM, _ADDRESS, ctypes.c_uint32, ctypes.c_uint),
+    "cuStreamWriteValue32_v2": (_STREAM, _ADDRESS, ctypes.c_uint32, ctypes.c_uint),
+}
+"""Types of the arguments; a call of any other function brings its arguments as ctypes."""
+
+
 @cache
 def _driver() -> ctypes.CDLL:
     try:
@@ -62,9 +85,16 @@ def _driver() -> ctypes.CDLL:
         raise DeviceError("libcuda.so.1 cannot be loaded: no NVIDIA driver here") from None
 
 
+@cache
+def _function(name: str) -> Callable[..., int]:
+    function = getattr(_driver(), name)
+    function.argtypes = _ARGUMENTS.get(name)
+    return cast(Callable[..., int], function)
+
+
 def driver_call(name: str, *arguments: object) -> None:
     """Call a function of the driver's library; raises `DeviceError` with what the driver says."""
-    code = getattr(_driver(), name)(*arguments)
+    code = _function(name)(*arguments)
     if code:
         text = ctypes.c_char_p()
         _driver().cuGetErrorString(code, ctypes.byref(text))
@@ -92,9 +122,9 @@ class DeviceMapping:
 
     def unmap(self) -> None:
         """Take the mapping away; tensors over it must be gone."""
-        driver_call("cuMemUnmap", ctypes.c_uint64(self.address), ctypes.c_size_t(self.size))
-        driver_call("cuMemAddressFree", ctypes.c_uint64(self.address), ctypes.c_size_t(self.size))
-        driver_call("cuMemRelease", ctypes.c_uint64(self.handle))
+        driver_call("cuMemUnmap", self.address, self.size)
+        driver_call("cuMemAddressFree", self.address, self.size)
+        driver_call("cuMemRelease", self.handle)
 
 
 class _Interface:
@@ -117,66 +147,29 @@ def create(ordinal: int, size: int) -> tuple[DeviceMapping, int]:
     properties = _properties(ordinal)
     granularity = ctypes.c_size_t()
     driver_call(
-        "cuMemGetAllocationGranularity",
-        ctypes.byref(granularity),
-        ctypes.byref(properties),
-        ctypes.c_int(0),
+        "cuMemGetAllocationGranularity", ctypes.byref(granularity), ctypes.byref(properties), 0
     )
     step = granularity.value
     size = max(step, (size + step - 1) // step * step)
-    handle = ctypes.c_uint64()
-    driver_call(
-        "cuMemCreate",
-        ctypes.byref(handle),
-        ctypes.c_size_t(size),
-        ctypes.byref(properties),
-        ctypes.c_uint64(0),
-    )
-    fd = ctypes.c_int()
-    driver_call(
-        "cuMemExportToShareableHandle",
-        ctypes.byref(fd),
-        handle,
-        ctypes.c_int(_POSIX_FD),
-        ctypes.c_uint64(0),
-    )
+    handle, fd = ctypes.c_uint64(), ctypes.c_int()
+    driver_call("cuMemCreate", ctypes.byref(handle), size, ctypes.byref(properties), 0)
+    driver_call("cuMemExportToShareableHandle", ctypes.byref(fd), handle, _POSIX_FD, 0)
     return _map(ordinal, handle, size, _READ_WRITE), fd.value
 
 
 def import_memory(ordinal: int, fd: int, size: int, *, writable: bool) -> DeviceMapping:
     """Map memory that another process exported; `size` is what `create` rounded to."""
     handle = ctypes.c_uint64()
-    driver_call(
-        "cuMemImportFromShareableHandle",
-        ctypes.byref(handle),
-        ctypes.c_void_p(fd),
-        ctypes.c_int(_POSIX_FD),
-    )
+    driver_call("cuMemImportFromShareableHandle", ctypes.byref(handle), fd, _POSIX_FD)
     return _map(ordinal, handle, size, _READ_WRITE if writable else _READ)
 
 
 def _map(ordinal: int, handle: ctypes.c_uint64, size: int, flags: int) -> DeviceMapping:
     address = ctypes.c_uint64()
-    driver_call(
-        "cuMemAddressReserve",
-        ctypes.byref(address),
-        ctypes.c_size_t(size),
-        ctypes.c_size_t(0),
-        ctypes.c_uint64(0),
-        ctypes.c_uint64(0),
-    )
-    driver_call(
-        "cuMemMap",
-        address,
-        ctypes.c_size_t(size),
-        ctypes.c_size_t(0),
-        handle,
-        ctypes.c_uint64(0),
-    )
+    driver_call("cuMemAddressReserve", ctypes.byref(address), size, 0, 0, 0)
+    driver_call("cuMemMap", address, size, 0, handle, 0)
     access = _Access(location=_Location(type=_DEVICE, id=ordinal), flags=flags)
-    driver_call(
-        "cuMemSetAccess", address, ctypes.c_size_t(size), ctypes.byref(access), ctypes.c_size_t(1)
-    )
+    driver_call("cuMemSetAccess", address, size, ctypes.byref(access), 1)
     return DeviceMapping(address.value, size, handle.value)
 
 
@@ -187,22 +180,14 @@ def reset_persisting_l2(ordinal: int) -> bool:
     calling thread must have the device's primary context current.
     """
     device, most = ctypes.c_int(), ctypes.c_int()
-    driver_call("cuDeviceGet", ctypes.byref(device), ctypes.c_int(ordinal))
-    driver_call(
-        "cuDeviceGetAttribute", ctypes.byref(most), ctypes.c_int(_MAX_PERSISTING_L2), device
-    )
+    driver_call("cuDeviceGet", ctypes.byref(device), ordinal)
+    driver_call("cuDeviceGetAttribute", ctypes.byref(most), _MAX_PERSISTING_L2, device)
     return most.value > 0 and _driver().cuCtxResetPersistingL2Cache() == 0
 
 
 def fill_words(address: int, words: int, value: int, stream: int) -> None:
     """Enqueue that `words` 32-bit words from `address` on get a value. Raises `DeviceError`."""
-    driver_call(
-        "cuMemsetD32Async",
-        ctypes.c_uint64(address),
-        ctypes.c_uint(value),
-        ctypes.c_size_t(words),
-        ctypes.c_void_p(stream),
-    )
+    driver_call("cuMemsetD32Async", address, value, words, stream)
 
 
 def hold_stream(stream: int, address: int, value: int) -> None:
@@ -211,22 +196,10 @@ def hold_stream(stream: int, address: int, value: int) -> None:
     The device's own scheduler waits; no multiprocessor is taken. `address`: of this process, to
     memory that it maps. Source: CUDA Driver API, Stream Memory Operations. Raises `DeviceError`.
     """
-    driver_call(
-        "cuStreamWaitValue32_v2",
-        ctypes.c_void_p(stream),
-        ctypes.c_uint64(address),
-        ctypes.c_uint32(value),
-        ctypes.c_uint(_WAIT_EQUAL),
-    )
+    driver_call("cuStreamWaitValue32_v2", stream, address, value, _WAIT_EQUAL)
 
 
 def signal(stream: int, address: int, value: int) -> None:
     """Enqueue that the 32 bits at `address` become `value` once all before them on the stream is
     done. Source: CUDA Driver API, Stream Memory Operations. Raises `DeviceError`."""
-    driver_call(
-        "cuStreamWriteValue32_v2",
-        ctypes.c_void_p(stream),
-        ctypes.c_uint64(address),
-        ctypes.c_uint32(value),
-        ctypes.c_uint(_WRITE),
-    )
+    driver_call("cuStreamWriteValue32_v2", stream, address, value, _WRITE)

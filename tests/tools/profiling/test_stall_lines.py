@@ -39,7 +39,7 @@ def facts(lines: tuple[SourceLine, ...]) -> Facts:
 def test_the_models_own_line_is_quoted_with_what_it_waits_for() -> None:
     # Three lines are put in front of the text, which begins with an empty one.
     assert stall_lines(facts(parse_source(COLUMN_SUMS)), CUDA) == [
-        "line 7 `for (int r = 0; r < n; r++)`: 100 % of the stalls, long scoreboard on a load"
+        "line 7 `for (int r = 0; r < n; r++)`: 99 % of the stalls, long scoreboard on a load"
         " from global memory"
     ]
 
@@ -92,4 +92,4 @@ def test_a_profile_tells_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     stand_in_gpu(monkeypatch)
     source = CUDA.replace("column_sums", "gelu_k")
     told = profile(request(source, device="cuda:0"), correct()).summary
-    assert "\n- line 7 `for (int r = 0; r < n; r++)`: 100 % of the stalls, long scoreboard" in told
+    assert "\n- line 7 `for (int r = 0; r < n; r++)`: 99 % of the stalls, long scoreboard" in told
