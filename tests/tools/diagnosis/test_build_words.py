@@ -39,8 +39,7 @@ def assert_told(broken: Broken, words: str) -> None:
     assert len(words.splitlines()) <= 26 and len(words) <= 3000
 
 
-def test_the_corpus_is_wide() -> None:
-    assert len(BROKEN) >= 30
+def test_every_broken_build_has_its_log() -> None:
     assert {case.partition(".")[0] for case in CASES} == set(BROKEN)
 
 
@@ -51,7 +50,7 @@ def test_each_broken_build_is_told(case: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", ["overload", "cuda_global_value"])
+@pytest.mark.parametrize("name", ["redefinition", "cuda_global_value"])
 def test_what_the_compilers_of_this_machine_say(name: str, shared_cache: Path) -> None:
     broken = BROKEN[name]
     outcome = Builder(shared_cache, cuda_arch=ARCHITECTURE).build(broken.request)
@@ -59,7 +58,7 @@ def test_what_the_compilers_of_this_machine_say(name: str, shared_cache: Path) -
     assert_told(broken, words_of(broken, outcome.log))
 
 
-@pytest.mark.parametrize("name", ["deduction", "cuda_half", "cuda_template", "link"])
+@pytest.mark.parametrize("name", ["deduction", "cuda_half", "link"])
 def test_without_the_source_no_line_is_quoted(name: str) -> None:
     report = BuildReport(ok=False, log=LOGS.joinpath(f"{name}.light.txt").read_text())
     failed = Evaluation(status=Status.BUILD_ERROR, reason="compile_failed", build=report)
