@@ -14,7 +14,7 @@ from torch import Tensor
 
 from evaluator.evaluation import Mismatch, WrongElement
 from evaluator.judge.correctness.patterns import recognise
-from evaluator.judge.correctness.wrong_elements import Wrong
+from evaluator.judge.correctness.wrong_elements import Wrong, unravel
 from evaluator.mismatch_pattern import Pattern
 from evaluator.worker.values import dtype_name
 
@@ -198,14 +198,10 @@ def _sample(actual: Tensor, expected: Tensor, wrong: Tensor) -> Wrong:
 
 def _examples(found: Wrong, shape: tuple[int, ...]) -> tuple[WrongElement, ...]:
     return tuple(
-        WrongElement(index=_index(at, shape), expected=expected, actual=actual)
+        WrongElement(
+            index=tuple(map(int, unravel(torch.tensor(at), shape))),
+            expected=expected,
+            actual=actual,
+        )
         for at, expected, actual in found.shown
     )
-
-
-def _index(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    index: list[int] = []
-    for size in reversed(shape):
-        index.append(flat % size)
-        flat //= size
-    return tuple(reversed(index))

@@ -1,12 +1,8 @@
-"""Honest and dishonest implementations of common operators, to calibrate the accept rule on.
-
-`python -m tests.evaluator.judge.correctness.calibration` prints one row for each of them, which
-`experiments/results/README.md` sums up.
-"""
+"""Honest and dishonest implementations of common operators, to calibrate the accept rule on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -248,9 +244,7 @@ def layer_norm(n: int, scale: float) -> Case:
             "eps 1e-6": lambda x: normalised(x, x.mean(1), x.var(1, correction=0), 1e-6),
             "no affine": lambda x: functional.layer_norm(x, (n,)),
             "input": lambda x: x,
-        }
-        if scale < 0.1
-        else cheats(reference) | {"no bias": lambda x: functional.layer_norm(x, (n,), weight)},
+        },
     )
 
 
@@ -269,37 +263,6 @@ def gelu() -> Case:
             "tanh form": lambda x: functional.gelu(x, approximate="tanh"),
             "sigmoid form": lambda x: x * torch.sigmoid(1.702 * x),
             "relu": functional.relu,
-        },
-    )
-
-
-def tanh() -> Case:
-    return Case(
-        "tanh",
-        [randn(64, 1000)],
-        torch.tanh,
-        1,
-        honest={
-            "by exp of 2 ulp": lambda x: 1 - 2 / (ulps(torch.exp(2 * x), 2) + 1),
-            "2 ulp": lambda x: ulps(torch.tanh(x), 2),
-        },
-        dishonest=cheats(torch.tanh)
-        | {"11 bits (tanh.approx)": lambda x: ulps(torch.tanh(x), 2.0**12)},
-    )
-
-
-def row_sum(rows: int, n: int) -> Case:
-    return Case(
-        f"row sum {rows} x {n}",
-        [randn(rows, n)],
-        lambda x: x.sum(1),
-        n,
-        honest={"sequential": sequential, "256 threads": lambda x: strided(x, 256)},
-        dishonest=cheats(lambda x: x.sum(1))
-        | {
-            "half": lambda x: 2 * x[:, ::2].sum(1),
-            "off by one": lambda x: x[:, :-1].sum(1),
-            "mean": lambda x: x.mean(1),
         },
     )
 
@@ -349,36 +312,6 @@ def cumsum(n: int) -> Case:
         | {
             "exclusive": lambda x: x.cumsum(1) - x,
             "restarts": lambda x: x.reshape(16, -1, n // 2).cumsum(2).reshape(16, n),
-        },
-    )
-
-
-def convolution() -> Case:
-    weight, bias = randn(32, 16, 3, 3, seed=4) * 0.1, randn(32, seed=5)
-
-    def reference(x: Tensor) -> Tensor:
-        return functional.conv2d(x, weight.to(x.dtype), bias.to(x.dtype), padding=1)
-
-    def edge_clamped(x: Tensor) -> Tensor:
-        return functional.conv2d(functional.pad(x, (1, 1, 1, 1), "replicate"), weight, bias)
-
-    def direct(x: Tensor) -> Tensor:
-        columns = functional.unfold(x, 3, padding=1)
-        flat = weight.reshape(32, -1)
-        out = torch.stack([matmul_sequential(flat, c) for c in columns])
-        return out.reshape(x.shape[0], 32, *x.shape[2:]) + bias[:, None, None]
-
-    return Case(
-        "convolution 16 to 32 channels, 3 x 3",
-        [randn(2, 16, 32, 32)],
-        reference,
-        144,
-        honest={"direct, sequential": direct},
-        dishonest=cheats(reference)
-        | {
-            "edge clamped": edge_clamped,
-            "kernel flipped": lambda x: functional.conv2d(x, weight.flip(2, 3), bias, padding=1),
-            "no bias": lambda x: functional.conv2d(x, weight, padding=1),
         },
     )
 
@@ -441,37 +374,13 @@ def half_softmax(dtype: torch.dtype, precision: Precision) -> Case:
 def cases() -> list[Case]:
     """All of them, small enough for two cores."""
     return [
-        *(matmul(k) for k in (256, 1024, 4096, 16384)),
+        matmul(1024),
         softmax(1000),
-        layer_norm(768, 1.0),
         layer_norm(768, 0.01),
         gelu(),
-        tanh(),
-        row_sum(96, 4096),
-        row_sum(96, 65536),
         positive_sum(),
-        cumsum(4096),
         cumsum(32768),
-        convolution(),
-        *(half_matmul(k, torch.float16, Precision.FP16) for k in (256, 4096)),
-        *(half_matmul(k, torch.bfloat16, Precision.BF16) for k in (256, 4096)),
-        half_softmax(torch.float16, Precision.FP16),
+        half_matmul(256, torch.float16, Precision.FP16),
+        half_matmul(256, torch.bfloat16, Precision.BF16),
         half_softmax(torch.bfloat16, Precision.BF16),
     ]
-
-
-def rows() -> Iterator[tuple[str, str, str, OutputVerdict]]:
-    """Case, implementation, `honest` or `dishonest`, verdict."""
-    for case in cases():
-        for kind, kernels in (("honest", case.honest), ("dishonest", case.dishonest)):
-            for name, kernel in kernels.items():
-                yield case.name, name, kind, case.judge(kernel)
-
-
-if __name__ == "__main__":
-    for case_name, kernel_name, kind, verdict in rows():
-        flag = "" if verdict.ok == (kind == "honest") else "  <-- WRONG"
-        print(
-            f"| {case_name} | {kernel_name} | {kind} | {verdict.error_ratio:.3g} | "
-            f"{verdict.error_ratio_limit:.3g} | {'pass' if verdict.ok else 'refuse'} |{flag}"
-        )
