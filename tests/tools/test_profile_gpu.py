@@ -163,13 +163,6 @@ def test_library_kernels_are_named_as_such(executor: LocalExecutor) -> None:
     assert {kernel.own for kernel in result.kernels} == {True, False}
 
 
-def test_an_extra_pass_is_redundant_traffic(executor: LocalExecutor) -> None:
-    forward = "return ext.run(ext.run(x, self.bias) * 0.5, torch.zeros_like(self.bias))"
-    result = profiled(executor, candidate("gpu_passes", VECTOR, VECTOR_LAUNCH, forward))
-    if result.rung is ProfilerTier.NCU:
-        assert result.bottleneck in (Bottleneck.REDUNDANT_TRAFFIC, Bottleneck.LIBRARY)
-
-
 def test_without_ncu_the_trace_holds(
     executor: LocalExecutor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,6 @@ from evaluator.collect.collected import (
     LoopFacts,
     Work,
 )
-from evaluator.collect.nsight.raw_page import parse_raw
 from tools.advice.diagnosis import Diagnosis, diagnose
 from tools.advice.figures import figures
 from tools.profile import _shares as shares
@@ -25,7 +23,6 @@ from tools.profiling.profile_facts import Facts
 from tools.profiling.profile_report import Bottleneck, ProfilerTier
 from tools.profiling.profile_summary import MAX_LINES, summary
 
-DATA = Path(__file__).parents[2] / "data" / "ncu"
 WORK = Work(bytes=64e6, flops=0.0, bytes_per_s=4e12, flops_per_s=None)
 CALM: dict[str, float | None] = {
     "dram_pct": 30.0,
@@ -160,16 +157,6 @@ def test_every_bottleneck_has_a_case() -> None:
     assert {*GPU_CASES, *CPU_CASES} == set(Bottleneck)
 
 
-@pytest.mark.parametrize("expected", GPU_CASES)
-def test_gpu(expected: Bottleneck) -> None:
-    assert diagnosed(GPU_CASES[expected]()).bottleneck is expected
-
-
-@pytest.mark.parametrize("expected", CPU_CASES)
-def test_cpu(expected: Bottleneck) -> None:
-    assert diagnosed(CPU_CASES[expected]()).bottleneck is expected
-
-
 @pytest.mark.parametrize("cases", [GPU_CASES, CPU_CASES])
 def test_no_two_bottlenecks_read_the_same(cases: dict[Bottleneck, Callable[[], Facts]]) -> None:
     told = {code: text(make()).splitlines() for code, make in cases.items()}
@@ -190,23 +177,19 @@ AGREED = {
 }
 
 
-@pytest.mark.parametrize("bottleneck", GPU_CASES)
-def test_the_headline_is_that_of_the_first_advice(bottleneck: Bottleneck) -> None:
-    found = diagnosed(GPU_CASES[bottleneck]())
+@pytest.mark.parametrize("expected", GPU_CASES)
+def test_the_headline_is_that_of_the_first_advice(expected: Bottleneck) -> None:
+    found = diagnosed(GPU_CASES[expected]())
+    assert found.bottleneck is expected
     rules = [advice.rule for advice in found.advice]
-    assert rules[:1] == [AGREED[bottleneck]] if bottleneck in AGREED else not rules
+    assert rules[:1] == [AGREED[expected]] if expected in AGREED else not rules
     if found.advice:
         assert found.headline == found.advice[0].evidence
 
 
-def test_headline_tells_the_figure_it_rests_on() -> None:
-    finding = diagnosed(GPU_CASES[Bottleneck.REDUNDANT_TRAFFIC]())
-    assert "3.0 times" in finding.headline
-
-
-def test_occupancy_names_what_limits_it() -> None:
-    finding = diagnosed(GPU_CASES[Bottleneck.OCCUPANCY]())
-    assert "32 registers a thread" in finding.headline
+@pytest.mark.parametrize("expected", CPU_CASES)
+def test_cpu(expected: Bottleneck) -> None:
+    assert diagnosed(CPU_CASES[expected]()).bottleneck is expected
 
 
 @pytest.mark.parametrize(
@@ -326,17 +309,3 @@ def test_stalls_are_shares_of_all_that_wait() -> None:
         "- stalled warps wait for: loads from global memory (long scoreboard) 81 %, the fixed"
         " latency of the instruction before (wait) 18 %"
     )
-
-
-def test_real_export_of_an_h200() -> None:
-    trace = parse_raw((DATA / "gelu_h200_raw.csv").read_text())
-    work = Work(bytes=2 * 4 * 2**26, flops=0.0, bytes_per_s=4.2e12)
-    facts = Facts(Collected(gpu=trace, work=work), frozenset({"gelu_k"}), 215.0, 128.0)
-    finding = diagnosed(facts)
-    assert finding.bottleneck is Bottleneck.LATENCY
-    assert "DRAM 51 %" in finding.headline
-    told = text(facts)
-    assert "60 % of the speed of light" in told
-    # The driver's 1024 bytes are not shown.
-    assert "16 registers a thread\n" in told
-    assert figures(facts)["sm_clock_hz"] == pytest.approx(1.965171e9)

@@ -1,16 +1,21 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.collect.collected import Collected, CollectedKernel, KernelTrace
+from evaluator.collect.collected import Collected, CollectedKernel, KernelTrace, Work
 from evaluator.collect.nsight.ncu_metrics import QUANTITIES
 from evaluator.collect.nsight.raw_page import parse_raw
-from tests.tools.advice.test_diagnosis import DATA, WORK, cpu, gpu, kernel
+from tests.tools.advice.test_diagnosis import WORK, cpu, diagnosed, gpu, kernel, text
 from tools.advice.figures import figures
 from tools.advice.rules import advise
 from tools.profiling.profile_facts import Facts
+from tools.profiling.profile_report import Bottleneck
+
+DATA = Path(__file__).parents[2] / "data" / "ncu"
 
 
 def of(**metrics: float) -> dict[str, float]:
@@ -160,15 +165,21 @@ def test_figures_of_a_cpu() -> None:
 
 def test_real_export_of_an_h200() -> None:
     trace = parse_raw((DATA / "gelu_h200_raw.csv").read_text())
-    facts = Facts(Collected(gpu=trace, work=WORK), frozenset({"gelu_k"}), 215.0, 128.0)
+    work = Work(bytes=2 * 4 * 2**26, flops=0.0, bytes_per_s=4.2e12)
+    facts = Facts(Collected(gpu=trace, work=work), frozenset({"gelu_k"}), 215.0, 128.0)
     known = figures(facts)
     assert known["uneven_share"] == pytest.approx(1 - 414_532.41 / 415_295)
     assert known["lsu_pct"] == pytest.approx(11.41)
-    assert known["atomic_pct"] == 0.0
+    assert known["sm_clock_hz"] == pytest.approx(1.965171e9)
     # Not 1.9, which the counter of the whole pipe reads for a kernel without a matrix product.
     assert known["tensor_pct"] == 0.0
     assert known["blocks_per_sm"] == pytest.approx(262_144 / 132)
-    assert advise(known, "gelu_k") == ()
+    found = diagnosed(facts)
+    assert (found.bottleneck, found.advice) == (Bottleneck.LATENCY, ())
+    assert "DRAM 51 %" in found.headline
+    # The driver's 1024 bytes are not shown.
+    assert "60 % of the speed of light" in text(facts)
+    assert "16 registers a thread\n" in text(facts)
 
 
 VALUE = st.one_of(st.none(), st.just(0.0), st.floats(0.0, 1e12, allow_subnormal=False))
