@@ -133,6 +133,7 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         change="Let thread i of a warp read element i: swap the loops or the thread indices, read a"
         " tile row by row into shared memory and turn it there, or store the data as a structure"
         " of arrays.",
+        done="coalesced the loads",
         watch=(("load_efficiency", UP), ("sectors_per_load", DOWN)),
         find=lambda f: _scattered(f, "load"),
     ),
@@ -141,6 +142,7 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
         change="Let thread i of a warp write element i: stage the result in shared memory and"
         " write it out row by row.",
+        done="coalesced the stores",
         watch=(("store_efficiency", UP), ("sectors_per_store", DOWN)),
         find=lambda f: _scattered(f, "store"),
     ),
@@ -149,6 +151,7 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         bottleneck=Bottleneck.LATENCY,
         change="Load and store 16 bytes a thread (float4, or uint4 for eight halves) with a scalar"
         " tail, and give each thread two to four such vectors.",
+        done="widened the loads and stores",
         watch=(("bytes_per_load_request", UP), ("bytes_per_store_request", UP)),
         find=_scalar_access,
     ),
@@ -157,6 +160,7 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
         change="Pad each row of the tile by one element (tile[32][33]) or swizzle the column with"
         " the row (column ^ row), so that the threads of a warp hit 32 different banks.",
+        done="took out bank conflicts",
         watch=(("conflict_ways", DOWN),),
         find=_bank_conflicts,
     ),
@@ -165,6 +169,7 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
         change="Keep fewer values alive: smaller tiles for each thread, less unrolling, or more"
         " registers (a smaller block, a weaker __launch_bounds__).",
+        done="spilled fewer registers",
         watch=(("local_requests", DOWN),),
         find=_register_spills,
     ),
@@ -173,6 +178,7 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
         change="Index arrays of a thread by constants only: unroll their loops fully (#pragma"
         " unroll, fixed bounds), or put the array into shared memory.",
+        done="moved arrays out of local memory",
         watch=(("local_requests", DOWN),),
         find=_local_arrays,
     ),

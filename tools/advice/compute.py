@@ -94,6 +94,7 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
         change="Compute it on the tensor cores: wmma or mma.sync fragments (wgmma on sm_90a) over"
         " tiles in shared memory, fp32 accumulators; or leave the product to the library and fuse"
         " the rest.",
+        done="used the tensor cores",
         watch=(("tensor_pct", UP), ("fma_pct", DOWN)),
         find=_no_tensor_cores,
     ),
@@ -102,6 +103,7 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
         bottleneck=Bottleneck.COMPUTE,
         change="Write constants with f (0.5f) and call the float functions (expf, sqrtf, fmaxf);"
         " accumulate in float, in several partial sums where accuracy needs it.",
+        done="left double precision",
         watch=(("fp64_share", DOWN), ("fp64_pct", DOWN)),
         find=_fp64_arithmetic,
     ),
@@ -112,6 +114,7 @@ COMPUTE_RULES: tuple[AdviceRule, ...] = (
         " of 128x128 a block, the next tile loaded while this one is used, float4 reads of shared"
         " memory, a grid of whole waves. Or leave the product to the library and fuse what follows"
         " it.",
+        done="brought the product nearer to the library's rate",
         watch=(("flops_share", UP),),
         find=_fp32_matrix,
     ),

@@ -76,6 +76,7 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         scope="call",
         change="Spread the outer loop over all threads: at::parallel_for, or OpenMP with -fopenmp,"
         " in chunks large enough to repay waking a thread.",
+        done="spread the work over threads",
         watch=(("busy_threads", UP),),
         find=_single_thread,
     ),
@@ -85,6 +86,7 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         scope="call",
         change="Write exp, tanh and the like as polynomials over vectors (at::vec::Vectorized, or"
         " intrinsics), or compile with -O3 -march=native -ffast-math so that libmvec is used.",
+        done="took out calls of libm",
         watch=(("libm_calls", DOWN), ("packed_share", UP)),
         find=_libm_calls,
     ),
@@ -94,6 +96,7 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         scope="call",
         change="Use flat loops over contiguous __restrict__ pointers with -O3 -march=native"
         " -ffast-math, without branches or function calls inside; or write the vector code.",
+        done="vectorised the loops",
         watch=(("packed_share", UP),),
         find=_not_vectorised,
     ),
@@ -103,6 +106,7 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         scope="call",
         change="Compile with -march=native (and -mprefer-vector-width=512 where the CPU has it), or"
         " use at::vec::Vectorized.",
+        done="used wider vectors",
         watch=(("widest_bits", UP),),
         find=_narrow_vectors,
     ),
@@ -112,6 +116,7 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
         scope="call",
         change="Fuse the steps into one loop that reads each element once and writes it once; work"
         " in blocks that stay in the cache, and allocate nothing but the output.",
+        done="took out temporaries",
         watch=(("traffic_ratio", DOWN),),
         find=_temporaries,
     ),

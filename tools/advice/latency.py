@@ -98,6 +98,7 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
         change="Use fewer registers a thread: smaller tiles, less unrolling, or"
         " __launch_bounds__(threads, blocks) with the number of blocks that should fit, as long as"
         " nothing spills.",
+        done="used fewer registers",
         watch=(("occupancy_limit_pct", UP), ("occupancy_pct", UP)),
         find=_occupancy_registers,
     ),
@@ -107,6 +108,7 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
         change="Synchronise less: reduce within warps by shuffles and meet once a block, let a"
         " warp own its row, use smaller blocks, or double-buffer tiles so that one barrier a step"
         " is enough.",
+        done="waited less at barriers",
         watch=(("stall_barrier", DOWN),),
         find=_stall(["stall_barrier"], LIMITS.stall_share, "the rest of the block"),
     ),
@@ -116,6 +118,7 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
         change="Have more loads in flight: let each thread issue two to eight independent loads"
         " before it uses the first (unroll, process several elements), or prefetch the next tile"
         " (cp.async) while this one is used.",
+        done="hid more of the latency of loads",
         watch=(("stall_long_scoreboard", DOWN), ("dram_pct", UP)),
         find=_memory_latency,
     ),
@@ -124,6 +127,7 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
         change="Access shared memory less often and wider: float4 reads, values kept in registers"
         " over several steps (register tiles), warp shuffles in place of shared memory.",
+        done="used shared memory less",
         watch=(("stall_mio_throttle", DOWN), ("stall_short_scoreboard", DOWN)),
         find=_shared_memory_queue,
     ),

@@ -193,6 +193,7 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         scope="call",
         change="Do all of it in one kernel, or in few: fuse neighbouring steps, handle all slices"
         " in one launch (a grid over them), and leave no tensor operation in Python.",
+        done="launched fewer kernels",
         watch=(("launches", DOWN), ("busy_share", UP)),
         find=_launch_bound,
     ),
@@ -202,6 +203,7 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         scope="call",
         change="Fuse the kernels: compute the next step on the value while it is in a register"
         " (or shared memory), and write only the final result.",
+        done="fused kernels",
         watch=(("traffic_ratio", DOWN), ("launches", DOWN)),
         find=_unfused_kernels,
     ),
@@ -211,6 +213,7 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         scope="call",
         change="Write the longest of these operators yourself, fused with what comes before and"
         " after it; keep a library's matrix product only where fusing gains nothing.",
+        done="replaced library kernels",
         watch=(("library_share", DOWN),),
         find=_library_time,
     ),
@@ -219,6 +222,7 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         bottleneck=Bottleneck.TOO_FEW_BLOCKS,
         change="Split the work into more blocks: smaller tiles, one block for each row or slice,"
         " or several blocks for each result and a second step that combines (split-K).",
+        done="launched more blocks",
         watch=(("blocks_per_sm", UP),),
         find=_too_few_blocks,
     ),
@@ -227,6 +231,7 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         bottleneck=Bottleneck.TOO_FEW_BLOCKS,
         change="Choose a block size or tile that makes the number of blocks a multiple of what the"
         " device holds at once, or launch exactly that many blocks and loop (grid stride).",
+        done="filled the last wave",
         watch=(("tail_share", DOWN),),
         find=_tail_wave,
     ),
@@ -235,6 +240,7 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         bottleneck=Bottleneck.OCCUPANCY,
         change="Use 128 to 256 threads a block, a multiple of 32; let several rows or tiles share"
         " a block where one is too small.",
+        done="made the blocks larger",
         watch=(("block", UP), ("occupancy_limit_pct", UP)),
         find=_small_blocks,
     ),
@@ -243,6 +249,7 @@ LAUNCH_RULES: tuple[AdviceRule, ...] = (
         bottleneck=Bottleneck.OCCUPANCY,
         change="Give all blocks and warps equal shares: split long rows, hand out work in small"
         " pieces (an atomic counter or a grid-stride loop), start the longest pieces first.",
+        done="spread the work more evenly",
         watch=(("uneven_share", DOWN), ("occupancy_pct", UP)),
         find=_uneven_work,
     ),

@@ -58,5 +58,8 @@ class AdviceRule:
     bottleneck: Bottleneck
     scope: Scope = "kernel"
     change: str
+    """What to do."""
+    done: str
+    """What the writer did once the figure to watch has moved."""
     watch: tuple[tuple[str, Direction], ...]
     find: Callable[[Figures], Found | None]

@@ -87,6 +87,7 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
         change="Read each element once and write it once: keep a row in registers or shared memory"
         " between the steps, or combine the passes (online softmax, Welford), and use no"
         " temporary tensor.",
+        done="left out passes over memory",
         watch=(("traffic_ratio", DOWN), ("load_ratio", DOWN)),
         find=_redundant_passes,
     ),
@@ -94,6 +95,7 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
         name="dram_bound",
         bottleneck=Bottleneck.MEMORY_BANDWIDTH,
         change=f"{_FEWER_BYTES}16-byte accesses with several independent loads in flight.",
+        done="moved fewer bytes",
         watch=(("traffic_ratio", DOWN), ("dram_pct", UP)),
         find=_dram_bound,
     ),
@@ -103,6 +105,7 @@ TRAFFIC_RULES: tuple[AdviceRule, ...] = (
         change="Only the rate is left: load and store 16 bytes a thread, with two to four"
         " independent loads in flight, choose a grid of whole waves, and store what is not read"
         " again with __stcs.",
+        done="used more of the bandwidth",
         watch=(("dram_pct", UP),),
         find=_dram_rate,
     ),

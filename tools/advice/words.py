@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from tools.advice.cpu import CPU_ADVICE
+from tools.advice.rules import GPU_ADVICE
 from tools.advice.score import time_change
 from tools.advice.units import unit
 from tools.profiling.profile_report import Advice, AdviceScore
@@ -11,37 +13,7 @@ from tools.profiling.profile_report import Advice, AdviceScore
 FASTER = -0.02
 """A change of time closer to 0 than this is reported as none."""
 
-ACTIONS: Mapping[str, str] = {
-    "launch_bound": "launched fewer kernels",
-    "unfused_kernels": "fused kernels",
-    "library_time": "replaced library kernels",
-    "too_few_blocks": "launched more blocks",
-    "tail_wave": "filled the last wave",
-    "small_blocks": "made the blocks larger",
-    "uneven_work": "spread the work more evenly",
-    "redundant_passes": "left out passes over memory",
-    "dram_bound": "moved fewer bytes",
-    "dram_rate": "used more of the bandwidth",
-    "uncoalesced_loads": "coalesced the loads",
-    "uncoalesced_stores": "coalesced the stores",
-    "scalar_access": "widened the loads and stores",
-    "bank_conflicts": "took out bank conflicts",
-    "register_spills": "spilled fewer registers",
-    "local_arrays": "moved arrays out of local memory",
-    "occupancy_registers": "used fewer registers",
-    "barrier_wait": "waited less at barriers",
-    "memory_latency": "hid more of the latency of loads",
-    "shared_memory_queue": "used shared memory less",
-    "no_tensor_cores": "used the tensor cores",
-    "fp64_arithmetic": "left double precision",
-    "fp32_matrix": "brought the product nearer to the library's rate",
-    "single_thread": "spread the work over threads",
-    "libm_calls": "took out calls of libm",
-    "not_vectorised": "vectorised the loops",
-    "narrow_vectors": "used wider vectors",
-    "temporaries": "took out temporaries",
-}
-"""By rule, what its figure shows to have been done once it has moved."""
+_DONE = {rule.name: rule.done for rule in (*GPU_ADVICE, *CPU_ADVICE)}
 
 
 def advice_lines(advice: Sequence[Advice]) -> list[str]:
@@ -87,7 +59,7 @@ def _outcome(score: AdviceScore) -> str:
         return f"{score.rule}: {course}: faster, by other means than this figure."
     if not score.moved:
         return f"{score.rule} was not followed, or had no effect: {course}."
-    action = f"you {ACTIONS[score.rule]}" if score.rule in ACTIONS else score.rule
+    action = f"you {_DONE[score.rule]}" if score.rule in _DONE else score.rule
     if change is None or change < FASTER:
         return f"{action}: {course}."
     return (

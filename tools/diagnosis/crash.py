@@ -76,27 +76,25 @@ _MEANINGS = (
 )  # fmt: skip
 
 _SIGNALS = {
-    "SIGSEGV": "a pointer or an index outside of its buffer, a tensor on the GPU read by the CPU,"
-    " or a function whose C++ signature is not what its caller thinks",
-    "SIGBUS": "an access beyond the end of a mapped buffer",
-    "SIGABRT": "an uncaught C++ exception, a failed assertion, or memory corrupted (written past"
-    " the end of a buffer) and noticed on release",
-    "SIGFPE": "an integer division by zero",
-    "SIGILL": "instructions that this CPU does not have, or a non-void function without return",
-    "SIGKILL": "it was ended from outside, most often for the memory it held",
-    "SIGXCPU": "it used up its processor time",
-    "SIGTRAP": "the compiler's trap: undefined behaviour, such as a function without return",
-}
-_SIGNAL_WORDS = (
-    ("SIGSEGV", r"SIGSEGV|[Ss]egmentation fault|segfault|signal 11\b"),
-    ("SIGBUS", r"SIGBUS|[Bb]us error|signal 7\b"),
-    ("SIGABRT", r"SIGABRT|Fatal Python error: Aborted|\baborted\b|signal 6\b"),
-    ("SIGFPE", r"SIGFPE|[Ff]loating.point exception|signal 8\b"),
-    ("SIGILL", r"SIGILL|[Ii]llegal instruction|signal 4\b"),
-    ("SIGXCPU", r"SIGXCPU|signal 24\b"),
-    ("SIGTRAP", r"SIGTRAP|signal 5\b"),
-    ("SIGKILL", r"SIGKILL|signal 9\b"),
-)
+    "SIGSEGV": (r"SIGSEGV|[Ss]egmentation fault|segfault|signal 11\b",
+     "a pointer or an index outside of its buffer, a tensor on the GPU read by the CPU, or a"
+     " function whose C++ signature is not what its caller thinks"),
+    "SIGBUS": (r"SIGBUS|[Bb]us error|signal 7\b",
+     "an access beyond the end of a mapped buffer"),
+    "SIGABRT": (r"SIGABRT|Fatal Python error: Aborted|\baborted\b|signal 6\b",
+     "an uncaught C++ exception, a failed assertion, or memory corrupted (written past the end of"
+     " a buffer) and noticed on release"),
+    "SIGFPE": (r"SIGFPE|[Ff]loating.point exception|signal 8\b",
+     "an integer division by zero"),
+    "SIGILL": (r"SIGILL|[Ii]llegal instruction|signal 4\b",
+     "instructions that this CPU does not have, or a non-void function without return"),
+    "SIGXCPU": (r"SIGXCPU|signal 24\b", "it used up its processor time"),
+    "SIGTRAP": (r"SIGTRAP|signal 5\b",
+     "the compiler's trap: undefined behaviour, such as a function without return"),
+    "SIGKILL": (r"SIGKILL|signal 9\b",
+     "it was ended from outside, most often for the memory it held"),
+}  # fmt: skip
+"""By signal: how a message names it, and what it usually means. The first that is named counts."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +128,7 @@ def crash_words(
         lines.append(f"Raised{raised.when}: {raised.kind}: {raised.message}".rstrip(": "))
     elif signal is not None:
         when = re.search(r" during the [\w ]+", message)
-        usually = "" if site else f" What that usually means: {_SIGNALS[signal]}."
+        usually = "" if site else f" What that usually means: {_SIGNALS[signal][1]}."
         lines.append(f"The process was ended by {signal}{when[0] if when else ''}.{usually}")
         lines += _terminate_words(detail)
     elif message:
@@ -197,10 +195,7 @@ def _raised(text: str) -> Raised | None:
 
 
 def _signal(text: str) -> str | None:
-    for name, pattern in _SIGNAL_WORDS:
-        if re.search(pattern, text):
-            return name
-    return None
+    return next((name for name, (named, _) in _SIGNALS.items() if re.search(named, text)), None)
 
 
 def _terminate_words(detail: str) -> list[str]:

@@ -11,7 +11,6 @@ from tools.advice.cpu import CPU_ADVICE
 from tools.advice.rules import EXPLAINS, GPU_ADVICE, advise
 from tools.advice.thresholds import LIMITS
 from tools.advice.units import UNITS
-from tools.advice.words import ACTIONS
 from tools.profiling.profile_report import MOST_ADVICE, Advice
 
 CASES = [
@@ -53,10 +52,6 @@ def test_a_fault_is_named_first_and_its_absence_is_silent(
 def test_the_figure_to_watch_has_a_unit() -> None:
     watched = {figure for rule in (*GPU_ADVICE, *CPU_ADVICE) for figure, _ in rule.watch}
     assert watched <= set(UNITS)
-
-
-def test_every_rule_can_be_told_when_it_came_true() -> None:
-    assert set(ACTIONS) == set(NAMES)
 
 
 def test_what_is_done_already_is_not_advised() -> None:
