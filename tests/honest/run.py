@@ -1,25 +1,22 @@
-"""`python -m tests.honest.run`: judges the whole corpus several times over, a line each.
+"""`python -m tests.honest.run [cpu|gpu] > RESULT.md`: judges the whole corpus several times over.
 
-The outcome is written beside this file, to be committed: nothing may have been refused.
+A line for each verdict goes to stderr. The page is to be committed: nothing may have been refused.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
-import time
 from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 from evaluator.evaluation import Evaluation, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.settings import Settings
 from tests.honest.corpus import HonestKernel, corpus
 
-RESULTS = {"cpu": Path(__file__).with_name("RESULT.md"), "gpu": Path(__file__).with_name("GPU.md")}
 # A candidate that compiles at its first call may take its time on a loaded machine.
 _PATIENCE = {"import_timeout_s": 120.0, "call_timeout_s": 120.0}
 SETTINGS = {
@@ -29,80 +26,52 @@ SETTINGS = {
 
 
 def main() -> int:
-    """Judge, print, write; 0 if nothing was refused."""
+    """0 if nothing was refused."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("place", choices=RESULTS, nargs="?", default="cpu")
+    parser.add_argument("place", choices=SETTINGS, nargs="?", default="cpu")
     parser.add_argument("--times", type=int, default=3)
     arguments = parser.parse_args()
     settings = SETTINGS[arguments.place]
-    kernels = corpus(arguments.place)
-    begin, load, commit = time.monotonic(), os.getloadavg()[0], _commit()
     judged: list[tuple[int, HonestKernel, Evaluation]] = []
     with LocalExecutor(settings.device) as executor:
         for number in range(1, arguments.times + 1):
-            for kernel in kernels:
+            for kernel in corpus(arguments.place):
                 evaluation = executor.evaluate(kernel.request(settings))
                 judged.append((number, kernel, evaluation))
-                print(f"{number} {kernel.name}: {_told(evaluation)}", flush=True)
-            minutes = (time.monotonic() - begin) / 60
-            text = _result(judged, commit, minutes, (load, os.getloadavg()[0]))
-            RESULTS[arguments.place].write_text(text)
-    print(f"\n{text}")
+                print(f"{number} {kernel.name}: {_verdict(evaluation)}", file=sys.stderr)
+    print(*_page(judged), sep="\n")
     return int(any(e.status is not Status.CORRECT for _, _, e in judged))
 
 
-def _told(evaluation: Evaluation) -> str:
+def _verdict(evaluation: Evaluation) -> str:
     return f"{evaluation.status} {evaluation.reason} {evaluation.message}"
 
 
-def _commit() -> str:
-    command = ["git", "describe", "--always", "--dirty"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-
-def _result(
-    judged: list[tuple[int, HonestKernel, Evaluation]],
-    commit: str,
-    minutes: float,
-    load: tuple[float, float],
-) -> str:
+def _page(judged: list[tuple[int, HonestKernel, Evaluation]]) -> Iterator[str]:
     last = judged[-1][2]
-    lines = [
-        "# The honest corpus, judged",
-        "",
-        f"`{' '.join(['python', '-m', 'tests.honest.run', *sys.argv[1:]])}` at commit {commit},"
-        f" {datetime.now(UTC):%Y-%m-%d}, in {minutes:.0f} minutes.",
-        "",
-        f"* device: {last.device}, {os.cpu_count()} cores, load average {load[0]:.1f} at the"
-        f" beginning and {load[1]:.1f} at the end",
-        f"* torch {last.conditions['torch']}, Python {last.conditions['python']}",
-        f"* isolation: {', '.join(last.isolation)}",
-        "",
-        "| round | judged | correct | refused |",
-        "| --- | --- | --- | --- |",
-    ]
+    yield "# The honest corpus, judged"
+    yield ""
+    yield f"* {datetime.now(UTC):%Y-%m-%d}, {last.device}, {os.cpu_count()} cores"
+    yield f"* torch {last.conditions['torch']}, Python {last.conditions['python']}"
+    yield f"* isolation: {', '.join(last.isolation)}"
+    yield ""
+    yield "| round | judged | correct | refused |"
+    yield "| --- | --- | --- | --- |"
     for number in sorted({n for n, _, _ in judged}):
         counts = Counter(e.status is Status.CORRECT for n, _, e in judged if n == number)
-        lines.append(f"| {number} | {counts.total()} | {counts[True]} | {counts[False]} |")
-    refused = [j for j in judged if j[2].status is not Status.CORRECT]
-    if refused:
-        lines += ["", "Refused:", ""]
-        lines += [f"* round {n}, `{kernel.name}`: {_told(e)}" for n, kernel, e in refused]
-    fits = Counter(e.weights for n, _, e in judged if n == 1)
-    ratios = [
+        yield f"| {number} | {counts.total()} | {counts[True]} | {counts[False]} |"
+    yield ""
+    for number, kernel, evaluation in judged:
+        if evaluation.status is not Status.CORRECT:
+            yield f"* round {number}, `{kernel.name}`: {_verdict(evaluation)}"
+    share, name = max(
         (c.error_ratio / c.error_ratio_limit, kernel.name)
         for _, kernel, e in judged
         if (c := e.correctness) and c.error_ratio is not None and c.error_ratio_limit
-    ]
-    share, name = max(ratios)
+    )
+    fits = Counter(e.weights for n, _, e in judged if n == 1)
     weights = ", ".join(f"{fit} {count}" for fit, count in sorted(fits.items()))
-    lines += [
-        "",
-        f"Weights: {weights}. The largest error was {100 * share:.0f} % of what is allowed"
-        f" (`{name}`).",
-        "",
-    ]
-    return "\n".join(lines)
+    yield f"Weights: {weights}. The largest error was {share:.0%} of what is allowed (`{name}`)."
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from evaluator.serve.reward_client import RewardClient
 from tests.command import ROOT
-from tests.exploits.problems import MATMUL
+from tests.exploits.problems import matmul
 
 JUDGED = ("--device", "cpu", "--timing-seconds", "0.05", "--no-audit")
 """Options of the judge, of the server and of `evaluator.check`."""
@@ -51,7 +51,7 @@ class ServerAtHand:
 def suite_in(folder: Path) -> Path:
     """A suite of one problem, `level1_1_matmul`."""
     (folder / "level1").mkdir()
-    (folder / "level1" / "1_matmul.py").write_text(MATMUL.replace("N = 512", "N = 64"))
+    (folder / "level1" / "1_matmul.py").write_text(matmul(64))
     return folder
 
 
