@@ -7,9 +7,11 @@ import importlib.metadata
 import importlib.util
 import os
 import platform
+import secrets
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,11 +21,15 @@ from evaluator.check import request_for, settings_for
 from evaluator.command.command_line import INTERRUPTED, serve
 from evaluator.command.option import takes_options
 from evaluator.settings import JudgeOptions
-from problems.errors import UsageError
+from problems.errors import UnknownProblemError, UsageError
 
 if TYPE_CHECKING:
     from evaluator.evaluation import EvaluationRequest
     from evaluator.serve.reward_server import RewardServer
+    from problems.problem import Problem
+
+_LEAST = 16
+"""Characters of a token, so that it cannot be guessed."""
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -60,18 +66,16 @@ def command(
     from evaluator.executor.local import LocalExecutor
     from evaluator.hardware.device_choice import resolve_devices
     from evaluator.hardware.devices import describe
-    from evaluator.serve.bearer_token import fresh_token, read_token
     from evaluator.serve.dispatch import Dispatch
-    from evaluator.serve.problem_shelf import ProblemShelf
     from evaluator.serve.reward_server import RewardServer
 
     devices = resolve_devices(device)
     settings = settings_for(given, devices)
-    shelf = ProblemShelf(suite)
-    token = fresh_token() if token_file is None else read_token(token_file)
+    find = problem_finder(suite)
+    token = secrets.token_urlsafe(32) if token_file is None else read_token(token_file)
 
     def asked(problem: str, source: str) -> EvaluationRequest:
-        return request_for(source, shelf.find(problem), settings)
+        return request_for(source, find(problem), settings)
 
     def announce(address: str) -> None:
         print(f"address: {address}")
@@ -99,6 +103,42 @@ def command(
             # Threads still wait for judges, which end with this process, and all they started.
             print("--grace is over: what is under way is given up", file=sys.stderr, flush=True)
             os._exit(1)
+
+
+def read_token(path: Path) -> str:
+    """The token that a file holds. Raises `UsageError` where it holds none that is good."""
+    try:
+        text = path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--token-file: can't read {path} ({error})") from None
+    if len(text) < _LEAST or not text.isascii() or not text.isprintable() or " " in text:
+        raise UsageError(
+            f"--token-file: {path} must hold one word of at least {_LEAST} ASCII characters"
+        )
+    return text
+
+
+def problem_finder(suite: Path | None) -> Callable[[str], Problem]:
+    """Finds problems by name, but no files of this machine. Safe for several threads.
+
+    What was read once stays as it was. Raises `UsageError` for a suite that can't be found, and the
+    finder for a name that the suite does not have, or has twice.
+    """
+    from problems.loader import load_problem
+
+    kept: dict[str, Problem] = {}
+
+    def find(name: str) -> Problem:
+        # As the loader reads names: however clients spell one, it is kept once.
+        key = name.removesuffix(".py").lower()
+        if key not in kept:
+            problem = load_problem(name, suite, files=False)
+            kept[key] = kept.setdefault(problem.id.lower(), problem)
+        return kept[key]
+
+    with suppress(UnknownProblemError):
+        find("")  # a suite that is there says that it has no such
+    return find
 
 
 async def _until_signalled(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 import json
 import logging
 import traceback
@@ -15,7 +16,6 @@ from aiohttp.typedefs import Handler, Middleware
 
 from evaluator.evaluation import EvaluationRequest
 from evaluator.serve.batch_request import BatchRequest, MalformedError, one_line, read_batch
-from evaluator.serve.bearer_token import admits
 from evaluator.serve.dispatch import Dispatch, FullError, StoppingError
 from evaluator.serve.waiting_line import Batch
 from problems.errors import UsageError
@@ -149,6 +149,13 @@ class RewardServer:
             except UsageError as error:
                 raise MalformedError(one_line(f"candidates.{index}: {error}")) from None
         return found
+
+
+def admits(token: str, authorization: str) -> bool:
+    """Whether the header says `Bearer` and the token; compares in constant time."""
+    scheme, _, given = authorization.partition(" ")
+    same = hmac.compare_digest(given.strip().encode(errors="surrogateescape"), token.encode())
+    return same and scheme.lower() == "bearer"
 
 
 def _log_without_text() -> logging.Logger:

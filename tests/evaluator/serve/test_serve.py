@@ -1,20 +1,23 @@
+"""What the command reads before it serves: its token and its problems."""
+
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
 
-from evaluator.serve.bearer_token import admits, fresh_token, read_token
-from problems.errors import UsageError
+from evaluator.serve.__main__ import problem_finder, read_token
+from evaluator.serve.reward_server import admits
+from problems.errors import UnknownProblemError, UsageError
+from tests.evaluator.serve.server_at_hand import suite_in
 
 
 def test_only_the_token_is_admitted() -> None:
-    text = fresh_token()
+    text = "0123456789abcdef"
     assert admits(text, f"Bearer {text}") and admits(text, f"bearer  {text} ")
     for given in ("", text, "Bearer", f"Bearer {text}x", f"Bearer {text[:-1]}", f"Basic {text}"):
         assert not admits(text, given)
     assert not admits(text, "Bearer \udcff\u20ac")
-    assert fresh_token() != text
 
 
 def test_a_file_holds_one_word(tmp_path: Path) -> None:
@@ -27,3 +30,13 @@ def test_a_file_holds_one_word(tmp_path: Path) -> None:
             read_token(path)
     with pytest.raises(UsageError, match="can't read"):
         read_token(tmp_path / "nothing")
+
+
+def test_a_problem_is_read_once_whatever_it_is_called(tmp_path: Path) -> None:
+    find = problem_finder(suite_in(tmp_path))
+    kept = find("level1_1_matmul")
+    (tmp_path / "level1" / "1_matmul.py").write_text(kept.source + "# changed\n")
+    for name in ("1/1", "LEVEL1_1_matmul", "level1/1_MatMul.py", "Matmul"):
+        assert find(name) is kept
+    with pytest.raises(UnknownProblemError):
+        find("level1_2_matmul")
